@@ -1,0 +1,73 @@
+"""What a trial left, and what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+SCHEMA = 1
+Status = Literal["ok", "failed", "invalid", "unattested"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attestation:
+    """Proof, from inside the trial's processes, of what ran there.
+
+    `vllm_file` is relative to the build's own folder. `sources` is a hash over all of vLLM's Python files.
+    `patches` maps each applied patch to `{"direction", "verified", "targets"}`. `counts` are sums over the processes:
+    `calls module:Qual.name`, `fast PATCH`, `fallback PATCH`. `runner` is "V1", "V2" or "" where no runner took part.
+    """
+
+    build: str
+    python: str
+    vllm_version: str
+    vllm_file: str
+    sources: str
+    torch_version: str
+    compiled_operators: bool
+    patches: Mapping[str, Mapping[str, Any]]
+    refused: Mapping[str, str]
+    unwatchable: Sequence[str]
+    counts: Mapping[str, int]
+    runner: str
+    processes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One trial: one line of `results/<scenario>.jsonl`.
+
+    `measurements` holds one number a metric, in base units; `raw` what they were reduced from. `work` are the
+    counts that the arms of a block must share. `seconds` says where the trial's time went (phase to seconds).
+    `how` says how the trial was isolated ("forked", "process", "shared server", "fresh server").
+    """
+
+    schema: int
+    scenario: str
+    digest: str
+    definition: Mapping[str, Any]
+    profile: str
+    seed: int
+    block: int
+    position: int
+    order: Sequence[str]
+    arm: str
+    started: str
+    status: Status
+    reason: str
+    how: str
+    measurements: Mapping[str, float]
+    raw: Mapping[str, Sequence[float]]
+    witnesses: Mapping[str, float]
+    work: Mapping[str, int]
+    seconds: Mapping[str, float]
+    warnings: Sequence[str]
+    attestation: Attestation | None
+    environment: Mapping[str, Any]
+    log: str
+
+    @property
+    def trial(self) -> tuple[str, int, str]:
+        """What identifies the trial within its results folder."""
+        return (self.scenario, self.block, self.arm)
