@@ -39,7 +39,11 @@ def find(target: str) -> Any:
         found: Any = importlib.import_module(module)
         for step in qualname.split("."):
             found = getattr(found, step)
-    except (ModuleNotFoundError, AttributeError):
+    except AttributeError:
+        absent(target)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
         absent(target)
     return found
 
