@@ -19,6 +19,7 @@ from pydantic_core import ErrorDetails
 
 from suite.model import metrics
 from suite.model.errors import BadInput
+from suite.model.policy import DEFAULT_POLICY, Policy
 from suite.model.scenario import (
     DEFAULT_MARGIN,
     LEAST_BLOCKS,
@@ -153,6 +154,12 @@ class ScenarioDoc(_Doc):
         return self
 
 
+class PolicyDoc(_Doc):
+    schema_: Annotated[Literal[1], Field(alias="schema")]
+    inconclusive: Literal["pass", "fail"] = DEFAULT_POLICY.inconclusive
+    untestable: Literal["pass", "fail"] = DEFAULT_POLICY.untestable
+
+
 # --- YAML ---------------------------------------------------------------------------------------
 
 
@@ -265,6 +272,15 @@ def scenario_of(definition: Mapping[str, Any], *, source: str) -> Scenario:
         source=source,
         definition=doc.model_dump(mode="json", by_alias=True),
     )
+
+
+def load_policy(path: Path) -> Policy:
+    """The gate's policy of a YAML file; raises `BadInput` with all faults."""
+    try:
+        doc = PolicyDoc.model_validate_json(json.dumps(read_mapping(path)))
+    except ValidationError as error:
+        raise BadInput(*(f"{path}: {_told(detail)}" for detail in error.errors())) from error
+    return Policy(inconclusive=doc.inconclusive, untestable=doc.untestable)
 
 
 def _profile_faults(profiles: Any) -> list[str]:

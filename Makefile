@@ -1,0 +1,48 @@
+# perfproof: `make` lists the targets; `make bench` does the main job; `make test` tests.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RESULTS ?= results/local
+REPORT ?= reports/report.html
+PROFILE ?= quick
+SCENARIOS ?= scenarios/thinking_scan.yaml scenarios/penalties.yaml scenarios/swap_states.yaml scenarios/serve_penalties_cpu.yaml
+# Where the microbenchmarks of `make test` get their vLLM from: a build, or an interpreter that has vLLM.
+export UV_CACHE_DIR ?= $(CURDIR)/builds/.cache/uv
+
+.PHONY: help setup bench report gate test test-matrix check validate clean
+
+help: ## Lists the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
+
+setup: $(VENV)/.ready ## Installs the suite into .venv and vLLM into builds/ (both made once)
+	@$(BIN)/perfproof setup
+
+$(VENV)/.ready: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev]'
+	@touch $@
+
+bench: $(VENV)/.ready ## Measures the quick profile of the main scenarios, prints the verdicts, writes the report
+	@$(BIN)/perfproof run $(SCENARIOS) --profile $(PROFILE) --results $(RESULTS) --report $(REPORT)
+
+report: $(VENV)/.ready ## Writes the HTML report of RESULTS
+	@$(BIN)/perfproof report --results $(RESULTS) --out $(REPORT)
+
+gate: $(VENV)/.ready ## Passes or fails by the records in RESULTS
+	@$(BIN)/perfproof gate --results $(RESULTS)
+
+test: $(VENV)/.ready ## Runs every test that this machine can run, real vLLM among them
+	@$(BIN)/perfproof setup
+	@$(BIN)/python -m pytest
+
+check: $(VENV)/.ready ## Format, lint, types, import laws
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+clean: ## Removes what was made here: environments, builds, local results and reports
+	rm -rf $(VENV) builds results/local reports/report.html .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

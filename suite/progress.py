@@ -1,0 +1,83 @@
+"""The live display of a run: block, arm, trial, time elapsed and left; plain lines where there is no terminal.
+
+Time left comes from the trials measured so far, scenario by scenario; before the first there is none to show.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from suite.model.plan import Block
+from suite.model.record import Record
+
+
+class RunProgress:
+    """Shows what runs now. `clock` gives seconds; the console decides whether there is a terminal to draw on."""
+
+    def __init__(self, console: Console, trials: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.console = console
+        self.clock = clock
+        self.taken: dict[str, list[float]] = defaultdict(list)
+        self.left: dict[str, int] = defaultdict(int)
+        self._started = clock()
+        self._bar = Progress(
+            TextColumn("[bold]{task.fields[what]}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("trials"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+            transient=True,
+        )
+        self._task = self._bar.add_task("", total=trials, what="starting", left="")
+
+    def __enter__(self) -> Self:
+        if self.console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self.console.is_terminal:
+            self._bar.stop()
+
+    def expect(self, scenario: str, trials: int) -> None:
+        """Tells how many trials of a scenario are still to come."""
+        self.left[scenario] = trials
+
+    def say(self, message: str) -> None:
+        """A step that is no trial: an install, a server start."""
+        self._bar.update(self._task, what=escape(message))
+        if not self.console.is_terminal:
+            self.console.print(escape(message), highlight=False)
+
+    def block(self, block: Block) -> None:
+        self.say(f"{block.scenario.name}: block {block.number + 1} of {block.scenario.most_blocks}, {' then '.join(block.order)}")
+
+    def trial(self, record: Record) -> None:
+        """A trial has ended."""
+        name = record.scenario
+        self.taken[name].append(record.seconds.get("total", 0.0))
+        self.left[name] = max(0, self.left[name] - 1)
+        self._bar.update(self._task, advance=1, left=f"about {self.seconds_left() / 60:.0f} min left")
+        if record.status != "ok":
+            self.console.print(f"[yellow]{escape(name)}, block {record.block + 1}, {escape(record.arm)}: {record.status}: {escape(record.reason)}[/]", highlight=False)
+
+    def done(self, scenario: str) -> None:
+        """No more trials of that scenario: decided, or spent."""
+        skipped, self.left[scenario] = self.left[scenario], 0
+        total = self._bar.tasks[0].total
+        self._bar.update(self._task, total=(total or 0) - skipped)
+
+    def seconds_left(self) -> float:
+        every = [seconds for taken in self.taken.values() for seconds in taken]
+        typical = sum(every) / len(every) if every else 0.0
+        return sum(count * (sum(self.taken[name]) / len(self.taken[name]) if self.taken[name] else typical) for name, count in self.left.items())

@@ -1,0 +1,100 @@
+"""Records on disk: appended whole, read back the same, and never lost to a neighbour's fault."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from suite import store
+from suite.model.errors import EXIT_USAGE, BadInput
+from tests.factory import record
+
+
+def test_a_record_reads_back_as_it_was_written(tmp_path: Path) -> None:
+    """Writing and reading a record changes nothing."""
+    written = [record(block=0), record(block=1, status="failed", reason="crashed", attestation=None)]
+    for one in written:
+        store.append(tmp_path, one)
+    assert list(store.read(tmp_path).records) == written
+
+
+def test_a_line_cut_off_is_skipped_with_file_and_line(tmp_path: Path) -> None:
+    """A crash in the middle of a write costs that line only, and the next record starts on a line of its own."""
+    store.append(tmp_path, record(block=0))
+    path = store.records_file(tmp_path, "swap_states")
+    path.write_bytes(path.read_bytes() + path.read_bytes()[:200])
+    store.append(tmp_path, record(block=1))
+    read = store.read(tmp_path)
+    assert [one.block for one in read.records] == [0, 1]
+    assert read.warnings == (f"{path}:2: not a whole record, skipped",)
+
+
+def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    """Records of a newer perfproof are not guessed at."""
+    store.append(tmp_path, record())
+    path = store.records_file(tmp_path, "swap_states")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 99}))
+    with pytest.raises(BadInput, match="newer perfproof") as caught:
+        store.read(tmp_path)
+    assert caught.value.exit_code == EXIT_USAGE
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("block", "x", "block: expected an integer"),
+        ("status", "great", "status: unknown 'great'"),
+        ("measurements", {"round_time": "fast"}, "measurements.round_time: expected a number"),
+        ("work", [], "work: expected a mapping"),
+        ("extra", 1, "record: unknown extra"),
+        ("schema", "1", "a record without a schema number"),
+    ],
+)
+def test_a_line_with_a_wrong_field_is_skipped_and_named(tmp_path: Path, key: str, value: object, told: str) -> None:
+    """A line that was tampered with is told by field and skipped; its neighbours are kept."""
+    store.append(tmp_path, record(block=0))
+    store.append(tmp_path, record(block=1))
+    path = store.records_file(tmp_path, "swap_states")
+    first, second = path.read_text().splitlines()
+    path.write_text(json.dumps({**json.loads(first), key: value}) + "\n" + second + "\n")
+    read = store.read(tmp_path)
+    assert [one.block for one in read.records] == [1]
+    assert told in read.warnings[0]
+
+
+def test_a_folder_without_records_is_told(tmp_path: Path) -> None:
+    """Neither a missing nor an empty folder passes for an empty run."""
+    with pytest.raises(BadInput, match="no such results folder"):
+        store.read(tmp_path / "none")
+    with pytest.raises(BadInput, match="holds no records"):
+        store.read(tmp_path)
+
+
+def test_a_full_disk_keeps_what_was_written(tmp_path: Path) -> None:
+    """When the disk is full in the middle of a line, the file ends where it ended before and says so."""
+    store.append(tmp_path, record(block=0))
+    before = store.records_file(tmp_path, "swap_states").read_bytes()
+    script = f"""
+import resource, signal, sys
+from pathlib import Path
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({len(before) + 100}, {len(before) + 100}))
+from suite import store
+from suite.model.errors import CannotRun
+from tests.factory import record
+try:
+    store.append(Path({str(tmp_path)!r}), record(block=1))
+except CannotRun as error:
+    sys.exit(f"told: {{error}}")
+"""
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[1] == resource.RLIM_INFINITY
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=os.getcwd(), check=False)
+    assert "could not be written" in done.stderr
+    assert store.records_file(tmp_path, "swap_states").read_bytes() == before
+    assert len(store.read(tmp_path).records) == 1
