@@ -1,0 +1,109 @@
+"""The processes of trials: started, watched and ended as `suite.builds.process` does it for all rooms.
+
+`subprocess` itself is imported there alone, one floor down, because making a build needs it too.
+What is decided here is the environment that every process of an arm gets: made from scratch, so that
+nothing of the caller's shell leaks into one arm and not into the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from suite.builds.process import (
+    GRACE,
+    Channel,
+    Finished,
+    Running,
+    how_ended,
+    inherited,
+    run_to_end,
+    scrub,
+    scrub_file,
+    start,
+    tail,
+)
+from suite.builds.ready import ReadyBuild
+from suite.model.scenario import Arm
+
+__all__ = [
+    "ATTEST_PLUGIN",
+    "GRACE",
+    "Channel",
+    "Finished",
+    "Running",
+    "arm_environment",
+    "build_environment",
+    "how_ended",
+    "inherited",
+    "run_to_end",
+    "scrub",
+    "scrub_file",
+    "start",
+    "tail",
+]
+
+ATTEST_PLUGIN = "perfproof_attest"
+
+PINNED: Mapping[str, str] = {
+    "VLLM_USE_V2_MODEL_RUNNER": "0",
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONNOUSERSITE": "1",
+    "PYTHONUNBUFFERED": "1",
+    "VLLM_LOGGING_COLOR": "0",
+}
+"""What every arm has alike unless its scenario says otherwise. The V1 runner, because three of the four patches live there."""
+
+PASSED = (
+    "HF_HOME",
+    "HF_HUB_OFFLINE",
+    "HF_TOKEN",
+    "HF_ENDPOINT",
+    "HF_HUB_CACHE",
+    "TRANSFORMERS_OFFLINE",
+    "VLLM_CACHE_ROOT",
+    "NVIDIA_VISIBLE_DEVICES",
+)
+"""Where models come from: handed on, never recorded."""
+
+
+def build_environment(build: ReadyBuild, *, threads: int, hash_seed: int = 0) -> dict[str, str]:
+    """The environment of a process of that build before any arm has its say.
+
+    The side folder on `PYTHONPATH` brings the patches and their entry points to every process that vLLM
+    starts. `VLLM_PLUGINS` is always set: unset, vLLM loads every plugin there is. `threads` is
+    `OMP_NUM_THREADS`; `hash_seed` (`PYTHONHASHSEED`) is what the arms of a block share.
+    """
+    return {
+        **inherited(also=PASSED),
+        **PINNED,
+        "OMP_NUM_THREADS": str(threads),
+        "PYTHONHASHSEED": str(hash_seed % 2**32),
+        "PYTHONPATH": str(build.side),
+        "VLLM_PLUGINS": ATTEST_PLUGIN,
+    }
+
+
+def arm_environment(build: ReadyBuild, arm: Arm, *, attest: Path, watch: Iterable[str], threads: int, hash_seed: int = 0) -> dict[str, str]:
+    """The whole environment of a process of that arm; `attest` takes its attestations, `watch` are the targets to count."""
+    return {**build_environment(build, threads=threads, hash_seed=hash_seed), **arm_variables(arm, attest=attest, watch=watch)}
+
+
+def arm_variables(arm: Arm, *, attest: Path, watch: Iterable[str]) -> dict[str, str]:
+    """What tells one arm from another: its patches, its own variables, and where it attests.
+
+    The user's own plugins stay what they are if the arm lists them in its `VLLM_PLUGINS`.
+    """
+    others = [name for name in arm.environment.get("VLLM_PLUGINS", "").split(",") if name]
+    said = {
+        **arm.environment,
+        "VLLM_PLUGINS": ",".join([ATTEST_PLUGIN, *arm.patches, *others]),
+        "PERFPROOF_ATTEST": str(attest),
+        "PERFPROOF_WATCH": " ".join(sorted(set(watch))),
+    }
+    if arm.allow_unverified:
+        said["PERFPROOF_ALLOW_UNVERIFIED"] = "1"
+    return said
