@@ -1,0 +1,166 @@
+"""Plain facts drawn from records, before anybody words them: typical values, environment, attestations, commands, time spent."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from suite.model.record import Attestation, Record
+
+Found = tuple[str, tuple[str, ...], bool]
+"""A name, its values, and whether they differ."""
+MOST_VALUES = 6
+MOST_FACTS = 400
+
+
+def typical(values: Sequence[float]) -> float:
+    """The geometric mean; the plain mean where a value is zero or negative."""
+    if min(values) == max(values):
+        return values[0]
+    if min(values) <= 0:
+        return sum(values) / len(values)
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def defined_arms(definition: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The arms of a definition as a list of mappings with a `name`, whether they were a list or a mapping there."""
+    arms = definition.get("arms") or []
+    if isinstance(arms, Mapping):
+        return [{**(arm if isinstance(arm, Mapping) else {}), "name": name} for name, arm in arms.items()]
+    return [arm for arm in arms if isinstance(arm, Mapping) and "name" in arm]
+
+
+def build_of(defined: Mapping[str, Any], records: Sequence[Record]) -> str:
+    """The build as attested, else as defined."""
+    attested = next((record.attestation.build for record in records if record.attestation), "")
+    return attested or str(defined.get("build", ""))
+
+
+def settings(defined: Mapping[str, Any]) -> Iterable[str]:
+    """What an arm sets beyond its build and patches: environment variables, then server arguments."""
+    for name, value in (defined.get("environment") or {}).items():
+        yield f"{name}={value}"
+    yield from (str(argument) for argument in defined.get("server_arguments") or ())
+
+
+def environment(records: Sequence[Record]) -> Iterable[Found]:
+    """Every leaf of the environments: one value where all trials agree, else the values (numbers as a range)."""
+    seen: dict[str, dict[str, Any]] = {}
+    counts: dict[str, int] = {}
+    for record in records:
+        for name, value in flat(record.environment):
+            seen.setdefault(name, {}).setdefault(repr(value), value)
+            counts[name] = counts.get(name, 0) + 1
+    for name in list(seen)[:MOST_FACTS]:
+        values = list(seen[name].values())
+        partial = counts[name] < len(records)
+        yield name, (*summary(values), *((f"not told in {len(records) - counts[name]} trials",) if partial else ())), len(values) > 1
+
+
+def flat(found: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """The leaves of nested mappings with dotted names; lists are leaves."""
+    for key, value in found.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{name}.")
+        else:
+            yield name, value
+
+
+def summary(values: Sequence[Any]) -> tuple[str, ...]:
+    """A range for numbers, the first few for anything else."""
+    if len(values) > 1 and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+        return (f"{plain(min(values))} to {plain(max(values))}",)
+    shown = tuple(plain(value) for value in values[:MOST_VALUES])
+    return (*shown, f"and {len(values) - MOST_VALUES} more") if len(values) > MOST_VALUES else shown
+
+
+def plain(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "unknown"}[value]
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def attestations(arms: Sequence[str], records: Sequence[Record], arm_of: Callable[[Record], str]) -> Iterable[Found]:
+    """What ran in each arm, one row a property, one value an arm; `differs` compares the arms with each other."""
+    of_arm: dict[str, list[Record]] = {arm: [] for arm in arms}
+    for record in records:
+        of_arm[arm_of(record)].append(record)
+    columns = [_attested([record.attestation for record in of_arm[arm] if record.attestation]) for arm in arms]
+    for name in dict.fromkeys(name for column in columns for name in column):
+        values = tuple(" / ".join(column[name]) if name in column else "–" for column in columns)
+        yield name, values, len(set(values)) > 1
+
+
+def _attested(found: Sequence[Attestation]) -> dict[str, tuple[str, ...]]:
+    """The properties of one arm's attestations; several values where its trials differ."""
+    every: dict[str, dict[str, Any]] = {}
+    for attestation in found:
+        for name, value in _properties(attestation):
+            every.setdefault(name, {}).setdefault(repr(value), value)
+    return {name: summary(list(values.values())) for name, values in every.items()}
+
+
+def _properties(attestation: Attestation) -> Iterable[tuple[str, Any]]:
+    yield "build", attestation.build
+    yield "vLLM version", attestation.vllm_version
+    yield "vLLM file", attestation.vllm_file
+    yield "hash of vLLM's Python files", attestation.sources
+    yield "torch version", attestation.torch_version
+    yield "compiled operators", attestation.compiled_operators
+    yield "model runner", attestation.runner or "none took part"
+    yield "Python", attestation.python
+    yield "processes", attestation.processes
+    yield "patches", ", ".join(patch_words(name, patch) for name, patch in attestation.patches.items()) or "none"
+    for name, why in attestation.refused.items():
+        yield f"refused: {name}", why
+    for target in attestation.unwatchable:
+        yield f"not watchable: {target}", "in this build"
+    yield from ((name, count) for name, count in sorted(attestation.counts.items()))
+
+
+def patch_words(name: str, patch: Mapping[str, Any]) -> str:
+    """A patch as applied: "swap_states_full_rows (removes, verified)"."""
+    verified = "verified" if patch.get("verified") else "NOT verified"
+    return f"{name} ({', '.join(part for part in (str(patch.get('direction', '')), verified) if part)})"
+
+
+def commands(name: str, records: Sequence[Record], results: str) -> Iterable[str]:
+    """What to type to run this again and to judge it again; arguments quoted for a shell."""
+    if records:
+        last = records[-1]
+        run = [
+            "perfproof",
+            "run",
+            f"scenarios/{name}.yaml",
+            "--profile",
+            last.profile,
+            "--seed",
+            str(last.seed),
+            "--results",
+            "results/again",
+        ]
+        yield shlex.join(run)
+    yield shlex.join(["perfproof", "compare", "--results", results])
+    yield shlex.join(["perfproof", "report", "--results", results, "--out", "report.html"])
+
+
+def seconds(records: Sequence[Record]) -> tuple[tuple[str, float], ...]:
+    """Where the trials' time went, longest phase first."""
+    total: dict[str, float] = {}
+    for record in records:
+        for phase, spent in record.seconds.items():
+            total[str(phase)] = total.get(str(phase), 0.0) + float(spent)
+    return tuple(sorted(total.items(), key=lambda item: -item[1]))
+
+
+def as_yaml(definition: Mapping[str, Any]) -> str:
+    """The scenario's definition as YAML text."""
+    return yaml.safe_dump(json.loads(json.dumps(definition, default=str)), sort_keys=False, allow_unicode=True, width=100)

@@ -1,0 +1,164 @@
+"""The nouns of the report: Page, ScenarioView, Row and what they hold. Values in base units, texts already clean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from suite.model.metrics import Better, Kind
+from suite.model.record import Record, Status
+
+Outcome = Literal["regressed", "untestable", "inconclusive", "improved", "equivalent"]
+OUTCOMES: tuple[Outcome, ...] = ("regressed", "untestable", "inconclusive", "improved", "equivalent")
+"""The five outcomes, the one that a reader must not miss first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One metric of one candidate against the baseline, as judged.
+
+    `effect`, `low` and `high` are relative changes of the candidate as fractions (0.31 is +31 %); `level` is the interval's
+    confidence (0.995); `margin` and `mde` are fractions. `verdict` is None for an exploratory metric, which is never judged.
+    `baseline_value` and `candidate_value` (geometric means over the blocks counted) are filled in from the records by `build`.
+    """
+
+    scenario: str
+    metric: str
+    unit: str
+    better: Better
+    kind: Kind
+    primary: bool
+    baseline: str
+    candidate: str
+    blocks: int
+    effect: float | None
+    low: float | None
+    high: float | None
+    level: float | None
+    margin: float | None
+    mde: float | None
+    verdict: Outcome | None
+    reason: str
+    warnings: tuple[str, ...]
+    baseline_value: float | None = None
+    candidate_value: float | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether this is a count of work, which compares exactly and has no interval."""
+        return self.kind == "witness"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialView:
+    """One trial: where it stood, how it went, one value a metric or witness (base units), and the end of its log."""
+
+    block: int
+    position: int
+    arm: str
+    status: Status
+    reason: str
+    how: str
+    started: str
+    values: Mapping[str, float]
+    warnings: tuple[str, ...]
+    log: str
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "ok"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WitnessView:
+    """One witness in every arm: the distinct values over its valid trials, in ascending order."""
+
+    name: str
+    unit: str
+    better: Better
+    values: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkView:
+    """One count of work that the arms of a block must share, and the blocks where they did not."""
+
+    name: str
+    values: tuple[int, ...]
+    unequal: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmView:
+    """An arm as the scenario defines it and how many of its trials are valid and attested."""
+
+    name: str
+    baseline: bool
+    build: str
+    patches: tuple[str, ...]
+    settings: tuple[str, ...]
+    trials: int
+    valid: int
+    attested: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A property and its value in every arm (attestation) or in every trial (environment); `differs` if they are not all one."""
+
+    name: str
+    values: tuple[str, ...]
+    differs: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioView:
+    """One scenario. `arms` has the baseline first; `witnesses[i].values` and `attestations[i].values` follow its order."""
+
+    name: str
+    question: str
+    answer: str
+    outcome: Outcome
+    rows: tuple[Row, ...]
+    arms: tuple[ArmView, ...]
+    trials: tuple[TrialView, ...]
+    witnesses: tuple[WitnessView, ...]
+    work: tuple[WorkView, ...]
+    attestations: tuple[Fact, ...]
+    unjudged: tuple[str, ...]
+    warnings: tuple[str, ...]
+    commands: tuple[str, ...]
+    definition: str
+    seconds: tuple[tuple[str, float], ...]
+
+    @property
+    def primaries(self) -> tuple[Row, ...]:
+        return tuple(row for row in self.rows if row.primary)
+
+    @property
+    def blocks(self) -> int:
+        return len({trial.block for trial in self.trials})
+
+    @property
+    def invalid(self) -> tuple[TrialView, ...]:
+        return tuple(trial for trial in self.trials if not trial.ok)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Everything a report shows. `headline` is its first line; `records` are the raw ones, embedded for whoever doubts."""
+
+    title: str
+    headline: str
+    made: str
+    version: str
+    results: str
+    scenarios: tuple[ScenarioView, ...]
+    machine: tuple[Fact, ...]
+    warnings: tuple[str, ...]
+    records: tuple[Record, ...]
+
+    @property
+    def trials(self) -> int:
+        return sum(len(scenario.trials) for scenario in self.scenarios)

@@ -1,0 +1,59 @@
+"""Text that others wrote, made harmless to look at: no escape sequences, no invisible characters, no endless lines.
+
+Escaping for HTML or markdown is the business of whoever shows it; here only what no reader should ever be
+handed goes: terminal escapes are dropped, control characters become U+FFFD, and marks that reorder or hide text
+are spelled out as `<U+202E>`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+LINE = 500
+"""Most characters of one line of foreign text; the raw records keep the rest."""
+LINES = 40
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])|\x9b[0-?]*[ -/]*[@-~]")
+
+
+def line(text: object, limit: int = LINE) -> str:
+    """One line of at most `limit` characters; line breaks become blanks."""
+    found = str(text)
+    if len(found) > 4 * limit:
+        found = f"{found[: 2 * limit]} {found[-2 * limit :]}"
+    if not found.isprintable():
+        found = " ".join(_visible(found).split())
+    return shorten(found, limit)
+
+
+def lines(text: object, most: int = LINES, limit: int = LINE) -> str:
+    """The last `most` lines, each shortened; says how many were left out."""
+    whole = str(text)
+    every = [line(each, limit) for each in re.split(r"\r\n|\r|\n", whole[-4 * most * limit :])]
+    while every and not every[-1]:
+        every.pop()
+    left = max(len(every) - most, 0) + (1 if len(whole) > 4 * most * limit else 0)
+    note = ["(earlier lines left out)"] if left else []
+    return "\n".join([*note, *every[-most:]])
+
+
+def shorten(text: str, limit: int) -> str:
+    """The text, or its beginning and end around an ellipsis that says how much is missing."""
+    if len(text) <= limit:
+        return text
+    keep = limit // 2
+    return f"{text[:keep]} … ({len(text) - 2 * keep} characters left out) … {text[-keep:]}"
+
+
+def _visible(text: str) -> str:
+    return "".join(_shown(character) for character in _ESCAPES.sub("", text))
+
+
+def _shown(character: str) -> str:
+    if character in "\t\n\r\u2028\u2029\xa0":
+        return " "
+    category = unicodedata.category(character)
+    if category == "Cf":
+        return f"<U+{ord(character):04X}>"
+    return "\N{REPLACEMENT CHARACTER}" if category in ("Cc", "Cs", "Co", "Cn") else character

@@ -1,0 +1,178 @@
+"""The view model: what every form of the report is laid out from.
+
+A `Page` holds scenarios; a scenario holds judged rows, trials, witnesses, attested facts, commands and the
+sentence that answers its question. Values stay in base units; texts are clean (see `untrusted`). `build` makes
+the page from rows (one judged comparison each) and records, and is the only way in.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from suite.model.record import Record
+from suite.report import facts, words
+from suite.report.nouns import OUTCOMES, ArmView, Fact, Outcome, Page, Row, ScenarioView, TrialView, WitnessView, WorkView
+from suite.report.untrusted import line, lines
+
+__all__ = ["OUTCOMES", "ArmView", "Fact", "Outcome", "Page", "Row", "ScenarioView", "TrialView", "WitnessView", "WorkView", "build"]
+
+NAME = 160
+"""Most characters of a name as shown."""
+
+
+def build(
+    rows: Iterable[Row],
+    records: Sequence[Record],
+    *,
+    made: str,
+    version: str,
+    results: str = "results",
+    title: str = "",
+    warnings: Sequence[str] = (),
+) -> Page:
+    """The page for these judged rows and the records that they came from.
+
+    `made` is the time of making, in words (this package reads no clock); `results` the records' folder as the commands should
+    name it. A scenario with records but no rows, or the other way round, is shown and called untestable.
+    """
+    judged = [_clean(row) for row in rows]
+    names = dict.fromkeys([*(line(record.scenario, NAME) for record in records), *(row.scenario for row in judged)])
+    of_name: dict[str, list[Record]] = {name: [] for name in names}
+    for record in records:
+        of_name[line(record.scenario, NAME)].append(record)
+    folder = line(results)
+    scenarios = tuple(_scenario(name, [row for row in judged if row.scenario == name], of_name[name], folder) for name in names)
+    return Page(
+        title=line(title) or "perfproof report",
+        headline=words.headline(scenarios),
+        made=line(made),
+        version=line(version),
+        results=folder,
+        scenarios=scenarios,
+        machine=tuple(_facts(Fact, facts.environment(records))),
+        warnings=tuple(line(warning) for warning in warnings),
+        records=tuple(records),
+    )
+
+
+def _clean(row: Row) -> Row:
+    texts = {name: line(getattr(row, name), NAME) for name in ("scenario", "metric", "unit", "baseline", "candidate")}
+    return dataclasses.replace(row, **texts, reason=line(row.reason), warnings=tuple(line(warning) for warning in row.warnings))  # type: ignore[arg-type]
+
+
+def _scenario(name: str, rows: list[Row], records: list[Record], results: str) -> ScenarioView:
+    trials = tuple(sorted((_trial(record) for record in records), key=lambda trial: (trial.block, trial.position)))
+    definition = records[-1].definition if records else {}
+    arms = _arms(definition, rows, records)
+    filled = tuple(_with_values(row, trials) for row in rows)
+    names = [arm.name for arm in arms]
+    outcome = words.outcome(filled)
+    unjudged = words.unjudged(filled, trials)
+    return ScenarioView(
+        name=name,
+        question=line(definition.get("question", "")),
+        answer=words.answer(name, filled, outcome),
+        outcome=outcome,
+        rows=filled,
+        arms=arms,
+        trials=trials,
+        witnesses=tuple(_witnesses(names, records)),
+        work=tuple(_work(records)),
+        attestations=tuple(_facts(Fact, facts.attestations(names, records, lambda record: line(record.arm, NAME)))),
+        unjudged=unjudged,
+        warnings=_warnings(filled, records),
+        commands=tuple(facts.commands(name, records, results)),
+        definition=lines(facts.as_yaml(definition), most=400) if definition else "",
+        seconds=facts.seconds(records),
+    )
+
+
+def _facts(make: Callable[..., Fact], found: Iterable[tuple[str, tuple[str, ...], bool]]) -> Iterable[Fact]:
+    return (make(name=line(name, NAME), values=tuple(line(value) for value in values), differs=differs) for name, values, differs in found)
+
+
+def _trial(record: Record) -> TrialView:
+    values = {**record.measurements, **record.witnesses}
+    return TrialView(
+        block=record.block,
+        position=record.position,
+        arm=line(record.arm, NAME),
+        status=record.status,
+        reason=line(record.reason),
+        how=line(record.how),
+        started=line(record.started),
+        values={line(name, NAME): float(value) for name, value in values.items()},
+        warnings=tuple(line(warning) for warning in record.warnings),
+        log=lines(record.log),
+    )
+
+
+def _with_values(row: Row, trials: Sequence[TrialView]) -> Row:
+    """The row with its arms' typical values: geometric means over the blocks where both are valid, so that their ratio is the effect."""
+    of_arm: dict[str, dict[int, float]] = {row.baseline: {}, row.candidate: {}}
+    for trial in trials:
+        if trial.ok and trial.arm in of_arm and row.metric in trial.values:
+            of_arm[trial.arm][trial.block] = trial.values[row.metric]
+    shared = sorted(of_arm[row.baseline].keys() & of_arm[row.candidate].keys())
+    if not shared:
+        return row
+    first, second = (facts.typical([of_arm[arm][block] for block in shared]) for arm in (row.baseline, row.candidate))
+    return dataclasses.replace(row, baseline_value=first, candidate_value=second)
+
+
+def _arms(definition: Mapping[str, Any], rows: Sequence[Row], records: Sequence[Record]) -> tuple[ArmView, ...]:
+    """The arms in the order of the definition, the baseline first; those that only records or rows name come after."""
+    defined = facts.defined_arms(definition)
+    seen = [line(record.arm, NAME) for record in records] + [arm for row in rows for arm in (row.baseline, row.candidate)]
+    baseline = next((row.baseline for row in rows), None) or next((line(arm["name"], NAME) for arm in defined if arm.get("baseline")), None)
+    of_name = {line(arm["name"], NAME): arm for arm in defined}
+    names = list(dict.fromkeys([*([baseline] if baseline else []), *of_name, *seen]))
+    return tuple(_arm(name, name == baseline, of_name.get(name, {}), [r for r in records if line(r.arm, NAME) == name]) for name in names)
+
+
+def _arm(name: str, baseline: bool, defined: Mapping[str, Any], records: Sequence[Record]) -> ArmView:
+    return ArmView(
+        name=name,
+        baseline=baseline,
+        build=line(facts.build_of(defined, records)),
+        patches=tuple(line(patch, NAME) for patch in defined.get("patches") or ()),
+        settings=tuple(line(setting) for setting in facts.settings(defined)),
+        trials=len(records),
+        valid=sum(record.status == "ok" for record in records),
+        attested=sum(record.attestation is not None for record in records),
+    )
+
+
+def _witnesses(arms: Sequence[str], records: Sequence[Record]) -> Iterable[WitnessView]:
+    names = dict.fromkeys(name for record in records if record.status == "ok" for name in record.witnesses)
+    for name in names:
+        found: dict[str, set[float]] = {arm: set() for arm in arms}
+        for record in records:
+            if record.status == "ok" and name in record.witnesses:
+                found[line(record.arm, NAME)].add(float(record.witnesses[name]))
+        unit, better = words.unit_of(name)
+        yield WitnessView(name=line(name, NAME), unit=unit, better=better, values=tuple(tuple(sorted(found[arm])) for arm in arms))
+
+
+def _work(records: Sequence[Record]) -> Iterable[WorkView]:
+    for name in dict.fromkeys(name for record in records for name in record.work):
+        of_block: dict[int, set[int]] = {}
+        for record in records:
+            if record.status == "ok" and name in record.work:
+                of_block.setdefault(record.block, set()).add(int(record.work[name]))
+        values = tuple(sorted(set().union(*of_block.values()))) if of_block else ()
+        unequal = tuple(sorted(block for block, found in of_block.items() if len(found) > 1))
+        yield WorkView(name=line(name, NAME), values=values, unequal=unequal)
+
+
+def _warnings(rows: Sequence[Row], records: Sequence[Record]) -> tuple[str, ...]:
+    """Every warning once: those of the comparisons, then those of the trials with how many of them said so."""
+    told = dict.fromkeys(warning for row in rows for warning in row.warnings)
+    counts: dict[str, int] = {}
+    for record in records:
+        for warning in record.warnings:
+            counts[line(warning)] = counts.get(line(warning), 0) + 1
+    trials = (f"{warning} (in {count} of {len(records)} trials)" for warning, count in counts.items())
+    return tuple(dict.fromkeys([*told, *trials]))

@@ -1,0 +1,195 @@
+"""Every sentence and every formatted number of the report, said once for all its forms."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from suite.model.metrics import METRICS, Better, base_name
+from suite.report import units
+from suite.report.nouns import OUTCOMES, Outcome, Row, ScenarioView, TrialView
+from suite.report.units import NONE, THIN
+
+SYMBOLS = {"regressed": "✗", "untestable": "⊘", "inconclusive": "?", "improved": "✓", "equivalent": "=", None: "·"}
+"""A sign beside each outcome's word, for the eye; the word always stands with it."""
+MEANINGS = {
+    "improved": "better by at least the margin, and the interval excludes no change",
+    "regressed": "worse by at least the margin, and the interval excludes no change",
+    "equivalent": "the change lies inside the margin, with confidence: shown not to matter",
+    "inconclusive": "the data neither show a change that matters nor rule one out: not good news, not bad news, no news",
+    "untestable": "a trial failed, was invalid or unattested, or the arms did unequal work: nothing may be concluded",
+}
+EXPLORATORY = "exploratory"
+_ACRONYMS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL", "cpu": "CPU"}
+
+
+def label(metric: str) -> str:
+    """A metric's name for people: "median TTFT", "round time, output_length=16000"."""
+    base, _, case = metric.partition("@")
+    name = " ".join(_ACRONYMS.get(part, part) for part in base.split("_"))
+    return f"{name}, {case}" if case else name
+
+
+def meaning(metric: str) -> str:
+    """What one value of the metric is, from the registry; "" for a metric that is not in it."""
+    row = METRICS.get(base_name(metric))
+    return row.per if row else ""
+
+
+def unit_of(metric: str) -> tuple[str, Better]:
+    """Unit and direction from the registry; a plain count, lower is better, for names that are not in it."""
+    row = METRICS.get(base_name(metric))
+    return (row.unit, row.better) if row else ("1", "lower")
+
+
+def direction(better: Better) -> str:
+    return "lower is better ↓" if better == "lower" else "higher is better ↑"
+
+
+def verdict(row: Row) -> str:
+    return row.verdict or EXPLORATORY
+
+
+def change(row: Row) -> str:
+    """The candidate's change: "+31.2 %"; for counts that did not move "unchanged"."""
+    if row.effect is None:
+        return NONE
+    if row.exact and row.effect == 0:
+        return "unchanged"
+    return f"{units.percent(row.effect, units.places_for(row.effect))}{THIN}%"
+
+
+def interval(row: Row) -> str:
+    """The interval in per cent, without its sign: "[+29.8, +32.6]"; "exact" for counts; "" where there is none."""
+    if row.exact:
+        return "exact" if row.effect is not None else ""
+    if row.low is None or row.high is None or row.effect is None:
+        return ""
+    places = units.places_for(row.effect)
+    return f"[{units.percent(row.low, places)}, {units.percent(row.high, places)}]"
+
+
+def factor(row: Row) -> str:
+    return "" if row.effect is None else units.factor(row.effect)
+
+
+def margin(row: Row) -> str:
+    return NONE if row.margin is None or row.exact else f"±{THIN}{units.percent(row.margin, _few(row.margin), plus=False)}{THIN}%"
+
+
+def detectable(row: Row) -> str:
+    """The smallest true worsening that this comparison would have seen: "1.4 %"."""
+    return NONE if row.mde is None or row.exact else f"{units.percent(row.mde, _few(row.mde), plus=False)}{THIN}%"
+
+
+def _few(fraction: float) -> int:
+    return 0 if fraction >= 0.995 or round(fraction * 100, 6) == round(fraction * 100) else 1 if fraction >= 0.01 else 2
+
+
+def values(row: Row) -> tuple[str, str]:
+    """The arms' typical values, in one scale if they are near each other; counts unrounded."""
+    first, second = row.baseline_value, row.candidate_value
+    if row.exact and row.unit == "1":
+        return (NONE if first is None else units.exact(first), NONE if second is None else units.exact(second))
+    return units.pair(first, second, row.unit)
+
+
+def blocks(count: int) -> str:
+    return f"{count} block{'' if count == 1 else 's'}"
+
+
+def outcome(rows: Sequence[Row]) -> Outcome:
+    """The scenario's outcome: that of its judged primary rows which a reader must not miss; untestable if there are none.
+
+    *improved* needs every other judged row to be improved or equivalent.
+    """
+    found = {row.verdict for row in _deciding(rows)}
+    return next((each for each in OUTCOMES if each in found), "untestable")
+
+
+def _deciding(rows: Sequence[Row]) -> list[Row]:
+    """The rows that make the outcome: judged primaries, and witnesses that got worse whether primary or not."""
+    return [row for row in rows if row.verdict and (row.primary or (row.exact and row.verdict in ("regressed", "untestable")))]
+
+
+def answer(name: str, rows: Sequence[Row], result: Outcome) -> str:
+    """The scenario's one sentence: "penalties: output throughput +31.2 % [+29.8, +32.6], 6 blocks; …"."""
+    deciding = _deciding(rows)
+    if not deciding:
+        return f"{name}: nothing could be judged; there is no comparison of a primary metric"
+    several = len({row.candidate for row in deciding}) > 1
+    return f"{name}: {'; '.join(claim(row, several) for row in deciding)}"
+
+
+def claim(row: Row, name_candidate: bool = False) -> str:
+    """What one row says, in words; bad news and no news say so."""
+    who = f"{label(row.metric)} of {row.candidate}" if name_candidate else label(row.metric)
+    if row.verdict == "untestable":
+        return f"{who} could not be tested ({row.reason or 'no reason was given'})"
+    times = f" ({factor(row)})" if factor(row) else ""
+    if row.exact:
+        return f"{who} {change(row)}{times}, counted exactly"
+    said = f"{who} {change(row)}{times} {interval(row)}, {blocks(row.blocks)}"
+    if row.verdict == "inconclusive":
+        return f"{said}: inconclusive{_would_see(row)}"
+    if row.verdict == "equivalent":
+        return f"{said}: no change beyond {margin(row)}"
+    return said
+
+
+def _would_see(row: Row) -> str:
+    return "" if row.mde is None else f", a worsening under {detectable(row)} could have gone unseen"
+
+
+def headline(scenarios: Sequence[ScenarioView]) -> str:
+    """The page's first line, worst news first: "1 scenario regressed, 2 improved, 1 inconclusive"."""
+    if not scenarios:
+        return "There are no records to judge"
+    counts = Counter(scenario.outcome for scenario in scenarios)
+    if len(scenarios) == 1:
+        return f"{scenarios[0].name} {_is(scenarios[0].outcome, 1)}"
+    parts = [f"{counts[each]} {_is(each, counts[each])}" for each in OUTCOMES if counts[each]]
+    listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"Of {len(scenarios)} scenarios, {listed}"
+
+
+def _is(result: Outcome, count: int) -> str:
+    return result if result in ("improved", "regressed") else f"{'is' if count == 1 else 'are'} {result}"
+
+
+def unjudged(rows: Sequence[Row], trials: Sequence[TrialView]) -> tuple[str, ...]:
+    """What could not be judged and why, and every trial that does not count; never empty when something is amiss."""
+    told = [
+        f"{label(row.metric)} ({row.candidate}): {row.verdict}; {_why(row)}"
+        for row in rows
+        if row.verdict in ("untestable", "inconclusive")
+    ]
+    if not any(row.verdict and row.primary for row in rows):
+        told.insert(0, "no primary metric was judged")
+    counts = Counter((trial.arm, trial.status, trial.reason) for trial in trials if not trial.ok)
+    for (arm, status, reason), count in counts.items():
+        where = ", ".join(str(trial.block) for trial in trials if (trial.arm, trial.status, trial.reason) == (arm, status, reason))
+        told.append(
+            f"{count} trial{'' if count == 1 else 's'} of {arm} {status} (block {shortened(where)}): {reason or 'no reason was given'}"
+        )
+    return tuple(told)
+
+
+def _why(row: Row) -> str:
+    return re.sub(r"[.\s]+$", "", row.reason) or "no reason was given"
+
+
+def shortened(listed: str, most: int = 80) -> str:
+    return listed if len(listed) <= most else f"{listed[:most].rpartition(',')[0]}, …"
+
+
+def work(values: Sequence[float], unit: str) -> str:
+    """A witness in one arm: the exact count, or the range if its trials differ; bytes also scaled."""
+    if not values:
+        return NONE
+    text = units.exact(values[0]) if len(values) == 1 else f"{units.exact(values[0])} to {units.exact(values[-1])}"
+    if unit == "B":
+        scaled = f" ({units.quantity(values[0], 'B')})" if len(values) == 1 and abs(values[0]) >= 1024 else ""
+        return f"{text}{THIN}B{scaled}"
+    return text if unit == "1" else f"{text}{THIN}{unit}"
