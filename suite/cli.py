@@ -1,0 +1,213 @@
+"""The command `perfproof`: reads argv, calls one function a verb, owns the exit code.
+
+Imports of numpy, scipy, matplotlib and the like happen inside the verbs, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from suite import __version__
+from suite.model.errors import EXIT_PASS, EXIT_UNTESTABLE, EXIT_USAGE, BadInput, PerfproofError
+
+EPILOG = """exit codes: 0 pass; 1 a regression (time, witness, accuracy or equality); 2 usage or a bad file;
+3 untestable (a crash, an unattested arm, an untrustworthy machine); 4 inconclusive, where the policy fails on it"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code."""
+    arguments = parser().parse_args(argv)
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    try:
+        return int(arguments.verb(arguments))
+    except BadInput as error:
+        for fault in error.faults:
+            print(f"perfproof: {fault}", file=sys.stderr)
+        return EXIT_USAGE
+    except PerfproofError as error:
+        print(f"perfproof: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("\nperfproof: interrupted; every record that was whole is kept, the same command goes on from there", file=sys.stderr)
+        return EXIT_UNTESTABLE
+    except BrokenPipeError:
+        sys.stderr.close()
+        return EXIT_PASS
+
+
+def _as_interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="perfproof",
+        description="Proves vLLM performance patches, or finds them wanting.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"perfproof {__version__}")
+    verbs = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    run = _verb(verbs, "run", _run, "plan scenarios, run what is missing, print the verdicts")
+    _scenarios(run)
+    _results(run)
+    run.add_argument("--report", type=Path, metavar="FILE", help="also write the HTML report there")
+    _builds(run)
+
+    plan = _verb(verbs, "plan", _plan, "print the trials, the builds and the minutes; start nothing")
+    _scenarios(plan)
+    _results(plan)
+    plan.add_argument("--json", action="store_true", help="as JSON")
+
+    compare = _verb(verbs, "compare", _compare, "verdicts from records alone: no vLLM, torch or GPU needed")
+    _results(compare)
+    compare.add_argument("--json", action="store_true", help="as JSON")
+
+    judge = _verb(verbs, "judge", _judge, "the same verdict on anybody's numbers: a CSV with the columns block,arm,value")
+    judge.add_argument("file", type=Path, metavar="FILE.csv")
+    judge.add_argument("--better", choices=("lower", "higher"), required=True, help="which direction of the value is better")
+    judge.add_argument("--margin", type=_fraction, default=0.02, help="smallest change that matters, as a fraction (default 0.02)")
+    judge.add_argument("--unit", default="", help="unit of the values, for display")
+    judge.add_argument("--json", action="store_true", help="as JSON")
+    judge.add_argument("--explain", action="store_true", help="the whole reasoning, each sentence with its number")
+
+    report = _verb(verbs, "report", _report, "write the HTML report of a results folder")
+    _results(report)
+    report.add_argument("--out", type=Path, metavar="FILE.html", help="the file to write")
+    report.add_argument("--pr", action="store_true", help="print the block for a pull request instead")
+
+    gate = _verb(verbs, "gate", _gate, "pass or fail by the records of a results folder")
+    _results(gate)
+    gate.add_argument("--policy", type=Path, metavar="FILE", help="a policy file (YAML); without one inconclusive passes, untestable fails")
+
+    setup = _verb(verbs, "setup", _setup, "make the builds that scenarios need")
+    setup.add_argument("scenarios", nargs="*", type=Path, metavar="SCENARIO", help="scenario files (default: the default build only)")
+    setup.add_argument("--profile", choices=("quick", "standard", "thorough"), default="quick")
+    _builds(setup)
+
+    doctor = _verb(verbs, "doctor", _doctor, "what this machine can run, and why not")
+    _builds(doctor)
+    return top
+
+
+def _verb(verbs: Any, name: str, function: Any, words: str) -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = verbs.add_parser(
+        name, help=words, description=words[0].upper() + words[1:] + ".", epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.set_defaults(verb=function)
+    return made
+
+
+def _scenarios(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("scenarios", nargs="+", type=Path, metavar="SCENARIO", help="scenario files (YAML)")
+    verb.add_argument("--profile", choices=("quick", "standard", "thorough"), default="standard", help="how much to measure (default standard)")
+    verb.add_argument("--seed", type=_natural, default=0, help="seed of orders and workloads (default 0)")
+    verb.add_argument("--blocks", type=_natural, metavar="N", help="one look after N blocks, instead of the scenario's own design")
+
+
+def _results(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--results", type=Path, default=Path("results/local"), metavar="DIR", help="the results folder (default results/local)")
+
+
+def _builds(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--builds", type=Path, default=Path("builds"), metavar="DIR", help="where builds are made (default builds)")
+
+
+def _fraction(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"expected a fraction between 0 and 1, got {text}")
+    return value
+
+
+def _natural(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"expected a number that is not negative, got {text}")
+    return value
+
+
+# --- the verbs --------------------------------------------------------------------------------------
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from suite import session
+
+    return session.run(
+        arguments.scenarios,
+        profile=arguments.profile,
+        seed=arguments.seed,
+        blocks=arguments.blocks,
+        results=arguments.results,
+        builds=arguments.builds,
+        report=arguments.report,
+    )
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    from suite import session
+
+    return session.plan(
+        arguments.scenarios,
+        profile=arguments.profile,
+        seed=arguments.seed,
+        blocks=arguments.blocks,
+        results=arguments.results,
+        as_json=arguments.json,
+    )
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from suite import session
+
+    return session.compare(arguments.results, as_json=arguments.json)
+
+
+def _judge(arguments: argparse.Namespace) -> int:
+    from suite import session
+
+    return session.judge(
+        arguments.file,
+        better=arguments.better,
+        margin=arguments.margin,
+        unit=arguments.unit,
+        as_json=arguments.json,
+        explain=arguments.explain,
+    )
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from suite import session
+
+    if not arguments.pr and arguments.out is None:
+        raise BadInput("report: name the file to write with --out FILE.html, or ask for the pull request's block with --pr")
+    return session.report(arguments.results, out=arguments.out, pull_request=arguments.pr)
+
+
+def _gate(arguments: argparse.Namespace) -> int:
+    from suite import session
+
+    return session.gate(arguments.results, policy=arguments.policy)
+
+
+def _setup(arguments: argparse.Namespace) -> int:
+    from suite import session
+
+    return session.setup(arguments.scenarios, profile=arguments.profile, builds=arguments.builds)
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from suite import session
+
+    return session.doctor(builds=arguments.builds)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

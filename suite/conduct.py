@@ -1,0 +1,155 @@
+"""Carries out a Plan: what is missing is run, every record is kept as it comes, and the looks decide when to stop.
+
+In order: the records that are there are checked against the plan; names, parameters and versions are checked
+before anything is made; builds are prepared; blocks run in the plan's order, skipping what is done and what is
+decided; blocks that a rule of invalidation threw out are measured once more at the end. What this refuses: to mix records of
+different scenarios, seeds or profiles, and to run beside another run in the same folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from suite import store
+from suite.analysis.judge import judge_scenario, latest
+from suite.model.errors import BadInput, CannotRun
+from suite.model.plan import Block, Plan
+from suite.model.record import Record
+from suite.model.scenario import MicroWorkload, Scenario
+from suite.progress import RunProgress
+from suite.run.lane import Lane
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conducted:
+    """What a run did: trials it ran, those that were there already, and the seconds of each phase."""
+
+    ran: int
+    found: int
+    seconds: Mapping[str, float]
+    warnings: tuple[str, ...]
+
+
+def conduct(plan: Plan, results: Path, open_lanes: Callable[[], contextlib.AbstractContextManager[Callable[[Scenario], Lane]]], progress: RunProgress) -> Conducted:
+    """Runs what is missing of the plan; every record is on disk before the next trial starts.
+
+    `open_lanes` prepares builds and gives the lane that runs a scenario. Raises `BadInput` for records of
+    another plan, `CannotRun` where another run holds the folder.
+    """
+    began = time.monotonic()
+    found, warnings = _found(plan, results)
+    kept: dict[str, list[Record]] = {scenario.name: [] for scenario in plan.scenarios}
+    for record in found:
+        if record.scenario in kept:
+            kept[record.scenario].append(record)
+    ran: list[Record] = []
+    seconds: dict[str, float] = {}
+    if any(_open_blocks(plan, kept)):
+        with _held(results), open_lanes() as lane_of:
+            seconds["preparing builds"] = time.monotonic() - began
+            for scenario in plan.scenarios:
+                progress.expect(scenario.name, sum(len(_missing(b, kept[scenario.name])) for b in plan.blocks if b.scenario is scenario))
+            for record in _trials(plan, kept, lane_of, progress):
+                store.append(results, record)
+                kept[record.scenario].append(record)
+                ran.append(record)
+                progress.trial(record)
+    for record in ran:
+        for phase, spent in record.seconds.items():
+            if phase != "total":
+                seconds[phase] = seconds.get(phase, 0.0) + spent
+    seconds["total"] = time.monotonic() - began
+    return Conducted(ran=len(ran), found=sum(len(latest(mine)) for mine in kept.values()) - len(ran), seconds=seconds, warnings=warnings)
+
+
+def _trials(plan: Plan, kept: Mapping[str, list[Record]], lane_of: Callable[[Scenario], Lane], progress: RunProgress) -> Iterator[Record]:
+    """The missing trials in the plan's order; the caller keeps each record before asking for the next."""
+    stopped: set[str] = set()
+    for block in plan.blocks:
+        name = block.scenario.name
+        if name in stopped:
+            continue
+        yield from _run_block(block, kept[name], lane_of, progress)
+        if kept[name] and judge_scenario(name, kept[name], final=False).stop and _decided_early(block, kept[name]):
+            stopped.add(name)
+            progress.done(name)
+    for block in plan.blocks:
+        if any(record.status == "invalid" for record in _of(block, latest(kept[block.scenario.name]))):
+            progress.say(f"{block.scenario.name}: block {block.number + 1} was invalid and is measured once more")
+            yield from _run_block(block, [], lane_of, progress)
+
+
+def _decided_early(block: Block, records: Sequence[Record]) -> bool:
+    return block.number + 1 < block.scenario.most_blocks or bool(records)
+
+
+def _run_block(block: Block, kept: Sequence[Record], lane_of: Callable[[Scenario], Lane], progress: RunProgress) -> Iterator[Record]:
+    missing = _missing(block, kept)
+    if missing:
+        progress.block(block)
+        yield from lane_of(block.scenario).trials(block, missing)
+
+
+def _of(block: Block, records: Sequence[Record]) -> list[Record]:
+    return [record for record in records if record.scenario == block.scenario.name and record.block == block.number]
+
+
+def _missing(block: Block, kept: Sequence[Record]) -> tuple[str, ...]:
+    """The block's arms that have left no record yet, in its order; all of them where one was invalid: the whole block goes."""
+    mine = _of(block, latest(kept))
+    if any(record.status == "invalid" for record in mine):
+        return block.order
+    there = {record.arm for record in mine}
+    return tuple(arm for arm in block.order if arm not in there)
+
+
+def _open_blocks(plan: Plan, kept: Mapping[str, Sequence[Record]]) -> Iterator[Block]:
+    """Blocks that may still have to run: of scenarios that are not decided, with a trial missing."""
+    decided = {name for name, mine in kept.items() if mine and judge_scenario(name, mine, final=False).stop}
+    return (b for b in plan.blocks if b.scenario.name not in decided and _missing(b, kept[b.scenario.name]))
+
+
+def _found(plan: Plan, results: Path) -> tuple[tuple[Record, ...], tuple[str, ...]]:
+    """The records that are there, all of them of this very plan."""
+    if not results.is_dir() or not any(results.glob("*.jsonl")):
+        return (), ()
+    read = store.read(results)
+    for scenario in plan.scenarios:
+        for record in (r for r in read.records if r.scenario == scenario.name):
+            path = store.records_file(results, scenario.name)
+            if record.digest != scenario.digest:
+                raise BadInput(
+                    f"{path}: holds records of another '{scenario.name}' (profile {record.profile}, digest {record.digest}; now {scenario.profile}, "
+                    f"{scenario.digest}): records of different questions don't mix; name another --results folder"
+                )
+            if record.seed != plan.seed:
+                raise BadInput(f"{path}: was begun with --seed {record.seed}, not {plan.seed}: go on with that seed or name another --results folder")
+    return read.records, read.warnings
+
+
+@contextlib.contextmanager
+def _held(results: Path) -> Iterator[None]:
+    """Holds the results folder, so that two runs never write into it at once."""
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"{results}: can't be made: {error.strerror}") from error
+    lock = FileLock(results / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise CannotRun(f"{results}: another run is writing here; wait for it, or name another --results folder") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def is_micro(scenario: Scenario) -> bool:
+    return isinstance(scenario.workload, MicroWorkload)

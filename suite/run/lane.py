@@ -1,0 +1,21 @@
+"""What a way of running trials must offer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from suite.model.plan import Block
+from suite.model.record import Record
+
+
+class Lane(Protocol):
+    """Runs trials of one kind of workload; owns whatever it keeps alive between them."""
+
+    def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
+        """Runs one fresh trial of each of `arms` (names, in the order to run them), yielding each record as its trial ends."""
+        ...
+
+    def close(self) -> None:
+        """Ends everything that still runs."""
+        ...
