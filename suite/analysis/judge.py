@@ -11,13 +11,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from suite.analysis import exploratory, spending, verdict, witness, work
+from suite.analysis import explain, exploratory, spending, verdict, witness, work
 from suite.analysis.samples import Observation, PairedSample, Status, pair
 from suite.analysis.spending import Spending
 from suite.analysis.verdict import Verdict
 from suite.model.decode import scenario_of
 from suite.model.errors import BadInput
-from suite.model.metrics import Metric, is_timed, metric
+from suite.model.metrics import Better, Metric, is_timed, metric
 from suite.model.record import Record
 from suite.model.scenario import Arm, MetricChoice, Scenario
 
@@ -78,11 +78,15 @@ def judge_records(records: Iterable[Record], *, final: bool = True, distrust: st
     return [judge_scenario(name, mine, final=final, distrust=distrust, widening=widening) for name, mine in found.items()]
 
 
-def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, distrust: str = "", widening: float = 1.0) -> JudgedScenario:
+def judge_scenario(
+    name: str, records: Sequence[Record], *, final: bool = True, distrust: str = "", widening: float = 1.0
+) -> JudgedScenario:
     """Judges the records of one scenario; see `judge_records`."""
     digests = {record.digest for record in records}
     if len(digests) > 1:
-        raise BadInput(f"{name}: records of {len(digests)} different scenarios of that name are mixed ({', '.join(sorted(digests))}): keep each in a results folder of its own")
+        raise BadInput(
+            f"{name}: records of {len(digests)} different scenarios of that name are mixed ({', '.join(sorted(digests))}): keep each in a results folder of its own"
+        )
     scenario = scenario_of(records[0].definition, source=f"the records of {name}")
     trials = latest(records)
     unequal = _unequal_blocks(trials)
@@ -95,7 +99,33 @@ def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, 
         judged += rows
         primaries += verdicts
     blocks = len({trial.block for trial in trials})
-    return JudgedScenario(scenario=scenario, judged=tuple(judged), blocks=blocks, stop=verdict.should_stop(primaries, _whole(trials, scenario), paid))
+    return JudgedScenario(
+        scenario=scenario, judged=tuple(judged), blocks=blocks, stop=verdict.should_stop(primaries, _whole(trials, scenario), paid)
+    )
+
+
+def judge_table(
+    rows: Sequence[tuple[str, str, float]], *, name: str, better: Better, margin: float, unit: str
+) -> tuple[list[Judged], list[str]]:
+    """Judges rows of (block, arm, value), all blocks as one look; the first arm named is the baseline.
+
+    Returns a line for each other arm, and the whole reasoning in sentences. The table must be whole (`importers.table`).
+    """
+    arms = list(dict.fromkeys(arm for _, arm, _ in rows))
+    numbers = {block: number for number, block in enumerate(dict.fromkeys(block for block, _, _ in rows))}
+    seen: dict[str, int] = defaultdict(int)
+    observations = []
+    for block, arm, value in rows:
+        observations.append(Observation(block=numbers[block], arm=arm, value=value, status=Status.OK, reason="", position=seen[block]))
+        seen[block] += 1
+    paid = spending.one_look(len(numbers), 1, len(arms) - 1)
+    judged, sentences = [], []
+    for arm in arms[1:]:
+        sample = pair(observations, baseline=arms[0], candidate=arm, metric=name, unit=unit, better=better)
+        found = verdict.judge(sample, paid, margin=margin)
+        judged.append(_line(name, arms[0], arm, True, margin, Metric(name=name, unit=unit, better=better, kind="time", per="block"), sample, found, ()))
+        sentences += explain.explain(found, sample, paid)
+    return judged, sentences
 
 
 def latest(records: Sequence[Record]) -> list[Record]:
@@ -179,7 +209,9 @@ def _judge_candidate(
             continue
         if choice.name not in verdicts:
             verdicts[choice.name] = _witness(row, sample)
-        rows.append(_judged(scenario, candidate, choice, row, sample, verdicts[choice.name], extra))
+        told = extra if is_timed(choice.name) else ()
+        baseline = scenario.baseline.name
+        rows.append(_line(scenario.name, baseline, candidate.name, choice.primary, choice.margin, row, sample, verdicts[choice.name], told))
     return rows, [verdicts[choice.name] for choice in scenario.primaries]
 
 
@@ -194,9 +226,17 @@ def _sample(name: str, baseline: str, candidate: str, trials: Sequence[Record], 
         status, reason = Status(trial.status), trial.reason
         if status is Status.OK and trial.block in unequal:
             status, reason = Status.UNEQUAL, unequal[trial.block]
-        observations.append(Observation(block=trial.block, arm=trial.arm, value=value, status=status, reason=reason, position=trial.position))
+        observations.append(
+            Observation(block=trial.block, arm=trial.arm, value=value, status=status, reason=reason, position=trial.position)
+        )
     return pair(
-        observations, baseline=baseline, candidate=candidate, metric=name, unit=row.unit, better=row.better, scale="log" if timed else "difference"
+        observations,
+        baseline=baseline,
+        candidate=candidate,
+        metric=name,
+        unit=row.unit,
+        better=row.better,
+        scale="log" if timed else "difference",
     )
 
 
@@ -227,32 +267,40 @@ def _middle(values: Sequence[float]) -> float | None:
     return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2 if ordered else None
 
 
-def _judged(
-    scenario: Scenario, candidate: Arm, choice: MetricChoice, row: Metric, sample: PairedSample, found: Verdict, extra: tuple[str, ...]
+def _line(
+    scenario: str,
+    baseline: str,
+    candidate: str,
+    primary: bool,
+    margin: float,
+    row: Metric,
+    sample: PairedSample,
+    found: Verdict,
+    extra: tuple[str, ...],
 ) -> Judged:
     compared = found.comparison
-    baseline, after = _middle(sample.baseline.tolist()), _middle(sample.candidate.tolist())
-    exact_effect = after / baseline - 1 if found.exact and baseline and after is not None else None
+    before, after = _middle(sample.baseline.tolist()), _middle(sample.candidate.tolist())
+    exact_effect = after / before - 1 if found.exact and before and after is not None else None
     return Judged(
-        scenario=scenario.name,
-        metric=choice.name,
+        scenario=scenario,
+        metric=sample.metric,
         unit=row.unit,
         better=row.better,
         kind=row.kind,
-        primary=choice.primary,
-        baseline=scenario.baseline.name,
-        candidate=candidate.name,
-        baseline_value=baseline,
+        primary=primary,
+        baseline=baseline,
+        candidate=candidate,
+        baseline_value=before,
         candidate_value=after,
         blocks=compared.blocks if compared else sample.n,
         effect=compared.effect if compared else exact_effect,
         interval=found.interval if compared else (exact_effect, exact_effect) if exact_effect is not None else None,
         level=found.level if compared else 1.0 if exact_effect is not None else None,
-        margin=choice.margin,
+        margin=margin,
         mde=compared.mde if compared else None,
         verdict=found.outcome.value,
         reason=found.reason,
-        warnings=(*found.warnings, *(extra if is_timed(choice.name) else ())),
+        warnings=(*found.warnings, *extra),
         q=None,
     )
 

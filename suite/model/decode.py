@@ -222,11 +222,11 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 # --- the door -----------------------------------------------------------------------------------
 
 
-def load_scenario(path: Path, profile: Profile, *, default_build: Mapping[str, Any] = DEFAULT_BUILD) -> Scenario:
+def load_scenario(path: Path, profile: Profile, *, blocks: int | None = None, default_build: Mapping[str, Any] = DEFAULT_BUILD) -> Scenario:
     """The scenario of a file under a profile.
 
-    Validates every profile of the file, not only the one asked for. `default_build` is what arms that name no build run on.
-    Raises `BadInput` with all faults.
+    Validates every profile of the file, not only the one asked for. `blocks`, if given, is one look after so many, whatever the file
+    says. `default_build` is what arms that name no build run on. Raises `BadInput` with all faults.
     """
     data = read_mapping(path)
     profiles = data.pop("profiles", {})
@@ -250,7 +250,8 @@ def load_scenario(path: Path, profile: Profile, *, default_build: Mapping[str, A
                 faults.append(f"{path}: profiles.{name}: {fault}" if name else f"{path}: {fault}")
     if faults:
         raise BadInput(*faults)
-    return scenario_of({**merged(data, profiles.get(profile, {})), "profile": profile}, source=str(path))
+    asked = {"profile": profile} if blocks is None else {"profile": profile, "blocks": blocks}
+    return scenario_of({**merged(data, profiles.get(profile, {})), **asked}, source=str(path))
 
 
 def scenario_of(definition: Mapping[str, Any], *, source: str) -> Scenario:

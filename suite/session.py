@@ -1,0 +1,328 @@
+"""One function a verb: what `cli` calls, with files as paths and the answer as an exit code.
+
+Each reads as a table of contents. The console and the clock are handed in by tests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from suite import __version__, store
+from suite.analysis import judge as judging
+from suite.analysis.judge import Judged
+from suite.conduct import Conducted, conduct
+from suite.gate import Decision, decide
+from suite.model.decode import load_policy, load_scenario
+from suite.model.errors import EXIT_PASS, BadInput, CannotRun
+from suite.model.plan import Plan
+from suite.model.policy import DEFAULT_POLICY
+from suite.model.scenario import LEAST_BLOCKS, Profile, Scenario
+from suite.planning import make_plan
+from suite.progress import RunProgress
+
+# --- run ----------------------------------------------------------------------------------------------
+
+
+def run(
+    files: Sequence[Path],
+    *,
+    profile: Profile,
+    seed: int,
+    blocks: int | None,
+    results: Path,
+    builds: Path,
+    report: Path | None,
+    console: Console | None = None,
+) -> int:
+    """Plans, checks, runs what is missing, prints the verdicts and where the time went; the default policy decides the exit code."""
+    console = console or Console()
+    plan = make_plan(load(files, profile, blocks), seed)
+    from suite.lanes import check_names, opened
+
+    check_names(plan)
+    with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
+        done = conduct(plan, results, lambda: opened(plan, builds, results, progress.say), progress)
+    code = _show(results, console, report, only={scenario.name for scenario in plan.scenarios})
+    _show_time(done, console)
+    return code
+
+
+def load(files: Sequence[Path], profile: Profile, blocks: int | None) -> list[Scenario]:
+    """Every scenario of the files; all faults of all files at once."""
+    if blocks is not None and blocks < LEAST_BLOCKS:
+        raise BadInput(f"--blocks {blocks}: a timed metric is not judged on fewer than {LEAST_BLOCKS} blocks")
+    scenarios: list[Scenario] = []
+    faults: list[str] = []
+    for file in files:
+        try:
+            scenarios.append(load_scenario(file, profile, blocks=blocks))
+        except BadInput as error:
+            faults += error.faults
+    names = [scenario.name for scenario in scenarios]
+    faults += [f"{name}: named twice" for name in dict.fromkeys(names) if names.count(name) > 1]
+    if faults:
+        raise BadInput(*faults)
+    return scenarios
+
+
+def _show(results: Path, console: Console, report: Path | None, only: set[str] | None = None) -> int:
+    """Prints the verdicts of a results folder, writes its report, and returns what the default policy makes of it."""
+    from suite.report import terminal
+
+    page, judged = _page(results, only)
+    console.print(terminal.render(page))
+    if report is not None:
+        _write_html(page, report)
+        console.print(f"report: {report}", highlight=False)
+    return decide(judged, DEFAULT_POLICY).exit_code
+
+
+def _show_time(done: Conducted, console: Console) -> None:
+    """Where the time went: a line a phase, longest first."""
+    console.print(f"{done.ran} trials run" + (f", {done.found} were there already" if done.found else ""), highlight=False)
+    phases = {name: seconds for name, seconds in done.seconds.items() if name != "total"}
+    other = done.seconds["total"] - sum(phases.values())
+    for name, seconds in sorted({**phases, "between trials": max(0.0, other)}.items(), key=lambda item: -item[1]):
+        if seconds >= 0.05:
+            console.print(f"  {name:<24}{seconds:8.1f} s", highlight=False)
+    console.print(f"  {'in all':<24}{done.seconds['total']:8.1f} s", highlight=False)
+
+
+# --- plan ----------------------------------------------------------------------------------------------
+
+
+def plan(files: Sequence[Path], *, profile: Profile, seed: int, blocks: int | None, results: Path, as_json: bool, console: Console | None = None) -> int:
+    """Prints what a run would do; starts nothing and writes nothing."""
+    console = console or Console()
+    made = make_plan(load(files, profile, blocks), seed)
+    from suite.lanes import check_names
+
+    check_names(made)
+    shown = _plan_document(made, results)
+    if as_json:
+        print(json.dumps(shown, indent=1))
+        return EXIT_PASS
+    console.print(f"[bold]builds[/]  {', '.join(shown['builds'])}", highlight=False)
+    for name, minutes in shown["minutes"].items():
+        console.print(f"[bold]{name}[/]  about {minutes['estimate']:.1f} min ({minutes['from']})", highlight=False)
+    for trial in shown["trials"]:
+        console.print(f"  block {trial['block'] + 1:>3}  {trial['scenario']:<24} {' then '.join(trial['order'])}", highlight=False)
+    console.print(f"at most {shown['minutes_in_all']:.0f} minutes after the builds are made; a decided scenario stops early", highlight=False)
+    return EXIT_PASS
+
+
+GUESSED_SECONDS = {"micro": 8.0, "serve": 40.0}
+"""A trial's wall time before any has been measured: a share of the import and a few rounds; a measured run with its warm-up."""
+
+
+def _plan_document(made: Plan, results: Path) -> dict[str, Any]:
+    records = store.read(results).records if results.is_dir() and any(results.glob("*.jsonl")) else ()
+    minutes: dict[str, dict[str, Any]] = {}
+    for scenario in made.scenarios:
+        taken = [r.seconds["total"] for r in records if r.scenario == scenario.name and r.digest == scenario.digest and "total" in r.seconds]
+        typical = sum(taken) / len(taken) if taken else GUESSED_SECONDS[scenario.workload.kind]
+        trials = scenario.most_blocks * len(scenario.arms)
+        said = f"{trials} trials, {'measured' if taken else 'guessed'} at {typical:.1f} s each"
+        minutes[scenario.name] = {"estimate": trials * typical / 60, "from": said}
+    return {
+        "schema": 1,
+        "seed": made.seed,
+        "builds": [build.label for build in made.builds()],
+        "minutes": minutes,
+        "minutes_in_all": sum(entry["estimate"] for entry in minutes.values()),
+        "trials": [{"scenario": b.scenario.name, "block": b.number, "order": list(b.order), "seed": b.seed} for b in made.blocks],
+    }
+
+
+# --- verdicts --------------------------------------------------------------------------------------------
+
+
+def compare(results: Path, *, as_json: bool, console: Console | None = None) -> int:
+    """Prints the verdicts of a results folder; exit code 0 whatever they are: the gate decides."""
+    console = console or Console()
+    if as_json:
+        read = store.read(results)
+        for warning in read.warnings:
+            Console(stderr=True).print(warning, style="yellow", highlight=False, markup=False)
+        rows = [row for one in judging.judge_records(read.records) for row in one.judged]
+        print(json.dumps({"schema": 1, "comparisons": [_comparison(row) for row in rows]}, indent=1))
+        return EXIT_PASS
+    from suite.report import terminal
+
+    page, _ = _page(results, None)
+    console.print(terminal.render(page))
+    return EXIT_PASS
+
+
+def _comparison(row: Judged) -> dict[str, Any]:
+    """One entry of `compare --json`."""
+    return {
+        "scenario": row.scenario,
+        "metric": row.metric,
+        "unit": row.unit,
+        "better": row.better,
+        "primary": row.primary,
+        "baseline": row.baseline,
+        "candidate": row.candidate,
+        "blocks": row.blocks,
+        "effect": row.effect,
+        "interval": list(row.interval) if row.interval else None,
+        "level": row.level,
+        "margin": row.margin,
+        "mde": row.mde,
+        "verdict": row.verdict,
+        "reason": row.reason,
+        "warnings": list(row.warnings),
+        "q": row.q,
+    }
+
+
+def judge(
+    file: Path, *, better: judging.Better, margin: float, unit: str, as_json: bool, explain: bool, console: Console | None = None
+) -> int:
+    """Judges the numbers of a CSV, all its blocks as one look."""
+    from suite.importers import table
+
+    console = console or Console()
+    judged, sentences = judging.judge_table(
+        [(row.block, row.arm, row.value) for row in table.read(file)], name=file.stem, better=better, margin=margin, unit=unit
+    )
+    if as_json:
+        print(json.dumps({"schema": 1, "comparisons": [_comparison(row) for row in judged]}, indent=1))
+    else:
+        from suite.report import terminal
+
+        console.print(terminal.render_rows([_row(row) for row in judged]))
+        if explain:
+            for sentence in sentences:
+                console.print(sentence, highlight=False, markup=False)
+    return decide(judged, DEFAULT_POLICY).exit_code
+
+
+def gate(results: Path, *, policy: Path | None, console: Console | None = None) -> int:
+    """Prints every ruling and returns the decision's exit code."""
+    console = console or Console()
+    rules = load_policy(policy) if policy is not None else DEFAULT_POLICY
+    decision = decide([row for one in judging.judge_records(store.read(results).records) for row in one.judged], rules)
+    _show_decision(decision, console)
+    return decision.exit_code
+
+
+def _show_decision(decision: Decision, console: Console) -> None:
+    if not decision.rulings:
+        console.print("nothing to judge: no primary metric has a verdict", style="bold red")
+    for ruling in decision.rulings:
+        word, style = ("passes", "green") if ruling.passes else ("fails", "bold red")
+        console.print(f"[{style}]{word}[/]  {ruling.scenario}  {ruling.metric}  {ruling.candidate}: {ruling.verdict}", highlight=False)
+        console.print(f"        {ruling.reason}", highlight=False, markup=False)
+    console.print(f"gate: {'pass' if decision.passes else 'fail'} (exit code {decision.exit_code})", style="bold")
+
+
+# --- report -----------------------------------------------------------------------------------------------
+
+
+def report(results: Path, *, out: Path | None, pull_request: bool) -> int:
+    """Writes the HTML file, or prints the pull request's block."""
+    page, _ = _page(results, None)
+    if pull_request:
+        from suite.report import pullrequest
+
+        print(pullrequest.render(page))
+    if out is not None:
+        _write_html(page, out)
+        print(f"report: {out}")
+    return EXIT_PASS
+
+
+def _page(results: Path, only: set[str] | None) -> tuple[Any, list[Judged]]:
+    """The report's view model of a results folder (of the named scenarios only), and the judged metrics behind it."""
+    from suite.report import view
+
+    read = store.read(results)
+    records = [record for record in read.records if only is None or record.scenario in only]
+    if not records:
+        raise CannotRun(f"{results}: no record of {', '.join(sorted(only or ()))} was left")
+    judged = [row for one in judging.judge_records(records) for row in one.judged]
+    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    page = view.build([_row(row) for row in judged], records, made=made, version=__version__, results=str(results), warnings=read.warnings)
+    return page, judged
+
+
+def _row(row: Judged) -> Any:
+    """A judged metric as the report's row."""
+    from suite.report.view import Row
+
+    low, high = row.interval if row.interval else (None, None)
+    explored = row.verdict == judging.EXPLORED
+    return Row(
+        scenario=row.scenario,
+        metric=row.metric,
+        unit=row.unit,
+        better=row.better,  # type: ignore[arg-type]
+        kind=row.kind,  # type: ignore[arg-type]
+        primary=row.primary,
+        baseline=row.baseline,
+        candidate=row.candidate,
+        blocks=row.blocks,
+        effect=row.effect,
+        low=low,
+        high=high,
+        level=row.level,
+        margin=row.margin,
+        mde=row.mde,
+        verdict=None if explored else row.verdict,  # type: ignore[arg-type]
+        reason=row.reason,
+        warnings=row.warnings,
+        baseline_value=row.baseline_value,
+        candidate_value=row.candidate_value,
+    )
+
+
+def _write_html(page: Any, out: Path) -> None:
+    from suite.report import html
+
+    text = html.render(page)
+    draft = out.with_name(out.name + ".new")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(out)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise CannotRun(f"{out}: the report could not be written: {error.strerror}") from error
+
+
+# --- machine ------------------------------------------------------------------------------------------------
+
+
+def setup(files: Sequence[Path], *, profile: Profile, builds: Path, console: Console | None = None) -> int:
+    """Makes the builds that the scenarios need, or the default one."""
+    from suite.lanes import default_build, prepare_all
+
+    console = console or Console()
+    wanted = make_plan(load(files, profile, None), 0).builds() if files else [default_build()]
+    for ready in prepare_all(wanted, builds, lambda message: console.print(message, highlight=False, markup=False)):
+        console.print(f"{ready.label}: {ready.interpreter}", highlight=False, markup=False)
+    return EXIT_PASS
+
+
+def doctor(*, builds: Path, console: Console | None = None) -> int:
+    """Prints what this machine can run, and why not."""
+    from suite.run.doctor import examine
+
+    console = console or Console()
+    for finding in examine(builds):
+        mark, style = {"ok": ("yes", "green"), "warn": ("but", "yellow"), "no": ("no", "red")}[finding.state]
+        console.print(f"[{style}]{mark:>4}[/]  [bold]{finding.what}[/]  ", finding.words, highlight=False)
+    return EXIT_PASS
+
+
+__all__ = ["Callable", "Iterator", "Mapping", "compare", "doctor", "gate", "judge", "load", "plan", "report", "run", "setup"]
