@@ -1,0 +1,141 @@
+"""The comparison of two arms in one metric: what the numbers say, before anybody calls it anything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from suite.analysis import intervals, power
+from suite.analysis.decision import OUTLIER
+from suite.analysis.samples import Better, Floats, Lost, PairedSample, Scale
+from suite.analysis.spending import Look
+
+Interval = tuple[float, float]
+COMPANION_LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlier:
+    """The block farthest from the others, and its externally studentised residual (beyond 4: an outlier)."""
+
+    block: int
+    residual: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Candidate against baseline in one metric, over the blocks of the look that decided it (or the last one taken).
+
+    `effect`, `interval`, `companion`, `margin` and `mde` are relative changes as fractions (+0.05: the candidate's value is 5 % higher,
+    whether that is good or bad is `better`'s to say), on the difference scale plain differences. `margin` and `mde` are sizes, > 0, in
+    the worse direction. `mean_log` and `sd_log` are those of x, where > 0 is worse.
+    """
+
+    metric: str
+    unit: str
+    better: Better
+    scale: Scale
+    blocks: int
+    baseline: float
+    """Median over blocks, in the unit."""
+    candidate: float
+    effect: float
+    interval: Interval
+    level: float
+    equivalence_interval: Interval
+    equivalence_level: float
+    p: float
+    mean_log: float
+    sd_log: float
+    margin: float
+    margin_log: float
+    companion: float
+    companion_interval: Interval | None
+    """Exact signed-rank interval at 95 %; None below 6 blocks, which have none."""
+    mde: float | None
+    """None where no look was taken."""
+    outlier: Outlier | None
+    widening: float
+    lost: tuple[Lost, ...]
+
+
+def margin_on_scale(margin: float, scale: Scale) -> float:
+    """A margin given as a fraction (or a difference) on the scale of x; symmetric there. Raises ValueError unless 0 < margin < 1."""
+    if not 0 < margin < 1:
+        raise ValueError(f"a margin is a fraction between 0 and 1, not {margin}")
+    return math.log1p(margin) if scale == "log" else margin
+
+
+def to_effect(x: Floats, better: Better, scale: Scale) -> Floats:
+    """From x (> 0 is worse) to the relative change of candidate against baseline (or the difference)."""
+    signed = x if better == "lower" else -x
+    return np.expm1(signed) if scale == "log" else signed
+
+
+def to_size(x: Floats, better: Better, scale: Scale) -> Floats:
+    """The size, > 0, of a change of x in the worse direction."""
+    return np.abs(to_effect(x, better, scale))
+
+
+def compare_stack(
+    samples: Sequence[PairedSample],
+    x: Floats,
+    look: Look,
+    looks: Sequence[Look],
+    margin_log: Floats,
+    margins: Sequence[float],
+    widening: float,
+) -> list[Comparison]:
+    """Comparisons of m samples of the same better, scale and blocks: x has shape (m, n), n >= 2, and n is the blocks of `look`.
+
+    `looks` are those taken up to this one (none: no minimum detectable effect).
+    """
+    n, better, scale = x.shape[1], samples[0].better, samples[0].scale
+    found = intervals.student(x)
+    half, narrow = found.half(look.level, widening), found.half(look.equivalence_level, widening)
+    low, high = intervals.signed_rank(x, COMPANION_LEVEL)
+    mde = power.smallest_effect(found.sd, margin_log, looks, widening)
+    residuals = intervals.studentised(x)
+    worst = np.abs(residuals).argmax(axis=1)
+    columns = np.stack([found.mean - half, found.mean + half, found.mean - narrow, found.mean + narrow, low, high])
+    if better == "higher":
+        columns = columns[[1, 0, 3, 2, 5, 4]]
+    shown = to_effect(columns, better, scale).T.tolist()
+    effects = to_effect(np.stack([found.mean, intervals.pseudo_median(x)]), better, scale).T.tolist()
+    sizes = to_size(mde, better, scale).tolist()
+    middles = np.stack(
+        [np.median([s.baseline[:n] for s in samples], axis=1), np.median([s.candidate[:n] for s in samples], axis=1)]
+    ).T.tolist()
+    plain = np.stack([found.p, found.mean, found.sd, margin_log, residuals[np.arange(len(samples)), worst]]).T.tolist()
+    enough = bool(np.isfinite(low[0]))
+    return [
+        Comparison(
+            metric=sample.metric,
+            unit=sample.unit,
+            better=better,
+            scale=scale,
+            blocks=n,
+            baseline=middles[i][0],
+            candidate=middles[i][1],
+            effect=effects[i][0],
+            interval=(shown[i][0], shown[i][1]),
+            level=look.level,
+            equivalence_interval=(shown[i][2], shown[i][3]),
+            equivalence_level=look.equivalence_level,
+            p=plain[i][0],
+            mean_log=plain[i][1],
+            sd_log=plain[i][2],
+            margin=margins[i],
+            margin_log=plain[i][3],
+            companion=effects[i][1],
+            companion_interval=(shown[i][4], shown[i][5]) if enough else None,
+            mde=sizes[i] if looks else None,
+            outlier=Outlier(block=int(sample.blocks[worst[i]]), residual=plain[i][4]) if abs(plain[i][4]) > OUTLIER else None,
+            widening=widening,
+            lost=sample.lost,
+        )
+        for i, sample in enumerate(samples)
+    ]

@@ -1,0 +1,265 @@
+"""A comparison earns a verdict: the rule of `decision` applied to paired samples, with a reason in words and the warnings that travel.
+
+`judge_all` is the one way in (a single sample is a list of one), so that what is simulated, what is gated and what is shown went
+through the same lines. `should_stop` is the stopping rule of a scenario between looks.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from suite.analysis import power, words
+from suite.analysis.comparison import Comparison, compare_stack, margin_on_scale
+from suite.analysis.decision import OUTCOMES, Outcome, decide_looks
+from suite.analysis.samples import PairedSample, Status
+from suite.analysis.spending import LEAST_BLOCKS, Look, Spending
+
+DEFAULT_MARGIN = 0.02
+CHUNK = 4_000_000
+"""Walsh averages worked on at once, to bound memory."""
+MOST_INVALID = 0.5
+"""Share of blocks thrown out by the rules of invalidation from which nothing is said of the rest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """An outcome, the comparison it rests on (None where there is nothing to compare), why, and what to know beside it."""
+
+    outcome: Outcome
+    comparison: Comparison | None
+    reason: str
+    warnings: tuple[str, ...]
+    exact: bool
+    """Decided by comparing exact counts, not by statistics."""
+    settling: power.Settling | None
+    """For *inconclusive*: what would settle it."""
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The interval that the outcome rests on: the equivalence interval for *equivalent*, else the one for a change."""
+        if self.comparison is None:
+            return None
+        return self.comparison.equivalence_interval if self.outcome is Outcome.EQUIVALENT else self.comparison.interval
+
+    @property
+    def level(self) -> float | None:
+        """The confidence of `interval`."""
+        if self.comparison is None:
+            return None
+        return self.comparison.equivalence_level if self.outcome is Outcome.EQUIVALENT else self.comparison.level
+
+
+def judge(
+    sample: PairedSample,
+    spending: Spending,
+    *,
+    margin: float = DEFAULT_MARGIN,
+    widening: float = 1.0,
+    distrust: str = "",
+    final: bool = True,
+    minutes_per_block: float | None = None,
+) -> Verdict:
+    """The verdict on one paired sample; see `judge_all`."""
+    return judge_all(
+        [sample],
+        spending,
+        margins=[margin],
+        widening=widening,
+        distrust=distrust,
+        final=final,
+        minutes_per_block=minutes_per_block,
+    )[0]
+
+
+def judge_all(
+    samples: Sequence[PairedSample],
+    spending: Spending,
+    *,
+    margins: Sequence[float],
+    widening: float = 1.0,
+    distrust: str = "",
+    final: bool = True,
+    minutes_per_block: float | None = None,
+) -> list[Verdict]:
+    """Verdicts on m paired samples that share the looks of `spending`, in their order.
+
+    `margins` are m fractions; `widening` (from a long A/A, at least 1) stretches every interval; `distrust` says why this machine's
+    timed metrics cannot be trusted (a failed A/A) and makes all of them untestable; `final` is False while a run may still go on.
+    Source of the rule: `decision`; of the looks: `spending`.
+    """
+    verdicts: dict[int, Verdict] = {}
+    groups: dict[tuple[int, str, str], list[int]] = defaultdict(list)
+    for place, sample in enumerate(samples):
+        if reason := distrust or _broken(sample):
+            verdicts[place] = _bare(Outcome.UNTESTABLE, reason)
+        elif sample.n < 2:
+            verdicts[place] = _bare(Outcome.INCONCLUSIVE, _too_few(sample.n))
+        else:
+            groups[sample.n, sample.better, sample.scale].append(place)
+    for (n, _, _), places in groups.items():
+        step = max(1, CHUNK // min(n * (n + 1) // 2, 80_000))
+        for start in range(0, len(places), step):
+            part = places[start : start + step]
+            found = _judge_stack([samples[i] for i in part], [margins[i] for i in part], spending, widening, final, minutes_per_block)
+            verdicts.update(zip(part, found, strict=True))
+    return [verdicts[place] for place in range(len(samples))]
+
+
+def _judge_stack(
+    samples: list[PairedSample], margins: list[float], spending: Spending, widening: float, final: bool, minutes_per_block: float | None
+) -> list[Verdict]:
+    """Verdicts on samples of the same n, better and scale."""
+    x = np.stack([sample.x for sample in samples])
+    margin = np.array([margin_on_scale(each, samples[0].scale) for each in margins])
+    looks = spending.taken(x.shape[1], final)
+    decided = decide_looks(x, looks, margin, widening)
+    verdicts: list[Verdict | None] = [None] * len(samples)
+    for number in np.unique(decided.look):
+        rows = np.flatnonzero(decided.look == number)
+        shown = looks[number] if number >= 0 else _unpaid(spending, x.shape[1])
+        part = x[rows, : shown.blocks]
+        comparisons = compare_stack(
+            [samples[i] for i in rows], part, shown, looks[: number + 1], margin[rows], [margins[i] for i in rows], widening
+        )
+        for row, comparison in zip(rows, comparisons, strict=True):
+            outcome = OUTCOMES[decided.code[row]]
+            withheld = int(samples[row].blocks[decided.withheld[row]]) if decided.withheld[row] >= 0 else None
+            verdicts[row] = _told(outcome, comparison, shown, number >= 0, withheld, minutes_per_block, final)
+    return [verdict for verdict in verdicts if verdict is not None]
+
+
+def _unpaid(spending: Spending, n: int) -> Look:
+    """The intervals to show where no look was taken: those of the first planned look, at the n blocks there are."""
+    return replace(spending.looks[0], blocks=n)
+
+
+def _bare(outcome: Outcome, reason: str) -> Verdict:
+    return Verdict(outcome=outcome, comparison=None, reason=reason, warnings=(), exact=False, settling=None)
+
+
+def _too_few(n: int) -> str:
+    return f"{words.count(n, 'whole block')}, and a timed metric is not judged on fewer than {LEAST_BLOCKS}"
+
+
+def _broken(sample: PairedSample) -> str:
+    """Why nothing can be said of this sample, or an empty string."""
+    if sample.broken:
+        loss = sample.broken[0]
+        others = len(sample.broken) - 1
+        more = f"; and {words.count(others, 'other block')} like it" if others else ""
+        arm = f", arm {loss.arm}" if loss.arm else ""
+        return f"block {loss.block}{arm} is {_STATUS_WORDS[loss.status]}: {loss.reason or 'no reason given'}{more}"
+    invalid = sample.count(Status.INVALID)
+    if invalid and invalid > MOST_INVALID * (invalid + sample.n):
+        loss = next(each for each in sample.lost if each.status is Status.INVALID)
+        return (
+            f"{invalid} of {invalid + sample.n} blocks are invalid (the first: {loss.reason}): this machine is too restless to measure on"
+        )
+    return ""
+
+
+_STATUS_WORDS = {
+    Status.FAILED: "failed",
+    Status.UNATTESTED: "unattested",
+    Status.UNEQUAL: "not comparable",
+    Status.ABSENT: "without a usable value",
+}
+
+
+def _told(
+    outcome: Outcome, found: Comparison, look: Look, taken: bool, withheld: int | None, minutes_per_block: float | None, final: bool
+) -> Verdict:
+    """The outcome with its reason, its warnings and, for an inconclusive one, what would settle it."""
+    settling = None
+    if outcome is Outcome.INCONCLUSIVE and final:
+        settling = power.blocks_to_settle(
+            found.mean_log, found.sd_log, found.margin_log, found.blocks, look, minutes_per_block, found.widening
+        )
+    if not taken:
+        reason = _too_few(found.blocks) if found.blocks < LEAST_BLOCKS else f"{found.blocks} blocks: the next look is not reached yet"
+    elif outcome is Outcome.INCONCLUSIVE:
+        reason = _inconclusive(found, withheld, settling, final)
+    else:
+        reason = _decided(outcome, found)
+    return Verdict(outcome=outcome, comparison=found, reason=reason, warnings=_warnings(found), exact=False, settling=settling)
+
+
+def _decided(outcome: Outcome, found: Comparison) -> str:
+    """Why a metric is regressed, improved or equivalent."""
+    after, margin = f"after {words.count(found.blocks, 'block')}", words.size(found.margin, found.scale)
+    if outcome is Outcome.EQUIVALENT:
+        inside = words.span(found.equivalence_interval, found.scale)
+        return f"the {words.level(found.equivalence_level)} interval {inside} lies inside the margin of {margin} either way, {after}"
+    worse = "worse" if outcome is Outcome.REGRESSED else "better"
+    interval = f"the {words.level(found.level)} interval {words.span(found.interval, found.scale)} excludes no change"
+    confident = "; beyond the margin with confidence" if beyond_margin(found) else ""
+    return f"{words.change(found.effect, found.scale)} is {worse} by at least the margin of {margin}, and {interval}, {after}{confident}"
+
+
+def beyond_margin(found: Comparison) -> bool:
+    """Whether the whole interval lies beyond the margin, on one side."""
+    half = abs(_on_x(found, found.interval[1]) - _on_x(found, found.interval[0])) / 2
+    return abs(found.mean_log) - half > found.margin_log
+
+
+def _on_x(found: Comparison, effect: float) -> float:
+    return float(np.log1p(effect)) if found.scale == "log" else effect
+
+
+def _inconclusive(found: Comparison, withheld: int | None, settling: power.Settling | None, final: bool) -> str:
+    """Why nothing was decided, and what would decide it."""
+    effect = words.change(found.effect, found.scale)
+    if withheld is not None:
+        robust = f"the robust estimate {words.change(found.companion, found.scale)} does not bear out the mean {effect}"
+        return f"block {withheld} lies far from the others, and {robust}: look at that block"
+    if abs(found.mean_log) >= found.margin_log:
+        interval = f"the {words.level(found.level)} interval {words.span(found.interval, found.scale)}"
+        why = f"{effect} would matter, but {interval} includes no change"
+    else:
+        interval = f"the {words.level(found.equivalence_level)} interval {words.span(found.equivalence_interval, found.scale)}"
+        why = f"{effect} is inside the margin of {words.size(found.margin, found.scale)}, but {interval} is not"
+    if not final:
+        return f"{why} yet, after {words.count(found.blocks, 'block')}"
+    if settling is None:
+        return f"{why}; more than {power.MOST_BLOCKS} blocks would be needed: too near the margin, or too much noise for it"
+    minutes = f", {words.duration(settling.minutes)}" if settling.minutes is not None else ""
+    more = f"about {words.count(settling.more, 'more block')} ({settling.total} in all{minutes})"
+    return f"{why}; {more} would settle it, as {settling.as_} if this estimate holds"
+
+
+def _warnings(found: Comparison) -> tuple[str, ...]:
+    """What to know beside the verdict; each with its number."""
+    told = []
+    if found.outlier is not None and found.blocks >= LEAST_BLOCKS:
+        told.append(f"block {found.outlier.block} is an outlier (studentised residual {found.outlier.residual:+.1f}); it was kept")
+    if found.sd_log == 0 and found.blocks > 1:
+        told.append("every block gave the same ratio: a timed metric never does; look at the clock, or declare it a witness")
+    invalid = sum(loss.status is Status.INVALID for loss in found.lost)
+    if invalid:
+        reasons = sorted({loss.reason for loss in found.lost if loss.status is Status.INVALID})
+        told.append(f"{words.count(invalid, 'block')} thrown out by the rules of invalidation: {'; '.join(reasons)}")
+    if found.mde is not None and found.mde > 2 * found.margin:
+        seen, margin = words.size(found.mde, found.scale), words.size(found.margin, found.scale)
+        told.append(f"these blocks could see {seen} or more, not the margin of {margin}")
+    return tuple(told)
+
+
+def should_stop(verdicts: Sequence[Verdict], blocks: int, spending: Spending) -> str:
+    """Why a scenario stops after `blocks` whole blocks, given the verdicts on its primary metrics so far (`final=False`), or "".
+
+    It stops when any primary is regressed, when all are decided, or at the last look; a spent time budget is the runner's to notice.
+    """
+    if any(verdict.outcome is Outcome.REGRESSED for verdict in verdicts):
+        return "a primary metric is regressed"
+    if verdicts and all(verdict.outcome is not Outcome.INCONCLUSIVE for verdict in verdicts):
+        return "all primary metrics are decided"
+    if blocks >= spending.blocks:
+        return f"the last look, at {spending.blocks} blocks, is taken"
+    return ""
+
+
+__all__ = ["DEFAULT_MARGIN", "Verdict", "beyond_margin", "judge", "judge_all", "should_stop"]
