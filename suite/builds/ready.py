@@ -34,7 +34,8 @@ class Fingerprint:
 class ReadyBuild:
     """An interpreter with vLLM, and what goes beside it.
 
-    `folder` is the root that paths are told relative to in records. `side` goes on `PYTHONPATH` (patches,
+    `folder` is the root that paths are told relative to in records; `ours` says whether the suite made the interpreter.
+    `side` goes on `PYTHONPATH` (patches,
     benchmarks, entry points); `tools` (pytest where the interpreter has none) goes to the end of `sys.path`, None if not needed.
     `seconds` says how long each step of making it took, empty where it was there.
     """
@@ -44,6 +45,7 @@ class ReadyBuild:
     id: str
     interpreter: Path
     folder: Path
+    ours: bool
     fingerprint: Fingerprint
     side: Path
     tools: Path | None

@@ -50,7 +50,6 @@ PINNED: Mapping[str, str] = {
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
     "TOKENIZERS_PARALLELISM": "false",
-    "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONNOUSERSITE": "1",
     "PYTHONUNBUFFERED": "1",
     "VLLM_LOGGING_COLOR": "0",
@@ -80,6 +79,7 @@ def build_environment(build: ReadyBuild, *, threads: int, hash_seed: int = 0) ->
     return {
         **inherited(also=PASSED),
         **PINNED,
+        **({} if build.ours else {"PYTHONDONTWRITEBYTECODE": "1"}),
         "OMP_NUM_THREADS": str(threads),
         "PYTHONHASHSEED": str(hash_seed % 2**32),
         "PYTHONPATH": str(build.side),

