@@ -262,4 +262,4 @@ def should_stop(verdicts: Sequence[Verdict], blocks: int, spending: Spending) ->
     return ""
 
 
-__all__ = ["DEFAULT_MARGIN", "Verdict", "beyond_margin", "judge", "judge_all", "should_stop"]
+__all__ = ["DEFAULT_MARGIN", "Outcome", "Verdict", "beyond_margin", "judge", "judge_all", "should_stop"]

@@ -1,0 +1,130 @@
+"""The whole reasoning of one verdict in words, each sentence with its number: what `judge --explain` prints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from suite.analysis import intervals, words
+from suite.analysis.comparison import COMPANION_LEVEL, Comparison
+from suite.analysis.decision import OUTLIER, OUTLIER_BLOCKS, Outcome
+from suite.analysis.samples import PairedSample
+from suite.analysis.spending import Spending
+from suite.analysis.verdict import Verdict
+
+
+def explain(verdict: Verdict, sample: PairedSample, spending: Spending) -> list[str]:
+    """The sentences in the order of the reasoning, from the blocks to the outcome; no source beyond those that the steps name."""
+    found = verdict.comparison
+    told = list(_blocks(sample))
+    if found is not None:
+        told += _estimate(found)
+        told += _looks(found, spending)
+        told += _intervals(found)
+        told += _companion(found)
+        told += _rule(found)
+        told += _reach(found)
+    told.append(f"So the verdict is {verdict.outcome.value}: {verdict.reason}.")
+    told += [f"Note: {warning}." for warning in verdict.warnings]
+    return told
+
+
+def _blocks(sample: PairedSample) -> Iterator[str]:
+    yield (
+        f"{sample.metric}{f', in {sample.unit}' if sample.unit else ''}, where {sample.better} is better: "
+        f"{words.count(sample.n, 'whole block')} with one value of each arm."
+    )
+    for loss in sample.lost:
+        arm = f", arm {loss.arm}" if loss.arm else ""
+        yield f"Block {loss.block}{arm} does not count, it is {loss.status.value}: {loss.reason}."
+
+
+def _estimate(found: Comparison) -> Iterator[str]:
+    unit = f" {found.unit}" if found.unit else ""
+    yield f"The middle value of the baseline is {found.baseline:.6g}{unit}, that of the candidate {found.candidate:.6g}{unit}."
+    x = "log(candidate / baseline)" if found.scale == "log" else "candidate - baseline"
+    sign = "" if found.better == "lower" else "-"
+    yield (
+        f"In each block x = {sign}{x}, so that more than 0 is worse; over {found.blocks} blocks its mean is {found.mean_log:+.5f} "
+        f"and its standard deviation {found.sd_log:.5f}, so the mean is known to a standard error of {_error(found):.5f}."
+    )
+    how = f"exp({'' if found.better == 'lower' else '-'}mean) - 1" if found.scale == "log" else "the mean difference"
+    yield f"The effect, {how}, is {words.change(found.effect, found.scale)}."
+
+
+def _error(found: Comparison) -> float:
+    return found.widening * found.sd_log / math.sqrt(found.blocks)
+
+
+def _looks(found: Comparison, spending: Spending) -> Iterator[str]:
+    planned = ", ".join(str(look.blocks) for look in spending.looks)
+    change = (1 - found.level) / 2
+    whole = change * len(spending.looks) * spending.family
+    if len(spending.looks) == 1:
+        yield f"There is one look, at {planned} blocks, with the whole error."
+    else:
+        yield f"Looks are planned at {planned} blocks; this is what the look at {found.blocks} blocks saw."
+    family = f", shared by a family of {spending.family}" if spending.family > 1 else ""
+    total = words.percent(whole, signed=False)
+    yield f"A look may be wrong in {change:.3g} of cases each way{family}; over all looks and the family that is {total}."
+
+
+def _intervals(found: Comparison) -> Iterator[str]:
+    change, equal = (intervals.quantile(found.blocks, level) for level in (found.level, found.equivalence_level))
+    if found.widening != 1:
+        yield f"The standard error is stretched {found.widening:.3f} times for the autocorrelation that the machine's long A/A measured."
+    yield (
+        f"Student's quantile at {found.blocks - 1} degrees of freedom is {change:.3f} for {words.level(found.level)}, "
+        f"so the interval for a change is {words.span(found.interval, found.scale)}."
+    )
+    yield (
+        f"For equivalence it is {equal:.3f} at {words.level(found.equivalence_level)}, "
+        f"and the interval {words.span(found.equivalence_interval, found.scale)}."
+    )
+    yield f"Against no change at all, p is {found.p:.3g}."
+
+
+def _companion(found: Comparison) -> Iterator[str]:
+    robust = f"The robust companion (Hodges-Lehmann) is {words.change(found.companion, found.scale)}"
+    if found.companion_interval is None:
+        yield f"{robust}; below 6 blocks it has no {words.level(COMPANION_LEVEL)} interval."
+    else:
+        yield f"{robust}, its exact {words.level(COMPANION_LEVEL)} interval {words.span(found.companion_interval, found.scale)}."
+    if found.outlier is None:
+        yield f"No block's studentised residual exceeds {OUTLIER:g}."
+        return
+    asked = "so the companion is asked too" if found.blocks >= OUTLIER_BLOCKS else f"but below {OUTLIER_BLOCKS} blocks nothing follows"
+    residual = f"a studentised residual of {found.outlier.residual:+.1f}"
+    yield f"Block {found.outlier.block} has {residual}, beyond {OUTLIER:g}: an outlier, {asked}."
+
+
+def _rule(found: Comparison) -> Iterator[str]:
+    half = intervals.quantile(found.blocks, found.level) * _error(found)
+    narrow = intervals.quantile(found.blocks, found.equivalence_level) * _error(found)
+    low, high, delta = found.mean_log - half, found.mean_log + half, found.margin_log
+    yield f"The margin is {words.size(found.margin, found.scale)}, {delta:.5f} on the scale of x; it was given, not taken from the noise."
+    mean = f"the mean {found.mean_log:+.5f} is"
+    yield f"Regressed? The low end {low:+.5f} is {_than(low > 0)} 0, and {mean} {_least(found.mean_log >= delta)} {delta:.5f}."
+    yield f"Improved? The high end {high:+.5f} is {_than(high >= 0)} 0, and {mean} {_most(found.mean_log <= -delta)} {-delta:.5f}."
+    inside = abs(found.mean_log) + narrow < delta
+    yield f"Equivalent? From the mean, {narrow:.5f} either way is {'' if inside else 'not '}inside {delta:.5f} either way."
+
+
+def _than(above: bool) -> str:
+    return "above" if above else "not above"
+
+
+def _least(enough: bool) -> str:
+    return "at least" if enough else "less than"
+
+
+def _most(enough: bool) -> str:
+    return "at most" if enough else "above"
+
+
+def _reach(found: Comparison) -> Iterator[str]:
+    if found.mde is not None:
+        yield (
+            f"With these blocks and this spread, a true change of {words.size(found.mde, found.scale)} for the worse "
+            f"would be called {Outcome.REGRESSED.value} with 80 % chance."
+        )

@@ -1,0 +1,27 @@
+"""Work equivalence: two times can be compared only if the same was done in both.
+
+What is counted is the workload's to say (prompts, output tokens, finish reasons, prefix-cache hits, preemptions, rounds, a checksum of
+the inputs); here the counts of the arms of one block must be the same, key by key. Unequal work makes a metric *untestable*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def unequal(arms: Mapping[str, Mapping[str, int]]) -> str:
+    """What the arms of a block did differently, as one sentence, or "" where they did the same.
+
+    `arms` maps an arm's name to its counts. A count that one arm has and another lacks is a difference.
+    """
+    names = list(arms)
+    told = []
+    for key in sorted({key for counts in arms.values() for key in counts}):
+        counts = [arms[name].get(key) for name in names]
+        if any(count != counts[0] for count in counts[1:]):
+            told.append(f"{key.replace('_', ' ')} {_list(names, counts)}")
+    return f"not comparable, the arms did different work: {'; '.join(told)}" if told else ""
+
+
+def _list(names: list[str], counts: list[int | None]) -> str:
+    return ", ".join(f"{'not counted' if count is None else count} in {name}" for name, count in zip(names, counts, strict=True))
