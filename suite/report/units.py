@@ -68,7 +68,7 @@ def digits(value: float) -> str:
         return signed_minus(f"{value:,.0f}")
     if size < 0.0005:
         return signed_minus(f"{value:.3g}")
-    places = 1 if size >= 99.95 else 2 if size >= 9.995 else 3
+    places = 1 if size >= 99.95 else 2 if size >= 9.995 else 3 if size >= 0.9995 else 3 - math.floor(math.log10(size))
     return signed_minus(f"{value:.{places}f}")
 
 

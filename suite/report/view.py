@@ -110,12 +110,12 @@ def _trial(record: Record) -> TrialView:
 
 
 def _with_values(row: Row, trials: Sequence[TrialView]) -> Row:
-    """The row with its arms' typical values: geometric means over the blocks where both are valid, so that their ratio is the effect."""
+    """The row with its arms' typical values: geometric means over the blocks that were judged, so that their ratio is the effect."""
     of_arm: dict[str, dict[int, float]] = {row.baseline: {}, row.candidate: {}}
     for trial in trials:
         if trial.ok and trial.arm in of_arm and row.metric in trial.values:
             of_arm[trial.arm][trial.block] = trial.values[row.metric]
-    shared = sorted(of_arm[row.baseline].keys() & of_arm[row.candidate].keys())
+    shared = sorted(of_arm[row.baseline].keys() & of_arm[row.candidate].keys())[: row.blocks or None]
     if not shared:
         return row
     first, second = (facts.typical([of_arm[arm][block] for block in shared]) for arm in (row.baseline, row.candidate))

@@ -115,11 +115,11 @@ def _deciding(rows: Sequence[Row]) -> list[Row]:
 
 def answer(name: str, rows: Sequence[Row], result: Outcome) -> str:
     """The scenario's one sentence: "penalties: output throughput +31.2 % [+29.8, +32.6], 6 blocks; …"."""
-    deciding = _deciding(rows)
-    if not deciding:
+    told = [row for row in rows if row.verdict and (row.primary or row.exact)]
+    if not _deciding(rows):
         return f"{name}: nothing could be judged; there is no comparison of a primary metric"
-    several = len({row.candidate for row in deciding}) > 1
-    return f"{name}: {'; '.join(claim(row, several) for row in deciding)}"
+    several = len({row.candidate for row in told}) > 1
+    return f"{name}: {'; '.join(claim(row, several) for row in told)}"
 
 
 def claim(row: Row, name_candidate: bool = False) -> str:
@@ -193,3 +193,8 @@ def work(values: Sequence[float], unit: str) -> str:
         scaled = f" ({units.quantity(values[0], 'B')})" if len(values) == 1 and abs(values[0]) >= 1024 else ""
         return f"{text}{THIN}B{scaled}"
     return text if unit == "1" else f"{text}{THIN}{unit}"
+
+
+def per_cent(fraction: float) -> str:
+    """A change on its own, as marked on an axis or said when pointed at."""
+    return f"{units.percent(fraction, units.places_for(fraction))}{THIN}%"

@@ -1,0 +1,70 @@
+"""A dot for every trial of every arm: figures of the primary metrics, and a table of every value behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from suite.report import plots, units, words
+from suite.report.nouns import Page, Row, ScenarioView
+from suite.report.templates import render as render_template
+
+MOST_FIGURES = 24
+"""Figures on a page; further metrics have their dots in the verdict table, and every value in the tables."""
+MOST_TRIALS = 1500
+"""Trials listed in a scenario's table; the raw records hold the rest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A drawn row."""
+
+    row: Row
+    svg: Markup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A metric's or witness's column in the table of trials, in one scale."""
+
+    name: str
+    head: str
+    scale: units.Scale
+
+
+def render(page: Page) -> Markup:
+    chosen = _chosen(page)
+    shown = [(scenario, _figures(number, scenario, chosen), _columns(scenario)) for number, scenario in enumerate(page.scenarios, 1)]
+    return render_template(
+        "trials.html", page=page, shown=shown, most=MOST_TRIALS, left_out=sum(_drawable(s) for s in page.scenarios) - len(chosen)
+    )
+
+
+def _drawable(scenario: ScenarioView) -> int:
+    return len([row for row in scenario.rows if row.primary and not row.exact])
+
+
+def _chosen(page: Page) -> set[int]:
+    """The rows to draw, by identity: each scenario's first primary before anybody's second."""
+    queues = [[row for row in scenario.rows if row.primary and not row.exact] for scenario in page.scenarios]
+    turns = (queue[turn] for turn in range(max(map(len, queues), default=0)) for queue in queues if turn < len(queue))
+    return {id(row) for row in list(turns)[:MOST_FIGURES]}
+
+
+def _figures(number: int, scenario: ScenarioView, chosen: set[int]) -> list[Figure]:
+    return [
+        Figure(row=row, svg=Markup(plots.trials(row, scenario.trials, f"f{number}-{index}")))  # noqa: S704  (escaped in plots)
+        for index, row in enumerate(scenario.rows)
+        if id(row) in chosen
+    ]
+
+
+def _columns(scenario: ScenarioView) -> list[Column]:
+    units_of = {row.metric: row.unit for row in scenario.rows}
+    found = []
+    for name in dict.fromkeys(name for trial in scenario.trials for name in trial.values):
+        unit = units_of.get(name) or words.unit_of(name)[0]
+        scale = units.scale((trial.values[name] for trial in scenario.trials if name in trial.values), unit)
+        found.append(Column(name=name, head=words.label(name), scale=scale))
+    return found

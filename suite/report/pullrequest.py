@@ -1,0 +1,175 @@
+"""The block for a pull request: GitHub markdown that fits its limit, with raw values and commands to check it by.
+
+In order: the headline and a sentence a scenario, the verdict table, what could not be judged, raw values of every trial, work,
+what ran in each arm, commands, machine. The longer parts fold; if the whole is too long, the last parts go, and the block says so.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+
+from suite.report import units, words
+from suite.report.nouns import Page, Row, ScenarioView
+
+LIMIT = 65_000
+"""GitHub refuses a comment of more than 65,536 characters."""
+_SPECIAL = re.compile(r"[\\`*_\[\]|~#^$]")
+_AT_START = re.compile(r"^([+\-=])|^(\d{1,9})(?=[.)](?:\s|$))")
+
+
+def render(page: Page, limit: int = LIMIT) -> str:
+    """The block, at most `limit` characters."""
+    head = "\n\n".join(_head(page))
+    parts, left_out = [head], []
+    room = limit - len(head) - 200
+    for title, body in _folded(page):
+        part = f"<details><summary>{html.escape(title)}</summary>\n\n{body}\n\n</details>"
+        if len(part) + 2 > room:
+            left_out.append(title.lower())
+            continue
+        parts.append(part)
+        room -= len(part) + 2
+    if left_out:
+        parts.append(f"_Left out, because a comment may hold no more: {', '.join(left_out)}. The HTML report has them._")
+    text = "\n\n".join(parts) + "\n"
+    return text if len(text) <= limit else f"{text[: limit - 80]}\n\n_Cut off here, because a comment may hold no more._\n"
+
+
+def _head(page: Page) -> Iterable[str]:
+    yield f"### {escape(page.headline)}"
+    yield "\n".join(f"- {_word(scenario.outcome)} {escape(scenario.answer)}" for scenario in page.scenarios)
+    yield _verdicts(page)
+    told = [f"- {escape(scenario.name)}: {escape(each)}" for scenario in page.scenarios for each in scenario.unjudged]
+    if told:
+        yield "**Not judged, or not counted**\n\n" + _few(told)
+    warned = [f"- {escape(each)}" for each in page.warnings]
+    warned += [f"- {escape(scenario.name)}: {escape(each)}" for scenario in page.scenarios for each in scenario.warnings]
+    if warned:
+        yield "**Warnings**\n\n" + _few(warned)
+
+
+def _few(listed: Sequence[str], most: int = 40) -> str:
+    more = [f"- and {len(listed) - most} more, in the HTML report"] if len(listed) > most else []
+    return "\n".join([*listed[:most], *more])
+
+
+def _verdicts(page: Page) -> str:
+    head = ("scenario", "metric", "baseline", "candidate", "change", "interval, %", "margin", "detectable", "blocks", "verdict")
+    rows = [(scenario, row) for scenario in page.scenarios for row in scenario.rows]
+    told = [row for row in rows if row[1].verdict]
+    most = 120
+    shown = (told + [row for row in rows if not row[1].verdict])[:most]
+    table = _table(head, "llrrrrrrrl", (_cells(scenario, row) for scenario, row in shown))
+    return table if len(rows) <= most else f"{table}\n\n{len(rows) - most} further metrics are in the HTML report."
+
+
+def _cells(scenario: ScenarioView, row: Row) -> Sequence[str]:
+    first, second = words.values(row)
+    several = len({each.candidate for each in scenario.rows}) > 1
+    metric = f"{escape(words.label(row.metric))}\u00a0{'↓' if row.better == 'lower' else '↑'}" + (
+        f" ({escape(row.candidate)})" if several else ""
+    )
+    change = words.change(row) + (f" ({words.factor(row)})" if words.factor(row) else "")
+    numbers = (first, second, f"**{change}**" if row.primary else change, words.interval(row) or units.NONE)
+    return (escape(scenario.name), metric, *numbers, words.margin(row), words.detectable(row), str(row.blocks), _word(row.verdict))
+
+
+def _word(outcome: str | None) -> str:
+    sign = {"regressed": "❌", "untestable": "🚫", "inconclusive": "❔", "improved": "✅", "equivalent": "🟰"}.get(outcome or "", "")
+    return f"{sign} **{outcome}**" if outcome else words.EXPLORATORY
+
+
+def _folded(page: Page) -> Iterable[tuple[str, str]]:
+    for scenario in page.scenarios:
+        if scenario.trials:
+            yield f"Raw values: {scenario.name}", _raw(scenario)
+    worked = "\n\n".join(_work(scenario) for scenario in page.scenarios if scenario.witnesses or scenario.work)
+    if worked:
+        yield "Work done, counted exactly", worked
+    ran = "\n\n".join(_attested(scenario) for scenario in page.scenarios if scenario.attestations)
+    if ran:
+        yield "What ran in each arm", ran
+    yield "Commands", "\n\n".join(_fence("\n".join(scenario.commands)) for scenario in page.scenarios)
+    if page.machine:
+        facts = ([escape(fact.name), escape(" · ".join(fact.values)), "differed" if fact.differs else ""] for fact in page.machine)
+        yield "Machine", _table(("what", "value", "between trials"), "lll", facts)
+
+
+def _raw(scenario: ScenarioView) -> str:
+    """Every trial's value of the primary metrics, a line a block, those that do not count in brackets."""
+    metrics = [row for row in scenario.rows if row.primary and not row.exact]
+    columns = list(dict.fromkeys((row.metric, row.unit) for row in metrics))[:6]
+    scales = {name: units.scale((trial.values[name] for trial in scenario.trials if name in trial.values), unit) for name, unit in columns}
+    head = ("block", "order", *(f"{words.label(name)}, {arm.name}" for name, _ in columns for arm in scenario.arms))
+    of_block: dict[int, dict[str, str]] = {}
+    for trial in scenario.trials:
+        for name, _ in columns:
+            value = scales[name].text(trial.values[name]) if name in trial.values else units.NONE
+            of_block.setdefault(trial.block, {})[f"{name}\n{trial.arm}"] = value if trial.ok else f"({value}) {trial.status}"
+    orders = (
+        {block: ", ".join(trial.arm for trial in scenario.trials if trial.block == block) for block in of_block}
+        if len(of_block) <= 200
+        else {}
+    )
+    rows = (
+        [
+            str(block),
+            escape(orders.get(block, "")),
+            *(escape(found.get(f"{name}\n{arm.name}", units.NONE)) for name, _ in columns for arm in scenario.arms),
+        ]
+        for block, found in of_block.items()
+    )
+    return _table(tuple(escape(each) for each in head), "rl" + "r" * (len(head) - 2), rows)
+
+
+def _work(scenario: ScenarioView) -> str:
+    lines = [f"**{escape(scenario.name)}**", ""]
+    if scenario.witnesses:
+        rows = (
+            [escape(words.label(each.name)), *(escape(words.work(values, each.unit)) for values in each.values)]
+            for each in scenario.witnesses
+        )
+        lines += [_table(("witness", *(escape(arm.name) for arm in scenario.arms)), "l" + "r" * len(scenario.arms), rows), ""]
+    for each in scenario.work:
+        where = f"**unequal** in block {', '.join(map(str, each.unequal))}" if each.unequal else "equal in every block"
+        lines.append(f"{escape(words.label(each.name))}: {where}  ")
+    return "\n".join(lines).strip()
+
+
+def _attested(scenario: ScenarioView) -> str:
+    rows = (
+        [f"**{escape(fact.name)}**" if fact.differs else escape(fact.name), *(escape(value) for value in fact.values)]
+        for fact in scenario.attestations
+    )
+    return f"**{escape(scenario.name)}**\n\n" + _table(
+        ("what", *(escape(arm.name) for arm in scenario.arms)), "l" * (len(scenario.arms) + 1), rows
+    )
+
+
+def _table(head: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> str:
+    rule = ["---:" if side == "r" else "---" for side in align]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, rule, *rows])
+
+
+def _fence(text: str) -> str:
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}sh\n{text}\n{fence}"
+
+
+def escape(text: str) -> str:
+    """Text that shows as it reads: no markup, no HTML, no mention of anybody, no link."""
+    shown = _SPECIAL.sub(_escaped, html.escape(text, quote=False))
+    shown = _AT_START.sub(lambda found: f"\\{found[1]}" if found[1] else f"{found[2]}\\", shown)
+    shown = re.sub(r"@(?=\w)", "@<!-- -->", shown)
+    shown = re.sub(r"(?i)\b(https?|ftp|www)(?=[:.])", r"\1<!-- -->", shown)
+    return re.sub(r"(?<=#)(?=\d)", "<!-- -->", shown)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """A backslash before what markdown would act on; none before an underscore within a word, so that names stay readable."""
+    text, at = found.string, found.start()
+    inside = found[0] == "_" and text[at - 1 : at].isalnum() and text[at + 1 : at + 2].isalnum()
+    return found[0] if inside else f"\\{found[0]}"

@@ -1,0 +1,126 @@
+"""Word-sized graphics for table cells, written as SVG by hand: one change against its margin; one dot a trial.
+
+They share one scale down the table, so that the column of strips is the forest plot and the table its data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from suite.report import units, words
+from suite.report.nouns import Row, TrialView
+
+WIDTH, HEIGHT = 250, 22
+_MARKS = (1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 30, 100, 300, 1000, 10_000)
+_KNEE = 0.02
+"""Within ±2 % the scale is linear, beyond it logarithmic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """Ratios from `1/reach` (left, worse) to `reach` (right, better), on a scale that is linear near 1 and logarithmic beyond."""
+
+    reach: float
+
+    def x(self, betterment: float) -> float:
+        """The place of a log ratio that is positive where the candidate is better."""
+        most = math.asinh(math.log(self.reach) / _KNEE)
+        return WIDTH / 2 * (1 + max(-1.0, min(1.0, math.asinh(betterment / _KNEE) / most)))
+
+    def marks(self) -> list[float]:
+        """The ratios that get a mark on either side, far enough from each other to be read."""
+        found: list[float] = []
+        for ratio in _MARKS:
+            left = self.x(math.log(found[-1])) if found else WIDTH / 2 + 4
+            if ratio < self.reach and self.x(math.log(ratio)) - left >= 27 and self.x(math.log(ratio)) <= WIDTH - 10:
+                found.append(ratio)
+        return found
+
+
+def betterment(row: Row, change: float | None) -> float | None:
+    """The log ratio of a change, positive where the candidate is better; None where there is no ratio."""
+    if change is None or not math.isfinite(change) or change <= -1:
+        return None
+    return math.log1p(change) * (-1 if row.better == "lower" else 1)
+
+
+def axis(rows: Iterable[Row]) -> Axis:
+    """One axis on which every interval of these rows fits."""
+    ends = [betterment(row, change) for row in rows for change in (row.effect, row.low, row.high)]
+    reach = max((abs(end) for end in ends if end is not None), default=0.0)
+    return Axis(reach=math.exp(max(reach * 1.25, 0.06)))
+
+
+def forest(row: Row, scale: Axis) -> Markup:
+    """The change as a dot, its interval as a line, the margin as a band, no change as a hair line."""
+    middle, mean = HEIGHT / 2, betterment(row, row.effect)
+    parts = [f'<line class="zero" x1="{WIDTH / 2}" x2="{WIDTH / 2}" y1="0" y2="{HEIGHT}"/>']
+    if row.margin and not row.exact:
+        left, right = scale.x(-math.log1p(row.margin)), scale.x(math.log1p(row.margin))
+        parts.insert(0, f'<rect class="band" x="{left:.1f}" y="0" width="{right - left:.1f}" height="{HEIGHT}"/>')
+    ends = [betterment(row, end) for end in (row.low, row.high)]
+    known = sorted(scale.x(end) for end in ends if end is not None)
+    if len(known) == 2:
+        parts.append(f'<line class="interval" x1="{known[0]:.1f}" x2="{known[1]:.1f}" y1="{middle}" y2="{middle}"/>')
+    if mean is not None:
+        parts.append(_mark(scale.x(mean), middle, row))
+    said = f"{words.label(row.metric)}: {words.change(row)} {words.interval(row)}, margin {words.margin(row)}, {words.verdict(row)}"
+    return _svg(WIDTH, HEIGHT, f"strip {words.verdict(row)}", said, parts)
+
+
+def _mark(x: float, y: float, row: Row) -> str:
+    """Filled where something was shown; hollow for what was not: inconclusive, untestable, exploratory."""
+    if row.exact:
+        return f'<path class="mark" d="M{x:.1f} {y - 4.5}l4.5 4.5-4.5 4.5-4.5-4.5z"/>'
+    return f'<circle class="mark" cx="{x:.1f}" cy="{y}" r="3.6"/>'
+
+
+def ruler(scale: Axis) -> Markup:
+    """The head of the column: ratios on both sides, and which side is better."""
+    parts = [f'<text x="{WIDTH / 2}" y="27">same</text>']
+    for ratio in scale.marks():
+        for sign in (-1, 1):
+            x = scale.x(sign * math.log(ratio))
+            parts.append(f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="30" y2="34"/><text x="{x:.1f}" y="27">{ratio:g}×</text>')
+    for x, anchor, said in ((2, "start", "← worse"), (WIDTH - 2, "end", "better →")):
+        parts.append(f'<text class="side" x="{x}" y="11" style="text-anchor:{anchor}">{said}</text>')
+    return _svg(WIDTH, 34, "ruler", "Scale of the changes: worse to the left, better to the right", parts)
+
+
+DOTS_WIDTH = 96
+
+
+def dots(row: Row, trials: Sequence[TrialView]) -> Markup:
+    """Every trial of both arms on one line each, the baseline above; hollow ones do not count."""
+    lines = {row.baseline: ("a", 6), row.candidate: ("b", 16)}
+    shown = [(trial, trial.values[row.metric]) for trial in trials if trial.arm in lines and row.metric in trial.values]
+    shown = [(trial, value) for trial, value in shown if math.isfinite(value)]
+    if not shown:
+        return Markup("")
+    low, high = min(value for _, value in shown), max(value for _, value in shown)
+    wide = low > 0 and high / low > 8
+    parts = []
+    for trial, value in shown:
+        kind, y = lines[trial.arm]
+        x = 4 + _share(value, low, high, wide) * (DOTS_WIDTH - 8)
+        parts.append(f'<circle class="{kind}{"" if trial.ok else " spoilt"}" cx="{x:.1f}" cy="{y}" r="2.5"/>')
+    ends = f"from {units.quantity(low, row.unit)} to {units.quantity(high, row.unit)}{', logarithmic' if wide else ''}"
+    return _svg(DOTS_WIDTH, HEIGHT, "dots", f"{len(shown)} trials {ends}; above {row.baseline}, below {row.candidate}", parts)
+
+
+def _share(value: float, low: float, high: float, wide: bool) -> float:
+    """Where a value lies between the ends, from 0 to 1; by ratios where they are wide apart."""
+    if high <= low:
+        return 0.5
+    return math.log(value / low) / math.log(high / low) if wide else (value - low) / (high - low)
+
+
+def _svg(width: int, height: int, kind: str, said: str, parts: Sequence[str]) -> Markup:
+    head = Markup('<svg class="{}" width="{}" height="{}" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>').format(
+        kind, width, height, width, height, said, said
+    )
+    return head + Markup("".join(parts)) + Markup("</svg>")  # noqa: S704  (numbers of ours alone)

@@ -1,0 +1,46 @@
+"""The page's templates: one jinja2 environment that escapes everything and refuses an undefined name."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
+from markupsafe import Markup
+
+from suite.report import strips, units, words
+
+ASSETS = files("suite.report") / "assets"
+
+
+class _Assets(BaseLoader):
+    """Templates from the package's own folder, wherever it is installed."""
+
+    def get_source(self, environment: Environment, template: str) -> tuple[str, None, None]:
+        found = ASSETS / template
+        if not found.is_file():
+            raise TemplateNotFound(template)
+        return found.read_text("utf-8"), None, None
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(loader=_Assets(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.globals.update(words=words, units=units, strips=strips)
+    made.filters["slug"] = slug
+    return made
+
+
+def render(template: str, **values: Any) -> Markup:
+    """A template of the package with these values, as markup."""
+    return Markup(_environment().get_template(template).render(**values))  # noqa: S704  (autoescaped)
+
+
+def asset(name: str) -> str:
+    return (ASSETS / name).read_text("utf-8")
+
+
+def slug(number: int, *parts: object) -> str:
+    """An id within the page, made of numbers alone so that no foreign text gets into it."""
+    return "-".join(["s", str(number), *(str(part) for part in parts)])

@@ -1,0 +1,120 @@
+"""The table in the terminal: the same words as the page, as wide as the terminal is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from suite.report import units, words
+from suite.report.nouns import Outcome, Page, Row, ScenarioView
+
+COLOURS: dict[Outcome | None, str] = {
+    "regressed": "bold red",
+    "untestable": "bold magenta",
+    "inconclusive": "bold yellow",
+    "improved": "bold green",
+    "equivalent": "bold",
+    None: "dim",
+}
+WIDE = 108
+"""From so many columns on, the table also shows the arms' values and the margin."""
+
+
+class Fitting:
+    """A renderable that asks the console for its width and gives what `make` lays out for it."""
+
+    def __init__(self, make: Callable[[int], RenderableType]) -> None:
+        self._make = make
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield self._make(options.max_width)
+
+
+def render(page: Page) -> RenderableType:
+    """The page, for a console to print."""
+    return Fitting(lambda width: _page(page, width))
+
+
+def render_rows(rows: Sequence[Row]) -> RenderableType:
+    """A table of rows alone, with their reasons and warnings, for a console to print."""
+    told = [f"{words.label(row.metric)} of {row.candidate}, {words.verdict(row)}: {row.reason}" for row in rows if row.reason]
+    warned = dict.fromkeys(warning for row in rows for warning in row.warnings)
+    notes = [*_bullets(told, "why", ""), *_bullets(warned, "warning", "")]
+    return Fitting(lambda width: Group(Padding(_table(rows, width), (0, 0, 0, 2), expand=False), *notes))
+
+
+def text(page: Page, width: int = 120) -> str:
+    """The page as plain text without colour."""
+    console = Console(width=width, force_terminal=False, no_color=True, color_system=None, legacy_windows=False)
+    with console.capture() as found:
+        console.print(render(page))
+    return "\n".join(line.rstrip() for line in found.get().splitlines()) + "\n"
+
+
+def _page(page: Page, width: int) -> RenderableType:
+    parts: list[RenderableType] = [Text(""), Text(f"{page.headline}.", style="bold")]
+    for scenario in page.scenarios:
+        parts.extend(_scenario(scenario, width))
+    parts.extend(_bullets(page.warnings, "warning", ""))
+    return Group(*parts, Text(""))
+
+
+def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
+    head = Text("\n").append(_word(scenario.outcome)).append("  ").append(scenario.name, style="bold")
+    if scenario.rows:
+        candidates = ", ".join(dict.fromkeys(row.candidate for row in scenario.rows))
+        head.append(f"  {candidates} against {scenario.rows[0].baseline}", style="dim")
+    yield head
+    if scenario.rows:
+        yield Padding(_table(scenario.rows, width), (0, 0, 0, 2), expand=False)
+    yield from _bullets(scenario.unjudged, "not judged or not counted", "yellow")
+    yield from _bullets(scenario.warnings, "warning", "")
+
+
+def _table(rows: Sequence[Row], width: int) -> Table:
+    wide, several = width >= WIDE, len({row.candidate for row in rows}) > 1
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", collapse_padding=True, pad_edge=False)
+    table.add_column("metric", overflow="fold", min_width=14)
+    if several:
+        table.add_column("candidate", overflow="fold")
+    if wide:
+        table.add_column("baseline", justify="right", no_wrap=True)
+        table.add_column("candidate" if not several else "value", justify="right", no_wrap=True)
+    table.add_column("change", justify="right", no_wrap=True)
+    table.add_column("interval, %", justify="right", no_wrap=True)
+    table.add_column("blocks", justify="right", no_wrap=True)
+    if wide:
+        table.add_column("margin", justify="right", no_wrap=True)
+    table.add_column("detectable" if wide else "detect.", justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for row in rows:
+        table.add_row(*_cells(row, wide, several), style="" if row.verdict else "dim")
+    return table
+
+
+def _cells(row: Row, wide: bool, several: bool) -> Iterable[Text]:
+    yield Text(f"{words.label(row.metric)}\u00a0{'↓' if row.better == 'lower' else '↑'}")
+    if several:
+        yield Text(row.candidate)
+    if wide:
+        yield from (Text(value) for value in words.values(row))
+    yield Text(words.change(row) + (f" ({words.factor(row)})" if wide and words.factor(row) else ""), style="bold" if row.primary else "")
+    yield Text(words.interval(row) or units.NONE)
+    yield Text(str(row.blocks))
+    if wide:
+        yield Text(words.margin(row))
+    yield Text(words.detectable(row))
+    yield _word(row.verdict)
+
+
+def _word(outcome: Outcome | None) -> Text:
+    return Text(f"{words.SYMBOLS[outcome]} {outcome or words.EXPLORATORY}", style=COLOURS[outcome])
+
+
+def _bullets(told: Iterable[str], what: str, style: str) -> Iterable[RenderableType]:
+    for each in told:
+        yield Padding(Text(f"{what}: ", style="dim").append(each, style=style), (0, 0, 0, 2))

