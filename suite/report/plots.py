@@ -78,7 +78,8 @@ def trials(row: Row, found: Sequence[TrialView], name: str) -> str:
     `name` must be unique within the page. Returns an `<svg>` element.
     """
     dots = place(row, found)
-    with mpl.rc_context(_STYLE | {"svg.hashsalt": name}), warnings.catch_warnings():
+    style: Any = _STYLE | {"svg.hashsalt": name}
+    with mpl.rc_context(style), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
         figure = Figure(figsize=(12.4, 2.9))

@@ -47,6 +47,11 @@ def render_rows(rows: Sequence[Row]) -> RenderableType:
     return Fitting(lambda width: Group(Padding(_table(rows, width), (0, 0, 0, 2), expand=False), *notes))
 
 
+def show(page: Page, console: Console) -> None:
+    """Prints the page."""
+    console.print(render(page))
+
+
 def text(page: Page, width: int = 120) -> str:
     """The page as plain text without colour."""
     console = Console(width=width, force_terminal=False, no_color=True, color_system=None, legacy_windows=False)
