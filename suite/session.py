@@ -77,7 +77,7 @@ def _show(results: Path, console: Console, report: Path | None, only: set[str] |
     from suite.report import terminal
 
     page, judged = _page(results, only)
-    console.print(terminal.render(page))
+    terminal.show(page, console)
     if report is not None:
         _write_html(page, report)
         console.print(f"report: {report}", highlight=False)
@@ -157,7 +157,7 @@ def compare(results: Path, *, as_json: bool, console: Console | None = None) -> 
     from suite.report import terminal
 
     page, _ = _page(results, None)
-    console.print(terminal.render(page))
+    terminal.show(page, console)
     return EXIT_PASS
 
 

@@ -1,0 +1,114 @@
+"""From records to judged metrics: the road that compare, report, gate and a running plan share."""
+
+from __future__ import annotations
+
+import copy
+import random
+from typing import Any
+
+import pytest
+
+from suite.analysis.judge import EXPLORED, SHARED_WARNING, Judged, judge_records, judge_table
+from suite.gate import decide
+from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput
+from suite.model.policy import DEFAULT_POLICY, Policy
+from suite.model.record import Record
+from tests.factory import DEFINITION, record, run
+
+
+def values(mean: float, blocks: int = 6, seed: int = 1, spread: float = 0.004) -> list[float]:
+    source = random.Random(seed)
+    return [mean * source.gauss(1, spread) for _ in range(blocks)]
+
+
+def judged(records: list[Record], metric: str = "round_time") -> Judged:
+    return next(row for one in judge_records(records) for row in one.judged if row.metric == metric)
+
+
+@pytest.mark.parametrize(
+    ("after", "verdict", "code"),
+    [(0.02, "improved", EXIT_PASS), (0.08, "regressed", EXIT_REGRESSED), (0.04, "equivalent", EXIT_PASS)],
+)
+def test_six_quiet_blocks_decide(after: float, verdict: str, code: int) -> None:
+    """A change of half or double, and none at all, are called by name; the gate follows."""
+    row = judged(run(values(0.04), values(after, seed=2)))
+    assert row.verdict == verdict
+    assert decide([row], DEFAULT_POLICY).exit_code == code
+
+
+def test_noise_beyond_the_margin_is_inconclusive_and_says_what_would_settle_it() -> None:
+    """Six noisy blocks without a difference are neither equal nor different; the reason names the blocks needed."""
+    row = judged(run(values(0.04, spread=0.1), values(0.04, seed=5, spread=0.1)))
+    assert row.verdict == "inconclusive"
+    assert "more block" in row.reason
+    assert decide([row], DEFAULT_POLICY).exit_code == EXIT_PASS
+    assert decide([row], Policy(inconclusive="fail", untestable="fail")).exit_code == EXIT_INCONCLUSIVE
+
+
+@pytest.mark.parametrize("status", ["failed", "unattested"])
+def test_one_bad_trial_makes_the_metric_untestable(status: Any) -> None:
+    """However good the other blocks look, a crash or a missing attestation is never a pass."""
+    records = run(values(0.04), values(0.02))
+    records[3] = record(block=1, arm="before", position=0, status=status, reason="the plugin did not load")
+    row = judged(records)
+    assert row.verdict == "untestable"
+    assert "the plugin did not load" in row.reason
+    assert decide([row], DEFAULT_POLICY).exit_code == EXIT_UNTESTABLE
+
+
+def test_unequal_work_is_not_comparable() -> None:
+    """A block whose arms did different work is told apart, with the counts."""
+    records = run(values(0.04), values(0.02))
+    records[5] = record(block=2, arm=records[5].arm, position=1, work={"swaps": 999})
+    row = judged(records)
+    assert row.verdict == "untestable"
+    assert "not comparable" in row.reason
+    assert "999" in row.reason
+
+
+def test_an_invalid_block_that_was_measured_again_counts() -> None:
+    """A block thrown out by a rule is replaced by its second measurement."""
+    records = run(values(0.04), values(0.02))
+    spoiled = [record(block=2, arm=arm, status="invalid", reason="the machine was busy") for arm in ("before", "after")]
+    again = [one for one in records if one.block == 2]
+    assert judged([*[one for one in records if one.block != 2], *spoiled, *again]).verdict == "improved"
+
+
+def test_witnesses_compare_exactly_and_metrics_that_are_not_primary_are_only_explored() -> None:
+    """A count of work is improved by one byte; an undeclared timed metric has an estimate and no verdict."""
+    definition = copy.deepcopy(DEFINITION)
+    definition["metrics"]["duration"] = {"primary": False, "margin": 0.02}
+    records = run(values(0.04), values(0.04, seed=2), definition=definition, witnesses=(9.0, 8.0))
+    records = [
+        record(definition, block=r.block, arm=r.arm, position=r.position, measurements={**r.measurements, "duration": 1.0 + r.block / 100}, witnesses=r.witnesses)
+        for r in records
+    ]
+    assert judged(records, "bytes_per_swap").verdict == "improved"
+    explored = judged(records, "duration")
+    assert explored.verdict == EXPLORED
+    assert not explored.primary
+
+
+def test_a_shared_server_is_told() -> None:
+    """Where no launch was repeated, the verdict says that launch-to-launch variance was not sampled."""
+    records = [record(block=r.block, arm=r.arm, position=r.position, measurements=r.measurements, how="shared server") for r in run(values(0.04), values(0.02))]
+    assert SHARED_WARNING in judged(records).warnings
+
+
+def test_records_of_two_scenarios_of_one_name_are_refused() -> None:
+    """Mixing digests under one name is a bad results folder, not a comparison."""
+    with pytest.raises(BadInput, match="2 different scenarios"):
+        judge_records([record(), record(digest="another")])
+
+
+def test_nothing_primary_to_judge_is_no_pass() -> None:
+    """A gate without a single ruling fails as untestable."""
+    assert decide([], DEFAULT_POLICY).exit_code == EXIT_UNTESTABLE
+
+
+def test_a_table_of_anybodys_numbers_is_judged_with_its_reasoning() -> None:
+    """Three arms give two lines against the first arm, and sentences that name the verdict."""
+    rows = [(str(block), arm, value) for arm, mean in (("a", 1.0), ("b", 1.1), ("c", 1.0)) for block, value in enumerate(values(mean, 10, seed=ord(arm)))]
+    lines, sentences = judge_table(rows, name="numbers", better="lower", margin=0.02, unit="s")
+    assert [line.verdict for line in lines] == ["regressed", "equivalent"]
+    assert any("So the verdict is regressed" in sentence for sentence in sentences)
