@@ -91,9 +91,7 @@ def add_request(sampler: Any, states: Any, req_id: str, sampling_params: Any, to
         )
     )
     slot = int(states.req_id_to_index[req_id])
-    sampler.add_request(
-        **accepted(sampler.add_request, req_idx=slot, prompt_len=len(tokens), sampling_params=sampling_params, thinking_token_budget=None)
-    )
+    sampler.add_request(**accepted(sampler.add_request, req_idx=slot, prompt_len=len(tokens), sampling_params=sampling_params))
     return slot
 
 

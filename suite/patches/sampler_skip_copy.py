@@ -16,6 +16,7 @@ it once a request instead of at every step.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -89,6 +90,7 @@ def skipping(name: str, upstream: Callable[..., Any], needs: Needs, attributes: 
     """
     fast, fallback, unknown = counter(f"fast {name}"), counter(f"fallback {name}"), counter(f"untested {name}")
 
+    @functools.wraps(upstream)
     def apply_sampling_params(self: Any, logits: Any, expanded_idx_mapping: Any, idx_mapping_np: Any, *rest: Any, **named: Any) -> Any:
         strange = untested(self, logits, attributes)
         if not strange and not needs(self, idx_mapping_np):

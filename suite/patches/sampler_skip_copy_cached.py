@@ -9,6 +9,7 @@ no copy there: its KV cache may come out larger.) A slot that is reused is overw
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -39,6 +40,7 @@ def flagged(sampler: Any, rows: Any) -> bool:
 def keeping_flags(upstream: Callable[..., Any]) -> Callable[..., Any]:
     """A `Sampler.__init__` that also makes the flags, a bool a slot, all set."""
 
+    @functools.wraps(upstream)
     def __init__(self: Any, *args: Any, **named: Any) -> None:
         upstream(self, *args, **named)
         setattr(self, FLAGS, np.ones(self.sampling_states.max_num_reqs, dtype=bool))
@@ -49,6 +51,7 @@ def keeping_flags(upstream: Callable[..., Any]) -> Callable[..., Any]:
 def setting_flag(upstream: Callable[..., Any]) -> Callable[..., Any]:
     """A `Sampler.add_request` that also sets the slot's flag, from the states that the call wrote."""
 
+    @functools.wraps(upstream)
     def add_request(self: Any, req_idx: int, *args: Any, **named: Any) -> None:
         # Until the states are whole the slot is not to be trusted: upstream refuses some requests halfway.
         flags = getattr(self, FLAGS)
