@@ -19,6 +19,8 @@ from suite.analysis.samples import Floats
 
 COMPANION_MOST = 400
 """Walsh averages grow with the square of the blocks; beyond this many, as many evenly spaced blocks stand for all."""
+ROUNDING = 1e-12
+"""A spread of log ratios that is rounding, not noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -45,12 +47,12 @@ def quantile(n: int, level: float) -> float:
 def student(x: Floats) -> Student:
     """Mean, deviation (n - 1) and p of the hypothesis of no change, by `scipy.stats.ttest_1samp`; n must be 2 or more.
 
-    Without spread (all values the same) p is 1 where the mean is 0 and else 0.
+    Without spread (all values the same, to rounding) p is 1 where the mean is 0 and else 0.
     """
     mean, sd = x.mean(axis=1), x.std(axis=1, ddof=1)
-    flat = x.max(axis=1) == x.min(axis=1)
+    flat = np.ptp(x, axis=1) <= ROUNDING
     mean, sd = np.where(flat, x[:, 0], mean), np.where(flat, 0.0, sd)
-    p = np.where(mean == 0, 1.0, 0.0)
+    p = np.where(np.abs(mean) <= ROUNDING, 1.0, 0.0)
     if not flat.all():
         p[~flat] = stats.ttest_1samp(x[~flat], 0.0, axis=1).pvalue
     return Student(n=x.shape[1], mean=mean, sd=sd, p=p)

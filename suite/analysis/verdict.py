@@ -185,7 +185,7 @@ def _told(
         reason = _inconclusive(found, withheld, settling, final)
     else:
         reason = _decided(outcome, found)
-    return Verdict(outcome=outcome, comparison=found, reason=reason, warnings=_warnings(found), exact=False, settling=settling)
+    return Verdict(outcome=outcome, comparison=found, reason=reason, warnings=_warnings(found, outcome), exact=False, settling=settling)
 
 
 def _decided(outcome: Outcome, found: Comparison) -> str:
@@ -231,7 +231,7 @@ def _inconclusive(found: Comparison, withheld: int | None, settling: power.Settl
     return f"{why}; {more} would settle it, as {settling.as_} if this estimate holds"
 
 
-def _warnings(found: Comparison) -> tuple[str, ...]:
+def _warnings(found: Comparison, outcome: Outcome) -> tuple[str, ...]:
     """What to know beside the verdict; each with its number."""
     told = []
     if found.outlier is not None and found.blocks >= LEAST_BLOCKS:
@@ -242,7 +242,7 @@ def _warnings(found: Comparison) -> tuple[str, ...]:
     if invalid:
         reasons = sorted({loss.reason for loss in found.lost if loss.status is Status.INVALID})
         told.append(f"{words.count(invalid, 'block')} thrown out by the rules of invalidation: {'; '.join(reasons)}")
-    if found.mde is not None and found.mde > 2 * found.margin:
+    if outcome is Outcome.INCONCLUSIVE and found.mde is not None and found.mde > 2 * found.margin:
         seen, margin = words.size(found.mde, found.scale), words.size(found.margin, found.scale)
         told.append(f"these blocks could see {seen} or more, not the margin of {margin}")
     return tuple(told)
