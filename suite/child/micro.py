@@ -1,0 +1,208 @@
+"""Runs the trials of one microbenchmark, each in a process forked from one that has only imported.
+
+`python micro.py BENCH [TOOLS]`. It imports vLLM, PyTorch, pytest and the modules that the benchmark file
+names, computes nothing, and says that it is ready. For every order that comes down its channel it forks:
+the child takes the arm's environment, loads the arm's plugins as every process of vLLM does, runs
+the file under pytest-benchmark, leaves `benchmark.json` and `trial.json` in the trial's folder and exits.
+Nothing that a trial does can reach the next one, because the parent never runs any of it.
+
+Messages are JSON objects, one a line, over the pipes that `PERFPROOF_CHANNEL` numbers. Orders:
+`{"environment", "folder", "log"}`; answers: `{"ready", "seconds", "threads", "faults"}`, then for each order
+`{"code", "seconds"}` (code: exit code, -N for signal N). It imports the standard library and what the interpreter has.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import importlib
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+NAMES = re.compile(r"^(vllm[\w.]*):[\w.]+$")
+
+
+# --- the parent: imports, and forks -----------------------------------------------------------------------
+
+
+def imports_of(file: str) -> Iterator[tuple[str, str]]:
+    """The modules of vLLM, PyTorch and numpy that a file imports anywhere, with the name taken from each ("" for none)."""
+    with open(file, "rb") as source:
+        tree = ast.parse(source.read())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from ((node.module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and NAMES.match(node.value):
+            yield node.value.partition(":")[0], ""
+
+
+def import_all(bench: str) -> list[str]:
+    """Imports what the benchmark and its neighbours will want; what does not import there is told, for a release may lack it."""
+    folder, faults = os.path.dirname(bench), []
+    files = [bench, *(os.path.join(folder, name) for name in ("adapter.py", "meter.py"))]
+    wanted = [("vllm", ""), ("vllm.plugins", "load_general_plugins"), ("torch", ""), ("numpy", "")]
+    for file in filter(os.path.exists, files):
+        wanted += [(module, name) for module, name in imports_of(file) if module.split(".")[0] in ("vllm", "torch", "numpy")]
+    for module, name in dict.fromkeys(wanted):
+        try:
+            getattr(importlib.import_module(module), name or "__name__")
+        except Exception as error:  # told to the runner; a benchmark that needs it says so itself
+            faults.append(f"{module}{'.' + name if name else ''}: {type(error).__name__}: {error}")
+    import pytest_benchmark.plugin  # noqa: F401
+    from _pytest.config import default_plugins
+
+    for name in default_plugins:
+        importlib.import_module(f"_pytest.{name}")
+    return faults
+
+
+def threads() -> int:
+    """How many threads this process has; a fork carries only the one that forks."""
+    return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
+
+
+def serve(bench: str, orders: BinaryIO, answers: BinaryIO) -> None:
+    began = time.perf_counter()
+    faults = import_all(bench)
+    gc.collect()
+    gc.freeze()  # what was imported is not looked at again by any child's collector
+    answer(answers, {"ready": True, "seconds": time.perf_counter() - began, "threads": threads(), "faults": faults})
+    for line in orders:
+        order = json.loads(line)
+        began = time.perf_counter()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            child(bench, order, (orders, answers))
+        _, status = os.waitpid(pid, 0)
+        answer(answers, {"code": os.waitstatus_to_exitcode(status), "seconds": time.perf_counter() - began})
+
+
+def answer(file: BinaryIO, message: dict[str, Any]) -> None:
+    file.write(json.dumps(message).encode() + b"\n")
+    file.flush()
+
+
+# --- the child: one trial -----------------------------------------------------------------------------------
+
+
+def child(bench: str, order: dict[str, Any], inherited: tuple[BinaryIO, ...]) -> None:
+    """Runs one trial and leaves by `os._exit`: 0 if the file ran, 1 if not. Never returns."""
+    code = 1
+    try:
+        for file in inherited:
+            file.close()
+        log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.environ.update(order["environment"])
+        code = trial(bench, order["folder"])
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def trial(bench: str, folder: str) -> int:
+    """Loads the plugins, runs the benchmark, says what came of it in `trial.json`."""
+    watch = Watch()
+    said: dict[str, Any] = {"fault": "", "seconds": watch.seconds, "tests": watch.tests}
+    try:
+        began = time.perf_counter()
+        from vllm.plugins import load_general_plugins
+
+        load_general_plugins()
+        watch.seconds["plugins"] = time.perf_counter() - began
+        run_pytest(bench, folder, watch)
+        said["pytest"] = watch.code
+    except Exception as error:  # a plugin that refuses is the trial's result, not a fault of the runner
+        said["fault"] = f"{type(error).__name__}: {error}"
+        raise
+    finally:
+        with open(os.path.join(folder, "trial.json"), "w") as file:
+            json.dump(said, file)
+    return 0
+
+
+def run_pytest(bench: str, folder: str, watch: Watch) -> None:
+    """The benchmark file alone under pytest: no configuration, no plugin and no cache of the place where it lies."""
+    import pytest
+
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    root = os.path.dirname(os.path.dirname(os.path.dirname(bench)))
+    began = time.perf_counter()
+    watch.code = int(
+        pytest.main(
+            [
+                bench,
+                *("-c", os.path.join(root, "pytest.ini"), "--rootdir", root, "--confcutdir", root),
+                *("-p", "no:cacheprovider", "-p", "pytest_benchmark.plugin", "-q", "-rs"),
+                *("--benchmark-disable-gc", "--benchmark-json", os.path.join(folder, "benchmark.json")),
+            ],
+            plugins=[watch],
+        )
+    )
+    watch.seconds["pytest"] = time.perf_counter() - began
+
+
+class Watch:
+    """A pytest plugin that keeps how long every test took and how it ended, and spares pytest-benchmark a look at the machine."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.tests: list[dict[str, Any]] = []
+        self.code = 0
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self.seconds["tests"] = self.seconds.get("tests", 0.0) + report.duration
+        if report.when == "call" or report.outcome != "passed":
+            self.tests.append({"name": report.nodeid.rpartition("::")[2], "outcome": report.outcome, "why": why(report)})
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.outcome != "passed":
+            self.tests.append({"name": report.nodeid, "outcome": report.outcome, "why": why(report)})
+
+    def pytest_benchmark_generate_machine_info(self, config: Any) -> dict[str, Any]:
+        return {"machine": "described in the record"}
+
+    def pytest_benchmark_generate_commit_info(self, config: Any) -> dict[str, Any]:
+        return {"id": "unversioned"}
+
+
+def why(report: Any) -> str:
+    """Why a test did not pass, in a line."""
+    if report.outcome == "passed":
+        return ""
+    told = report.longrepr
+    if isinstance(told, tuple):
+        return str(told[2]).replace("Skipped: ", "", 1)
+    crash = getattr(told, "reprcrash", None)
+    return str(crash.message if crash is not None else told).strip().partition("\n")[0]
+
+
+def main(argv: list[str]) -> int:
+    if len(argv) > 1:
+        sys.path.append(argv[1])
+    reading, writing = (int(number) for number in os.environ.pop("PERFPROOF_CHANNEL").split(","))
+    with os.fdopen(reading, "rb", buffering=0) as raw, os.fdopen(writing, "wb") as answers:
+        import io
+
+        serve(argv[0], io.BufferedReader(raw), answers)  # type: ignore[arg-type]
+    return 0
+
+
+if __name__ == "__main__":
+    sys.path.pop(0)  # this script's folder: nothing there is to be imported by name
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,153 @@
+"""What a trial's processes said of themselves, and why a trial does not count.
+
+Every process of a trial leaves `<pid>.json` and `<pid>.counts` (`suite/patches/guard.py`). `read` folds
+them into one Attestation; `verify` says, in words, what keeps the trial from counting. A trial without a word of proof is
+not counted: vLLM goes on unpatched when a plugin does not import.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from suite.builds.ready import ReadyBuild
+from suite.model.record import Attestation
+from suite.model.scenario import Arm
+from suite.patches.guard import SLOT
+
+RUNNERS: Mapping[str, str] = {
+    "V1": "vllm.v1.worker.gpu_model_runner:GPUModelRunner.execute_model",
+    "V2": "vllm.v1.worker.gpu.model_runner:GPUModelRunner.execute_model",
+}
+"""What to watch in a server, so that its attestation says which model runner ran."""
+
+
+def read(folder: Path, build: ReadyBuild) -> Attestation | None:
+    """The attestation of the processes that left theirs in `folder`; None if none did.
+
+    A patch counts as applied if every process applied it; one that only some applied is told under `refused`.
+    """
+    said = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
+    if not said:
+        return None
+    counts = total(read_counts(file) for file in folder.glob("*.counts"))
+    applied = {name: patch for one in said for name, patch in one["patches"].items()}
+    missing = {name: sum(name not in one["patches"] for one in said) for name in applied}
+    refused = {name: reason for one in said for name, reason in one["refused"].items()}
+    partly = {name: f"{count} of {len(said)} processes run without it" for name, count in missing.items() if count}
+    return Attestation(
+        build=build.id,
+        python=_one(said, "python"),
+        vllm_version=_one(said, "vllm_version"),
+        vllm_file=_relative(_one(said, "vllm_file"), build.folder),
+        sources=build.fingerprint.sources,
+        torch_version=_one([one for one in said if one["torch_version"]], "torch_version"),
+        compiled_operators=build.fingerprint.compiled_operators,
+        patches={name: patch for name, patch in sorted(applied.items()) if not missing[name]},
+        refused={**partly, **refused},
+        unwatchable=sorted({name for one in said for name in one["unwatchable"]}),
+        counts=counts,
+        runner=" and ".join(name for name, target in RUNNERS.items() if counts.get(f"calls {target}")),
+        processes=len(said),
+    )
+
+
+def _one(said: Sequence[Mapping[str, Any]], key: str) -> str:
+    """What all processes agree on; all of it, where they don't."""
+    return " and ".join(sorted({str(one[key]) for one in said}))
+
+
+def _relative(file: str, folder: Path) -> str:
+    """A path as told from the build's folder; of one that lies elsewhere only the end, for the rest may name a home."""
+    real, root = Path(os.path.realpath(file)), Path(os.path.realpath(folder))
+    return str(real.relative_to(root)) if real.is_relative_to(root) else str(Path("elsewhere", *real.parts[-2:]))
+
+
+def read_counts(file: Path) -> dict[str, int]:
+    """The counters of one process: slots of a zero-padded name and a little-endian u64 at the end."""
+    data, found = file.read_bytes(), {}
+    for start in range(0, len(data) - SLOT + 1, SLOT):
+        slot = data[start : start + SLOT]
+        name = slot[: SLOT - 8].rstrip(b"\0").decode()
+        if not name:
+            break
+        found[name] = struct.unpack("<Q", slot[SLOT - 8 :])[0]
+    return found
+
+
+def total(many: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    summed: dict[str, int] = {}
+    for counts in many:
+        for name, count in counts.items():
+            summed[name] = summed.get(name, 0) + count
+    return dict(sorted(summed.items()))
+
+
+def verify(attestation: Attestation | None, arm: Arm, build: ReadyBuild, log: str = "", exercises: Sequence[str] = ()) -> str:
+    """Why a trial of that arm does not count; "" if it does.
+
+    `log` is the text of the trial's log, where vLLM says why a plugin failed to import; `exercises` are the functions of
+    which at least one must have been called.
+    """
+    if attestation is None:
+        return "no process attested what it ran: the plugin perfproof_attest was not loaded" + plugin_fault("perfproof_attest", log)
+    return _wrong_code(attestation, build) or _wrong_patches(attestation, arm, log) or _never_called(attestation, arm, exercises)
+
+
+def _wrong_code(attestation: Attestation, build: ReadyBuild) -> str:
+    print_ = build.fingerprint
+    expected = _relative(str(print_.package / "__init__.py"), build.folder)
+    if attestation.vllm_file != expected:
+        return f"vLLM was loaded from {attestation.vllm_file}, not from the build's own {expected}"
+    for what, have, want in (
+        ("vLLM", attestation.vllm_version, print_.vllm_version),
+        ("Python", attestation.python, print_.python),
+        ("PyTorch", attestation.torch_version, print_.torch_version),
+    ):
+        if have != want:
+            return f"the processes ran {what} {have}, the build has {want}"
+    return ""
+
+
+def _wrong_patches(attestation: Attestation, arm: Arm, log: str) -> str:
+    for name in arm.patches:
+        if name in attestation.refused:
+            return attestation.refused[name]
+        if name not in attestation.patches:
+            return f"patch {name} was not applied: its plugin failed to import" + plugin_fault(name, log)
+        if not attestation.patches[name]["verified"] and not arm.allow_unverified:
+            return f"patch {name} runs where it was not tested, and the arm does not allow that (allow_unverified)"
+    foreign = sorted(set(attestation.patches) - set(arm.patches))
+    return f"patch {', '.join(foreign)} was applied, which the arm does not name" if foreign else ""
+
+
+def _never_called(attestation: Attestation, arm: Arm, exercises: Sequence[str]) -> str:
+    for name in arm.patches:
+        targets = list(attestation.patches[name]["targets"])
+        if not any(_calls(attestation, target) for target in targets):
+            return f"the function that patch {name} replaces was never called ({', '.join(targets)})"
+    if exercises and not any(_calls(attestation, target) for target in exercises):
+        return f"what the workload is to exercise was never called ({', '.join(exercises)})"
+    return ""
+
+
+def _calls(attestation: Attestation, target: str) -> int:
+    """How often a target was called; its name may be cut in the counter's slot."""
+    return attestation.counts.get(f"calls {target}".encode()[: SLOT - 9].decode(errors="ignore"), 0)
+
+
+def plugin_fault(name: str, log: str) -> str:
+    """What vLLM's log says of a plugin that failed to import: ": ImportError: ...", or nothing."""
+    _, found, rest = log.partition(f"Failed to load plugin {name}")
+    if not found:
+        return ""
+    for line in rest.splitlines()[1:60]:
+        bare = line.partition("] ")[2] if line.startswith(("ERROR", "(")) and "] " in line else line
+        head = bare.partition(":")[0].strip()
+        if bare[:1].strip() and head.rpartition(".")[2].endswith(("Error", "Exception", "Refused")) and " " not in head:
+            return f": {bare.strip()}"
+    return ""

@@ -1,0 +1,171 @@
+"""The benchmarks and patches there are, known without importing vLLM.
+
+Benchmark files are read, not imported: their constants are literals. Patch modules import nothing heavy at the
+top (vLLM's plugin rules demand it), so they are imported and asked for their `PATCH`. `faults` tells everything
+about a scenario that can be known to be wrong before anything is built or run.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from suite.builds.side import PACKAGE, entry_points
+from suite.model.errors import BadInput
+from suite.model.scenario import Arm, MicroWorkload, ReleaseBuild, Scenario
+from suite.patches.guard import Patch, release_key
+
+CONSTANTS = ("PARAMETERS", "EXERCISES", "WITNESSES")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """A benchmark file: its default parameters, the vLLM functions that it exercises, the witnesses that it counts."""
+
+    name: str
+    file: Path
+    parameters: Mapping[str, Any]
+    exercises: tuple[str, ...]
+    witnesses: tuple[str, ...]
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules of vLLM that it exercises."""
+        return tuple(dict.fromkeys(target.partition(":")[0] for target in self.exercises))
+
+
+@cache
+def benches(folder: Path = PACKAGE / "bench") -> dict[str, Bench]:
+    """Every benchmark file by name. Raises `BadInput` for one whose constants are not literals."""
+    found = {}
+    for file in sorted(folder.glob("*.py")):
+        constants = _constants(file)
+        if "PARAMETERS" in constants:
+            found[file.stem] = Bench(
+                name=file.stem,
+                file=file,
+                parameters=constants["PARAMETERS"],
+                exercises=tuple(constants.get("EXERCISES", ())),
+                witnesses=tuple(constants.get("WITNESSES", ())),
+            )
+    return found
+
+
+def _constants(file: Path) -> dict[str, Any]:
+    found = {}
+    for node in ast.parse(file.read_bytes()).body:
+        names = [target.id for target in node.targets if isinstance(target, ast.Name)] if isinstance(node, ast.Assign) else []
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names = [node.target.id]
+        for name in names:
+            if name in CONSTANTS and isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                try:
+                    found[name] = ast.literal_eval(node.value)
+                except ValueError:
+                    raise BadInput(f"{file}: line {node.lineno}: {name} must be written out as a literal") from None
+    return found
+
+
+@cache
+def patches() -> dict[str, Patch]:
+    """Every patch by name."""
+    found = {}
+    for name in entry_points(PACKAGE):
+        module = importlib.import_module(f"suite.patches.{name}") if name != "perfproof_attest" else None
+        patch = getattr(module, "PATCH", None)
+        if isinstance(patch, Patch):
+            found[name] = patch
+    return found
+
+
+def bench(name: str) -> Bench:
+    """The benchmark of that name; raises `BadInput` with the near names."""
+    found = benches().get(name)
+    if found is None:
+        raise BadInput(_unknown("bench", name, benches()))
+    return found
+
+
+def targets_of(arms: Iterable[Arm]) -> tuple[str, ...]:
+    """The functions that the patches of these arms replace: watched in every arm, so that the unpatched one shows its calls too."""
+    names = dict.fromkeys(name for arm in arms for name in arm.patches)
+    return tuple(dict.fromkeys(target.name for name in names if name in patches() for target in patches()[name].targets))
+
+
+def watched(scenario: Scenario) -> tuple[str, ...]:
+    """What is counted in every arm of a scenario."""
+    exercised = bench(scenario.workload.bench).exercises if isinstance(scenario.workload, MicroWorkload) else ()
+    return tuple(sorted({*exercised, *targets_of(scenario.arms)}))
+
+
+def case_name(case: Mapping[str, Any]) -> str:
+    """What stands behind the `@` of a case's metrics: "output_length=16000"."""
+    return ",".join(f"{key}={value}" for key, value in case.items())
+
+
+# --- what is wrong with a scenario -------------------------------------------------------------------------
+
+
+def faults(scenario: Scenario, versions: Mapping[str, str] | None = None) -> list[str]:
+    """Unknown benchmarks, parameters and patches, and patches that do not hold for their build's version.
+
+    `versions` maps the label of a build to its vLLM version, where that is only known by asking it.
+    """
+    found = [f"{scenario.source}: {fault}" for fault in _bench_faults(scenario)]
+    for arm in scenario.arms:
+        build = scenario.builds[arm.build]
+        version = build.version if isinstance(build, ReleaseBuild) else (versions or {}).get(build.label)
+        for name in arm.patches:
+            found += [f"{scenario.source}: arms.{arm.name}.patches: {fault}" for fault in _patch_faults(name, arm, version)]
+    return found
+
+
+def _bench_faults(scenario: Scenario) -> Iterator[str]:
+    workload = scenario.workload
+    if not isinstance(workload, MicroWorkload):
+        return
+    if workload.bench not in benches():
+        yield f"workload.bench: {_unknown('bench', workload.bench, benches())}"
+        return
+    known = benches()[workload.bench].parameters
+    given = [("parameters", workload.parameters), *((f"cases.{n}", case) for n, case in enumerate(workload.cases))]
+    for where, values in given:
+        for key, value in values.items():
+            if key not in known:
+                yield f"workload.{where}: {_unknown('parameter', key, known)}"
+            elif not fits(value, known[key]):
+                yield f"workload.{where}.{key}: expected {_kind(known[key])} such as {known[key]!r}, got {value!r}"
+
+
+def fits(value: object, default: object) -> bool:
+    """Whether a parameter may have that value: of the default's type, a whole number for a float, anything for None."""
+    return default is None or type(value) is type(default) or (isinstance(default, float) and type(value) is int)
+
+
+def _kind(value: object) -> str:
+    names = {bool: "true or false", int: "an integer", float: "a number", str: "a text", list: "a list", tuple: "a list"}
+    return names.get(type(value), "a value")
+
+
+def _patch_faults(name: str, arm: Arm, version: str | None) -> Iterator[str]:
+    if name not in patches():
+        yield _unknown("patch", name, patches())
+        return
+    release = re.match(r"\d+\.\d+\.\d+", version or "")
+    holds = patches()[name].holds
+    if version is not None and not arm.allow_unverified and (release.group() if release else version) not in holds:
+        held = ", ".join(sorted(holds, key=release_key)) or "no version yet"
+        yield f"patch {name} does not hold for vLLM {version}; it was tested with {held} (allow_unverified: true runs it all the same)"
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> str:
+    names = sorted(known)
+    near = get_close_matches(name, names, n=3)
+    return f"unknown {what} {name!r}" + (f", did you mean {', '.join(near)}?" if near else f"; there are {', '.join(names)}")

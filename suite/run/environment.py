@@ -1,0 +1,137 @@
+"""What a record keeps of the machine: enough to judge a figure by, nothing that names machine or user.
+
+Environment variables come from an allow-list: a name that is not on it is never recorded, whatever
+it holds. Host name, user, home folder, network addresses and serial numbers are never asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from suite import __version__
+from suite.run.process import inherited, run_to_end, scrub
+
+RECORDED = (
+    "VLLM_PLUGINS",
+    "VLLM_USE_V2_MODEL_RUNNER",
+    "VLLM_ENABLE_V1_MULTIPROCESSING",
+    "VLLM_WORKER_MULTIPROC_METHOD",
+    "VLLM_ATTENTION_BACKEND",
+    "VLLM_USE_FLASHINFER_SAMPLER",
+    "VLLM_BATCH_INVARIANT",
+    "VLLM_CPU_KVCACHE_SPACE",
+    "VLLM_CPU_OMP_THREADS_BIND",
+    "VLLM_CPU_NUM_OF_RESERVED_CPU",
+    "VLLM_DISABLE_COMPILE_CACHE",
+    "VLLM_GPU_SYNC_CHECK",
+    "VLLM_LOGGING_LEVEL",
+    "VLLM_SERVER_DEV_MODE",
+    "VLLM_USE_PRECOMPILED",
+    "OMP_NUM_THREADS",
+    "OMP_PROC_BIND",
+    "OMP_PLACES",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "KMP_AFFINITY",
+    "KMP_BLOCKTIME",
+    "MALLOC_ARENA_MAX",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_LAUNCH_BLOCKING",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "PYTORCH_ALLOC_CONF",
+    "TORCH_NUM_THREADS",
+    "NCCL_NVLS_ENABLE",
+    "PYTHONHASHSEED",
+    "TOKENIZERS_PARALLELISM",
+    "HF_HUB_OFFLINE",
+    "TRANSFORMERS_OFFLINE",
+    "PERFPROOF_WATCH",
+    "PERFPROOF_CASES",
+    "PERFPROOF_ALLOW_UNVERIFIED",
+)
+"""The only environment variables that a record may hold."""
+
+
+def kept(environment: Mapping[str, str]) -> dict[str, str]:
+    """Those of an arm's variables that a record may hold, scrubbed all the same."""
+    return {name: scrub(environment[name]) for name in RECORDED if name in environment}
+
+
+@cache
+def machine() -> dict[str, Any]:
+    """What stays the same while the suite runs: processor, cores, memory, kernel, GPUs, the suite itself."""
+    memory = psutil.virtual_memory().total
+    return {
+        "perfproof": __version__,
+        "system": platform.system(),
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "processor": processor(),
+        "cores": usable_cores(),
+        "cores_of_machine": os.cpu_count(),
+        "memory_bytes": memory,
+        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "turbo_off": _read("/sys/devices/system/cpu/intel_pstate/no_turbo"),
+        "transparent_hugepages": _chosen(_read("/sys/kernel/mm/transparent_hugepage/enabled")),
+        "virtual": "hypervisor" in (_read("/proc/cpuinfo") or ""),
+        "gpus": gpus(),
+    }
+
+
+def moment() -> dict[str, Any]:
+    """What changes: load, stolen time so far (seconds), the processor's frequency, memory that is free."""
+    times = psutil.cpu_times()
+    frequency = psutil.cpu_freq() if hasattr(psutil, "cpu_freq") else None
+    return {
+        "load": round(os.getloadavg()[0], 2),
+        "steal_seconds": round(float(getattr(times, "steal", 0.0)), 2),
+        "frequency_mhz": round(frequency.current) if frequency else None,
+        "memory_available_bytes": psutil.virtual_memory().available,
+    }
+
+
+def processor() -> str:
+    """The processor's model name."""
+    match = re.search(r"^model name\s*:\s*(.+)$", _read("/proc/cpuinfo") or "", re.MULTILINE)
+    return match.group(1).strip() if match else platform.processor() or platform.machine()
+
+
+def usable_cores() -> int:
+    """The cores that this process may use: what a container or taskset leaves."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def gpus() -> list[dict[str, str]]:
+    """Name, memory and driver of every NVIDIA GPU; empty where there is none."""
+    if not Path("/proc/driver/nvidia").exists() and not Path("/dev/nvidiactl").exists():
+        return []
+    with tempfile.TemporaryDirectory(prefix="perfproof-") as folder:
+        log = Path(folder) / "gpus"
+        fields = "name,memory.total,driver_version,persistence_mode,clocks_throttle_reasons.active"
+        query = ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"]
+        done = run_to_end(query, environment=inherited(), log=log, timeout=30)
+        lines = log.read_text().splitlines() if done.ok else []
+    names = ("name", "memory", "driver", "persistence", "throttled")
+    return [dict(zip(names, (cell.strip() for cell in line.split(",")), strict=False)) for line in lines if line.strip()]
+
+
+def _read(path: str) -> str | None:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return None
+
+
+def _chosen(text: str | None) -> str | None:
+    """The choice in brackets, "madvise" of "always [madvise] never"."""
+    match = re.search(r"\[(\w+)\]", text or "")
+    return match.group(1) if match else None
