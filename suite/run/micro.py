@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -100,14 +100,24 @@ class Reading:
 class MicroLane:
     """Runs blocks of micro scenarios.
 
-    `builds` maps a build's label to the ready build; `folder` takes what the trials leave (records name logs relative to it).
-    `threads` is `OMP_NUM_THREADS` in every arm, the usable cores if None.
+    `builds` maps a build's label to the ready build; `folder`, in the results folder, takes what the trials leave.
+    `seed` is the plan's. `threads` is `OMP_NUM_THREADS` in every arm, the usable cores if None. `bench_of` finds a benchmark by name.
     """
 
-    def __init__(self, builds: Mapping[str, ReadyBuild], folder: Path, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        builds: Mapping[str, ReadyBuild],
+        folder: Path,
+        *,
+        seed: int,
+        threads: int | None = None,
+        bench_of: Callable[[str], Bench] = catalog.bench,
+    ) -> None:
         self._builds = builds
         self._folder = folder.resolve()
+        self._seed = seed
         self._threads = threads or environment.usable_cores()
+        self._bench_of = bench_of
         self._parents: dict[tuple[str, str], Parent | str] = {}
 
     def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
@@ -167,7 +177,7 @@ class MicroLane:
         spent = time.monotonic() - began
         scrub_file(log)
         text = log.read_text(errors="replace") if log.exists() else ""
-        bench = catalog.bench(_workload(block).bench)
+        bench = self._bench_of(_workload(block).bench)
         reading = read_trial(folder, _cases(block, bench))
         attestation = attest.read(folder / "attest", build)
         status, reason = judge(reading, fault, attest.verify(attestation, arm, build, text, bench.exercises), folder, log, work)
@@ -177,7 +187,7 @@ class MicroLane:
             digest=scenario.digest,
             definition=scenario.definition,
             profile=scenario.profile,
-            seed=block.seed,
+            seed=self._seed,
             block=block.number,
             position=block.order.index(arm.name),
             order=block.order,
@@ -194,13 +204,14 @@ class MicroLane:
             warnings=(*build.warnings, *reading.warnings, *_parent_warnings(parent)),
             attestation=attestation,
             environment=self._describe(block, build, variables, before),
-            log=str(log.relative_to(self._folder)),
+            log=str(log.relative_to(self._folder.parent)),
         )
 
     def _variables(self, block: Block, arm: Arm, folder: Path) -> dict[str, str]:
-        bench = catalog.bench(_workload(block).bench)
+        bench = self._bench_of(_workload(block).bench)
+        watch = {*bench.exercises, *catalog.targets_of(block.scenario.arms)}
         return {
-            **arm_variables(arm, attest=folder / "attest", watch=catalog.watched(block.scenario)),
+            **arm_variables(arm, attest=folder / "attest", watch=watch),
             "PERFPROOF_CASES": json.dumps(list(_cases(block, bench).values())),
         }
 
@@ -337,7 +348,13 @@ def phases(folder: Path, reading: Reading, imports: float, spent: float) -> dict
     told = _json(folder / "trial.json").get("seconds", {})
     measured = sum(sum(rounds) for rounds in reading.raw.values())
     setup = max(0.0, float(told.get("tests", 0.0)) - measured)
-    found = {"import": imports, "setup": setup, "measure": measured, "overhead": max(0.0, spent - setup - measured)}
+    found = {
+        "import": imports,
+        "setup": setup,
+        "measure": measured,
+        "overhead": max(0.0, spent - setup - measured),
+        "total": imports + spent,
+    }
     return {name: round(seconds, 4) for name, seconds in found.items()}
 
 
