@@ -18,7 +18,9 @@ step to step is built there. The middle one of the timed steps is the one at `ou
 
 from __future__ import annotations
 
-from typing import Any, Callable
+import importlib
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,7 +120,7 @@ class Decoding:
         ends = self.batch.num_tokens_no_spec
         self.batch.token_ids_cpu[self.rows, ends[: len(self.rows)]] = tokens
         ends[: len(self.rows)] += 1
-        for out, token in zip(self.outputs, tokens.tolist()):
+        for out, token in zip(self.outputs, tokens.tolist(), strict=True):
             out.append(token)
         self.batch.refresh_metadata()
         self.batch.update_async_output_token_ids()
@@ -151,10 +153,17 @@ def elements_converted(parameters: dict[str, Any]) -> int:
     return CountedList.read
 
 
+def importable() -> None:
+    """Lets the operators be imported where vLLM 0.17 meets a newer torch, which has this question elsewhere."""
+    import torch
+
+    if not hasattr(torch._C._cpu, "_is_avx512_supported"):
+        torch._C._cpu._is_avx512_supported = torch.cpu._is_avx512_supported
+
+
 def feed_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Binds the operation over the vocabulary to one that does nothing."""
-    import importlib
-
+    importable()
     monkeypatch.setattr(importlib.import_module(OPERATION), "apply_penalties", lambda logits, *fed: logits)
 
 
@@ -162,6 +171,7 @@ def measure(benchmark: Any, parameters: dict[str, Any]) -> None:
     """Times decode steps one by one and counts what they read."""
     import torch
 
+    importable()
     if parameters["device"] == "cuda" and not torch.cuda.is_available():
         pytest.skip("there is no GPU")
     witnessed = elements_converted(parameters)

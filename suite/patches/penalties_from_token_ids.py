@@ -19,7 +19,8 @@ Origin: prime-rl #2772, for vLLM 0.22.0. Written from its description.
 from __future__ import annotations
 
 import weakref
-from typing import Any, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -116,7 +117,7 @@ def are_rows_of(batch: Any, output_token_ids: Sequence[Sequence[int]]) -> bool:
     held = batch.req_output_token_ids
     if output_token_ids is held:
         return True
-    return len(output_token_ids) == len(held) and all(one is other for one, other in zip(output_token_ids, held))
+    return len(output_token_ids) == len(held) and all(one is other for one, other in zip(output_token_ids, held, strict=True))
 
 
 def fill(padded: Any, batch: Any, output_token_ids: Sequence[Sequence[int]], pad: int) -> int:
@@ -124,7 +125,7 @@ def fill(padded: Any, batch: Any, output_token_ids: Sequence[Sequence[int]], pad
     from_lists = 0
     starts = batch.num_prompt_tokens[: len(output_token_ids)].tolist()
     ends = batch.num_tokens_no_spec[: len(output_token_ids)].tolist()
-    for row, (out, start, end) in enumerate(zip(output_token_ids, starts, ends)):
+    for row, (out, start, end) in enumerate(zip(output_token_ids, starts, ends, strict=True)):
         known = batch.token_ids_cpu[row, start:end]
         if len(known) != len(out):
             known = np.array(out, dtype=np.int64)
