@@ -1,13 +1,13 @@
-"""Runs the trials of one microbenchmark, each in a process forked from one that has only imported.
+"""Runs trials of microbenchmarks, each in a process forked from one that has only imported.
 
-`python micro.py BENCH [TOOLS]`. It imports vLLM, PyTorch, pytest and the modules that the benchmark file
-names, computes nothing, and says that it is ready. For every order that comes down its channel it forks:
+`python micro.py TOOLS BENCH...` (TOOLS may be empty). It imports vLLM, PyTorch, pytest and the modules that the benchmark
+files name, computes nothing, and says that it is ready. For every order that comes down its channel it forks:
 the child takes the arm's environment, loads the arm's plugins as every process of vLLM does, runs
 the file under pytest-benchmark, leaves `benchmark.json` and `trial.json` in the trial's folder and exits.
 Nothing that a trial does can reach the next one, because the parent never runs any of it.
 
 Messages are JSON objects, one a line, over the pipes that `PERFPROOF_CHANNEL` numbers. Orders:
-`{"environment", "folder", "log"}`; answers: `{"ready", "seconds", "threads", "faults"}`, then for each order
+`{"bench", "environment", "folder", "log"}`; answers: `{"ready", "seconds", "threads", "faults"}`, then for each order
 `{"code", "seconds"}` (code: exit code, -N for signal N). It imports the standard library and what the interpreter has.
 """
 
@@ -43,10 +43,10 @@ def imports_of(file: str) -> Iterator[tuple[str, str]]:
             yield node.value.partition(":")[0], ""
 
 
-def import_all(bench: str) -> list[str]:
-    """Imports what the benchmark and its neighbours will want; what does not import there is told, for a release may lack it."""
-    folder, faults = os.path.dirname(bench), []
-    files = [bench, *(os.path.join(folder, name) for name in ("adapter.py", "meter.py"))]
+def import_all(benches: list[str]) -> list[str]:
+    """Imports what the benchmarks and their neighbours will want; what does not import there is told, for a release may lack it."""
+    folder, faults = os.path.dirname(benches[0]), []
+    files = [*benches, *(os.path.join(folder, name) for name in ("adapter.py", "meter.py"))]
     wanted = [("vllm", ""), ("vllm.plugins", "load_general_plugins"), ("torch", ""), ("numpy", "")]
     for file in filter(os.path.exists, files):
         wanted += [(module, name) for module, name in imports_of(file) if module.split(".")[0] in ("vllm", "torch", "numpy")]
@@ -68,9 +68,9 @@ def threads() -> int:
     return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
 
 
-def serve(bench: str, orders: BinaryIO, answers: BinaryIO) -> None:
+def serve(benches: list[str], orders: BinaryIO, answers: BinaryIO) -> None:
     began = time.perf_counter()
-    faults = import_all(bench)
+    faults = import_all(benches)
     gc.collect()
     gc.freeze()  # what was imported is not looked at again by any child's collector
     answer(answers, {"ready": True, "seconds": time.perf_counter() - began, "threads": threads(), "faults": faults})
@@ -81,7 +81,7 @@ def serve(bench: str, orders: BinaryIO, answers: BinaryIO) -> None:
         sys.stderr.flush()
         pid = os.fork()
         if pid == 0:
-            child(bench, order, (orders, answers))
+            child(order, (orders, answers))
         _, status = os.waitpid(pid, 0)
         answer(answers, {"code": os.waitstatus_to_exitcode(status), "seconds": time.perf_counter() - began})
 
@@ -94,7 +94,7 @@ def answer(file: BinaryIO, message: dict[str, Any]) -> None:
 # --- the child: one trial -----------------------------------------------------------------------------------
 
 
-def child(bench: str, order: dict[str, Any], inherited: tuple[BinaryIO, ...]) -> None:
+def child(order: dict[str, Any], inherited: tuple[BinaryIO, ...]) -> None:
     """Runs one trial and leaves by `os._exit`: 0 if the file ran, 1 if not. Never returns."""
     code = 1
     try:
@@ -104,7 +104,7 @@ def child(bench: str, order: dict[str, Any], inherited: tuple[BinaryIO, ...]) ->
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.environ.update(order["environment"])
-        code = trial(bench, order["folder"])
+        code = trial(order["bench"], order["folder"])
     except BaseException:
         import traceback
 
@@ -193,13 +193,14 @@ def why(report: Any) -> str:
 
 
 def main(argv: list[str]) -> int:
-    if len(argv) > 1:
-        sys.path.append(argv[1])
+    tools, *benches = argv
+    if tools:
+        sys.path.append(tools)
     reading, writing = (int(number) for number in os.environ.pop("PERFPROOF_CHANNEL").split(","))
     with os.fdopen(reading, "rb", buffering=0) as raw, os.fdopen(writing, "wb") as answers:
         import io
 
-        serve(argv[0], io.BufferedReader(raw), answers)  # type: ignore[arg-type]
+        serve(benches, io.BufferedReader(raw), answers)  # type: ignore[arg-type]
     return 0
 
 

@@ -239,7 +239,7 @@ def load_scenario(path: Path, profile: Profile, *, blocks: int | None = None, de
     if "profile" in data:
         faults.append(f"{path}: profile: is asked for on the command line; a file says what each changes under 'profiles'")
     builds = data.get("builds")
-    data["builds"] = merged({"default": dict(default_build)}, builds) if isinstance(builds, dict) else builds or {"default": dict(default_build)}
+    data["builds"] = {"default": dict(default_build), **builds} if isinstance(builds, dict) else builds or {"default": dict(default_build)}
     told: set[str] = set()
     for name in ("", *PROFILES):
         over = profiles.get(name, {}) if name else {}

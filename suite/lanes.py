@@ -1,0 +1,70 @@
+"""From a plan to running lanes: names are checked, builds prepared, versions checked, and each scenario gets the lane of its kind.
+
+Everything a user can get wrong is refused here, before the first install.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from suite.builds.prepare import prepare
+from suite.builds.ready import ReadyBuild
+from suite.model.decode import DEFAULT_BUILD
+from suite.model.errors import BadInput
+from suite.model.plan import Plan
+from suite.model.scenario import Build, MicroWorkload, ReleaseBuild, Scenario
+from suite.run import catalog, serve
+from suite.run.lane import Lane
+from suite.run.micro import MicroLane
+from suite.run.serve import ServeLane
+
+Say = Callable[[str], None]
+
+
+def check_names(plan: Plan, versions: Mapping[str, str] | None = None) -> None:
+    """Raises `BadInput` for every unknown bench, parameter, patch and flag, and every patch that its build's version does not fit.
+
+    `versions` maps the label of a build to its vLLM version, for builds that only tell it once they are asked.
+    """
+    faults: list[str] = []
+    for scenario in plan.scenarios:
+        faults += catalog.faults(scenario, versions)
+        if not isinstance(scenario.workload, MicroWorkload):
+            faults += serve.scenario_faults(scenario)
+    if faults:
+        raise BadInput(*faults)
+
+
+def default_build() -> Build:
+    """The build of arms that name none."""
+    return ReleaseBuild(name="default", distribution=DEFAULT_BUILD["distribution"], version=DEFAULT_BUILD["version"], requirements=())
+
+
+def prepare_all(builds: Sequence[Build], folder: Path, say: Say) -> list[ReadyBuild]:
+    """Every build, ready, in their order."""
+    return [prepare(build, folder, say) for build in builds]
+
+
+@contextlib.contextmanager
+def opened(plan: Plan, builds: Path, results: Path, say: Say) -> Iterator[Callable[[Scenario], Lane]]:
+    """Prepares the plan's builds and gives the lane that runs a scenario; whatever the lanes keep alive ends with the context."""
+    ready = {build.label: made for build, made in zip(plan.builds(), prepare_all(plan.builds(), builds, say), strict=True)}
+    check_names(plan, {label: made.fingerprint.vllm_version for label, made in ready.items()})
+    with contextlib.ExitStack() as stack:
+        benches = [scenario.workload.bench for scenario in plan.scenarios if isinstance(scenario.workload, MicroWorkload)]
+        micro = MicroLane(ready, results / "logs", benches=benches, seed=plan.seed)
+        stack.callback(micro.close)
+        serving: dict[str, ServeLane] = {}
+
+        def lane_of(scenario: Scenario) -> Lane:
+            if isinstance(scenario.workload, MicroWorkload):
+                return micro
+            if scenario.name not in serving:
+                by_name = {name: ready[build.label] for name, build in scenario.builds.items() if build.label in ready}
+                serving[scenario.name] = ServeLane(scenario, by_name, results, seed=plan.seed, watch=catalog.watched(scenario), say=say)
+                stack.callback(serving[scenario.name].close)
+            return serving[scenario.name]
+
+        yield lane_of
