@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any, Callable, NoReturn, Sequence
+from typing import Any, NoReturn
 
 import pytest
 

@@ -7,7 +7,7 @@ disk: what was applied to which vLLM files, and how often each target was called
 
 It refuses, with a sentence that says why, whenever a version, a platform or a source is not one
 that was tested; `PERFPROOF_ALLOW_UNVERIFIED=1` runs the patch there all the same and the
-attestation says so. Importing this module imports neither vLLM nor torch: vLLM swallows an
+attestation says so. Nothing waives a target that is not there, or that another patch holds. Importing this module imports neither vLLM nor torch: vLLM swallows an
 exception raised while a plugin is imported and would then serve unpatched.
 
 Environment (set by the runner, harmless when absent):
@@ -33,9 +33,10 @@ import platform
 import re
 import sys
 import textwrap
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Mapping
+from typing import Any
 
 SLOT = 128
 """Bytes a counter takes in a `.counts` file: its name in UTF-8, zero-padded, then a little-endian u64."""
@@ -88,16 +89,23 @@ class Patch:
         if self.name in attestation.patches:
             return
         release, device = vllm_release(), device_type()
-        faults = self.faults(release, device)
+        obstacles, faults = self.obstacles(), self.faults(release, device)
         allowed = os.environ.get("PERFPROOF_ALLOW_UNVERIFIED") == "1"
-        if faults and not allowed:
-            reason = f"patch {self.name} refused: " + "; ".join(faults)
+        if obstacles or (faults and not allowed):
+            reason = f"patch {self.name} refused: " + "; ".join(faults + obstacles)
             attestation.refuse(self.name, reason)
             raise PatchRefused(reason)
         new = replacements() if callable(replacements) else replacements
         for target in self.targets:
             replace(target, new[target.name] if target.name in new else new[target.qualname])
+            _holders[target.name] = self.name
         attestation.applied(self, verified=not faults, faults=faults)
+
+    def obstacles(self) -> list[str]:
+        """What keeps this patch from being applied at all, wherever it was tested."""
+        found = [f"this vLLM has no {target.name}" for target in self.targets if not exists(target)]
+        held = [(target, _holders[target.name]) for target in self.targets if target.name in _holders]
+        return found + [f"{target.name} is held by patch {holder} already" for target, holder in held]
 
     def faults(self, release: str, device: str) -> list[str]:
         """Why this patch must not run on that release and platform as installed here; empty if it may."""
@@ -106,7 +114,7 @@ class Patch:
         found = []
         if device not in self.holds[release]:
             found.append(f"with vLLM {release} it was tested on {', '.join(sorted(self.holds[release]))}, this is {device}")
-        for target in self.targets:
+        for target in filter(exists, self.targets):
             want, have = target.sources.get(release), source_hash(original_of(target))
             if have != want:
                 found.append(f"{target.name} of this vLLM {release} is not the one tested (source {have}, tested {want})")
@@ -141,6 +149,9 @@ def source_hash(function: Any) -> str:
 
 # --- replacing and counting -------------------------------------------------------------------
 
+_holders: dict[str, str] = {}
+"""Which patch of this process holds which target."""
+
 
 def locate(target: Target) -> tuple[Any, str]:
     """The object that holds the target, and the attribute's name on it."""
@@ -151,11 +162,25 @@ def locate(target: Target) -> tuple[Any, str]:
     return owner, attribute
 
 
+def exists(target: Target) -> bool:
+    """Whether this vLLM has the target."""
+    try:
+        owner, attribute = locate(target)
+        inspect.getattr_static(owner, attribute)
+    except AttributeError:
+        return False
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{target.module}.".startswith(f"{error.name}."):
+            raise
+        return False
+    return True
+
+
 def original_of(target: Target) -> Callable[..., Any]:
     """The target as vLLM released it, below any counting wrapper and any replacement."""
     owner, attribute = locate(target)
-    function = inspect.getattr_static(owner, attribute)
-    function = getattr(function, "__func__", function)
+    held = inspect.getattr_static(owner, attribute)
+    function: Callable[..., Any] = getattr(held, "__func__", held)
     while hasattr(function, "perfproof_original"):
         function = function.perfproof_original
     return function
@@ -164,12 +189,16 @@ def original_of(target: Target) -> Callable[..., Any]:
 def replace(target: Target, function: Callable[..., Any]) -> None:
     """Puts `function` in the target's place; calls are counted under the target's name.
 
-    Static and class methods stay what they were: `function` takes what the bare function took.
+    Static and class methods stay what they were: `function` takes what the bare function took. A function
+    of a module is replaced in every module that has imported it by name as well.
     """
     owner, attribute = locate(target)
     held = inspect.getattr_static(owner, attribute)
     counted = _counted(function, original_of(target), counter(f"calls {target.name}"))
     setattr(owner, attribute, type(held)(counted) if isinstance(held, (staticmethod, classmethod)) else counted)
+    if inspect.ismodule(owner):
+        for importer in [module for module in list(sys.modules.values()) if getattr(module, "__dict__", {}).get(attribute) is held]:
+            setattr(importer, attribute, counted)
 
 
 def watch(target: Target) -> None:
@@ -304,7 +333,9 @@ class Attestation:
         if self._used == SLOTS:
             raise RuntimeError(f"more than {SLOTS} counters in one process")
         start = self._used * SLOT
-        name = count.name.encode()[: SLOT - 9]
+        name = count.name.encode()
+        if len(name) > SLOT - 9:
+            raise ValueError(f"a counter's name takes at most {SLOT - 9} bytes: {count.name}")
         self._cells[start : start + len(name)] = name
         cell = self._cells[start + SLOT - 8 : start + SLOT].cast("Q")
         cell[0] = count.value
