@@ -1,0 +1,110 @@
+"""Keeps `vllm bench serve` imported and runs it as often as asked.
+
+Runs inside a build's interpreter, imports nothing else of the suite, and leaves the measuring to
+vLLM's own unmodified code: its parser reads the arguments, its `main` measures and writes the
+result file. A trial so costs its measurement, not the 10 s of imports.
+
+It talks in lines of JSON over two pipes whose numbers stand in `PERFPROOF_CHANNEL` ("reading,writing"):
+one request a line, one answer a line. It ends when the requests end, in the midst of a measurement too, so
+that it never outlives the runner.
+
+- at the start: `{"ready": true, "vllm": VERSION, "seconds": SECONDS}`
+- `{"do": "check", "arguments": [...]}` parses only: `{"ok": true}`, or `{"ok": false, "fault": WORDS}`
+- `{"do": "run", "arguments": [...]}` measures: the same, and `seconds` and `cpu_seconds` that it took in all
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import json
+import os
+import queue
+import threading
+import time
+import traceback
+from typing import Any, TextIO
+
+
+def channel() -> tuple[TextIO, TextIO]:
+    """Where requests come from and where answers go; no process that vLLM starts inherits either."""
+    reader, writer = (int(number) for number in os.environ["PERFPROOF_CHANNEL"].split(","))
+    for end in (reader, writer):
+        os.set_inheritable(end, False)
+    return os.fdopen(reader, encoding="utf-8"), os.fdopen(writer, "w", buffering=1, encoding="utf-8")
+
+
+def requests(source: TextIO) -> queue.Queue[dict[str, Any]]:
+    """Requests as they come in, read by a thread that ends the process when the input ends."""
+    waiting: queue.Queue[dict[str, Any]] = queue.Queue()
+
+    def read() -> None:
+        for line in source:
+            waiting.put(json.loads(line))
+        os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    return waiting
+
+
+def parse(arguments: list[str]) -> Any:
+    """The arguments as vLLM's own parser has them; `ValueError` with the parser's words if it refuses them."""
+    from vllm.benchmarks.serve import add_cli_args
+
+    try:
+        from vllm.utils.argparse_utils import FlexibleArgumentParser
+    except ImportError:
+        from vllm.utils import FlexibleArgumentParser  # type: ignore[no-redef]
+
+    parser = FlexibleArgumentParser(prog="vllm bench serve")
+    add_cli_args(parser)
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return parser.parse_args(arguments)
+    except SystemExit:
+        lines = said.getvalue().strip().splitlines() or ["refused without a word"]
+        raise ValueError(lines[-1].partition("error: ")[2] or lines[-1]) from None
+
+
+def run(arguments: list[str]) -> dict[str, Any]:
+    """One whole `vllm bench serve`, in an event loop of its own."""
+    from vllm.benchmarks.serve import main
+
+    parsed = parse(arguments)
+    gc.unfreeze()
+    gc.collect()
+    wall, cpu = time.perf_counter(), time.process_time()
+    main(parsed)
+    return {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Does what a request asks; a fault is an answer too, and its traceback goes to standard error."""
+    try:
+        if request["do"] == "check":
+            parse(request["arguments"])
+            return {"ok": True}
+        return {"ok": True, **run(request["arguments"])}
+    except (Exception, SystemExit) as fault:
+        traceback.print_exc()
+        return {"ok": False, "fault": f"{type(fault).__name__}: {fault}" if request["do"] == "run" else str(fault)}
+
+
+def serve() -> None:
+    source, answers = channel()
+    waiting = requests(source)
+    start = time.perf_counter()
+    import vllm
+    import vllm.benchmarks.serve
+
+    parse([])
+    said: dict[str, Any] = {"ready": True, "vllm": vllm.__version__, "seconds": time.perf_counter() - start}
+    while True:
+        answers.write(json.dumps(said) + "\n")
+        said = answer(waiting.get())
+
+
+if __name__ == "__main__":
+    serve()

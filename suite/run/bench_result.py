@@ -1,0 +1,129 @@
+"""What `vllm bench serve` wrote becomes measurements in base units, the counts of work, and what is wrong with it.
+
+Pure functions over the JSON that `--save-result --save-detailed` leaves. A run with a failed request, or with
+other output lengths than were asked for, is no measurement: the requests that failed are missing from vLLM's own means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from suite.model.scenario import ServeWorkload
+
+RATES = ("output_throughput", "request_throughput", "total_token_throughput", "request_goodput")
+STATISTICS = ("mean", "median", "p90", "p95", "p99")
+LATENCIES = ("ttft", "tpot", "itl", "e2el")
+SHORTEST = 2.0
+"""Seconds of measuring below which a warning is due."""
+BUSY_CLIENT = 0.9
+"""Share of the measured time that the client's CPU time may take before it is suspected to be the bottleneck."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchResult:
+    """One measured run.
+
+    `measurements` are in seconds, tok/s and req/s by the names of the metric registry; `raw` is one value a
+    request, in seconds. `fault` says why the run is no measurement, "" if it is one.
+    """
+
+    measurements: Mapping[str, float]
+    raw: Mapping[str, Sequence[float]]
+    work: Mapping[str, int]
+    seconds: float
+    fault: str
+
+
+def read_result(said: Mapping[str, Any], workload: ServeWorkload) -> BenchResult:
+    """The result file's content as measurements. Raises `KeyError` or `TypeError` for a file that is not one."""
+    duration = float(said["duration"])
+    measurements = {"duration": duration}
+    for name in RATES:
+        if said.get(name) is not None:
+            measurements[name] = float(said[name])
+    for short in LATENCIES:
+        for statistic in STATISTICS:
+            value = said.get(f"{statistic}_{short}_ms")
+            if value is not None:
+                measurements[f"{statistic}_{short}"] = float(value) / 1e3
+    return BenchResult(
+        measurements=measurements, raw=_raw(said), work=_work(said), seconds=duration, fault=_fault(said, workload)
+    )
+
+
+def _work(said: Mapping[str, Any]) -> dict[str, int]:
+    counted = {"requests": said["completed"], "input_tokens": said["total_input_tokens"]}
+    if "total_output_tokens" in said:
+        counted["output_tokens"] = said["total_output_tokens"]
+    return {name: int(value) for name, value in counted.items()}
+
+
+def _raw(said: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Time to first token, and time per output token after it, of every request; to six digits."""
+    found: dict[str, list[float]] = {}
+    first = said.get("ttfts")
+    if first:
+        found["ttft"] = [_short(value) for value in first]
+    gaps, lengths = said.get("itls"), said.get("output_lens")
+    if gaps and lengths:
+        found["tpot"] = [_short(sum(mine) / (length - 1)) for mine, length in zip(gaps, lengths, strict=True) if length > 1]
+    return found
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
+def _fault(said: Mapping[str, Any], workload: ServeWorkload) -> str:
+    asked, completed = workload.requests, int(said["completed"])
+    failed = int(said.get("failed", asked - completed))
+    if failed or completed != asked:
+        first = next((error.strip().splitlines()[-1] for error in said.get("errors") or () if error and error.strip()), "")
+        return f"{completed} of {asked} requests completed, {failed} failed" + (f" (the first: {first[:200]})" if first else "")
+    wanted = wanted_output(workload)
+    got = said.get("output_lens")
+    if wanted is not None and got and set(got) != {wanted}:
+        odd = sum(length != wanted for length in got)
+        return f"{odd} of {asked} outputs were not the {wanted} tokens asked for ({min(got)} to {max(got)})"
+    return ""
+
+
+def wanted_output(workload: ServeWorkload) -> int | None:
+    """The length that every output must have; None where the workload leaves it open."""
+    client = workload.client
+    length = client.get("random-output-len", client.get("output-len"))
+    fixed = client.get("dataset-name", "random") == "random" and float(_plain(client.get("random-range-ratio", 0))) == 0
+    return int(length) if fixed and length is not None and client.get("ignore-eos", True) else None
+
+
+def _plain(value: str | int | float | bool) -> str | int | float | bool:
+    """A range ratio may be a JSON text for input and output apart: then no single length is asked for."""
+    try:
+        return float(value)
+    except ValueError:
+        return 1.0
+
+
+def one_wave(workload: ServeWorkload) -> int:
+    """How many requests are under way at once, at most."""
+    most = workload.client.get("max-concurrency")
+    return min(workload.requests, int(most)) if most is not None else workload.requests
+
+
+def warnings_for(workload: ServeWorkload, result: BenchResult, *, client_load: float, server: Mapping[str, int]) -> list[str]:
+    """What makes one doubt a run that counts. `client_load` is CPU time over wall time; `server` the differences of its counters."""
+    told = []
+    if result.seconds < SHORTEST:
+        told.append(f"measured for {result.seconds:.1f} s only: longer outputs or more requests would say more (at least {SHORTEST:.0f} s)")
+    wave = one_wave(workload)
+    if workload.warmups < wave:
+        told.append(f"{workload.warmups} warm-ups are less than one wave: {wave} requests run at once; set 'warmups: {wave}'")
+    if client_load > BUSY_CLIENT:
+        told.append(f"the client used {client_load:.0%} of a core: it may be what was measured; fewer requests at once, or '--stream-interval'")
+    if server.get("prefix_cache_hits"):
+        told.append(f"{server['prefix_cache_hits']} prompt tokens came from the prefix cache: part of the prompts was not computed")
+    if server.get("preemptions"):
+        told.append(f"{server['preemptions']} requests were preempted: the KV cache is too small for this workload")
+    return told

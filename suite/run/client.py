@@ -1,0 +1,161 @@
+"""The one client of a scenario: `vllm bench serve` of the baseline's build, kept imported between trials.
+
+Every arm is measured by the same client, with the same explicit arguments but for address and name. What a
+scenario may say of the client is validated by the client's own parser before any server starts; what the suite must
+decide itself (where to send, how much, which seed, what to save) is refused there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from suite.builds.ready import ReadyBuild
+from suite.model.errors import BadInput, CannotRun
+from suite.model.scenario import ServeWorkload
+from suite.run.process import Channel, Running, build_environment, start, tail
+
+IMPORT_TIMEOUT = 600.0
+CHECK_TIMEOUT = 60.0
+
+OURS = frozenset(
+    "host port base-url model served-model-name tokenizer num-prompts num-warmups seed save-result save-detailed append-result "
+    "result-dir result-filename percentile-metrics metric-percentiles ready-check-timeout-sec profile disable-tqdm header insecure".split()
+)
+"""Flags that the suite sets itself, or that would change what is measured behind its back."""
+
+SEVERAL = frozenset(["goodput", "lora-modules", "metadata"])
+"""Flags that take several values."""
+
+
+class ClientEnded(CannotRun):
+    """The client has ended in the midst of a trial; `killed` says that a SIGKILL from outside ended it."""
+
+    def __init__(self, message: str, *, killed: bool = False) -> None:
+        super().__init__(message)
+        self.killed = killed
+
+
+def client_faults(client: Mapping[str, str | int | float | bool]) -> list[str]:
+    """Why these flags can't be a scenario's; empty if they can, as far as is seen without the client's parser."""
+    return [f"workload.client.{name}: is set by the suite and can't be set here" for name in client if name.replace("_", "-") in OURS]
+
+
+def flags(client: Mapping[str, str | int | float | bool]) -> list[str]:
+    """The scenario's flags as arguments: true is the bare flag, false leaves it out; several values are split at blanks."""
+    words: list[str] = []
+    for name, value in client.items():
+        if value is False:
+            continue
+        if name in SEVERAL:
+            words += [f"--{name}", *str(value).split()]
+        else:
+            words.append(f"--{name}" if value is True else f"--{name}={value}")
+    return words
+
+
+def arguments_for(workload: ServeWorkload, *, model: str, url: str, name: str, seed: int, result: Path) -> list[str]:
+    """The whole argument list of one measured run.
+
+    Temperature and the ignored end of sequence are always said: unsaid, the server's own defaults would decide, and
+    they differ between versions. `seed` is the block's: the same for its arms, another in every block.
+    """
+    said = {"temperature": 0, "ignore-eos": True, **workload.client}
+    return [
+        *flags(said),
+        f"--base-url={url}",
+        f"--model={model}",
+        f"--served-model-name={name}",
+        f"--num-prompts={workload.requests}",
+        f"--num-warmups={workload.warmups}",
+        f"--seed={seed}",
+        "--percentile-metrics=ttft,tpot,itl,e2el",
+        "--metric-percentiles=50,90,95,99",
+        "--save-result",
+        "--save-detailed",
+        f"--result-dir={result.parent}",
+        f"--result-filename={result.name}",
+        "--disable-tqdm",
+    ]
+
+
+class Client:
+    """The client's process. Made ready by the first use; a dead one is not revived, make another."""
+
+    def __init__(self, build: ReadyBuild, *, log: Path, folder: Path, offline: bool) -> None:
+        self.build = build
+        self._channel = Channel()
+        self.running: Running = start(
+            [build.interpreter, build.child / "client.py"],
+            environment=client_environment(build, offline=offline),
+            log=log,
+            folder=folder,
+            grace=2.0,
+            channel=self._channel,
+        )
+        self.import_seconds: float | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self.running.poll() is None
+
+    def wait_ready(self) -> float:
+        """Seconds that its imports took. Raises `CannotRun` if they failed."""
+        if self.import_seconds is None:
+            said = self._receive(IMPORT_TIMEOUT)
+            if said is None:
+                raise CannotRun(f"{self.build.label}: the client was not ready after {IMPORT_TIMEOUT:.0f} s")
+            self.import_seconds = float(said["seconds"])
+        return self.import_seconds
+
+    def check(self, arguments: list[str]) -> None:
+        """Raises `BadInput` with the parser's words for arguments that `vllm bench serve` of this build does not take."""
+        self.wait_ready()
+        self._channel.send({"do": "check", "arguments": arguments})
+        said = self._receive(CHECK_TIMEOUT)
+        if said is None:
+            raise CannotRun(f"{self.build.label}: the client did not answer within {CHECK_TIMEOUT:.0f} s")
+        if not said["ok"]:
+            raise BadInput(f"workload.client: 'vllm bench serve' of {self.build.label} refuses it: {said['fault']}")
+
+    def measure(self, arguments: list[str], *, timeout: float, watch: Callable[[], None], every: float = 0.5) -> dict[str, Any]:
+        """One `vllm bench serve`: its answer, `{"ok", "fault" or "seconds" and "cpu_seconds"}`.
+
+        `watch` is called every so many seconds and may raise. Raises `ClientEnded` if the client ends or takes longer than `timeout`.
+        """
+        self.wait_ready()
+        deadline = time.monotonic() + timeout
+        try:
+            self._channel.send({"do": "run", "arguments": arguments})
+        except BrokenPipeError:
+            raise self._ended() from None
+        while time.monotonic() < deadline:
+            said = self._receive(every)
+            if said is not None:
+                return said
+            watch()
+        raise ClientEnded(f"the client was not done after {timeout:.0f} s; the end of its log:\n{tail(self.running.log)}")
+
+    def _receive(self, timeout: float) -> dict[str, Any] | None:
+        try:
+            return self._channel.receive(timeout)
+        except EOFError:
+            raise self._ended() from None
+
+    def _ended(self) -> ClientEnded:
+        code = self.running.wait(10.0)
+        how = self.running.finished().how()
+        return ClientEnded(f"the client {how}; the end of its log:\n{tail(self.running.log)}", killed=code == -9)
+
+    def close(self) -> None:
+        self._channel.close()
+        self.running.stop(grace=2.0)
+
+
+def client_environment(build: ReadyBuild, *, offline: bool) -> dict[str, str]:
+    """No plugin, one thread, and no proxy between client and server."""
+    plain = build_environment(build, threads=1)
+    near = ",".join(filter(None, [plain.get("no_proxy") or plain.get("NO_PROXY"), "127.0.0.1", "localhost"]))
+    return {**plain, "VLLM_PLUGINS": "", "no_proxy": near, "NO_PROXY": near, **({"HF_HUB_OFFLINE": "1"} if offline else {})}

@@ -1,0 +1,200 @@
+"""The life of one `vllm serve`: launched, waited for, recognised, looked at, stopped.
+
+A server is only measured once it has said in `/v1/models` that it is the one that was launched: its name is
+unique, so that another program that happens to answer on the port is found out. Its output is kept. A
+server that ends by itself is told with the last lines of its log and, where the cause is a common one, with
+the cause in words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import re
+import socket
+import time
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from suite.model.errors import CannotRun
+from suite.run.diagnosis import diagnose
+from suite.run.process import Running, start, tail
+
+HOST = "127.0.0.1"
+READY_TIMEOUT = 900.0
+"""Seconds a server may take to be ready: a first start on a GPU compiles for minutes."""
+GRACE = 45.0
+"""Seconds between the request to end and the kill."""
+LOOKED_THROUGH = 400
+"""Lines at the end of a log in which the cause of an end is looked for."""
+
+Say = Callable[[str], None]
+
+
+class ServerEnded(CannotRun):
+    """A server that is not there any more, or never was; `killed` says that a SIGKILL from outside ended it."""
+
+    def __init__(self, message: str, *, killed: bool = False) -> None:
+        super().__init__(message)
+        self.killed = killed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How a server is launched. `name` is its `--served-model-name`, unique; `attest` takes the attestations of its processes."""
+
+    arm: str
+    name: str
+    port: int
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    log: Path
+    attest: Path
+    folder: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}"
+
+
+def free_port() -> int:
+    """A port that nothing listens on at this moment."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind((HOST, 0))
+            port: int = probe.getsockname()[1]
+        if not answers(port):
+            return port
+
+
+def answers(port: int) -> bool:
+    """Whether anything accepts connections there."""
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex((HOST, port)) == 0
+
+
+class Server:
+    """One server that was launched; `stop` ends it and everything that it started."""
+
+    def __init__(self, launch: Launch) -> None:
+        if answers(launch.port):
+            raise ServerEnded(f"arm {launch.arm}: port {launch.port} is answered by a program that is not ours, before the server was launched")
+        self.launch = launch
+        self.running: Running = start(
+            launch.command, environment=launch.environment, log=launch.log, folder=launch.folder, grace=GRACE
+        )
+        self.ready_after: float | None = None
+
+    @property
+    def arm(self) -> str:
+        return self.launch.arm
+
+    def wait_ready(self, say: Say, timeout: float = READY_TIMEOUT) -> float:
+        """Seconds from launch to ready, identity checked. Raises `ServerEnded` if it ends, is another's, or takes longer than `timeout`."""
+        told = 0.0
+        while not self._healthy():
+            self.check_alive()
+            if self.running.seconds > timeout:
+                raise ServerEnded(f"arm {self.arm}: the server was not ready after {timeout:.0f} s; the end of its log:\n{self.tail()}")
+            if self.running.seconds - told >= 5.0:
+                told = self.running.seconds
+                say(f"arm {self.arm}: the server starts, {told:.0f} s so far")
+            time.sleep(0.25)
+        self.check_identity()
+        self.ready_after = self.running.seconds
+        say(f"arm {self.arm}: the server is ready after {self.ready_after:.0f} s")
+        return self.ready_after
+
+    def check_alive(self) -> None:
+        """Raises `ServerEnded`, with the cause where the log names one, if the server has ended."""
+        code = self.running.poll()
+        if code is None:
+            return
+        cause = diagnose(tail(self.launch.log, LOOKED_THROUGH))
+        raise ServerEnded(
+            f"arm {self.arm}: the server {self.running.finished().how()} after {self.running.seconds:.0f} s"
+            + (f": {cause}" if cause else "")
+            + f"; the end of its log:\n{self.tail()}",
+            killed=code == -9,
+        )
+
+    def check_identity(self) -> None:
+        """Raises `ServerEnded` unless the program on the port serves our name and our process lives."""
+        self.check_alive()
+        try:
+            served = [str(entry["id"]) for entry in json.loads(self.get("/v1/models"))["data"]]
+        except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException) as error:
+            raise self._foreign(f"it does not answer /v1/models as vLLM does ({error})") from error
+        if self.launch.name not in served:
+            raise self._foreign(f"it serves {', '.join(served) or 'nothing'}, not {self.launch.name}")
+
+    def _foreign(self, why: str) -> ServerEnded:
+        return ServerEnded(f"arm {self.arm}: port {self.launch.port} is answered by a server that is not ours: {why}")
+
+    def get(self, path: str, timeout: float = 30.0) -> str:
+        """The body of a page of the server, asked directly whatever proxies are set. Raises `OSError` where it does not answer."""
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(self.launch.url + path, timeout=timeout) as response:
+            body: bytes = response.read()
+        return body.decode(errors="replace")
+
+    def _healthy(self) -> bool:
+        try:
+            self.get("/health", timeout=5.0)
+        except (OSError, http.client.HTTPException):
+            return False
+        return True
+
+    def counters(self) -> dict[str, float]:
+        """The counters of `/metrics`, summed over their labels; empty where the page can't be had."""
+        try:
+            return parse_metrics(self.get("/metrics"))
+        except (OSError, http.client.HTTPException):
+            return {}
+
+    def cpu_seconds(self) -> float:
+        """CPU time that the living processes of the server have taken so far."""
+        return sum(_of_each(self.running.processes(), lambda process: sum(process.cpu_times()[:2])))
+
+    def memory(self) -> int:
+        """Resident bytes of the server's processes at this moment; pages that they share count once for each."""
+        return int(sum(_of_each(self.running.processes(), lambda process: process.memory_info().rss)))
+
+    def tail(self, lines: int = 12) -> str:
+        return tail(self.launch.log, lines)
+
+    def stop(self) -> None:
+        self.running.stop(grace=GRACE + 5.0)
+
+
+def _of_each(processes: Sequence[psutil.Process], what: Callable[[psutil.Process], float]) -> list[float]:
+    found = []
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.append(what(process))
+    return found
+
+
+_SAMPLE = re.compile(r"^([A-Za-z_:][\w:]*)(?:\{[^}]*\})?\s+(\S+)", re.MULTILINE)
+
+
+def parse_metrics(page: str) -> dict[str, float]:
+    """A Prometheus page as name to value, summed over labels; lines that are not samples are passed over."""
+    found: dict[str, float] = {}
+    for name, text in _SAMPLE.findall(page):
+        with contextlib.suppress(ValueError):
+            found[name] = found.get(name, 0.0) + float(text)
+    return found
+
+
+def unique_flags(arguments: Sequence[str]) -> set[str]:
+    """The flags among server arguments, without values: `--a=b` is `--a`."""
+    return {argument.partition("=")[0] for argument in arguments if argument.startswith("--")}
+
+
