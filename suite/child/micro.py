@@ -7,7 +7,7 @@ the file under pytest-benchmark, leaves `benchmark.json` and `trial.json` in the
 Nothing that a trial does can reach the next one, because the parent never runs any of it.
 
 Messages are JSON objects, one a line, over the pipes that `PERFPROOF_CHANNEL` numbers. Orders:
-`{"bench", "environment", "folder", "log"}`; answers: `{"ready", "seconds", "threads", "faults"}`, then for each order
+`{"bench", "environment", "seed", "folder", "log"}`; answers: `{"ready", "seconds", "threads", "faults"}`, then for each order
 `{"code", "seconds"}` (code: exit code, -N for signal N). It imports the standard library and what the interpreter has.
 """
 
@@ -104,6 +104,7 @@ def child(order: dict[str, Any], inherited: tuple[BinaryIO, ...]) -> None:
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.environ.update(order["environment"])
+        seed_all(order["seed"])
         code = trial(order["bench"], order["folder"])
     except BaseException:
         import traceback
@@ -113,6 +114,18 @@ def child(order: dict[str, Any], inherited: tuple[BinaryIO, ...]) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def seed_all(seed: int) -> None:
+    """The arms of a block start from the same random state; a fork alone does not see to that."""
+    import random
+
+    import numpy
+    import torch
+
+    random.seed(seed)
+    numpy.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
 
 
 def trial(bench: str, folder: str) -> int:

@@ -54,14 +54,14 @@ class Parent:
         said = self._hear(limit, "importing vLLM")
         self.seconds, self.threads, self.faults = float(said["seconds"]), int(said["threads"]), said["faults"]
 
-    def trial(self, bench: str, variables: Mapping[str, str], folder: Path, log: Path, limit: float = TRIAL_LIMIT) -> int:
-        """Runs one trial; its exit code, -N for signal N. Raises `CannotRun` if the parent died or time ran out."""
+    def trial(self, bench: str, variables: Mapping[str, str], seed: int, folder: Path, log: Path) -> int:
+        """Runs one trial, its random numbers seeded with `seed`; its exit code, -N for signal N. Raises `CannotRun` if the parent died or time ran out."""
         try:
-            file = self.build.bench / f"{bench}.py"
-            self._channel.send({"bench": str(file), "environment": dict(variables), "folder": str(folder), "log": str(log)})
+            said = {"bench": str(self.build.bench / f"{bench}.py"), "seed": seed, "folder": str(folder), "log": str(log)}
+            self._channel.send({**said, "environment": dict(variables)})
         except BrokenPipeError:
             raise CannotRun(f"the process that imports vLLM {self._end()}") from None
-        return int(self._hear(limit, "the trial")["code"])
+        return int(self._hear(TRIAL_LIMIT, "the trial")["code"])
 
     def _hear(self, limit: float, what: str) -> dict[str, Any]:
         try:
@@ -104,7 +104,8 @@ class MicroLane:
     """Runs blocks of micro scenarios.
 
     `builds` maps a build's label to the ready build; `folder`, in the results folder, takes what the trials leave.
-    `seed` is the plan's; `benches` are all that it will run, for which its parents import. `threads` is `OMP_NUM_THREADS` in every arm, the usable cores if None. `bench_of` finds a benchmark by name.
+    `seed` is the plan's; `benches` are all that it will run, for which its parents import. `threads` is `OMP_NUM_THREADS` in
+    every arm, the usable cores if None. `bench_of` finds a benchmark by name.
     """
 
     def __init__(
@@ -136,6 +137,9 @@ class MicroLane:
         self._start(block, arms)
         imports = time.monotonic() - began
         for name in arms:
+            parent = self._parents[_key(block, _arm(block, name))]
+            if isinstance(parent, Parent) and not parent.alive:
+                self._start(block, (name,))
             yield self._trial(block, _arm(block, name), imports / len(arms))
 
     def close(self) -> None:
@@ -178,7 +182,7 @@ class MicroLane:
         variables = self._variables(block, arm, folder)
         started, began, before = _now(), time.monotonic(), environment.moment()
         parent = self._parents[_key(block, arm)]
-        fault = parent if isinstance(parent, str) else _run(parent, _workload(block).bench, variables, folder, log)
+        fault = parent if isinstance(parent, str) else _run(parent, block, variables, folder, log)
         spent = time.monotonic() - began
         scrub_file(log)
         text = log.read_text(errors="replace") if log.exists() else ""
@@ -261,10 +265,10 @@ def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def _run(parent: Parent, bench: str, variables: Mapping[str, str], folder: Path, log: Path) -> str:
+def _run(parent: Parent, block: Block, variables: Mapping[str, str], folder: Path, log: Path) -> str:
     """Runs a trial to its end; how it failed, "" if it did not."""
     try:
-        code = parent.trial(bench, variables, folder, log)
+        code = parent.trial(_workload(block).bench, variables, block.seed, folder, log)
     except CannotRun as error:
         return str(error)
     return "" if code == 0 else f"the trial {how_ended(code, 0.0)}"
