@@ -13,7 +13,7 @@ import logging
 import math
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,8 +62,12 @@ HOVER = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dot:
-    """A trial in the figure: `x` is the block with the place in it, `y` its value or None where it left none."""
+    """A trial in the figure: `x` is the block with the place in it, `y` its value or None where it left none.
 
+    `number` is the trial's place in the scenario's table, or -1 for what is not one trial.
+    """
+
+    number: int
     block: int
     x: float
     y: float | None
@@ -71,11 +75,20 @@ class Dot:
     baseline: bool
     text: str
 
+    @property
+    def kind(self) -> str:
+        return "lost" if self.y is None else "counted" if self.ok else "spoilt"
 
-def trials(row: Row, found: Sequence[TrialView], name: str) -> str:
+
+Hover = dict[str, list[Dot]]
+"""The dots behind every group of marks, in the order of drawing."""
+
+
+def trials(row: Row, found: Sequence[TrialView], name: str, rows: str) -> str:
     """Both arms' values by block, in the order of running, and beside them each block's change against margin and interval.
 
-    `name` must be unique within the page. Returns an `<svg>` element.
+    `name` must be unique within the page; `rows` begins the ids of the table's rows, which a trial's number ends.
+    Returns an `<svg>` element.
     """
     dots = place(row, found)
     style: Any = _STYLE | {"svg.hashsalt": name}
@@ -88,14 +101,14 @@ def trials(row: Row, found: Sequence[TrialView], name: str) -> str:
         figure.subplots_adjust(left=0.062, right=0.997, top=0.97, bottom=0.18, wspace=0.17)
         hover = _values(left, row, dots)
         hover |= _changes(right, row, dots)
-        return as_svg(figure, name, label_of(row, dots), hover)
+        return as_svg(figure, name, label_of(row, dots), hover, rows)
 
 
 def place(row: Row, found: Sequence[TrialView]) -> list[Dot]:
     """The trials of the row's two arms, each at its block and its place within the block."""
     most = max((trial.position for trial in found), default=0) + 1
     dots = []
-    for trial in found:
+    for number, trial in enumerate(found):
         if trial.arm not in (row.baseline, row.candidate):
             continue
         value = trial.values.get(row.metric)
@@ -104,7 +117,7 @@ def place(row: Row, found: Sequence[TrialView]) -> list[Dot]:
         said = units.quantity(shown, row.unit) if shown is not None else "no value"
         status = "" if trial.ok else f"; {trial.status}: {trial.reason or 'no reason was given'}"
         text = f"block {trial.block}, place {trial.position + 1}, {trial.arm}: {said}{status}"
-        dots.append(Dot(block=trial.block, x=x, y=shown, ok=trial.ok, baseline=trial.arm == row.baseline, text=text))
+        dots.append(Dot(number=number, block=trial.block, x=x, y=shown, ok=trial.ok, baseline=trial.arm == row.baseline, text=text))
     return dots
 
 
@@ -117,20 +130,27 @@ def label_of(row: Row, dots: Sequence[Dot]) -> str:
     )
 
 
-def _values(axes: Axes, row: Row, dots: Sequence[Dot]) -> dict[str, str]:
+def _values(axes: Axes, row: Row, dots: Sequence[Dot]) -> Hover:
     scale = units.scale([dot.y for dot in dots if dot.y is not None], row.unit)
     known = [dot.y / scale.factor for dot in dots if dot.y is not None]
     wide = bool(known) and min(known) > 0 and max(known) / min(known) > 8
     axes.set_yscale("log" if wide else "linear")
-    for first, second in _pairs(dots):
-        axes.plot([first.x, second.x], [(first.y or 0) / scale.factor, (second.y or 0) / scale.factor], color=HAIR, lw=1.1, zorder=1)
-    hover: dict[str, str] = {}
-    for index, dot in enumerate(dots):
-        hover |= _dot(axes, dot, scale.factor, f"t{index}" if len(dots) <= HOVER else "")
+    _joined(axes, _pairs(dots), scale.factor)
+    hover: Hover = {}
+    for baseline in (True, False):
+        for kind in ("counted", "spoilt", "lost"):
+            hover |= _dots(axes, [dot for dot in dots if dot.baseline is baseline and dot.kind == kind], scale.factor)
     axes.set_ylabel(f"{scale.name or 'count'}   ({words.direction(row.better)})" + (", log" if wide else ""))
     axes.set_xlabel("block; within it, the order of running")
     _limits(axes, known, wide, dots)
     return hover
+
+
+def _joined(axes: Axes, pairs: Sequence[tuple[Dot, Dot]], factor: float) -> None:
+    """A line from the baseline to the candidate of every block, as one broken line."""
+    xs = [x for first, second in pairs for x in (first.x, second.x, math.nan)]
+    ys = [y for first, second in pairs for y in ((first.y or 0) / factor, (second.y or 0) / factor, math.nan)]
+    axes.plot(xs, ys, color=HAIR, lw=1.1, zorder=1)
 
 
 def _limits(axes: Axes, known: Sequence[float], wide: bool, dots: Sequence[Dot]) -> None:
@@ -146,27 +166,28 @@ def _limits(axes: Axes, known: Sequence[float], wide: bool, dots: Sequence[Dot])
     axes.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
 
 
-def _dot(axes: Axes, dot: Dot, factor: float, gid: str) -> dict[str, str]:
-    """Filled if it counts; hollow if not; a hollow one at the foot of the figure if it left no value."""
-    colour = BASELINE if dot.baseline else CANDIDATE
-    marker = "o" if dot.baseline else "D"
-    lost = dot.y is None
-    (mark,) = axes.plot(
-        [dot.x],
-        [0.03 if dot.y is None else dot.y / factor],
+def _dots(axes: Axes, dots: list[Dot], factor: float) -> Hover:
+    """Dots of one arm and kind: filled if they count, hollow if not, hollow crosses at the foot if they left no value."""
+    if not dots:
+        return {}
+    baseline, kind = dots[0].baseline, dots[0].kind
+    colour, lost = (BASELINE if baseline else CANDIDATE), kind == "lost"
+    (marks,) = axes.plot(
+        [dot.x for dot in dots],
+        [0.03 if dot.y is None else dot.y / factor for dot in dots],
         transform=axes.get_xaxis_transform() if lost else axes.transData,
-        marker="X" if lost else marker,
-        markersize=7.5 if lost else 6.4 if dot.baseline else 6,
+        marker="X" if lost else "o" if baseline else "D",
+        markersize=7.5 if lost else 6.4 if baseline else 6,
         color=colour,
-        markerfacecolor=colour if dot.ok else PAPER,
-        markeredgewidth=0.8 if dot.ok else 1.2,
+        markerfacecolor=colour if kind == "counted" else PAPER,
+        markeredgewidth=0.8 if kind == "counted" else 1.2,
         linestyle="none",
         clip_on=False,
         zorder=3,
     )
-    if gid:
-        mark.set_gid(gid)
-    return {gid: dot.text} if gid else {}
+    gid = f"{'a' if baseline else 'b'}-{kind}"
+    marks.set_gid(gid)
+    return {gid: dots}
 
 
 def _pairs(dots: Sequence[Dot]) -> list[tuple[Dot, Dot]]:
@@ -178,28 +199,21 @@ def _pairs(dots: Sequence[Dot]) -> list[tuple[Dot, Dot]]:
     return [(found[True], found[False]) for _, found in sorted(of_block.items()) if len(found) == 2]
 
 
-def _changes(axes: Axes, row: Row, dots: Sequence[Dot]) -> dict[str, str]:
+def _changes(axes: Axes, row: Row, dots: Sequence[Dot]) -> Hover:
     """Each block's change, the margin as a band, the interval as a bar; a log axis of ratios marked in per cent."""
     if row.margin:
         axes.axhspan(-math.log1p(row.margin), math.log1p(row.margin), color=BAND, lw=0, zorder=0)
     axes.axhline(0, color=MUTED, lw=0.7, zorder=1)
-    pairs = [(a, b) for a, b in _pairs(dots) if a.y and b.y and a.y > 0 and b.y > 0]
-    hover = {}
-    for index, (first, second) in enumerate(pairs):
-        change = math.log((second.y or 1) / (first.y or 1))
-        counts = first.ok and second.ok
-        (mark,) = axes.plot(
-            [first.block],
-            [change],
-            marker="o",
-            markersize=5,
-            color=INK,
-            markerfacecolor=INK if counts else PAPER,
-            linestyle="none",
-            zorder=3,
-        )
-        mark.set_gid(f"c{index}")
-        hover[f"c{index}"] = f"block {first.block}: {words.per_cent(math.expm1(change))}" + ("" if counts else ", not counted")
+    changes = [_change(first, second) for first, second in _pairs(dots) if (first.y or 0) > 0 and (second.y or 0) > 0]
+    hover: Hover = {}
+    for kind in ("counted", "spoilt"):
+        shown = [change for change in changes if change.kind == kind]
+        if shown:
+            fill = INK if kind == "counted" else PAPER
+            xs, ys = [change.x for change in shown], [change.y or 0 for change in shown]
+            (marks,) = axes.plot(xs, ys, marker="o", markersize=5, color=INK, markerfacecolor=fill, linestyle="none", zorder=3)
+            marks.set_gid(f"c-{kind}")
+            hover[f"c-{kind}"] = shown
     blocks = sorted({dot.block for dot in dots}) or [0]
     whole = blocks[-1] + max(1.4, 0.12 * len(blocks))
     if row.effect is not None and row.effect > -1:
@@ -213,6 +227,13 @@ def _changes(axes: Axes, row: Row, dots: Sequence[Dot]) -> dict[str, str]:
     axes.set_yticks([math.log1p(change) for change in changes], [_tick(change) for change in changes])
     axes.set_ylim(low, high)
     return hover
+
+
+def _change(first: Dot, second: Dot) -> Dot:
+    """A block's change from baseline to candidate, as a dot whose `y` is the log ratio."""
+    ratio, ok = (second.y or 1) / (first.y or 1), first.ok and second.ok
+    text = f"block {first.block}: {words.per_cent(ratio - 1)}" + ("" if ok else ", not counted")
+    return Dot(number=-1, block=first.block, x=first.block, y=math.log(ratio), ok=ok, baseline=False, text=text)
 
 
 def _few(blocks: Sequence[int], most: int) -> list[int]:
@@ -245,7 +266,7 @@ def _interval(axes: Axes, row: Row, x: float) -> None:
     axes.plot([x], [math.log1p(row.effect or 0)], marker="D", markersize=6.5, color=CANDIDATE, linestyle="none", zorder=3)
 
 
-def as_svg(figure: Figure, name: str, label: str, hover: Mapping[str, str]) -> str:
+def as_svg(figure: Figure, name: str, label: str, hover: Hover, rows: str) -> str:
     """The figure as an element for an HTML page: ids prefixed, colours as CSS variables, dots with titles, a label for screen readers."""
     with io.StringIO() as out:
         figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
@@ -256,10 +277,26 @@ def as_svg(figure: Figure, name: str, label: str, hover: Mapping[str, str]) -> s
         text = text.replace(stand_in, colour)
     text = re.sub(r"<style.*?</style>", "", text, flags=re.S)
     text = re.sub(r"; font-family: [^;\"]*", "", text)
-    for gid, said in hover.items():
-        text = text.replace(f'<g id="{gid}">', f'<g id="{gid}" class="dot"><title>{html.escape(said)}</title>', 1)
+    for gid, dots in hover.items():
+        text = _told(text, gid, dots, rows)
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r'(url\(#|href="#)', rf"\1{name}-", text)
     box = re.search(r'viewBox="([^"]+)"', text)
     head = f'<svg class="figure" viewBox="{box.group(1) if box else "0 0 662 180"}" role="img" aria-label="{html.escape(label)}">'
     return re.sub(r"\n\s*", "\n", head + text[text.index(">") + 1 :])
+
+
+def _told(text: str, gid: str, dots: Sequence[Dot], rows: str) -> str:
+    """The figure with the marks of one group saying what they are when pointed at; untouched where they are too many."""
+    start = text.find(f'<g id="{gid}">')
+    end = text.find("</g>", text.find("<g", start + 4))
+    marks = text[start:end].split("<use ")
+    if start < 0 or len(dots) > HOVER or len(marks) != len(dots) + 1:
+        return text
+    said = (_mark(mark, dot, rows) for mark, dot in zip(marks[1:], dots, strict=True))
+    return text[:start] + "".join([marks[0], *said]) + text[end:]
+
+
+def _mark(mark: str, dot: Dot, rows: str) -> str:
+    to = f'data-row="{rows}t{dot.number}" ' if dot.number >= 0 else ""
+    return f"<use {to}{mark.replace('/>', f'><title>{html.escape(dot.text)}</title></use>', 1)}"

@@ -92,6 +92,8 @@ def ruler(scale: Axis) -> Markup:
 
 
 DOTS_WIDTH = 96
+MOST_DOTS = 300
+"""Dots in a strip; of more trials, evenly chosen ones are drawn."""
 
 
 def dots(row: Row, trials: Sequence[TrialView]) -> Markup:
@@ -103,11 +105,17 @@ def dots(row: Row, trials: Sequence[TrialView]) -> Markup:
         return Markup("")
     low, high = min(value for _, value in shown), max(value for _, value in shown)
     wide = low > 0 and high / low > 8
-    parts = []
-    for trial, value in shown:
+    thinned = shown[:: max(1, -(-len(shown) // MOST_DOTS))]
+    counted: dict[str, list[str]] = {"a": [], "b": []}
+    spoilt = []
+    for trial, value in thinned:
         kind, y = lines[trial.arm]
-        x = 4 + _share(value, low, high, wide) * (DOTS_WIDTH - 8)
-        parts.append(f'<circle class="{kind}{"" if trial.ok else " spoilt"}" cx="{x:.1f}" cy="{y}" r="2.5"/>')
+        x = f"{4 + _share(value, low, high, wide) * (DOTS_WIDTH - 8):.1f}".removesuffix(".0")
+        if trial.ok:
+            counted[kind].append(f"M{x} {y}h0")
+        else:
+            spoilt.append(f'<circle cx="{x}" cy="{y}" r="2.5"/>')
+    parts = [*(f'<path class="{kind}" d="{"".join(marks)}"/>' for kind, marks in counted.items() if marks), *spoilt]
     ends = f"from {units.quantity(low, row.unit)} to {units.quantity(high, row.unit)}{', logarithmic' if wide else ''}"
     return _svg(DOTS_WIDTH, HEIGHT, "dots", f"{len(shown)} trials {ends}; above {row.baseline}, below {row.candidate}", parts)
 

@@ -28,7 +28,6 @@ class _Assets(BaseLoader):
 def _environment() -> Environment:
     made = Environment(loader=_Assets(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.globals.update(words=words, units=units, strips=strips)
-    made.filters["slug"] = slug
     return made
 
 
@@ -39,8 +38,3 @@ def render(template: str, **values: Any) -> Markup:
 
 def asset(name: str) -> str:
     return (ASSETS / name).read_text("utf-8")
-
-
-def slug(number: int, *parts: object) -> str:
-    """An id within the page, made of numbers alone so that no foreign text gets into it."""
-    return "-".join(["s", str(number), *(str(part) for part in parts)])

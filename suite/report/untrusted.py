@@ -20,11 +20,13 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\
 def line(text: object, limit: int = LINE) -> str:
     """One line of at most `limit` characters; line breaks become blanks."""
     found = str(text)
-    if len(found) > 4 * limit:
-        found = f"{found[: 2 * limit]} {found[-2 * limit :]}"
+    whole = len(found)
+    if whole > 4 * limit:
+        found = f"{found[: 2 * limit]}{found[-2 * limit :]}"
+    missing = whole - len(found)
     if not found.isprintable():
         found = " ".join(_visible(found).split())
-    return shorten(found, limit)
+    return shorten(found, limit, missing)
 
 
 def lines(text: object, most: int = LINES, limit: int = LINE) -> str:
@@ -38,12 +40,12 @@ def lines(text: object, most: int = LINES, limit: int = LINE) -> str:
     return "\n".join([*note, *every[-most:]])
 
 
-def shorten(text: str, limit: int) -> str:
-    """The text, or its beginning and end around an ellipsis that says how much is missing."""
+def shorten(text: str, limit: int, missing: int = 0) -> str:
+    """The text, or its beginning and end around an ellipsis that says how much is left out, the `missing` included."""
     if len(text) <= limit:
         return text
     keep = limit // 2
-    return f"{text[:keep]} … ({len(text) - 2 * keep} characters left out) … {text[-keep:]}"
+    return f"{text[:keep]} … ({len(text) - 2 * keep + missing} characters left out) … {text[-keep:]}"
 
 
 def _visible(text: str) -> str:

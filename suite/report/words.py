@@ -51,6 +51,11 @@ def verdict(row: Row) -> str:
     return row.verdict or EXPLORATORY
 
 
+def rank(row: Row) -> int:
+    """The place of a row's verdict when sorted: what a reader must not miss first."""
+    return OUTCOMES.index(row.verdict) if row.verdict else len(OUTCOMES)
+
+
 def change(row: Row) -> str:
     """The candidate's change: "+31.2 %"; for counts that did not move "unchanged"."""
     if row.effect is None:

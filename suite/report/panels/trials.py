@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 from markupsafe import Markup
 
@@ -11,7 +12,10 @@ from suite.report.nouns import Page, Row, ScenarioView
 from suite.report.templates import render as render_template
 
 MOST_FIGURES = 24
-"""Figures on a page; further metrics have their dots in the verdict table, and every value in the tables."""
+MOST_DOTS = 24_000
+"""Figures on a page and trials in them; further metrics have their dots in the verdict table, and their values in the tables."""
+MOST_COLUMNS = 14
+"""Metrics and witnesses of a scenario's table, primary ones first."""
 MOST_TRIALS = 1500
 """Trials listed in a scenario's table; the raw records hold the rest."""
 
@@ -46,15 +50,18 @@ def _drawable(scenario: ScenarioView) -> int:
 
 
 def _chosen(page: Page) -> set[int]:
-    """The rows to draw, by identity: each scenario's first primary before anybody's second."""
-    queues = [[row for row in scenario.rows if row.primary and not row.exact] for scenario in page.scenarios]
-    turns = (queue[turn] for turn in range(max(map(len, queues), default=0)) for queue in queues if turn < len(queue))
-    return {id(row) for row in list(turns)[:MOST_FIGURES]}
+    """The rows to draw, by identity: each scenario's first primary before anybody's second, until there are enough."""
+    queues = [[(row, len(scenario.trials)) for row in scenario.rows if row.primary and not row.exact] for scenario in page.scenarios]
+    turns = [queue[turn] for turn in range(max(map(len, queues), default=0)) for queue in queues if turn < len(queue)]
+    drawn = accumulate(dots for _, dots in turns)
+    firsts = sum(bool(queue) for queue in queues)
+    few = [(row, place < firsts or dots <= MOST_DOTS) for place, ((row, _), dots) in enumerate(zip(turns, drawn, strict=True))]
+    return {id(row) for row, fits in few[:MOST_FIGURES] if fits}
 
 
 def _figures(number: int, scenario: ScenarioView, chosen: set[int]) -> list[Figure]:
     return [
-        Figure(row=row, svg=Markup(plots.trials(row, scenario.trials, f"f{number}-{index}")))  # noqa: S704  (escaped in plots)
+        Figure(row=row, svg=Markup(plots.trials(row, scenario.trials, f"f{number}-{index}", f"s{number}-")))  # noqa: S704  (escaped in plots)
         for index, row in enumerate(scenario.rows)
         if id(row) in chosen
     ]
@@ -63,7 +70,9 @@ def _figures(number: int, scenario: ScenarioView, chosen: set[int]) -> list[Figu
 def _columns(scenario: ScenarioView) -> list[Column]:
     units_of = {row.metric: row.unit for row in scenario.rows}
     found = []
-    for name in dict.fromkeys(name for trial in scenario.trials for name in trial.values):
+    primary = [row.metric for row in scenario.primaries]
+    known = {name for trial in scenario.trials for name in trial.values}
+    for name in [name for name in dict.fromkeys([*primary, *units_of, *sorted(known)]) if name in known][:MOST_COLUMNS]:
         unit = units_of.get(name) or words.unit_of(name)[0]
         scale = units.scale((trial.values[name] for trial in scenario.trials if name in trial.values), unit)
         found.append(Column(name=name, head=words.label(name), scale=scale))
