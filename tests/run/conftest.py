@@ -1,0 +1,43 @@
+"""A toy build, made once for all tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from suite.builds.prepare import prepare
+from suite.builds.ready import ReadyBuild
+from suite.model.plan import Block
+from suite.model.record import Record
+from suite.model.scenario import Arm, PythonBuild
+from suite.run.micro import MicroLane
+from tests import toy
+
+RunToy = Callable[..., list[Record]]
+
+
+@pytest.fixture(scope="session")
+def toy_build(tmp_path_factory: pytest.TempPathFactory) -> ReadyBuild:
+    """A ready build of the stand-in for vLLM, with the toy benchmarks and patches beside it."""
+    folder = tmp_path_factory.mktemp("toy")
+    python = toy.interpreter(folder / "env")
+    package = toy.package(folder / "suite")
+    return prepare(PythonBuild(name="default", path=str(python)), folder / "builds", lambda _: None, package)
+
+
+@pytest.fixture
+def run_toy(toy_build: ReadyBuild, tmp_path: Path) -> Iterator[RunToy]:
+    """Runs one block of the toy benchmark with the given arms; the records. The lane is closed at the end."""
+    lanes = []
+
+    def run(*arms: Arm, cases: tuple[dict[str, object], ...] = ({},), seed: int = 0, **parameters: object) -> list[Record]:
+        scenario = toy.scenario(toy_build.interpreter, *arms, cases=cases, **parameters)
+        names = tuple(arm.name for arm in arms)
+        lanes.append(MicroLane({toy_build.label: toy_build}, tmp_path / "results" / "logs", seed=3, bench_of=toy.bench))
+        return list(lanes[-1].trials(Block(scenario=scenario, number=0, order=names, seed=seed), names))
+
+    yield run
+    for lane in lanes:
+        lane.close()

@@ -1,0 +1,102 @@
+"""A stand-in for an interpreter with vLLM, and a package folder with toy benchmarks and patches.
+
+`interpreter` makes what looks like a virtual environment with vLLM 0.32.0 in a few milliseconds; `package` makes
+a folder like `suite/` whose benchmarks and patches are those of `tests/fakes`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import shutil
+import site
+import sys
+import sysconfig
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from suite.builds.side import PACKAGE
+from suite.model.scenario import Arm, MicroWorkload, PythonBuild, Scenario
+from suite.run.catalog import Bench
+
+FAKES = Path(__file__).parent / "fakes"
+
+
+def interpreter(folder: Path, *, vllm: bool = True, pytest: bool = True) -> Path:
+    """Makes an environment whose Python is ours and whose packages are the stand-ins; its interpreter."""
+    packages = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    packages.mkdir(parents=True)
+    (folder / "bin").mkdir()
+    base = Path(sysconfig.get_config_var("BINDIR")) / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    python = folder / "bin" / "python"
+    python.symlink_to(base if base.exists() else Path(sys.executable).resolve())
+    (folder / "pyvenv.cfg").write_text(f"home = {base.parent}\ninclude-system-site-packages = false\n")
+    if vllm:
+        shutil.copytree(FAKES / "vllm", packages / "vllm")
+        shutil.copytree(FAKES / "torch", packages / "torch")
+    if pytest:
+        (packages / "ours.pth").write_text("\n".join(site.getsitepackages()) + "\n")
+    return python
+
+
+def package(folder: Path) -> Path:
+    """Makes a folder like `suite/` with the suite's own guard and children, and toy benchmarks and patches."""
+    shutil.copytree(PACKAGE / "child", folder / "child")
+    for room, keep in (("bench", ("__init__.py", "conftest.py")), ("patches", ("__init__.py", "guard.py"))):
+        (folder / room).mkdir(parents=True, exist_ok=True)
+        for name in keep:
+            shutil.copy(PACKAGE / room / name, folder / room / name)
+        for file in (FAKES / room).glob("*.py"):
+            (folder / room / file.name).write_text(_with_hashes(file.read_text()))
+    shutil.copy(PACKAGE / "__init__.py", folder / "__init__.py")
+    return folder
+
+
+def _with_hashes(text: str) -> str:
+    """Puts the hashes of the stand-in's functions where the toy patches want them."""
+    space: dict[str, Any] = {}
+    source = (FAKES / "vllm" / "v1" / "worker" / "batch.py").read_text()
+    exec(compile(source, "batch.py", "exec"), space)  # our own file
+    for mark, name in (("@HASH@", "swap"), ("@IDLE@", "never")):
+        lines = source.splitlines()
+        start = space["Batch"].__dict__[name].__code__.co_firstlineno - 1
+        block = textwrap.dedent("\n".join(inspect.getblock([line + "\n" for line in lines[start:]])).replace("\n\n", "\n"))
+        clean = "\n".join(line.rstrip() for line in block.strip().splitlines())
+        text = text.replace(mark, hashlib.sha256(clean.encode()).hexdigest()[:16])
+    return text
+
+
+def bench(name: str) -> Bench:
+    return Bench(
+        name=name, file=FAKES / "bench" / f"{name}.py", parameters={}, exercises=("vllm.v1.worker.batch:Batch.swap",), witnesses=()
+    )
+
+
+def arm(name: str, *patches: str, environment: Mapping[str, str] | None = None, allow: bool = False) -> Arm:
+    return Arm(
+        name=name,
+        baseline=name == "plain",
+        build="default",
+        patches=patches,
+        environment=environment or {},
+        server_arguments=(),
+        allow_unverified=allow,
+    )
+
+
+def scenario(python: Path, *arms: Arm, cases: tuple[Mapping[str, Any], ...] = ({},), **parameters: Any) -> Scenario:
+    return Scenario(
+        name="toy",
+        question="Does the machinery work?",
+        profile="quick",
+        workload=MicroWorkload(bench="toy", parameters=parameters, cases=cases),
+        builds={"default": PythonBuild(name="default", path=str(python))},
+        arms=arms,
+        metrics=(),
+        blocks=6,
+        seed=0,
+        source="toy.yaml",
+        definition={"name": "toy"},
+    )
