@@ -159,7 +159,7 @@ def _limits(axes: Axes, known: Sequence[float], wide: bool, dots: Sequence[Dot])
         pad = 0.12 * (high - low) or 0.05 * (abs(high) or 1)
         axes.set_ylim((low / 1.8, high * 1.8) if wide else (low - 1.6 * pad, high + pad))
     axes.set_xlim(min((dot.block for dot in dots), default=1) - 0.6, max((dot.block for dot in dots), default=1) + 0.6)
-    axes.set_xticks(_few(sorted({dot.block for dot in dots}), 16))
+    axes.set_xticks(_few(sorted({dot.block for dot in dots}), 12))
     if not wide:
         axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: units.signed_minus(f"{value:,g}")))
@@ -219,12 +219,12 @@ def _changes(axes: Axes, row: Row, dots: Sequence[Dot]) -> Hover:
     if row.effect is not None and row.effect > -1:
         _interval(axes, row, whole)
     axes.set_xlim(blocks[0] - 0.8, whole + 0.9)
-    ticks = [*_few(blocks, 6), whole]
+    ticks = [*_few(blocks, 5), whole]
     axes.set_xticks(ticks, [*(str(block) for block in ticks[:-1]), "all"])
     axes.set_xlabel("change in each block, and over all")
     low, high = axes.get_ylim()
-    changes = nice_changes(math.expm1(low), math.expm1(high))
-    axes.set_yticks([math.log1p(change) for change in changes], [_tick(change) for change in changes])
+    marked = nice_changes(math.expm1(low), math.expm1(high))
+    axes.set_yticks([math.log1p(change) for change in marked], [_tick(change) for change in marked])
     axes.set_ylim(low, high)
     return hover
 

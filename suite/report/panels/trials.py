@@ -11,7 +11,7 @@ from suite.report import plots, units, words
 from suite.report.nouns import Page, Row, ScenarioView
 from suite.report.templates import render as render_template
 
-MOST_FIGURES = 24
+MOST_FIGURES = 18
 MOST_DOTS = 24_000
 """Figures on a page and trials in them; further metrics have their dots in the verdict table, and their values in the tables."""
 MOST_COLUMNS = 14
