@@ -96,21 +96,21 @@ def compare_stack(
     n, better, scale = x.shape[1], samples[0].better, samples[0].scale
     found = intervals.student(x)
     half, narrow = found.half(look.level, widening), found.half(look.equivalence_level, widening)
-    low, high = intervals.signed_rank(x, COMPANION_LEVEL)
+    robust = intervals.companion(x, COMPANION_LEVEL)
     mde = power.smallest_effect(found.sd, margin_log, looks, widening)
     residuals = intervals.studentised(x)
     worst = np.abs(residuals).argmax(axis=1)
-    columns = np.stack([found.mean - half, found.mean + half, found.mean - narrow, found.mean + narrow, low, high])
+    columns = np.stack([found.mean - half, found.mean + half, found.mean - narrow, found.mean + narrow, robust.low, robust.high])
     if better == "higher":
         columns = columns[[1, 0, 3, 2, 5, 4]]
     shown = to_effect(columns, better, scale).T.tolist()
-    effects = to_effect(np.stack([found.mean, intervals.pseudo_median(x)]), better, scale).T.tolist()
+    effects = to_effect(np.stack([found.mean, robust.middle]), better, scale).T.tolist()
     sizes = to_size(mde, better, scale).tolist()
     middles = np.stack(
         [np.median([s.baseline[:n] for s in samples], axis=1), np.median([s.candidate[:n] for s in samples], axis=1)]
     ).T.tolist()
-    plain = np.stack([found.p, found.mean, found.sd, margin_log, residuals[np.arange(len(samples)), worst]]).T.tolist()
-    enough = bool(np.isfinite(low[0]))
+    plain = np.stack([intervals.p_values(found), found.mean, found.sd, margin_log, residuals[np.arange(len(samples)), worst]]).T.tolist()
+    enough = bool(np.isfinite(robust.low[0]))
     return [
         Comparison(
             metric=sample.metric,

@@ -62,7 +62,7 @@ def decide(mean: Floats, half: Floats, narrow: Floats, margin: Floats) -> Codes:
     return codes
 
 
-def decide_look(x: Floats, look: Look, margin: Floats, widening: float = 1.0) -> tuple[Codes, NDArray[np.int64]]:
+def decide_look(x: Floats, look: Look, margin: Floats, widening: float | Floats = 1.0) -> tuple[Codes, NDArray[np.int64]]:
     """The codes of one look at x, shape (m, look.blocks), and the columns of the outliers for which an outcome is withheld (-1)."""
     found = intervals.student(x)
     codes = decide(found.mean, found.half(look.level, widening), found.half(look.equivalence_level, widening), margin)
@@ -83,16 +83,15 @@ def decide_look(x: Floats, look: Look, margin: Floats, widening: float = 1.0) ->
 def contradicted(x: Floats, codes: Codes, margin: Floats) -> NDArray[np.bool_]:
     """Where the companion disagrees: a change that its 95 % interval does not confirm in sign, an equivalence whose pseudo-median
     lies outside the margin. Shapes (m, n), (m,), (m,)."""
-    low, high = intervals.signed_rank(x)
-    middle = intervals.pseudo_median(x)
-    against: NDArray[np.bool_] = np.select(
-        [codes == REGRESSED, codes == IMPROVED, codes == EQUIVALENT], [low <= 0, high >= 0, np.abs(middle) >= margin], False
-    ).astype(bool)
+    robust = intervals.companion(x)
+    denied = [robust.low <= 0, robust.high >= 0, np.abs(robust.middle) >= margin]
+    against: NDArray[np.bool_] = np.select([codes == REGRESSED, codes == IMPROVED, codes == EQUIVALENT], denied, False).astype(bool)
     return against
 
 
-def decide_looks(x: Floats, looks: Sequence[Look], margin: Floats, widening: float = 1.0) -> Decided:
-    """The looks in their order, at x of shape (m, n); a metric that a look decides stays decided."""
+def decide_looks(x: Floats, looks: Sequence[Look], margin: Floats, widening: float | Floats = 1.0) -> Decided:
+    """The looks in their order, at x of shape (m, n); a metric that a look decides stays decided. `widening` may have shape (m,)."""
+    wider = np.broadcast_to(np.asarray(widening, dtype=float), x.shape[:1])
     codes = np.zeros(x.shape[0], dtype=np.int8)
     at = np.full(x.shape[0], len(looks) - 1, dtype=np.int64)
     withheld = np.full(x.shape[0], -1, dtype=np.int64)
@@ -100,6 +99,6 @@ def decide_looks(x: Floats, looks: Sequence[Look], margin: Floats, widening: flo
         waiting = np.flatnonzero(codes == INCONCLUSIVE)
         if not waiting.size:
             break
-        codes[waiting], withheld[waiting] = decide_look(x[waiting, : look.blocks], look, margin[waiting], widening)
+        codes[waiting], withheld[waiting] = decide_look(x[waiting, : look.blocks], look, margin[waiting], wider[waiting])
         at[waiting[codes[waiting] != INCONCLUSIVE]] = number
     return Decided(code=codes, look=at, withheld=withheld)

@@ -56,7 +56,9 @@ def _estimate(sample: PairedSample) -> Estimate:
     half = found.half(LEVEL)
     ends = to_effect(np.stack([found.mean - half, found.mean, found.mean + half]), sample.better, sample.scale)[:, 0].tolist()
     low, effect, high = ends if sample.better == "lower" else ends[::-1]
-    return Estimate(metric=sample.metric, blocks=sample.n, effect=effect, interval=(low, high), p=float(found.p[0]), q=None, reason="")
+    return Estimate(
+        metric=sample.metric, blocks=sample.n, effect=effect, interval=(low, high), p=float(intervals.p_values(found)[0]), q=None, reason=""
+    )
 
 
 def _with_q(found: Estimate, q: float) -> Estimate:

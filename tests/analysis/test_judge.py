@@ -80,7 +80,14 @@ def test_witnesses_compare_exactly_and_metrics_that_are_not_primary_are_only_exp
     definition["metrics"]["duration"] = {"primary": False, "margin": 0.02}
     records = run(values(0.04), values(0.04, seed=2), definition=definition, witnesses=(9.0, 8.0))
     records = [
-        record(definition, block=r.block, arm=r.arm, position=r.position, measurements={**r.measurements, "duration": 1.0 + r.block / 100}, witnesses=r.witnesses)
+        record(
+            definition,
+            block=r.block,
+            arm=r.arm,
+            position=r.position,
+            measurements={**r.measurements, "duration": 1.0 + r.block / 100},
+            witnesses=r.witnesses,
+        )
         for r in records
     ]
     assert judged(records, "bytes_per_swap").verdict == "improved"
@@ -91,7 +98,10 @@ def test_witnesses_compare_exactly_and_metrics_that_are_not_primary_are_only_exp
 
 def test_a_shared_server_is_told() -> None:
     """Where no launch was repeated, the verdict says that launch-to-launch variance was not sampled."""
-    records = [record(block=r.block, arm=r.arm, position=r.position, measurements=r.measurements, how="shared server") for r in run(values(0.04), values(0.02))]
+    records = [
+        record(block=r.block, arm=r.arm, position=r.position, measurements=r.measurements, how="shared server")
+        for r in run(values(0.04), values(0.02))
+    ]
     assert SHARED_WARNING in judged(records).warnings
 
 
@@ -108,7 +118,11 @@ def test_nothing_primary_to_judge_is_no_pass() -> None:
 
 def test_a_table_of_anybodys_numbers_is_judged_with_its_reasoning() -> None:
     """Three arms give two lines against the first arm, and sentences that name the verdict."""
-    rows = [(str(block), arm, value) for arm, mean in (("a", 1.0), ("b", 1.1), ("c", 1.0)) for block, value in enumerate(values(mean, 10, seed=ord(arm)))]
+    rows = [
+        (str(block), arm, value)
+        for arm, mean in (("a", 1.0), ("b", 1.1), ("c", 1.0))
+        for block, value in enumerate(values(mean, 10, seed=ord(arm)))
+    ]
     lines, sentences = judge_table(rows, name="numbers", better="lower", margin=0.02, unit="s")
     assert [line.verdict for line in lines] == ["regressed", "equivalent"]
     assert any("So the verdict is regressed" in sentence for sentence in sentences)
