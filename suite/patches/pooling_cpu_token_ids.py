@@ -62,7 +62,8 @@ def with_host_ids(upstream: Callable[..., Any]) -> Callable[..., Any]:
 
     def get_pooling_metadata(self: Any) -> Any:
         metadata = upstream(self)
-        wanted = any(params.requires_token_ids for params in metadata.pooling_params)
+        # Released code can lack the device's copy though a request asks for ids (`condense` does not move that flag): lack it too.
+        wanted = metadata.prompt_token_ids is not None and any(params.requires_token_ids for params in metadata.pooling_params)
         setattr(metadata, CPU_IDS, host_ids(self) if wanted else None)
         return metadata
 

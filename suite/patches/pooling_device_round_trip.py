@@ -51,50 +51,62 @@ PATCH = Patch(
 )
 
 
-def device_ids_only(self: Any) -> Any:
-    """`InputBatch.get_pooling_metadata` without the host's copy."""
-    from vllm.v1.pool.metadata import PoolingMetadata
+def with_device_ids(upstream: Callable[..., Any]) -> Callable[..., Any]:
+    """`InputBatch.get_pooling_metadata` with the device's ids in the place of the host's copy.
 
-    return PoolingMetadata(
-        prompt_lens=self.num_prompt_tokens_cpu_tensor[: self.num_reqs].clone(),
-        prompt_token_ids=self.sampling_metadata.prompt_token_ids,
-        prompt_token_ids_cpu=None,
-        pooling_params=self.get_pooling_params(),
-        pooling_states=self.get_pooling_states(),
-    )
+    Where a request asks for ids and the device has none (`condense` does not move the flag that asks for
+    them there), the host's copy is made as released, and counted as a fallback.
+    """
+    fast, fallback = counter(f"fast {PATCH.name}"), counter(f"fallback {PATCH.name}")
+
+    def get_pooling_metadata(self: Any) -> Any:
+        from vllm.v1.pool.metadata import PoolingMetadata
+
+        params, ids = self.get_pooling_params(), self.sampling_metadata.prompt_token_ids
+        asked = any(one.requires_token_ids for one in params)
+        if asked and ids is None:
+            fallback.add()
+            return upstream(self)
+        fast.add()
+        return PoolingMetadata(
+            prompt_lens=self.num_prompt_tokens_cpu_tensor[: self.num_reqs].clone(),
+            prompt_token_ids=ids,
+            prompt_token_ids_cpu=ids if asked else None,
+            pooling_params=params,
+            pooling_states=self.get_pooling_states(),
+        )
+
+    return get_pooling_metadata
 
 
-def fetched_rows() -> Callable[..., Any]:
+def fetching_rows(upstream: Callable[..., Any]) -> Callable[..., Any]:
     """`PoolingMetadata.get_prompt_token_ids_cpu` that fetches each request's row from the device."""
-    fetched = counter(f"rows fetched {PATCH.name}")
 
     def get_prompt_token_ids_cpu(self: Any) -> list[Any]:
-        rows = [row.cpu() for row in self.get_prompt_token_ids()]
-        fetched.add(len(rows))
-        return rows
+        return [row.cpu() for row in upstream(self)]
 
     return get_prompt_token_ids_cpu
 
 
-def looking_on_device(upstream: Callable[..., Any]) -> Callable[..., Any]:
-    """A pooler's `forward` whose looks at first and last ids go to the device, one by one."""
+def looking_on_device(upstream: Callable[..., Any], rows_of: Callable[..., Any]) -> Callable[..., Any]:
+    """A pooler's `forward` whose looks at first and last ids go to the device one by one, to the rows of `rows_of(metadata)`."""
 
     def forward(self: Any, hidden_states: Any, pooling_metadata: Any) -> Any:
-        rows = pooling_metadata.get_prompt_token_ids()
         seen = copy.copy(pooling_metadata)
         # An attribute of the instance goes before the class's method.
-        seen.get_prompt_token_ids_cpu = lambda: rows
+        seen.get_prompt_token_ids_cpu = lambda: rows_of(pooling_metadata)
         return upstream(self, hidden_states, seen)
 
     return forward
 
 
 def replacements() -> Mapping[str, Callable[..., Any]]:
+    rows_of = original_of(HOST_IDS)
     return {
-        BATCH.name: device_ids_only,
-        HOST_IDS.name: fetched_rows(),
-        SPLADE.name: looking_on_device(original_of(SPLADE)),
-        BOS_EOS.name: looking_on_device(original_of(BOS_EOS)),
+        BATCH.name: with_device_ids(original_of(BATCH)),
+        HOST_IDS.name: fetching_rows(rows_of),
+        SPLADE.name: looking_on_device(original_of(SPLADE), rows_of),
+        BOS_EOS.name: looking_on_device(original_of(BOS_EOS), rows_of),
     }
 
 

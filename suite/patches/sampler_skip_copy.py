@@ -20,7 +20,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from suite.patches.guard import Attestation, Patch, PatchRefused, Target, counter, original_of
+from suite.patches.guard import Patch, Target, counter, original_of
 
 MODULE = "vllm.v1.worker.gpu.sample.sampler"
 APPLY = Target(
@@ -103,17 +103,7 @@ def skipping(name: str, upstream: Callable[..., Any], needs: Needs, attributes: 
     return apply_sampling_params
 
 
-def refuse_beside(name: str, other: str) -> None:
-    """Raises `PatchRefused` where the other of two patches of one function is there already."""
-    attestation = Attestation.current()
-    if other in attestation.patches:
-        reason = f"patch {name} refused: {other} has replaced the same function in this process; name only one of them in VLLM_PLUGINS"
-        attestation.refuse(name, reason)
-        raise PatchRefused(reason)
-
-
 def replacements() -> Mapping[str, Callable[..., Any]]:
-    refuse_beside(PATCH.name, "sampler_skip_copy_cached")
     return {APPLY.qualname: skipping(PATCH.name, original_of(APPLY), rows_need_processing, TESTED_ATTRIBUTES)}
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from suite.patches.guard import Patch, Target, original_of
-from suite.patches.sampler_skip_copy import APPLY, MODULE, TESTED_ATTRIBUTES, refuse_beside, rows_need_processing, skipping
+from suite.patches.sampler_skip_copy import APPLY, MODULE, TESTED_ATTRIBUTES, rows_need_processing, skipping
 
 FLAGS = "perfproof_needs_processing"
 INIT = Target(MODULE, "Sampler.__init__", {"0.22.0": "62fd79b5c47fb9ad", "0.25.1": "fe8c10d813fd9088"})
@@ -63,7 +63,6 @@ def setting_flag(upstream: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def replacements() -> Mapping[str, Callable[..., Any]]:
-    refuse_beside(PATCH.name, "sampler_skip_copy")
     return {
         INIT.qualname: keeping_flags(original_of(INIT)),
         ADD.qualname: setting_flag(original_of(ADD)),

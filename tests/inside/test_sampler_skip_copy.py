@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from suite.patches import guard
 from suite.patches import sampler_skip_copy as plain
 from suite.patches import sampler_skip_copy_cached as cached
 from suite.patches.guard import Attestation, PatchRefused, counter, locate, original_of, vllm_release
@@ -429,6 +430,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch, released: str) -> Attestation:
     """An attestation of its own, and upstream's class put back at the end."""
     attestation = Attestation()
     monkeypatch.setattr(Attestation, "_current", attestation)
+    monkeypatch.setattr(guard, "_holders", {})
     for target in cached.PATCH.targets:
         owner, attribute = locate(target)
         monkeypatch.setattr(owner, attribute, getattr(owner, attribute))
@@ -454,7 +456,7 @@ def test_only_one_of_the_two_can_be_applied(first: Any, second: Any, fresh: Atte
     first.register()
     assert Sampler.apply_sampling_params.perfproof_original is upstream
     assert list(fresh.patches) == [first.PATCH.name]
-    with pytest.raises(PatchRefused, match="same function"):
+    with pytest.raises(PatchRefused, match="is held by patch"):
         second.register()
 
 
