@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from suite.report import units, words
 from suite.report.nouns import Page, Row, ScenarioView
+from suite.report.untrusted import shorten
 
 LIMIT = 65_000
 """GitHub refuses a comment of more than 65,536 characters."""
@@ -50,16 +51,16 @@ def _head(page: Page) -> Iterable[str]:
         yield "**Warnings**\n\n" + _few(warned)
 
 
-def _few(listed: Sequence[str], most: int = 40) -> str:
+def _few(listed: Sequence[str], most: int = 30) -> str:
     more = [f"- and {len(listed) - most} more, in the HTML report"] if len(listed) > most else []
-    return "\n".join([*listed[:most], *more])
+    return "\n".join([*(shorten(each, 400) for each in listed[:most]), *more])
 
 
 def _verdicts(page: Page) -> str:
     head = ("scenario", "metric", "baseline", "candidate", "change", "interval, %", "margin", "detectable", "blocks", "verdict")
     rows = [(scenario, row) for scenario in page.scenarios for row in scenario.rows]
     told = [row for row in rows if row[1].verdict]
-    most = 120
+    most = 100
     shown = (told + [row for row in rows if not row[1].verdict])[:most]
     table = _table(head, "llrrrrrrrl", (_cells(scenario, row) for scenario, row in shown))
     return table if len(rows) <= most else f"{table}\n\n{len(rows) - most} further metrics are in the HTML report."

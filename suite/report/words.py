@@ -21,6 +21,8 @@ MEANINGS = {
     "untestable": "a trial failed, was invalid or unattested, or the arms did unequal work: nothing may be concluded",
 }
 EXPLORATORY = "exploratory"
+MOST_CLAIMS = 8
+"""Metrics in an answer's sentence; where there are more, those that a reader must not miss come first."""
 _ACRONYMS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL", "cpu": "CPU"}
 
 
@@ -124,7 +126,9 @@ def answer(name: str, rows: Sequence[Row], result: Outcome) -> str:
     if not _deciding(rows):
         return f"{name}: nothing could be judged; there is no comparison of a primary metric"
     several = len({row.candidate for row in told}) > 1
-    return f"{name}: {'; '.join(claim(row, several) for row in told)}"
+    shown = told if len(told) <= MOST_CLAIMS else sorted(told, key=rank)[:MOST_CLAIMS]
+    more = [f"and {len(told) - len(shown)} more, in the table"] if len(told) > len(shown) else []
+    return f"{name}: {'; '.join([*(claim(row, several) for row in shown), *more])}"
 
 
 def claim(row: Row, name_candidate: bool = False) -> str:

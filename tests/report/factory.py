@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -143,8 +144,6 @@ def trials(scenario: str, blocks: int, base: Mapping[str, float], ratio: Mapping
 
 def failed(record_: Record, status: Status, reason: str, **changed: Any) -> Record:
     """The same trial, spoilt."""
-    import dataclasses
-
     return dataclasses.replace(record_, status=status, reason=reason, **changed)
 
 

@@ -16,7 +16,7 @@ MOST_DOTS = 24_000
 """Figures on a page and trials in them; further metrics have their dots in the verdict table, and their values in the tables."""
 MOST_COLUMNS = 14
 """Metrics and witnesses of a scenario's table, primary ones first."""
-MOST_TRIALS = 1500
+MOST_TRIALS = 400
 """Trials listed in a scenario's table; the raw records hold the rest."""
 
 

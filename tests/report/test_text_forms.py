@@ -1,0 +1,97 @@
+"""The terminal table, the pull-request block and the JUnit file."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from suite.report import junit, pullrequest, terminal
+from suite.report.view import build
+from tests.report import factory
+from tests.report.golden import check
+
+WARNING = "this machine has not been calibrated: no A/A run is known"
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_terminal_golden(width: int) -> None:
+    """The table reads well at 80 and at 120 columns."""
+    check(f"terminal-{width}.txt", terminal.text(factory.page(warnings=[WARNING]), width))
+
+
+def test_pull_request_golden() -> None:
+    """The block holds answer, table, what was not judged, raw values, work, attestations, commands and machine."""
+    check("pull-request.md", pullrequest.render(factory.page(warnings=[WARNING])))
+
+
+def test_junit_golden() -> None:
+    """Regressed fails, untestable errs, inconclusive is skipped."""
+    check("junit.xml", junit.render(factory.page()))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_terminal_fits(width: int) -> None:
+    """No line is wider than the terminal, whatever the names."""
+    text = terminal.text(factory.page(factory.hostile(), factory.penalties()), width)
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_terminal_has_no_escape_from_others() -> None:
+    """Escape sequences in names, reasons and warnings don't reach the terminal."""
+    text = terminal.text(factory.page(factory.hostile()), 100)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b]", text)
+
+
+def test_pull_request_is_short_enough_for_github() -> None:
+    """However many trials and warnings there are, the block stays under the limit, and says what it left out."""
+    rows, records = [], []
+    for number in range(12):
+        base = {f"round_time@size={k}": 1e-3 * (k + 1) for k in range(30)}
+        records += factory.trials(f"scenario_{number}", 40, base, {}, 0.02)
+        rows += [factory.row(f"scenario_{number}", metric, "inconclusive", warnings=(factory.LONG[:500],)) for metric in base]
+    text = pullrequest.render(build(rows, records, made=factory.MADE, version="0.1.0"))
+    assert len(text) <= pullrequest.LIMIT
+    assert "Left out, because a comment may hold no more" in text
+    assert text.count("<details>") == text.count("</details>")
+
+
+def test_pull_request_markup_is_escaped() -> None:
+    """Names and messages show as they read: no HTML, no markdown, no mention, no link, no table cell of their own."""
+    text = pullrequest.render(factory.page(factory.hostile()))
+    assert not re.search(r"<(?!/?details>|/?summary>|!-- -->)", re.sub(r"(?s)```.*?```", "", text))
+    outside = re.sub(r"(?s)```.*?```", "", text)
+    assert not re.search(r"@\w", outside)
+    assert "http://" not in outside
+    assert not re.search(r"(?<!\\)\*\*bold", outside)
+    widths = {len(re.findall(r"(?<!\\)\|", line)) for line in outside.splitlines() if line.startswith("| evil")}
+    assert widths == {11}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a_b __init__", r"a_b \_\_init\_\_"),
+        ("1. first", r"1\. first"),
+        ("0.32.0", "0.32.0"),
+        ("- x", r"\- x"),
+        ("@me #1", r"@<!-- -->me \#<!-- -->1"),
+        ("a|b", r"a\|b"),
+        ("<b>&", "&lt;b&gt;&amp;"),
+    ],
+)
+def test_markdown_escapes(text: str, shown: str) -> None:
+    """Only what markdown would act on is escaped, so that the source stays readable."""
+    assert pullrequest.escape(text) == shown
+
+
+def test_code_fences_cannot_be_closed_from_inside() -> None:
+    """A command with backquotes stays inside its fence."""
+    assert pullrequest._fence("a ``` b").startswith("````sh\n")
+
+
+def test_junit_survives_hostile_text() -> None:
+    """The file parses, and its counts are those of the page."""
+    top = ET.fromstring(junit.render(factory.page(factory.hostile(), *(make() for make in factory.ALL))).split("\n", 1)[1])
+    assert (top.get("failures"), top.get("errors"), top.get("skipped")) == ("1", "1", "2")

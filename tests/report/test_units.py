@@ -1,0 +1,82 @@
+"""Numbers as shown."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suite.report import units
+from suite.report.untrusted import line, lines
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (4.13e-3, "s", "4.130 ms"),
+        (36.84e-6, "s", "36.84 µs"),
+        (9.1e-10, "s", "0.9100 ns"),
+        (0.0, "s", "0 s"),
+        (12.0, "s", "12 s"),
+        (67_108_864, "B", "64 MiB"),
+        (1000, "B", "1,000 B"),
+        (3.1e9, "B", "2.887 GiB"),
+        (96.23, "tok/s", "96.23 tok/s"),
+        (12_345.6, "tok/s", "12,346 tok/s"),
+        (528_384, "1", "528,384"),
+        (math.nan, "s", "–"),
+        (None, "s", "–"),
+    ],
+)
+def test_quantity(value: float | None, unit: str, shown: str) -> None:
+    """A value is shown with about four digits in the unit that suits it."""
+    assert units.quantity(value, unit).replace(units.THIN, " ") == shown
+
+
+def test_pairs_share_a_scale_unless_far_apart() -> None:
+    """Two values that are compared by eye stand in one unit, unless one would be lost in it."""
+    assert [shown.replace(units.THIN, " ") for shown in units.pair(2.1e-3, 3.5e-4, "s")] == ["2.100 ms", "0.3500 ms"]
+    assert [shown.replace(units.THIN, " ") for shown in units.pair(4e-3, 3.6e-5, "s")] == ["4 ms", "36 µs"]
+
+
+@pytest.mark.parametrize(
+    ("effect", "shown"), [(0.312, "+31.2"), (-0.9911, "−99.11"), (0.002, "+0.20"), (0.0, "0.00"), (-0.00001, "0.00"), (2.5, "+250")]
+)
+def test_changes(effect: float, shown: str) -> None:
+    """A change in per cent has the decimals that it deserves and a real minus sign."""
+    assert units.percent(effect, units.places_for(effect)) == shown
+
+
+@pytest.mark.parametrize(("effect", "shown"), [(-0.99, "÷ 100"), (2.4, "× 3.4"), (0.3, ""), (-0.3, ""), (-1.0, "")])
+def test_factors(effect: float, shown: str) -> None:
+    """Changes beyond a doubling or a halving are also told as a factor."""
+    assert units.factor(effect).replace(units.THIN, " ") == shown
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["s", "B", "tok/s", "1", "furlong"]))
+def test_any_number_can_be_shown(value: float, unit: str) -> None:
+    """No value makes the report fail."""
+    assert units.quantity(value, unit)
+    assert units.pair(value, 1.0, unit)
+
+
+@given(st.text())
+def test_clean_text_has_no_character_that_hides_or_acts(text: str) -> None:
+    """Whatever comes in, what goes out is printable, on one line, and bounded."""
+    shown = line(text)
+    assert shown.isprintable()
+    assert len(shown) < 600
+
+
+def test_a_long_log_keeps_its_end() -> None:
+    """Of a long log the last lines stay, and it is said that earlier ones are left out."""
+    shown = lines("\n".join(f"line {k}" for k in range(1000)))
+    assert shown.startswith("(earlier lines left out)\n")
+    assert shown.endswith("line 999")
+
+
+def test_missing_characters_are_counted() -> None:
+    """A megabyte in one line is cut in the middle, and the number of characters left out is right."""
+    assert "(1048076 characters left out)" in line("x" * 1_048_576)

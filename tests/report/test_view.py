@@ -1,0 +1,132 @@
+"""The view model: what is judged, what is not, and the numbers beside it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from suite.report import html, pullrequest, strips, terminal, words
+from suite.report.view import OUTCOMES, build
+from tests.report import factory
+
+
+def test_headline_tells_bad_news_first() -> None:
+    """The first line counts every outcome and begins with what a reader must not miss."""
+    page = factory.page()
+    assert page.headline == "Of 5 scenarios, 1 regressed, 1 is untestable, 1 is inconclusive and 2 improved"
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_one_bad_metric_outweighs_good_ones(outcome: str) -> None:
+    """A scenario is called improved or equivalent only if none of its primary metrics is regressed, untestable or inconclusive."""
+    rows = [factory.row("a", "round_time", "improved"), factory.row("a", "median_ttft", outcome)]  # type: ignore[arg-type]
+    expected = outcome if outcome in ("regressed", "untestable", "inconclusive") else "improved"
+    assert words.outcome(rows) == expected
+
+
+def test_a_worse_witness_decides_even_if_it_is_not_primary() -> None:
+    """More work done is bad news whatever the clock says."""
+    rows = [factory.row("a", "round_time", "equivalent"), factory.row("a", "bytes_per_swap", "regressed", primary=False)]
+    assert words.outcome(rows) == "regressed"
+
+
+def test_a_scenario_without_judged_metric_is_untestable_and_says_so() -> None:
+    """Records without a verdict are never taken for a pass."""
+    records = factory.trials("a", 6, {"round_time": 1e-3}, {}, 0.01)
+    scenario = build([], records, made=factory.MADE, version="0").scenarios[0]
+    assert scenario.outcome == "untestable"
+    assert scenario.unjudged == ("no primary metric was judged",)
+    assert "nothing could be judged" in scenario.answer
+
+
+def test_exploratory_metrics_never_make_an_outcome() -> None:
+    """A metric that was only looked at decides nothing."""
+    rows = [factory.row("a", "round_time", None), factory.row("a", "median_ttft", "equivalent")]
+    assert words.outcome(rows) == "equivalent"
+
+
+def test_values_shown_are_in_the_ratio_of_the_effect() -> None:
+    """Baseline and candidate are geometric means over the judged blocks, so that a reader who divides them gets the effect."""
+    records = factory.trials("a", 6, {"round_time": 1e-3}, {"round_time": 0.7}, 0.05)
+    of_arm: dict[str, list[float]] = {}
+    for record in records:
+        of_arm.setdefault(record.arm, []).append(math.log(record.measurements["round_time"]))
+    effect = math.exp((sum(of_arm["patched"]) - sum(of_arm["as released"])) / 6) - 1
+    row = build([factory.row("a", "round_time", "improved", effect=effect)], records, made="", version="0").scenarios[0].rows[0]
+    assert row.candidate_value is not None
+    assert row.baseline_value is not None
+    assert row.candidate_value / row.baseline_value - 1 == pytest.approx(effect)
+
+
+def test_only_the_judged_blocks_are_averaged() -> None:
+    """A metric decided at an earlier look shows the values of that look."""
+    records = factory.trials("a", 10, {"round_time": 1e-3}, {"round_time": 0.7}, 0.05)
+    rows = [factory.row("a", "round_time", "improved", blocks=6)]
+    whole, first = (build(rows, found, made="", version="0").scenarios[0].rows[0] for found in (records, records[:12]))
+    assert whole.baseline_value == first.baseline_value
+
+
+def test_spoilt_trials_are_told_with_block_and_reason() -> None:
+    """Every trial that does not count is named beside the answer."""
+    page = factory.page(factory.penalties())
+    assert page.scenarios[0].unjudged == ("1 trial of patched invalid (block 3): another process used 73 % of a core while this trial ran",)
+
+
+def test_unequal_work_is_found_per_block() -> None:
+    """Work that the arms of a block do not share is told with the block."""
+    records = factory.trials("a", 6, {"round_time": 1e-3}, {}, 0.01)
+    records[3] = factory.failed(records[3], "ok", "", work={"swaps": 199, "inputs checksum": 1_234_567})
+    scenario = build([factory.row("a", "round_time", "equivalent")], records, made="", version="0").scenarios[0]
+    assert {work.name: work.unequal for work in scenario.work} == {"swaps": (2,), "inputs checksum": ()}
+
+
+def test_attestations_mark_the_difference_between_arms() -> None:
+    """What differs between the arms is marked; what both share is not."""
+    facts = {fact.name: fact for fact in factory.page(factory.swap_states()).scenarios[0].attestations}
+    assert facts["patches"].differs
+    assert facts["patches"].values == ("none", "swap_states_active_prefix (adds, verified)")
+    assert not facts["hash of vLLM's Python files"].differs
+
+
+def test_environment_separates_what_moved_from_what_stayed() -> None:
+    """A changed load is shown as a range and marked; the processor is told once."""
+    facts = {fact.name: fact for fact in factory.page(factory.swap_states()).machine}
+    assert facts["load before"].values == ("0.38 to 0.73",)
+    assert facts["load before"].differs
+    assert not facts["cpu.model"].differs
+
+
+def test_commands_are_quoted_for_a_shell() -> None:
+    """A hostile scenario name can't smuggle a command into the line that a reader pastes."""
+    records = [factory.failed(record, "ok", "", scenario="a; rm -rf ~ $(id)") for record in factory.swap_states()[1]]
+    command = build([], records, made="", version="0").scenarios[0].commands[0]
+    assert "'scenarios/a; rm -rf ~ $(id).yaml'" in command
+
+
+def test_every_form_says_the_same() -> None:
+    """Terminal, page and pull-request block show the same verdict, change, interval and detectable effect of every metric."""
+    page = factory.page()
+    forms = [terminal.text(page, 200), html.render(page), pullrequest.render(page)]
+    for form in forms:
+        assert page.headline in form
+    for scenario in page.scenarios:
+        for row in scenario.rows:
+            for form in forms:
+                lines = [line for line in _lines(form) if words.label(row.metric).split(",")[0] in line]
+                told = [words.change(row), words.interval(row), words.verdict(row), words.detectable(row), *words.values(row)]
+                assert any(all(each in line for each in told) for line in lines), (row.metric, told)
+
+
+def _lines(form: str) -> list[str]:
+    """The lines of a table in text, or the rows of a table in HTML."""
+    return form.split("<tr") if form.startswith("<!doctype") else form.splitlines()
+
+
+def test_strips_put_better_to_the_right_whatever_the_direction() -> None:
+    """A higher throughput and a lower time both lie right of the middle."""
+    axis = strips.axis([factory.row("a", "output_throughput", "improved"), factory.row("a", "round_time", "improved")])
+    for metric in ("output_throughput", "round_time"):
+        good, bad = (factory.row("a", metric, verdict) for verdict in ("improved", "regressed"))
+        places = [axis.x(strips.betterment(row, row.effect) or 0) for row in (good, bad)]
+        assert places[0] > strips.WIDTH / 2 > places[1]
