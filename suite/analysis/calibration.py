@@ -90,6 +90,7 @@ def calibrate(
     """Evaluates the A/A of one of `metrics` metrics; `sample` pairs the baseline with itself, in the order of time.
 
     Raises ValueError below 2 whole blocks: there is no spread to measure.
+    Source: the parts below.
     """
     if sample.n < 2:
         raise ValueError(f"an A/A needs at least 2 whole blocks to show a spread, not {sample.n}")
@@ -126,7 +127,10 @@ def calibrate(
 
 def order_effect(x: Floats, candidate_first: np.typing.NDArray[np.bool_]) -> OrderEffect | None:
     """Blocks in which the candidate ran second against those in which it ran first (`scipy.stats.ttest_ind`); None where either kind
-    has fewer than 3 blocks."""
+    has fewer than 3 blocks.
+
+    Source: Student's two-sample test; `scipy.stats.ttest_ind`.
+    """
     second, first = x[~candidate_first], x[candidate_first]
     if min(second.size, first.size) < 3:
         return None
@@ -137,7 +141,7 @@ def order_effect(x: Floats, candidate_first: np.typing.NDArray[np.bool_]) -> Ord
 def autocorrelation(x: Floats) -> Autocorrelation:
     """Lag-1 autocorrelation with Ljung and Box's test (`acorr_ljungbox`).
 
-    The estimate is raised by (1 + 4 rho)/n, its bias when the mean is estimated too (Marriott & Pope, Biometrika 41, 1954).
+    The estimate is raised by (1 + 4 rho)/n, its bias when the mean is estimated too. Source: Marriott & Pope, Biometrika 41, 1954.
     """
     rest = x - x.mean()
     if not np.ptp(x) > 0:
@@ -148,12 +152,18 @@ def autocorrelation(x: Floats) -> Autocorrelation:
 
 
 def widening(rho: float) -> float:
-    """How much wider later intervals must be for a measured lag-1 autocorrelation; 1 where it is not positive, at most 3."""
+    """How much wider later intervals must be for a measured lag-1 autocorrelation; 1 where it is not positive, at most 3.
+
+    Source: Bartlett, JRSS Supplement 8, 1946.
+    """
     return min(MOST_WIDENING, math.sqrt((1 + rho) / (1 - rho))) if rho > 0 else 1.0
 
 
 def false_verdicts(x: Floats, margin: float) -> tuple[int, int]:
-    """How many of the consecutive runs of 10 blocks (all blocks, where there are fewer than 20) the rule calls a change, of how many."""
+    """How many of the consecutive runs of 10 blocks (all blocks, where there are fewer than 20) the rule calls a change, of how many.
+
+    Source: `decision.decide_looks`.
+    """
     size = WINDOW if x.size >= 2 * WINDOW else x.size
     count = x.size // size
     runs = x[: count * size].reshape(count, size)
@@ -162,7 +172,10 @@ def false_verdicts(x: Floats, margin: float) -> tuple[int, int]:
 
 
 def sd_interval(sd: float, n: int, level: float = 0.95) -> tuple[float, float]:
-    """The chi-squared interval of a normal deviation from n values."""
+    """The chi-squared interval of a normal deviation from n values.
+
+    Source: the chi-squared distribution; `scipy.stats.chi2`.
+    """
     tail = (1 - level) / 2
     low, high = (math.sqrt((n - 1) / float(stats.chi2.ppf(p, n - 1))) for p in (1 - tail, tail))
     return sd * low, sd * high
@@ -189,7 +202,10 @@ def _praise(floor: NoiseFloor, order: OrderEffect | None, correlation: Autocorre
 
 
 def distrust(calibrations: Sequence[Calibration]) -> str:
-    """Why a machine's timed verdicts cannot be given (for `judge_all`), or "" where every metric's A/A passed or none was made."""
+    """Why a machine's timed verdicts cannot be given (for `judge_all`), or "" where every metric's A/A passed or none was made.
+
+    Source: none, a reading of the calibrations.
+    """
     failed = [each for each in calibrations if not each.passed]
     if not failed:
         return ""

@@ -63,20 +63,29 @@ class Comparison:
 
 
 def margin_on_scale(margin: float, scale: Scale) -> float:
-    """A margin given as a fraction (or a difference) on the scale of x; symmetric there. Raises ValueError unless 0 < margin < 1."""
+    """A margin given as a fraction (or a difference) on the scale of x; symmetric there. Raises ValueError unless 0 < margin < 1.
+
+    Source: none, a change of scale.
+    """
     if not 0 < margin < 1:
         raise ValueError(f"a margin is a fraction between 0 and 1, not {margin}")
     return math.log1p(margin) if scale == "log" else margin
 
 
 def to_effect(x: Floats, better: Better, scale: Scale) -> Floats:
-    """From x (> 0 is worse) to the relative change of candidate against baseline (or the difference)."""
+    """From x (> 0 is worse) to the relative change of candidate against baseline (or the difference).
+
+    Source: none, a change of scale.
+    """
     signed = x if better == "lower" else -x
     return np.expm1(signed) if scale == "log" else signed
 
 
 def to_size(x: Floats, better: Better, scale: Scale) -> Floats:
-    """The size, > 0, of a change of x in the worse direction."""
+    """The size, > 0, of a change of x in the worse direction.
+
+    Source: none, a change of scale.
+    """
     return np.abs(to_effect(x, better, scale))
 
 
@@ -92,6 +101,7 @@ def compare_stack(
     """Comparisons of m samples of the same better, scale and blocks: x has shape (m, n), n >= 2, and n is the blocks of `look`.
 
     `looks` are those taken up to this one (none: no minimum detectable effect).
+    Source: `intervals` and `power`.
     """
     n, better, scale = x.shape[1], samples[0].better, samples[0].scale
     found = intervals.student(x)

@@ -52,7 +52,7 @@ class Decided:
 def decide(mean: Floats, half: Floats, narrow: Floats, margin: Floats) -> Codes:
     """The decision of one look; `half` and `narrow` are half the widths of the change and of the equivalence interval.
 
-    All are on the scale of x (> 0 is worse), shape (m,), `margin` > 0. Sources: Student's interval for a change that is also at
+    All are on the scale of x (> 0 is worse), shape (m,), `margin` > 0. Source: Student's interval for a change that is also at
     least the margin; two one-sided tests for equivalence (Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987).
     """
     regressed = (mean - half > 0) & (mean >= margin)
@@ -63,7 +63,10 @@ def decide(mean: Floats, half: Floats, narrow: Floats, margin: Floats) -> Codes:
 
 
 def decide_look(x: Floats, look: Look, margin: Floats, widening: float | Floats = 1.0) -> tuple[Codes, NDArray[np.int64]]:
-    """The codes of one look at x, shape (m, look.blocks), and the columns of the outliers for which an outcome is withheld (-1)."""
+    """The codes of one look at x, shape (m, look.blocks), and the columns of the outliers for which an outcome is withheld (-1).
+
+    Source: this project's rule, simulated in `docs/validation.md`.
+    """
     found = intervals.student(x)
     codes = decide(found.mean, found.half(look.level, widening), found.half(look.equivalence_level, widening), margin)
     withheld = np.full(codes.size, -1, dtype=np.int64)
@@ -82,7 +85,10 @@ def decide_look(x: Floats, look: Look, margin: Floats, widening: float | Floats 
 
 def contradicted(x: Floats, codes: Codes, margin: Floats) -> NDArray[np.bool_]:
     """Where the companion disagrees: a change that its 95 % interval does not confirm in sign, an equivalence whose pseudo-median
-    lies outside the margin. Shapes (m, n), (m,), (m,)."""
+    lies outside the margin. Shapes (m, n), (m,), (m,).
+
+    Source: this project's rule; the companion is Hodges & Lehmann's.
+    """
     robust = intervals.companion(x)
     denied = [robust.low <= 0, robust.high >= 0, np.abs(robust.middle) >= margin]
     against: NDArray[np.bool_] = np.select([codes == REGRESSED, codes == IMPROVED, codes == EQUIVALENT], denied, False).astype(bool)
@@ -90,7 +96,10 @@ def contradicted(x: Floats, codes: Codes, margin: Floats) -> NDArray[np.bool_]:
 
 
 def decide_looks(x: Floats, looks: Sequence[Look], margin: Floats, widening: float | Floats = 1.0) -> Decided:
-    """The looks in their order, at x of shape (m, n); a metric that a look decides stays decided. `widening` may have shape (m,)."""
+    """The looks in their order, at x of shape (m, n); a metric that a look decides stays decided. `widening` may have shape (m,).
+
+    Source: this project's rule, simulated in `docs/validation.md`.
+    """
     wider = np.broadcast_to(np.asarray(widening, dtype=float), x.shape[:1])
     codes = np.zeros(x.shape[0], dtype=np.int8)
     at = np.full(x.shape[0], len(looks) - 1, dtype=np.int64)

@@ -16,6 +16,7 @@ def orders(arms: Sequence[str], blocks: int, seed: int, name: str = "") -> list[
 
     `name` (of the scenario) makes the orders of scenarios that share a seed independent of each other. More blocks with the same
     seed begin with the same orders. Raises ValueError for fewer than two arms, a name twice, or negative blocks.
+    Source: Abedi & Brecht, ICPE 2017, 10.1145/3030207.3030229.
     """
     if len(arms) < 2 or len(set(arms)) != len(arms) or blocks < 0:
         raise ValueError(
@@ -33,6 +34,7 @@ def interleave(blocks: Mapping[str, int], seed: int) -> list[tuple[str, int]]:
     """The blocks of several scenarios as one random sequence of (scenario, block); a scenario's own blocks keep their order.
 
     Every sequence that keeps those orders is equally likely, so that no scenario sits in one part of the day.
+    Source: the same, over scenarios.
     """
     names = [name for name, count in blocks.items() for _ in range(count)]
     random.Random(f"{seed}/interleave").shuffle(names)  # noqa: S311

@@ -34,7 +34,10 @@ class Estimate:
 
 
 def explore(samples: Sequence[PairedSample]) -> list[Estimate]:
-    """Estimates of many metrics, in their order; the q-values are of all those together that could be estimated."""
+    """Estimates of many metrics, in their order; the q-values are of all those together that could be estimated.
+
+    Source: Benjamini & Yekutieli, Annals of Statistics 29, 2001; `scipy.stats.false_discovery_control`.
+    """
     plain = [_estimate(sample) for sample in samples]
     known = [place for place, found in enumerate(plain) if found.p is not None]
     if not known:

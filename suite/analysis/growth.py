@@ -36,6 +36,7 @@ def growth(sizes: ArrayLike, costs: ArrayLike, *, of: str = "the cost", size: st
     """How `costs`, shape (trials, sizes), grow with `sizes`, shape (sizes,); both positive, at least two trials and two sizes.
 
     `of` and `size` name them in the words. Raises ValueError on other shapes or values without a logarithm.
+    Source: least squares on logarithms; `numpy.polyfit`, then Student's interval.
     """
     at, cost = np.asarray(sizes, dtype=float), np.asarray(costs, dtype=float)
     if at.ndim != 1 or cost.ndim != 2 or cost.shape[1] != at.size or cost.shape[0] < 2 or np.unique(at).size < 2:
@@ -76,7 +77,10 @@ def _shape(interval: tuple[float, float], size: str) -> str:
 
 
 def slope_difference(sizes: ArrayLike, baseline: Floats, candidate: Floats) -> tuple[float, tuple[float, float]]:
-    """Candidate's exponent minus the baseline's with its 95 % interval; trials (rows) of the two are paired by block."""
+    """Candidate's exponent minus the baseline's with its 95 % interval; trials (rows) of the two are paired by block.
+
+    Source: the same, paired by block.
+    """
     at = np.log(np.asarray(sizes, dtype=float))
     slopes = np.polyfit(at, np.log(candidate).T, 1)[0] - np.polyfit(at, np.log(baseline).T, 1)[0]
     found = intervals.student(slopes[None, :])

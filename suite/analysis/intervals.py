@@ -40,12 +40,18 @@ class Student:
 
 @lru_cache(maxsize=4096)
 def quantile(n: int, level: float) -> float:
-    """Student's t quantile of a two-sided interval of this level over n blocks."""
+    """Student's t quantile of a two-sided interval of this level over n blocks.
+
+    Source: Student, Biometrika 6, 1908; `scipy.special.stdtrit`.
+    """
     return float(special.stdtrit(n - 1, (1 + level) / 2))
 
 
 def student(x: Floats) -> Student:
-    """Mean and deviation (n - 1) of each row; n must be 2 or more. A spread that is only rounding is none."""
+    """Mean and deviation (n - 1) of each row; n must be 2 or more. A spread that is only rounding is none.
+
+    Source: Student, Biometrika 6, 1908.
+    """
     mean, sd = x.mean(axis=1), x.std(axis=1, ddof=1)
     flat = np.ptp(x, axis=1) <= ROUNDING
     return Student(n=x.shape[1], mean=np.where(flat, x[:, 0], mean), sd=np.where(flat, 0.0, sd))
@@ -55,6 +61,7 @@ def p_values(found: Student) -> Floats:
     """Two-sided p of no change for each row; without spread 1 where the mean is 0, and else 0.
 
     The p of `scipy.stats.ttest_1samp` (a test holds the two together), from the same distribution without its many checks.
+    Source: Student, Biometrika 6, 1908; `scipy.special.stdtr`.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.abs(found.mean) / (found.sd / math.sqrt(found.n))
@@ -73,7 +80,10 @@ class Companion:
 
 
 def companion(x: Floats, level: float = 0.95) -> Companion:
-    """The robust companion of each row of x."""
+    """The robust companion of each row of x.
+
+    Source: Hodges & Lehmann, Annals of Mathematical Statistics 34, 1963.
+    """
     averages = _walsh(x)
     depth, count = signed_rank_depth(min(x.shape[1], COMPANION_MOST), level), averages.shape[1]
     centre = sorted({(count - 1) // 2, count // 2})
@@ -92,6 +102,7 @@ def signed_rank_depth(n: int, level: float) -> int:
 
     Found by shifting distinct values until `scipy.stats.wilcoxon` (exact up to 50 blocks) no longer rejects: the interval is the
     set of shifts that the test accepts, and the number of Walsh averages below a shift is the test's own statistic.
+    Source: Wilcoxon, Biometrics Bulletin 1, 1945; `scipy.stats.wilcoxon`.
     """
     values = np.cumsum(np.arange(1.0, n + 1) ** 2 + np.sqrt(np.arange(1.0, n + 1)))
     averages = np.sort(_walsh(values[None, :])[0])
@@ -112,6 +123,7 @@ def studentised(x: Floats) -> Floats:
     """Externally studentised residuals from the mean, shape (m, n) (Cook & Weisberg, Residuals and Influence in Regression, 2.2.1).
 
     The deviation is that of the other blocks alone, so that an outlier does not hide itself.
+    Source: the book named above.
     """
     n = x.shape[1]
     if n < 3:

@@ -41,7 +41,10 @@ in its worst trials stays inside. Quiet A/A runs say whether a machine needs oth
 
 
 def invalid(telemetry: Mapping[str, float], rules: Rules = STANDARD) -> str:
-    """Why a trial is invalid, as one sentence, or "". Unknown entries are passed over."""
+    """Why a trial is invalid, as one sentence, or "". Unknown entries are passed over.
+
+    Source: none, thresholds of `Rules`.
+    """
     told = [sentence for sentence in (*_counted(telemetry), *_shared(telemetry, rules)) if sentence]
     return "; ".join(told)
 
@@ -75,7 +78,10 @@ def _shared(telemetry: Mapping[str, float], rules: Rules) -> list[str]:
 
 
 def busy(share: float, rules: Rules = STANDARD) -> str:
-    """Whether a machine with this share of its CPU time in use is too busy to start on: a sentence, or ""."""
+    """Whether a machine with this share of its CPU time in use is too busy to start on: a sentence, or "".
+
+    Source: none, a threshold of `Rules`.
+    """
     if share <= rules.busy_start:
         return ""
     used, limit = (words.percent(each, signed=False) for each in (share, rules.busy_start))
@@ -84,7 +90,10 @@ def busy(share: float, rules: Rules = STANDARD) -> str:
 
 def suggest(shares: Mapping[str, list[float]], rules: Rules = STANDARD) -> Rules:
     """Thresholds from the trials of a quiet A/A: for steal and foreign, at least the standard, and enough that no more than the
-    tolerated share of those trials would have been lost. For the next run, never for the one that was measured."""
+    tolerated share of those trials would have been lost. For the next run, never for the one that was measured.
+
+    Source: the empirical quantile of a quiet A/A.
+    """
 
     def enough(key: str, standard: float) -> float:
         ordered = sorted(shares.get(key, []))

@@ -34,6 +34,7 @@ def smallest_effect(sd: Floats, margin: Floats, looks: Sequence[Look], widening:
     """The minimum detectable effect, shape (m,), for block deviations and margins of shape (m,) after these looks, on x's scale.
 
     Infinite where no look was taken.
+    Source: integration of this rule over Student's two parts; checked by simulation in `docs/validation.md`.
     """
     sd, margin = np.asarray(sd, dtype=float), np.asarray(margin, dtype=float)
     if not looks:
@@ -47,7 +48,10 @@ def smallest_effect(sd: Floats, margin: Floats, looks: Sequence[Look], widening:
 
 
 def detection_chance(effect: float, sd: float, margin: float, looks: Sequence[Look], widening: float = 1.0) -> float:
-    """The chance that a true `effect` (x's scale) is called *regressed* in these looks, at a block deviation of `sd` > 0."""
+    """The chance that a true `effect` (x's scale) is called *regressed* in these looks, at a block deviation of `sd` > 0.
+
+    Source: the same integral.
+    """
     if not looks:
         return 0.0
     ratio = margin / sd
@@ -132,7 +136,7 @@ class Settling:
 def settling_blocks(mean: Floats, sd: Floats, margin: Floats, look: Look, widening: float = 1.0) -> Floats:
     """Blocks in all at which the look's rule settles with 80 % chance if mean and sd are the truth, shape (m,); may be infinite.
 
-    The normal approximation with Guenther's correction for the unknown deviation (The American Statistician 35, 1981).
+    The normal approximation with a correction for the unknown deviation. Source: Guenther, The American Statistician 35, 1981.
     """
     size, spread = np.abs(mean), np.maximum(sd * widening, 1e-300)
     z, z_equal, reach = (float(special.ndtri(p)) for p in (1 - look.change, 1 - look.equivalence, POWER))
@@ -152,7 +156,10 @@ def blocks_to_settle(
     mean: float, sd: float, margin: float, blocks: int, look: Look, minutes_per_block: float | None = None, widening: float = 1.0
 ) -> Settling | None:
     """How many more blocks would settle an inconclusive metric, and the minutes; None where more than `MOST_BLOCKS` would be needed:
-    the effect lies too near the margin, or the machine is too restless for this margin."""
+    the effect lies too near the margin, or the machine is too restless for this margin.
+
+    Source: `settling_blocks`.
+    """
     total = float(settling_blocks(np.array([mean]), np.array([sd]), np.array([margin]), look, widening)[0])
     if not total <= MOST_BLOCKS:
         return None
@@ -176,7 +183,10 @@ class Foresight:
 def foresee(
     sd: float, margin: float, spending: Spending, *, better: str = "lower", minutes_per_block: float | None = None, widening: float = 1.0
 ) -> list[Foresight]:
-    """What can be seen after each planned look, given a noise floor (`sd` of x over blocks) and a margin on x's scale."""
+    """What can be seen after each planned look, given a noise floor (`sd` of x over blocks) and a margin on x's scale.
+
+    Source: `smallest_effect` and `equivalence_chance`.
+    """
     found = []
     for count in range(1, len(spending.looks) + 1):
         looks = spending.looks[:count]
@@ -193,7 +203,10 @@ def foresee(
 
 
 def equivalence_chance(sd: float, margin: float, looks: Sequence[Look], widening: float = 1.0) -> float:
-    """The chance that no change at all is called *equivalent* by the last of these looks (simulated paths)."""
+    """The chance that no change at all is called *equivalent* by the last of these looks (simulated paths).
+
+    Source: simulation of this rule.
+    """
     means, deviations = _paths(tuple(look.blocks for look in looks))
     settled = np.zeros(PATHS, dtype=bool)
     for mean, deviation, look in zip(means, deviations, looks, strict=True):

@@ -27,8 +27,8 @@ def judge_rates(
     """The verdict on a rate of error from (errors, requests) of each trial, in the order of their blocks; `margin` is a difference.
 
     The paired differences go through the rule of every timed metric. Student's interval is blind where no block differs, so the
-    interval is never taken narrower than Newcombe's for the pooled counts (Statistics in Medicine 17, 1998; statsmodels
-    `confint_proportions_2indep`). Raises ValueError where a trial has no requests or more errors than requests.
+    interval is never taken narrower than Newcombe's for the pooled counts. Source: Newcombe, Statistics in Medicine 17, 1998;
+    statsmodels `confint_proportions_2indep`. Raises ValueError where a trial has no requests or more errors than requests.
     """
     if any(not 0 <= errors <= total or total < 1 for errors, total in (*baseline, *candidate)):
         raise ValueError("each trial needs at least one request, and no more errors than requests")
@@ -53,7 +53,10 @@ def judge_rates(
 
 
 def decide_within(effect: float, change: tuple[float, float], equal: tuple[float, float], margin: float) -> int:
-    """The code of `decision.decide` for intervals that need not be symmetric around the effect."""
+    """The code of `decision.decide` for intervals that need not be symmetric around the effect.
+
+    Source: `decision.decide`.
+    """
     half = effect - change[0] if effect > 0 else change[1] - effect
     narrow = max(effect - equal[0], equal[1] - effect)
     return int(decide(np.array([effect]), np.array([half]), np.array([narrow]), np.array([margin]))[0])

@@ -101,7 +101,10 @@ class PairedSample:
 
 
 def usable(value: float | None, scale: Scale) -> str:
-    """Why a value cannot be judged, as words, or an empty string; the log scale takes positive finite numbers only."""
+    """Why a value cannot be judged, as words, or an empty string; the log scale takes positive finite numbers only.
+
+    Source: none, the domain of the logarithm.
+    """
     if value is None:
         return "no value"
     if not math.isfinite(value):
@@ -125,6 +128,7 @@ def pair(
 
     Give each trial once (the last, where it was repeated); with two of one block and arm the last one counts, unless an earlier one
     is beyond repair: a failed trial is never painted over by another one.
+    Source: none, bookkeeping.
     """
     trials: dict[int, dict[str, Observation]] = {}
     for seen in observations:
@@ -186,6 +190,7 @@ def pair_arrays(
     """A paired sample from two arrays of shape (n,), one value a block; a value that cannot be judged loses its block as *absent*.
 
     Raises ValueError where the shapes differ.
+    Source: none, bookkeeping.
     """
     first, second = np.asarray(baseline, dtype=float), np.asarray(candidate, dtype=float)
     if first.shape != second.shape or first.ndim != 1:
@@ -230,6 +235,7 @@ def pair_table(
 
     For trials that are all valid; a value that is NaN or not positive loses its block for that metric as *absent*, and a block in
     which one of the two arms is not there is *pending*.
+    Source: none, bookkeeping.
     """
     table = np.asarray(values, dtype=float)
     names, numbers = np.asarray(arms), np.asarray(blocks, dtype=np.int64)
@@ -266,6 +272,7 @@ def faults(rows: Iterable[tuple[str, str, float]], *, scale: Scale = "log") -> l
     """What is wrong with a table of (block, arm, value), all faults at once, as sentences that name block and arm; empty if nothing.
 
     A table needs at least two arms, each exactly once in every block, and values that can be judged.
+    Source: none, bookkeeping.
     """
     seen: dict[str, dict[str, int]] = {}
     arms: list[str] = []

@@ -51,7 +51,10 @@ class Spending:
 
     def taken(self, blocks: int, final: bool = True) -> tuple[Look, ...]:
         """The looks that `blocks` whole blocks allow. Where a run ended between two looks (`final`: interrupted, blocks lost, time
-        spent), the next look is taken early, at what there is, if that is at least 6 blocks."""
+        spent), the next look is taken early, at what there is, if that is at least 6 blocks.
+
+        Source: Lan & DeMets, Biometrika 70, 1983: the time of a look is free, so long as the data do not choose it.
+        """
         reached = [look for look in self.looks if LEAST_BLOCKS <= look.blocks <= blocks]
         following = [look for look in self.looks if look.blocks > blocks]
         between = final and bool(following) and blocks >= LEAST_BLOCKS and all(look.blocks < blocks for look in reached)
@@ -62,7 +65,10 @@ class Spending:
 
 def sequential(primaries: int, candidates: int = 1, looks: tuple[int, ...] = LOOKS) -> Spending:
     """The standard looks; `primaries` metrics of `candidates` arms share the error. Raises ValueError on a family below one, more
-    than six primaries, looks that do not rise, or a look before block 6."""
+    than six primaries, looks that do not rise, or a look before block 6.
+
+    Source: equal shares of the error (Bonferroni); spending as such is Lan & DeMets, Biometrika 70, 1983.
+    """
     family = _family(primaries, candidates)
     if not looks or list(looks) != sorted(set(looks)) or looks[0] < LEAST_BLOCKS:
         raise ValueError(f"looks must rise from at least {LEAST_BLOCKS} blocks, not {looks}")
@@ -71,7 +77,10 @@ def sequential(primaries: int, candidates: int = 1, looks: tuple[int, ...] = LOO
 
 
 def one_look(blocks: int, primaries: int = 1, candidates: int = 1) -> Spending:
-    """A single look at `blocks` blocks with the whole error. Fewer than 6 blocks are allowed, and then decide nothing."""
+    """A single look at `blocks` blocks with the whole error. Fewer than 6 blocks are allowed, and then decide nothing.
+
+    Source: Bonferroni over the family.
+    """
     family = _family(primaries, candidates)
     return Spending(looks=(Look(blocks=blocks, change=CHANGE_ERROR / family, equivalence=EQUIVALENCE_ERROR),), family=family)
 

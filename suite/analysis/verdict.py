@@ -63,7 +63,10 @@ def judge(
     final: bool = True,
     minutes_per_block: float | None = None,
 ) -> Verdict:
-    """The verdict on one paired sample; see `judge_all`."""
+    """The verdict on one paired sample; see `judge_all`.
+
+    Source: see `judge_all`.
+    """
     return judge_all(
         [sample],
         spending,
@@ -201,7 +204,10 @@ def _decided(outcome: Outcome, found: Comparison) -> str:
 
 
 def beyond_margin(found: Comparison) -> bool:
-    """Whether the whole interval lies beyond the margin, on one side."""
+    """Whether the whole interval lies beyond the margin, on one side.
+
+    Source: none, a reading of the interval.
+    """
     half = abs(_on_x(found, found.interval[1]) - _on_x(found, found.interval[0])) / 2
     return abs(found.mean_log) - half > found.margin_log
 
@@ -252,6 +258,7 @@ def should_stop(verdicts: Sequence[Verdict], blocks: int, spending: Spending) ->
     """Why a scenario stops after `blocks` whole blocks, given the verdicts on its primary metrics so far (`final=False`), or "".
 
     It stops when any primary is regressed, when all are decided, or at the last look; a spent time budget is the runner's to notice.
+    Source: this project's rule, simulated in `docs/validation.md`.
     """
     if any(verdict.outcome is Outcome.REGRESSED for verdict in verdicts):
         return "a primary metric is regressed"

@@ -13,6 +13,7 @@ def unequal(arms: Mapping[str, Mapping[str, int]]) -> str:
     """What the arms of a block did differently, as one sentence, or "" where they did the same.
 
     `arms` maps an arm's name to its counts. A count that one arm has and another lacks is a difference.
+    Source: none, a comparison of counts.
     """
     names = list(arms)
     told = []
