@@ -48,9 +48,7 @@ def read_result(said: Mapping[str, Any], workload: ServeWorkload) -> BenchResult
             value = said.get(f"{statistic}_{short}_ms")
             if value is not None:
                 measurements[f"{statistic}_{short}"] = float(value) / 1e3
-    return BenchResult(
-        measurements=measurements, raw=_raw(said), work=_work(said), seconds=duration, fault=_fault(said, workload)
-    )
+    return BenchResult(measurements=measurements, raw=_raw(said), work=_work(said), seconds=duration, fault=_fault(said, workload))
 
 
 def _work(said: Mapping[str, Any]) -> dict[str, int]:
@@ -121,7 +119,7 @@ def warnings_for(workload: ServeWorkload, result: BenchResult, *, client_load: f
     if workload.warmups < wave:
         told.append(f"{workload.warmups} warm-ups are less than one wave: {wave} requests run at once; set 'warmups: {wave}'")
     if client_load > BUSY_CLIENT:
-        told.append(f"the client used {client_load:.0%} of a core: it may be what was measured; fewer requests at once, or '--stream-interval'")
+        told.append(f"the client used {client_load:.0%} of a core: it may be what was measured; try '--stream-interval' on the server")
     if server.get("prefix_cache_hits"):
         told.append(f"{server['prefix_cache_hits']} prompt tokens came from the prefix cache: part of the prompts was not computed")
     if server.get("preemptions"):

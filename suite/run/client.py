@@ -21,8 +21,12 @@ IMPORT_TIMEOUT = 600.0
 CHECK_TIMEOUT = 60.0
 
 OURS = frozenset(
-    "host port base-url model served-model-name tokenizer num-prompts num-warmups seed save-result save-detailed append-result "
-    "result-dir result-filename percentile-metrics metric-percentiles ready-check-timeout-sec profile disable-tqdm header insecure".split()
+    [
+        *("host", "port", "base-url", "model", "served-model-name", "tokenizer", "header", "insecure"),
+        *("num-prompts", "num-warmups", "seed", "ready-check-timeout-sec", "profile", "disable-tqdm"),
+        *("save-result", "save-detailed", "append-result", "result-dir", "result-filename"),
+        *("percentile-metrics", "metric-percentiles"),
+    ]
 )
 """Flags that the suite sets itself, or that would change what is measured behind its back."""
 

@@ -13,13 +13,19 @@ RULES: tuple[tuple[str, str], ...] = (
     (r"patch (\S+) refused: (.+)", r"patch \1 refused: \2"),
     (r"unrecognized arguments: (.+)", r"this vLLM knows no such server argument: \1"),
     (r"error: argument (.+)", r"a server argument was refused: \1"),
-    (r"larger than the available KV cache|KV cache is (?:too small|needed)|No available memory for the cache blocks|max seq len .* KV cache",
-     "the KV cache is too small for the model's context: give less context, or more cache memory"),
-    (r"CUDA out of memory|torch\.OutOfMemoryError|DefaultCPUAllocator: can't allocate|MemoryError|Cannot allocate memory",
-     "it ran out of memory: a smaller model, fewer sequences, or a machine with more"),
+    (
+        r"larger than the available KV cache|KV cache is (?:too small|needed)|No available memory for the cache blocks|max seq len .* KV",
+        "the KV cache is too small for the model's context: give less context, or more cache memory",
+    ),
+    (
+        r"CUDA out of memory|torch\.OutOfMemoryError|DefaultCPUAllocator: can't allocate|MemoryError|Cannot allocate memory",
+        "it ran out of memory: a smaller model, fewer sequences, or a machine with more",
+    ),
     (r"No CUDA GPUs are available|Found no NVIDIA driver|libcuda\.so\.1: cannot open", "it found no CUDA device on this machine"),
-    (r"(?:OSError|ValueError|RepositoryNotFoundError|HFValidationError|LocalEntryNotFoundError)\b.*(?:Can't load|not a valid model identifier|Invalid repository|couldn't connect|Repo id)",
-     "there is no such model, or the hub can't be reached"),
+    (
+        r"Can't load the configuration|not a valid model identifier|Invalid repository ID|couldn't connect to|Repo id must|RepositoryNotF",
+        "there is no such model, or the hub can't be reached",
+    ),
     (r"ModuleNotFoundError: (.+)", r"a Python package is missing there: \1"),
     (r"Failed to load plugin (\S+)", r"the plugin \1 does not import"),
 )

@@ -11,21 +11,21 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import os
 import re
+import signal
 import socket
 import time
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 import psutil
 
 from suite.model.errors import CannotRun
 from suite.run.diagnosis import diagnose
+from suite.run.launch import HOST, Launch
 from suite.run.process import Running, start, tail
 
-HOST = "127.0.0.1"
 READY_TIMEOUT = 900.0
 """Seconds a server may take to be ready: a first start on a GPU compiles for minutes."""
 GRACE = 45.0
@@ -42,24 +42,6 @@ class ServerEnded(CannotRun):
     def __init__(self, message: str, *, killed: bool = False) -> None:
         super().__init__(message)
         self.killed = killed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
-    """How a server is launched. `name` is its `--served-model-name`, unique; `attest` takes the attestations of its processes."""
-
-    arm: str
-    name: str
-    port: int
-    command: Sequence[str]
-    environment: Mapping[str, str]
-    log: Path
-    attest: Path
-    folder: Path
-
-    @property
-    def url(self) -> str:
-        return f"http://{HOST}:{self.port}"
 
 
 def free_port() -> int:
@@ -84,11 +66,9 @@ class Server:
 
     def __init__(self, launch: Launch) -> None:
         if answers(launch.port):
-            raise ServerEnded(f"arm {launch.arm}: port {launch.port} is answered by a program that is not ours, before the server was launched")
+            raise ServerEnded(f"arm {launch.arm}: port {launch.port} is answered by a program that is not ours, before the launch")
         self.launch = launch
-        self.running: Running = start(
-            launch.command, environment=launch.environment, log=launch.log, folder=launch.folder, grace=GRACE
-        )
+        self.running: Running = start(launch.command, environment=launch.environment, log=launch.log, folder=launch.folder, grace=GRACE)
         self.ready_after: float | None = None
 
     @property
@@ -97,23 +77,24 @@ class Server:
 
     def wait_ready(self, say: Say, timeout: float = READY_TIMEOUT) -> float:
         """Seconds from launch to ready, identity checked. Raises `ServerEnded` if it ends, is another's, or takes longer than `timeout`."""
-        told = 0.0
+        tell_at = 0.0
         while not self._healthy():
             self.check_alive()
-            if self.running.seconds > timeout:
+            seconds = self.running.seconds
+            if seconds > timeout:
                 raise ServerEnded(f"arm {self.arm}: the server was not ready after {timeout:.0f} s; the end of its log:\n{self.tail()}")
-            if self.running.seconds - told >= 5.0:
-                told = self.running.seconds
-                say(f"arm {self.arm}: the server starts, {told:.0f} s so far")
+            if seconds >= tell_at:
+                say(f"arm {self.arm}: the server starts, {seconds:.0f} s so far")
+                tell_at = seconds + max(5.0, seconds / 4)
             time.sleep(0.25)
         self.check_identity()
         self.ready_after = self.running.seconds
         say(f"arm {self.arm}: the server is ready after {self.ready_after:.0f} s")
         return self.ready_after
 
-    def check_alive(self) -> None:
-        """Raises `ServerEnded`, with the cause where the log names one, if the server has ended."""
-        code = self.running.poll()
+    def check_alive(self, grace: float = 0.0) -> None:
+        """Raises `ServerEnded`, with the cause where the log names one, if the server has ended or does so within `grace` seconds."""
+        code = self.running.wait(grace) if grace else self.running.poll()
         if code is None:
             return
         cause = diagnose(tail(self.launch.log, LOOKED_THROUGH))
@@ -169,7 +150,14 @@ class Server:
     def tail(self, lines: int = 12) -> str:
         return tail(self.launch.log, lines)
 
+    def ask_to_end(self) -> None:
+        """Asks without waiting: several servers can so end at the same time."""
+        if self.running.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.running.pid, signal.SIGTERM)
+
     def stop(self) -> None:
+        """Asks it to end, waits, kills what is left of it."""
         self.running.stop(grace=GRACE + 5.0)
 
 
@@ -191,10 +179,3 @@ def parse_metrics(page: str) -> dict[str, float]:
         with contextlib.suppress(ValueError):
             found[name] = found.get(name, 0.0) + float(text)
     return found
-
-
-def unique_flags(arguments: Sequence[str]) -> set[str]:
-    """The flags among server arguments, without values: `--a=b` is `--a`."""
-    return {argument.partition("=")[0] for argument in arguments if argument.startswith("--")}
-
-

@@ -1,0 +1,121 @@
+"""How an arm's server is launched: the model, the words of its command, its environment.
+
+What a scenario may say of a server is checked here as well, before anything is made. The suite itself decides where a
+server listens and what it is called: that is how a server is recognised as ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from suite.builds.ready import ReadyBuild
+from suite.model.scenario import Arm, Scenario, ServeWorkload, ToyModel
+from suite.run.client import client_faults
+from suite.run.environment import usable_cores
+from suite.run.process import arm_variables, build_environment
+from suite.run.toy_model import faults_of, write_toy_model
+
+HOST = "127.0.0.1"
+SET_BY_SUITE = frozenset(
+    ["--host", "--port", "--served-model-name", "--model", "--uds", "--api-key", "--root-path", "--ssl-keyfile", "--ssl-certfile"]
+)
+PREFIX_CACHE = frozenset(["--enable-prefix-caching", "--no-enable-prefix-caching"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelAt:
+    """Where servers and client find the model: `name`, as told from `folder`, in which they run; `offline` if no hub is needed."""
+
+    name: str
+    folder: Path
+    arguments: tuple[str, ...]
+    offline: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How a server is launched. `name` is its `--served-model-name`, unique; `attest` takes the attestations of its processes."""
+
+    arm: str
+    name: str
+    port: int
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    log: Path
+    attest: Path
+    folder: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}"
+
+
+def workload_of(scenario: Scenario) -> ServeWorkload:
+    """The scenario's workload; `TypeError` for one that does not serve."""
+    if not isinstance(scenario.workload, ServeWorkload):
+        raise TypeError(f"{scenario.name} is no serve scenario")
+    return scenario.workload
+
+
+def scenario_faults(scenario: Scenario) -> list[str]:
+    """What is wrong with a serve scenario, as far as can be seen before anything is made; one sentence each."""
+    workload = workload_of(scenario)
+    found = client_faults(workload.client)
+    found += [f"workload.{fault}" for fault in (faults_of(workload.model) if isinstance(workload.model, ToyModel) else [])]
+    said = {"workload": workload.server_arguments, **{f"arms.{arm.name}": arm.server_arguments for arm in scenario.arms}}
+    for where, arguments in said.items():
+        found += [f"{where}.server_arguments: {flag} is set by the suite" for flag in sorted(flags_of(arguments) & SET_BY_SUITE)]
+    return [f"{scenario.source}: {fault}" for fault in found]
+
+
+def flags_of(arguments: Sequence[str]) -> set[str]:
+    """The flags among server arguments, without values and in vLLM's own spelling: `--a_b=c` is `--a-b`."""
+    return {argument.partition("=")[0].replace("_", "-") for argument in arguments if argument.startswith("--")}
+
+
+def locate_model(model: str | ToyModel, models: Path, idle: Path) -> ModelAt:
+    """The model, written below `models` if it is a toy; `idle` is where servers of a model from a hub run.
+
+    A folder is named from its parent, so that no path of this machine gets into a record or a log.
+    """
+    if isinstance(model, ToyModel):
+        folder = write_toy_model(model, models)
+        return ModelAt(name=folder.name, folder=folder.parent, arguments=("--load-format=dummy",), offline=True)
+    if Path(model).is_dir():
+        real = Path(model).resolve()
+        return ModelAt(name=real.name, folder=real.parent, arguments=(), offline=True)
+    return ModelAt(name=model, folder=idle, arguments=(), offline=False)
+
+
+def server_words(workload: ServeWorkload, arm: Arm, model: ModelAt, name: str, port: int) -> list[str]:
+    """The words after the interpreter.
+
+    The prefix cache is off unless the scenario speaks of it: a second run would be answered from the first.
+    """
+    asked = [*workload.server_arguments, *arm.server_arguments]
+    given = flags_of(asked)
+    cache = [] if given & PREFIX_CACHE else ["--no-enable-prefix-caching"]
+    defaults = [word for word in model.arguments if word.partition("=")[0] not in given]
+    command = ["-m", "vllm.entrypoints.cli.main", "serve", model.name, f"--host={HOST}", f"--port={port}", f"--served-model-name={name}"]
+    return [*command, *defaults, *cache, *asked]
+
+
+def server_environment(
+    build: ReadyBuild, arm: Arm, workload: ServeWorkload, *, offline: bool, attests: Path, watch: Iterable[str]
+) -> dict[str, str]:
+    """The whole environment of an arm's server.
+
+    Each set of patches has a cache of its own, because vLLM's compile cache does not see that a function was replaced.
+    """
+    toy = isinstance(workload.model, ToyModel)
+    patches = hashlib.sha256(f"{build.side.name} {' '.join(sorted(arm.patches))}".encode()).hexdigest()[:8]
+    return {
+        **build_environment(build, threads=usable_cores()),
+        "VLLM_CACHE_ROOT": str(build.side.parent / "cache" / f"{build.id}-{patches}"),
+        **({"HF_HUB_OFFLINE": "1"} if offline else {}),
+        **({"VLLM_CPU_KVCACHE_SPACE": "1"} if toy and build.fingerprint.device == "cpu" else {}),
+        **arm_variables(arm, attest=attests, watch=watch),
+    }

@@ -1,0 +1,86 @@
+"""A stand-in for `vllm serve`: one process, a model that says the same word again and again. `--fake` makes it misbehave."""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import torch  # noqa: F401  (vLLM has it before it loads its plugins)
+from vllm.plugins import load_general_plugins
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="vllm")
+    parser.add_argument("command")
+    parser.add_argument("model")
+    parser.add_argument("--host")
+    parser.add_argument("--port", type=int)
+    parser.add_argument("--served-model-name")
+    parser.add_argument("--load-format")
+    parser.add_argument("--no-enable-prefix-caching", action="store_true")
+    parser.add_argument("--enable-prefix-caching", action="store_true")
+    parser.add_argument("--fake", action="append", default=[])
+    parser.add_argument("--delay", type=float, default=0.0)
+    return parser.parse_args()
+
+
+def main():
+    given = arguments()
+    print("the server is", os.getpid(), flush=True)
+    if "crash" in given.fake:
+        sys.exit("ValueError: the model's max seq len (4096) is larger than the available KV cache memory")
+    if "slow start" in given.fake:
+        time.sleep(600)
+    load_general_plugins()
+    from vllm.v1.worker.gpu_model_runner import GPUModelRunner
+
+    runner = GPUModelRunner()
+    done = {"prompt_tokens": 0, "generation_tokens": 0, "prefix_cache_hits": 0, "num_preemptions": 0}
+    seen = set()
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+        def answer(self, body, code=200):
+            data = body.encode()
+            self.send_response(code)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def do_GET(self):
+            if self.path == "/v1/models":
+                self.answer(json.dumps({"data": [{"id": given.served_model_name}]}))
+            elif self.path == "/metrics":
+                self.answer("# HELP what\n" + "".join(f'vllm:{name}_total{{engine="0"}} {float(count)}\n' for name, count in done.items()))
+            else:
+                self.answer("")
+
+        def do_POST(self):
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if "die" in given.fake:
+                print("RuntimeError: engine core died", flush=True)
+                os._exit(7)
+            if "killed" in given.fake:
+                os.kill(os.getpid(), signal.SIGKILL)
+            if "hang" in given.fake:
+                os.kill(os.getpid(), signal.SIGSTOP)
+            time.sleep(given.delay)
+            tokens = asked["max_tokens"] - (1 if "short" in given.fake else 0)
+            runner.execute_model()
+            done["prompt_tokens"] += 4
+            done["generation_tokens"] += tokens
+            if given.enable_prefix_caching and asked["prompt"] in seen:
+                done["prefix_cache_hits"] += 4
+            seen.add(asked["prompt"])
+            self.answer(json.dumps({"tokens": tokens}), 500 if "fail" in given.fake else 200)
+
+    ThreadingHTTPServer((given.host, given.port), Handler).serve_forever()
+
+
+if __name__ == "__main__":
+    main()

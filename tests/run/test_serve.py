@@ -1,0 +1,385 @@
+"""Serve trials on a stand-in for vLLM: what a record says, what keeps a trial from counting, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import http.server
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from suite import store
+from suite.builds.ready import ReadyBuild
+from suite.model.errors import BadInput
+from suite.model.plan import Block
+from suite.model.record import Record
+from suite.model.scenario import Arm, PythonBuild, Scenario, ServeWorkload, ToyModel
+from suite.run import watching
+from suite.run.serve import ServeLane, scenario_faults
+from suite.run.server import free_port
+from tests import toy
+
+SWAP = "vllm.v1.worker.batch:Batch.swap"
+MODEL = ToyModel(layers=1, hidden=64, heads=2, vocabulary=256, context=256)
+Serve = Callable[..., ServeLane]
+
+
+def arm(name: str, *patches: str, server: tuple[str, ...] = ()) -> Arm:
+    return dataclasses.replace(toy.arm(name, *patches), server_arguments=server)
+
+
+PLAIN = arm("plain")
+PATCHED = arm("patched", "toy_patch")
+
+
+def scenario(build: ReadyBuild, *arms: Arm, launches: str = "shared", client: Mapping[str, Any] | None = None, **changes: Any) -> Scenario:
+    workload = ServeWorkload(
+        model=changes.get("model", MODEL),
+        server_arguments=changes.get("server_arguments", ()),
+        client={"random-output-len": 8, **(client or {})},
+        requests=3,
+        warmups=3,
+        launches=launches,  # type: ignore[arg-type]
+    )
+    return Scenario(
+        name="toy_serve",
+        question="Does the machinery work?",
+        profile="quick",
+        workload=workload,
+        builds={"default": PythonBuild(name="default", path=str(build.interpreter))},
+        arms=arms,
+        metrics=(),
+        blocks=6,
+        seed=0,
+        source="toy_serve.yaml",
+        definition={"name": "toy_serve"},
+    )
+
+
+@pytest.fixture
+def serve(toy_build: ReadyBuild, tmp_path: Path) -> Iterator[Serve]:
+    """Makes a lane for the given arms; closed at the end, and then no process of it may be left."""
+    lanes: list[ServeLane] = []
+
+    def make(*arms: Arm, pick_port: Callable[[], int] = free_port, ready_timeout: float = 60.0, **changes: Any) -> ServeLane:
+        lanes.append(
+            ServeLane(
+                scenario(toy_build, *(arms or (PLAIN, PATCHED)), **changes),
+                {"default": toy_build},
+                tmp_path / "results",
+                seed=3,
+                watch=[SWAP],
+                say=lambda message: None,
+                pick_port=pick_port,
+                ready_timeout=ready_timeout,
+            )
+        )
+        return lanes[-1]
+
+    yield make
+    for lane in lanes:
+        lane.close()
+    assert not leftovers(toy_build)
+
+
+def leftovers(build: ReadyBuild) -> list[str]:
+    """The command lines of processes of the toy build that still run."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        words = process.info["cmdline"] or []
+        if str(build.interpreter) in words:
+            found.append(" ".join(words))
+    return found
+
+
+def run(lane: ServeLane, number: int = 0, seed: int = 11) -> list[Record]:
+    order = tuple(arm.name for arm in lane.scenario.arms)
+    return list(lane.trials(Block(scenario=lane.scenario, number=number, order=order, seed=seed), order))
+
+
+# --- what a good trial leaves ---------------------------------------------------------------------------
+
+
+def test_a_block_leaves_one_attested_record_an_arm(serve: Serve) -> None:
+    """Each arm leaves a record with base-unit measurements, work by the client's and the server's count, phases and attestation."""
+    plain, patched = run(serve())
+    assert [plain.status, patched.status] == ["ok", "ok"], (plain.reason, patched.reason)
+    assert plain.how == "shared server"
+    assert plain.seed == 3
+    assert plain.measurements["median_ttft"] == pytest.approx(0.002)
+    assert {"output_throughput", "duration", "p99_itl", "mean_e2el", "cpu_time_per_token", "peak_memory"} <= set(plain.measurements)
+    assert plain.work == patched.work
+    assert plain.work == {
+        "requests": 3,
+        "input_tokens": 12,
+        "output_tokens": 24,
+        "server_prompt_tokens": 24,
+        "server_generation_tokens": 48,
+        "server_prefix_cache_hits": 0,
+        "server_preemptions": 0,
+    }
+    assert len(plain.raw["ttft"]) == len(plain.raw["tpot"]) == 3
+    assert {"client imports", "server starts", "warming up", "measuring", "total"} <= set(plain.seconds)
+    assert 0 < plain.seconds["total"] < 60
+    assert plain.attestation is not None
+    assert patched.attestation is not None
+    assert plain.attestation.runner == "V1"
+    assert plain.attestation.patches == {}
+    assert list(patched.attestation.patches) == ["toy_patch"]
+    assert plain.environment["variables"]["VLLM_PLUGINS"] == "perfproof_attest"
+
+
+def test_calls_are_counted_by_trial_though_the_server_lives_on(serve: Serve) -> None:
+    """The second trial of a shared server counts its own calls alone: 3 warm-ups and 3 requests, not the 12 of the server's life."""
+    lane = serve()
+    first, second = run(lane, 0), run(lane, 1)
+    counts = [record.attestation.counts[f"calls {SWAP}"] for record in (*first, *second) if record.attestation]
+    assert counts == [6, 6, 6, 6]
+    assert "server starts" not in second[0].seconds
+
+
+def test_the_arms_of_a_block_share_its_seed_and_explicit_sampling(serve: Serve, tmp_path: Path) -> None:
+    """Both arms are asked with the block's seed, temperature 0 and ignored end of sequence, although the scenario is silent on them."""
+    run(serve(), number=4, seed=99)
+    kept = sorted((tmp_path / "results" / "logs" / "toy_serve").glob("block004-*.json.gz"))
+    said = [json.loads(gzip.decompress(file.read_bytes())) for file in kept]
+    assert [(one["seed"], one["temperature"], one["ignore_eos"]) for one in said] == [(99, 0.0, True)] * 2
+
+
+def test_a_record_is_stored_and_read_again(serve: Serve, tmp_path: Path) -> None:
+    """A serve record survives the store unchanged."""
+    for record in run(serve()):
+        store.append(tmp_path / "kept", record)
+    again = store.read(tmp_path / "kept").records
+    assert [record.arm for record in again] == ["plain", "patched"]
+
+
+def test_fresh_launches_give_every_trial_its_own_server(serve: Serve, tmp_path: Path) -> None:
+    """With fresh launches each trial has a server of its own, whose start time is measured, and none is up afterwards."""
+    lane = serve(launches="fresh")
+    records = [*run(lane, 0), *run(lane, 1)]
+    assert [record.status for record in records] == ["ok"] * 4, [record.reason for record in records]
+    assert all(record.measurements["start_time"] > 0 for record in records)
+    assert len({record.log for record in records}) == 4
+    logs = tmp_path / "results"
+    assert len({(logs / record.log).read_text().splitlines()[0] for record in records}) == 4
+
+
+def test_no_secret_home_or_path_gets_into_what_is_kept(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A token in the caller's environment and the model's absolute path are in no record, log or kept result file."""
+    monkeypatch.setenv("HF_TOKEN", "hf_averysecrettoken")
+    for record in run(serve()):
+        store.append(tmp_path / "results", record)
+    for file in (tmp_path / "results").rglob("*"):
+        if file.is_file() and ".running" not in file.parts:
+            text = gzip.decompress(file.read_bytes()).decode() if file.suffix == ".gz" else file.read_text(errors="replace")
+            assert "hf_averysecrettoken" not in text, file
+            assert str(tmp_path / "results") not in text, file
+
+
+# --- bad input ------------------------------------------------------------------------------------------
+
+
+def test_a_flag_that_the_client_does_not_know_is_refused_before_a_server_starts(serve: Serve, tmp_path: Path) -> None:
+    """An unknown client flag is bad input, told in the parser's words with the file's name, and no server was launched."""
+    with pytest.raises(BadInput, match=r"toy_serve\.yaml: workload\.client: .*unrecognized arguments: --burst-size"):
+        run(serve(client={"burst-size": 3}))
+    assert not list((tmp_path / "results").rglob("server-*.log"))
+
+
+def test_a_client_value_of_the_wrong_type_is_refused(serve: Serve) -> None:
+    """A value that the client's parser can't read is bad input."""
+    with pytest.raises(BadInput, match="invalid int value: 'many'"):
+        serve(client={"random-input-len": "many"}).check()
+
+
+def test_flags_that_the_suite_sets_are_refused_all_at_once(toy_build: ReadyBuild) -> None:
+    """A seed, a port or a served name in the scenario is refused, each named, before anything is made."""
+    odd = scenario(
+        toy_build,
+        PLAIN,
+        arm("other", server=("--port=8000",)),
+        client={"seed": 1},
+        server_arguments=("--served_model_name", "x"),
+        model=dataclasses.replace(MODEL, hidden=50),
+    )
+    told = scenario_faults(odd)
+    assert len(told) == 4
+    assert all(fault.startswith("toy_serve.yaml: ") for fault in told)
+    assert {word for fault in told for word in ("seed", "--port", "--served-model-name", "model.hidden") if word in fault} == {
+        "seed",
+        "--port",
+        "--served-model-name",
+        "model.hidden",
+    }
+
+
+# --- what keeps a trial from counting -------------------------------------------------------------------
+
+
+def test_a_server_that_crashes_at_its_start_is_told_with_cause_and_log(serve: Serve) -> None:
+    """The arm whose server does not start fails with the cause in words and the end of the log; the other arm is measured."""
+    plain, broken = run(serve(PLAIN, arm("broken", server=("--fake=crash",))))
+    assert plain.status == "ok"
+    assert broken.status == "failed"
+    assert "exited with code 1" in broken.reason
+    assert "the KV cache is too small" in broken.reason
+    assert "max seq len (4096)" in broken.reason
+
+
+def test_a_server_that_dies_in_a_trial_fails_it_and_is_launched_again(serve: Serve) -> None:
+    """A server that dies under its requests fails the trial; the other arm and the next block go on."""
+    lane = serve(PLAIN, arm("dying", server=("--fake=die",)))
+    plain, dying = run(lane)
+    assert (plain.status, dying.status) == ("ok", "failed")
+    assert "exited with code 7" in dying.reason
+    assert run(lane, 1)[0].status == "ok"
+
+
+def test_a_server_killed_from_outside_makes_the_trial_invalid(serve: Serve) -> None:
+    """A SIGKILL says nothing of the arm: the trial is invalid, so that its block is measured again."""
+    _, killed = run(serve(PLAIN, arm("killed", server=("--fake=killed",))))
+    assert killed.status == "invalid"
+    assert "SIGKILL" in killed.reason
+
+
+def test_a_server_that_hangs_is_found_out(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that takes no CPU time in the midst of a measurement fails the trial instead of holding up the run."""
+    monkeypatch.setattr(watching.Watcher.__init__, "__defaults__", (1.5,))
+    _, hung = run(serve(PLAIN, arm("hung", server=("--fake=hang",))))
+    assert hung.status == "failed"
+    assert "the server hangs" in hung.reason
+
+
+def test_a_server_that_is_never_ready_is_given_up(serve: Serve) -> None:
+    """A server that is not ready in time fails the trial and says how long was waited."""
+    _, slow = run(serve(PLAIN, arm("slow", server=("--fake=slow start",)), ready_timeout=8.0))
+    assert slow.status == "failed"
+    assert "not ready after 8 s" in slow.reason
+
+
+def test_a_server_that_is_not_ours_is_recognised(serve: Serve) -> None:
+    """A program that answers on the port with another model's name is never measured: the trial fails and says who answers."""
+    with foreign_server(b'{"data": [{"id": "somebody-elses"}]}') as port:
+        lane = serve(pick_port=lambda: port)
+        plain, patched = run(lane)
+    assert [plain.status, patched.status] == ["failed", "failed"]
+    assert f"port {port} is answered by a program that is not ours" in plain.reason
+
+
+def test_a_server_that_took_the_port_meanwhile_is_recognised(serve: Serve) -> None:
+    """A program that takes the port after it was chosen answers in our server's place: its other model name gives it away."""
+    lane = serve(PLAIN, PATCHED)
+    server, _ = lane._ready_launches().ready(PLAIN)
+    server.launch = dataclasses.replace(server.launch, name="ours")
+    plain, _ = run(lane)
+    assert plain.status == "failed"
+    assert "a server that is not ours: it serves perfproof-toy_serve-plain-" in plain.reason
+
+
+def test_an_arm_whose_patch_fails_to_import_is_unattested(serve: Serve) -> None:
+    """vLLM serves on when a plugin does not import; the trial then does not count and says why."""
+    _, broken = run(serve(PLAIN, arm("broken", "toy_broken")))
+    assert broken.status == "unattested"
+    assert "toy_broken was not applied" in broken.reason
+    assert "a_module_that_does_not_exist" in broken.reason
+
+
+def test_an_arm_whose_patched_function_is_never_called_is_unattested(serve: Serve) -> None:
+    """A patch off the executed path proves nothing: the trial says that its function was never called."""
+    _, idle = run(serve(PLAIN, arm("idle", "toy_idle")))
+    assert idle.status == "unattested"
+    assert "was never called" in idle.reason
+
+
+def test_failed_requests_make_a_trial_invalid(serve: Serve) -> None:
+    """vLLM's client leaves failed requests out of its means and succeeds; such a trial is invalid and says how many failed."""
+    _, failing = run(serve(PLAIN, arm("failing", server=("--fake=fail",))))
+    assert failing.status == "invalid"
+    assert "0 of 3 requests completed, 3 failed" in failing.reason
+    assert "500" in failing.reason
+
+
+def test_outputs_of_another_length_make_a_trial_invalid(serve: Serve) -> None:
+    """An arm whose answers are shorter than was asked for is faster for the wrong reason: invalid."""
+    _, short = run(serve(PLAIN, arm("short", server=("--fake=short",))))
+    assert short.status == "invalid"
+    assert "3 of 3 outputs were not the 8 tokens asked for (7 to 7)" in short.reason
+
+
+def test_a_warm_prefix_cache_shows_in_the_work(serve: Serve) -> None:
+    """Prompts answered from the cache are counted, warned of, and make the arms' work unequal."""
+    plain, cached = run(serve(PLAIN, arm("cached", server=("--enable-prefix-caching",))))
+    assert plain.work["server_prefix_cache_hits"] == 0
+    assert cached.work["server_prefix_cache_hits"] == 12
+    assert any("prefix cache" in warning for warning in cached.warnings)
+
+
+def test_a_client_killed_from_outside_makes_the_trial_invalid_and_is_replaced(serve: Serve) -> None:
+    """When the client is killed the trial in hand is invalid; the next trial has a new client."""
+    lane = serve(client={"fake": "killed"})
+    plain, patched = run(lane)
+    assert [plain.status, patched.status] == ["invalid", "invalid"]
+    assert "SIGKILL" in plain.reason
+    assert "client imports" in patched.seconds
+
+
+def test_a_client_that_raises_fails_the_trial_with_its_words(serve: Serve) -> None:
+    """An exception in vLLM's client is told, and the client lives on for the next trial."""
+    plain, patched = run(serve(client={"fake": "raise"}))
+    assert plain.status == patched.status == "failed"
+    assert "ValueError: the dataset is empty" in plain.reason
+    assert "client imports" not in patched.seconds
+
+
+def test_a_short_run_and_few_warm_ups_are_warned_of(serve: Serve) -> None:
+    """A run of a fraction of a second is told as a warning with the remedy; warm-ups of a whole wave are not."""
+    plain, _ = run(serve())
+    assert any("measured for 0.0 s only" in warning for warning in plain.warnings)
+    assert not any("warm-ups" in warning for warning in plain.warnings)
+
+
+# --- nothing is left ------------------------------------------------------------------------------------
+
+
+def test_closing_ends_every_process_and_removes_what_was_only_needed_meanwhile(serve: Serve, toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """After `close` there is no process, no port that answers and no running folder; logs and result files stay."""
+    lane = serve()
+    run(lane)
+    assert len(leftovers(toy_build)) >= 3
+    lane.close()
+    assert not leftovers(toy_build)
+    assert not (tmp_path / "results" / ".running").exists()
+    assert len(list((tmp_path / "results" / "logs" / "toy_serve").iterdir())) == 5
+
+
+class foreign_server:  # noqa: N801 (reads as a function)
+    """A program that answers every page with the same body, on a port of its own."""
+
+    def __init__(self, body: bytes) -> None:
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+    def __enter__(self) -> int:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        time.sleep(0.1)
+        return self._server.server_port
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()

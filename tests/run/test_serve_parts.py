@@ -1,0 +1,203 @@
+"""The pure parts of the serve lane: result files, arguments, launch commands, metrics pages, diagnoses."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suite.model.metrics import METRICS
+from suite.model.scenario import ServeWorkload, ToyModel
+from suite.run.bench_result import one_wave, read_result, wanted_output, warnings_for
+from suite.run.client import arguments_for, flags
+from suite.run.diagnosis import diagnose
+from suite.run.launch import ModelAt, flags_of, locate_model, server_words
+from suite.run.server import answers, free_port, parse_metrics
+from tests import toy
+
+
+def workload(client: Mapping[str, Any] | None = None, **changes: Any) -> ServeWorkload:
+    plain = ServeWorkload(
+        model="some/model", server_arguments=(), client={"random-output-len": 4, **(client or {})}, requests=2, warmups=2, launches="shared"
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def result(**changes: Any) -> dict[str, Any]:
+    """What vLLM 0.32.0 writes for two requests of four tokens, abridged."""
+    said = {
+        "duration": 4.0,
+        "completed": 2,
+        "failed": 0,
+        "total_input_tokens": 6,
+        "total_output_tokens": 8,
+        "request_throughput": 0.5,
+        "request_goodput": None,
+        "output_throughput": 2.0,
+        "total_token_throughput": 3.5,
+        "output_lens": [4, 4],
+        "ttfts": [0.1, 0.2],
+        "itls": [[0.3, 0.3, 0.3], [0.2, 0.2, 0.2]],
+        "errors": ["", ""],
+        "mean_ttft_ms": 150.0,
+        "median_tpot_ms": 250.0,
+        "p99_e2el_ms": 1000.0,
+    }
+    return {**said, **changes}
+
+
+# --- result files -----------------------------------------------------------------------------------------
+
+
+def test_milliseconds_become_seconds_and_every_name_is_in_the_registry() -> None:
+    """Measurements are in base units and under names that the one registry knows."""
+    found = read_result(result(), workload())
+    assert found.measurements["mean_ttft"] == pytest.approx(0.15)
+    assert found.measurements["p99_e2el"] == pytest.approx(1.0)
+    assert found.measurements["output_throughput"] == 2.0
+    assert "request_goodput" not in found.measurements
+    assert set(found.measurements) <= set(METRICS)
+    assert found.raw == {"ttft": [0.1, 0.2], "tpot": [0.3, 0.2]}
+    assert found.work == {"requests": 2, "input_tokens": 6, "output_tokens": 8}
+    assert found.fault == ""
+
+
+def test_a_failed_request_is_told_with_its_error() -> None:
+    """A run in which a request failed is no measurement; the last line of the first error is told."""
+    said = result(completed=1, failed=1, errors=["", "Traceback\nServer disconnected"])
+    assert read_result(said, workload()).fault == "1 of 2 requests completed, 1 failed (the first: Server disconnected)"
+
+
+def test_a_pooling_file_without_a_failed_count_still_tells_failures() -> None:
+    """Where vLLM writes no `failed`, it is the difference to what was asked."""
+    said = result(completed=1)
+    del said["failed"]
+    assert read_result(said, workload()).fault.startswith("1 of 2 requests completed, 1 failed")
+
+
+def test_only_fixed_lengths_are_insisted_on() -> None:
+    """A workload of random lengths has no one length; a fixed one has."""
+    assert wanted_output(workload()) == 4
+    assert wanted_output(workload({"random-range-ratio": "0.5"})) is None
+    assert wanted_output(workload({"random-range-ratio": '{"input": 0.1, "output": 0.2}'})) is None
+    assert wanted_output(workload({"ignore-eos": False})) is None
+    assert wanted_output(workload({"dataset-name": "sharegpt"})) is None
+
+
+def test_one_wave_is_what_runs_at_once() -> None:
+    """Warm-ups are measured against the requests that are under way at once."""
+    assert one_wave(workload()) == 2
+    assert one_wave(workload({"max-concurrency": 1})) == 1
+
+
+def test_each_doubt_is_a_warning_with_its_remedy() -> None:
+    """Short runs, few warm-ups, a busy client, cache hits and preemptions are told; a run without them is silent."""
+    found = read_result(result(duration=1.0), workload())
+    told = warnings_for(workload(warmups=0), found, client_load=0.97, server={"prefix_cache_hits": 8, "preemptions": 1})
+    assert len(told) == 5
+    assert "set 'warmups: 2'" in told[1]
+    assert warnings_for(workload(), read_result(result(), workload()), client_load=0.5, server={"prefix_cache_hits": 0}) == []
+
+
+# --- arguments ----------------------------------------------------------------------------------------------
+
+
+def test_temperature_and_ignored_end_are_always_said() -> None:
+    """What the scenario leaves unsaid would be the server's to decide: temperature 0 and ignored end of sequence are explicit."""
+    said = arguments_for(workload(), model="m", url="http://x", name="n", seed=5, result=Path("/r/f.json"))
+    assert {"--temperature=0", "--ignore-eos", "--seed=5", "--num-warmups=2", "--num-prompts=2", "--save-detailed"} <= set(said)
+    chosen = arguments_for(workload({"temperature": 0.6}), model="m", url="http://x", name="n", seed=5, result=Path("/r/f.json"))
+    assert "--temperature=0.6" in chosen
+    assert "--temperature=0" not in chosen
+
+
+def test_flags_of_every_kind() -> None:
+    """True is the bare flag, false leaves it out, several values are words of their own."""
+    assert flags({"a": True, "b": False, "c": 1.5, "goodput": "ttft:100 tpot:20"}) == ["--a", "--c=1.5", "--goodput", "ttft:100", "tpot:20"]
+
+
+MODEL = ModelAt(name="toy", folder=Path("/models"), arguments=("--load-format=dummy",), offline=True)
+
+
+def test_the_prefix_cache_is_off_unless_the_scenario_speaks_of_it() -> None:
+    """Without a word the cache is off; with either word the scenario's holds, in vLLM's spelling or with underscores."""
+    plain = server_words(workload(), toy.arm("plain"), MODEL, "name", 8000)
+    assert "--no-enable-prefix-caching" in plain
+    assert plain[2:4] == ["serve", "toy"]
+    spoken = server_words(workload(server_arguments=("--enable_prefix_caching",)), toy.arm("plain"), MODEL, "name", 8000)
+    assert "--no-enable-prefix-caching" not in spoken
+
+
+def test_an_arms_own_load_format_wins_over_the_toys() -> None:
+    """Arguments that a generated model brings are left out where the scenario gives them."""
+    arm = dataclasses.replace(toy.arm("plain"), server_arguments=("--load-format=safetensors",))
+    assert "--load-format=dummy" not in server_words(workload(), arm, MODEL, "name", 8000)
+    assert flags_of(["--a=1", "--b_c", "x", "--d"]) == {"--a", "--b-c", "--d"}
+
+
+def test_a_model_folder_is_named_from_its_parent(tmp_path: Path) -> None:
+    """Neither command nor result file holds a path of this machine; a hub name stays what it is and may need the hub."""
+    (tmp_path / "mine").mkdir()
+    local = locate_model(str(tmp_path / "mine"), tmp_path / "models", tmp_path)
+    assert (local.name, local.folder, local.offline) == ("mine", tmp_path, True)
+    hub = locate_model("org/model", tmp_path / "models", tmp_path)
+    assert (hub.name, hub.offline) == ("org/model", False)
+    made = locate_model(ToyModel(layers=1, hidden=64, heads=2, vocabulary=256, context=64), tmp_path / "models", tmp_path)
+    assert made.folder == tmp_path / "models"
+    assert (made.folder / made.name / "config.json").exists()
+
+
+# --- servers ---------------------------------------------------------------------------------------------------
+
+
+def test_a_metrics_page_is_summed_over_labels() -> None:
+    """Counters of several engines are added; comments and odd lines are passed over."""
+    page = '# HELP x y\nvllm:a_total{engine="0"} 1.0\nvllm:a_total{engine="1"} 2.0\nvllm:b 3e2\nvllm:c not-a-number\n'
+    assert parse_metrics(page) == {"vllm:a_total": 3.0, "vllm:b": 300.0}
+
+
+@given(st.text())
+def test_any_page_is_read_without_an_error(page: str) -> None:
+    """What answers on a port may send anything."""
+    assert all(isinstance(value, float) for value in parse_metrics(page).values())
+
+
+def test_a_free_port_is_one_that_nothing_answers_on() -> None:
+    """A port handed out is not answered; a listening one is."""
+    assert not answers(free_port())
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        assert answers(listening.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("OSError: [Errno 98] error while attempting to bind on address: address already in use", "its port was taken"),
+        ("main.py: error: unrecognized arguments: --no-such-flag", "this vLLM knows no such server argument: --no-such-flag"),
+        (
+            "ValueError: To serve at least one request, 2 GiB KV cache is needed, which is larger than the available KV cache memory",
+            "KV cache",
+        ),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB", "out of memory"),
+        ("RuntimeError: Found no NVIDIA driver on your system.", "no CUDA device"),
+        ("OSError: nowhere/nothing is not a local folder and is not a valid model identifier", "no such model"),
+        ("suite.patches.guard.PatchRefused: patch swap refused: it was tested with vLLM 0.22.0", "patch swap refused: it was tested"),
+        ("ModuleNotFoundError: No module named 'uvloop'", "a Python package is missing there: No module named 'uvloop'"),
+    ],
+)
+def test_common_ends_are_told_in_words(line: str, words: str) -> None:
+    """Each of the common ends of a server has a cause in words."""
+    assert words in diagnose(f"INFO all is well\n{line}\n")
+
+
+def test_an_unknown_end_has_no_invented_cause() -> None:
+    """Where no rule speaks, nothing is claimed."""
+    assert diagnose("INFO all is well\nRuntimeError: something new") == ""
