@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -150,7 +151,7 @@ def compare(results: Path, *, as_json: bool, console: Console | None = None) -> 
     if as_json:
         read = store.read(results)
         for warning in read.warnings:
-            Console(stderr=True).print(warning, style="yellow", highlight=False, markup=False)
+            print(f"perfproof: warning: {warning}", file=sys.stderr)
         rows = [row for one in judging.judge_records(read.records) for row in one.judged]
         print(json.dumps({"schema": 1, "comparisons": [_comparison(row) for row in rows]}, indent=1))
         return EXIT_PASS
@@ -197,9 +198,10 @@ def judge(
     if as_json:
         print(json.dumps({"schema": 1, "comparisons": [_comparison(row) for row in judged]}, indent=1))
     else:
-        from suite.report import terminal
+        from suite.report import terminal, view
 
-        console.print(terminal.render_rows([_row(row) for row in judged]))
+        page = view.build([_row(row) for row in judged], (), made="", version=__version__)
+        terminal.show(page, console)
         if explain:
             for sentence in sentences:
                 console.print(sentence, highlight=False, markup=False)
@@ -321,7 +323,7 @@ def doctor(*, builds: Path, console: Console | None = None) -> int:
     console = console or Console()
     for finding in examine(builds):
         mark, style = {"ok": ("yes", "green"), "warn": ("but", "yellow"), "no": ("no", "red")}[finding.state]
-        console.print(f"[{style}]{mark:>4}[/]  [bold]{finding.what}[/]  ", finding.words, highlight=False)
+        console.print(f"[{style}]{mark:>4}[/]  [bold]{finding.what:<31}[/] {finding.words}", highlight=False)
     return EXIT_PASS
 
 

