@@ -18,7 +18,7 @@ from scipy import special, stats
 
 from suite.analysis import intervals
 from suite.analysis.samples import Floats
-from suite.analysis.spending import Look, Spending
+from suite.analysis.spending import LEAST_BLOCKS, Look, Spending
 
 POWER = 0.8
 PATHS = 8000
@@ -161,9 +161,17 @@ def blocks_to_settle(
     Source: `settling_blocks`.
     """
     total = float(settling_blocks(np.array([mean]), np.array([sd]), np.array([margin]), look, widening)[0])
+    return settled_by(total, mean, margin, blocks, minutes_per_block)
+
+
+def settled_by(total: float, mean: float, margin: float, blocks: int, minutes_per_block: float | None = None) -> Settling | None:
+    """The `total` of `settling_blocks` told as what is to be done after `blocks` blocks; None beyond `MOST_BLOCKS`.
+
+    Source: `settling_blocks`.
+    """
     if not total <= MOST_BLOCKS:
         return None
-    count = max(int(total), blocks + 1, look.blocks)
+    count = max(int(total), blocks + 1, LEAST_BLOCKS)
     more = max(count - blocks, 1)
     outcome = "equivalent" if abs(mean) < margin else "regressed" if mean > 0 else "improved"
     return Settling(total=count, more=more, minutes=None if minutes_per_block is None else more * minutes_per_block, as_=outcome)

@@ -128,11 +128,19 @@ def _judge_stack(
         comparisons = compare_stack(
             [samples[i] for i in rows], part, shown, looks[: number + 1], margin[rows], [margins[i] for i in rows], widening
         )
-        for row, comparison in zip(rows, comparisons, strict=True):
+        totals = _totals(comparisons, shown, widening)
+        for row, comparison, total in zip(rows, comparisons, totals, strict=True):
             outcome = OUTCOMES[decided.code[row]]
             withheld = int(samples[row].blocks[decided.withheld[row]]) if decided.withheld[row] >= 0 else None
-            verdicts[row] = _told(outcome, comparison, shown, number >= 0, withheld, minutes_per_block, final)
+            verdicts[row] = _told(outcome, comparison, total, number >= 0, withheld, minutes_per_block, final)
     return [verdict for verdict in verdicts if verdict is not None]
+
+
+def _totals(found: Sequence[Comparison], look: Look, widening: float) -> list[float]:
+    """Blocks in all that would settle each comparison at this look's level."""
+    mean, sd, margin = (np.array([getattr(each, name) for each in found]) for name in ("mean_log", "sd_log", "margin_log"))
+    totals: list[float] = power.settling_blocks(mean, sd, margin, look, widening).tolist()
+    return totals
 
 
 def _unpaid(spending: Spending, n: int) -> Look:
@@ -174,14 +182,12 @@ _STATUS_WORDS = {
 
 
 def _told(
-    outcome: Outcome, found: Comparison, look: Look, taken: bool, withheld: int | None, minutes_per_block: float | None, final: bool
+    outcome: Outcome, found: Comparison, total: float, taken: bool, withheld: int | None, minutes_per_block: float | None, final: bool
 ) -> Verdict:
     """The outcome with its reason, its warnings and, for an inconclusive one, what would settle it."""
     settling = None
     if outcome is Outcome.INCONCLUSIVE and final:
-        settling = power.blocks_to_settle(
-            found.mean_log, found.sd_log, found.margin_log, found.blocks, look, minutes_per_block, found.widening
-        )
+        settling = power.settled_by(total, found.mean_log, found.margin_log, found.blocks, minutes_per_block)
     if not taken:
         reason = _too_few(found.blocks) if found.blocks < LEAST_BLOCKS else f"{found.blocks} blocks: the next look is not reached yet"
     elif outcome is Outcome.INCONCLUSIVE:
