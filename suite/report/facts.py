@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from suite.model.record import Attestation, Record
+from suite.report import units
 
 Found = tuple[str, tuple[str, ...], bool]
 """A name, its values, and whether they differ."""
@@ -57,9 +58,22 @@ def environment(records: Sequence[Record]) -> Iterable[Found]:
             seen.setdefault(name, {}).setdefault(repr(value), value)
             counts[name] = counts.get(name, 0) + 1
     for name in list(seen)[:MOST_FACTS]:
-        values = list(seen[name].values())
-        partial = counts[name] < len(records)
-        yield name, (*summary(values), *((f"not told in {len(records) - counts[name]} trials",) if partial else ())), len(values) > 1
+        label, unit = named(name)
+        values = summary(list(seen[name].values()), unit)
+        lacking = len(records) - counts[name]
+        yield label, (*values, *((f"not told in {lacking} trials",) if lacking else ())), len(seen[name]) > 1
+
+
+_SUFFIXES = {"_bytes": "B", "_seconds": "s", "_mhz": "MHz", "_celsius": "°C", "_watts": "W"}
+
+
+def named(name: str) -> tuple[str, str]:
+    """A leaf's name for people and the unit that its suffix tells: "before.memory_available_bytes" is "before: memory available" in B."""
+    suffix = next((each for each in _SUFFIXES if name.endswith(each)), "")
+    head, _, tail = name.removesuffix(suffix).rpartition(".")
+    if head in ("variables", "packages"):
+        return tail, ""
+    return f"{head.replace('_', ' ')}: {tail.replace('_', ' ')}" if head else tail.replace("_", " "), _SUFFIXES.get(suffix, "")
 
 
 def flat(found: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
@@ -72,19 +86,23 @@ def flat(found: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]
             yield name, value
 
 
-def summary(values: Sequence[Any]) -> tuple[str, ...]:
+def summary(values: Sequence[Any], unit: str = "") -> tuple[str, ...]:
     """A range for numbers, the first few for anything else."""
     if len(values) > 1 and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
-        return (f"{plain(min(values))} to {plain(max(values))}",)
-    shown = tuple(plain(value) for value in values[:MOST_VALUES])
+        return (f"{plain(min(values), unit)} to {plain(max(values), unit)}",)
+    shown = tuple(plain(value, unit) for value in values[:MOST_VALUES])
     return (*shown, f"and {len(values) - MOST_VALUES} more") if len(values) > MOST_VALUES else shown
 
 
-def plain(value: Any) -> str:
+def plain(value: Any, unit: str = "") -> str:
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "unknown"}[value]
+    if isinstance(value, (int, float)) and unit:
+        return units.quantity(value, unit)
     if isinstance(value, float):
         return f"{value:.6g}"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(plain(each) for each in value) or "none"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -153,12 +171,13 @@ def commands(name: str, records: Sequence[Record], results: str) -> Iterable[str
 
 
 def seconds(records: Sequence[Record]) -> tuple[tuple[str, float], ...]:
-    """Where the trials' time went, longest phase first."""
-    total: dict[str, float] = {}
+    """Where the trials' time went, longest phase first, and "in all" at the end."""
+    spent: dict[str, float] = {}
     for record in records:
-        for phase, spent in record.seconds.items():
-            total[str(phase)] = total.get(str(phase), 0.0) + float(spent)
-    return tuple(sorted(total.items(), key=lambda item: -item[1]))
+        for phase, taken in record.seconds.items():
+            spent[str(phase)] = spent.get(str(phase), 0.0) + float(taken)
+    whole = spent.pop("total", sum(spent.values()))
+    return (*sorted(spent.items(), key=lambda item: -item[1]), ("in all", whole)) if spent or whole else ()
 
 
 def as_yaml(definition: Mapping[str, Any]) -> str:

@@ -52,13 +52,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialView:
-    """One trial: where it stood, how it went, one value a metric or witness (base units), and the end of its log."""
+    """One trial: where it stood, how it went, one value a metric or witness (base units), and where its log lies.
+
+    `detail` is the reason line by line where it has several (the last lines of a log), else empty.
+    """
 
     block: int
     position: int
     arm: str
     status: Status
     reason: str
+    detail: str
     how: str
     started: str
     values: Mapping[str, float]

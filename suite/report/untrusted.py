@@ -13,6 +13,8 @@ import unicodedata
 LINE = 500
 """Most characters of one line of foreign text; the raw records keep the rest."""
 LINES = 40
+NARROW = "\u202f"
+"""The narrow no-break space that stands between our own numbers and units."""
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])|\x9b[0-?]*[ -/]*[@-~]")
 
@@ -25,7 +27,7 @@ def line(text: object, limit: int = LINE) -> str:
         found = f"{found[: 2 * limit]}{found[-2 * limit :]}"
     missing = whole - len(found)
     if not found.isprintable():
-        found = " ".join(_visible(found).split())
+        found = re.sub(" {2,}", " ", _visible(found)).strip()
     return shorten(found, limit, missing)
 
 
@@ -56,6 +58,8 @@ def _shown(character: str) -> str:
     if character in "\t\n\r\u2028\u2029\xa0":
         return " "
     category = unicodedata.category(character)
+    if category == "Zs":
+        return character if character == NARROW else " "
     if category == "Cf":
         return f"<U+{ord(character):04X}>"
     return "\N{REPLACEMENT CHARACTER}" if category in ("Cc", "Cs", "Co", "Cn") else character

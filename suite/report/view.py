@@ -101,11 +101,12 @@ def _trial(record: Record) -> TrialView:
         arm=line(record.arm, NAME),
         status=record.status,
         reason=line(record.reason),
+        detail=lines(record.reason) if "\n" in record.reason.strip() else "",
         how=line(record.how),
         started=line(record.started),
         values={line(name, NAME): float(value) for name, value in values.items()},
         warnings=tuple(line(warning) for warning in record.warnings),
-        log=lines(record.log),
+        log=line(record.log),
     )
 
 

@@ -94,17 +94,17 @@ def record(scenario: str, block: int, arm: str, measurements: Mapping[str, float
         "raw": {name: [value * (1 + 0.01 * k) for k in range(20)] for name, value in measurements.items()},
         "witnesses": {"bytes_per_swap": 528_384 if arm == "patched" else 67_108_864},
         "work": {"swaps": 200, "inputs checksum": 1_234_567},
-        "seconds": {"import": 9.1, "warm up": 0.4, "measure": 3.2, "wait": 0.2},
+        "seconds": {"import": 9.1, "setup": 0.4, "measure": 3.2, "total": 13.1},
         "warnings": (),
         "attestation": attestation(patches),
         "environment": {
             "cpu": {"model": "Intel(R) Xeon(R) Processor @ 2.10GHz", "cores": 2, "governor": "performance"},
-            "memory": 25_284_001_792,
+            "memory_bytes": 25_284_001_792,
             "python": "3.11.9",
-            "load before": 0.31 + 0.07 * block,
+            "before": {"load": 0.31 + 0.07 * block, "steal_seconds": 0.0},
             "packages": {"torch": "2.13.0+cpu", "numpy": "2.3.1"},
         },
-        "log": "",
+        "log": f"logs/{scenario}/block{block:03d}-{arm.replace(' ', '_')}/trial.log",
     }
     return Record(**(fields | changed))
 
@@ -168,7 +168,6 @@ def penalties() -> tuple[list[Row], list[Record]]:
         "invalid",
         "another process used 73 % of a core while this trial ran",
         warnings=("the machine was busy",),
-        log="INFO server ready\nINFO done",
     )
     rows = [
         row(name, "output_throughput", "improved", effect=0.312, low=0.298, high=0.326, blocks=9, mde=0.034),
@@ -199,8 +198,7 @@ def thinking() -> tuple[list[Row], list[Record]]:
     """A crash, and no change in the rest."""
     name = "thinking_scan"
     records = trials(name, 6, {"round_time@output_length=1000": 1.1e-4, "round_time@output_length=16000": 1.7e-3}, {}, 0.004)
-    log = "\n".join(f"ERROR worker {k}: out of memory" for k in range(12))
-    records[4] = failed(records[4], "failed", "exit code -9 after 3.2 s", measurements={}, witnesses={}, attestation=None, log=log)
+    records[4] = failed(records[4], "failed", "exit code -9 after 3.2 s", measurements={}, witnesses={}, attestation=None)
     rows = [
         row(name, "round_time@output_length=1000", "equivalent", blocks=5),
         row(name, "round_time@output_length=16000", "untestable", reason="block 3: the baseline's trial failed: exit code -9 after 3.2 s"),
@@ -218,7 +216,7 @@ def hostile() -> tuple[list[Row], list[Record]]:
     spoilt = [
         failed(each, "ok", "", scenario=name, environment=environment, definition=definition, warnings=(HOSTILE,)) for each in records
     ]
-    spoilt[3] = failed(spoilt[3], "failed", f"{ANSI} {HOSTILE}", log=f"{LONG}\n{HOSTILE}\n{ANSI}", how=HOSTILE, started=RIGHT_TO_LEFT)
+    spoilt[3] = failed(spoilt[3], "failed", f"{ANSI} {HOSTILE}\n{LONG}\n{HOSTILE}", log=HOSTILE, how=HOSTILE, started=RIGHT_TO_LEFT)
     return [row(name, "round_time", "inconclusive", **texts), row(name, HOSTILE, None, primary=False)], spoilt
 
 

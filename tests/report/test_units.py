@@ -66,7 +66,7 @@ def test_any_number_can_be_shown(value: float, unit: str) -> None:
 def test_clean_text_has_no_character_that_hides_or_acts(text: str) -> None:
     """Whatever comes in, what goes out is printable, on one line, and bounded."""
     shown = line(text)
-    assert shown.isprintable()
+    assert shown.replace(units.THIN, "").isprintable()
     assert len(shown) < 600
 
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from suite.report import html, pullrequest, strips, terminal, words
+from suite.report import html, pullrequest, strips, terminal, units, words
 from suite.report.view import OUTCOMES, build
 from tests.report import factory
 
@@ -92,9 +92,10 @@ def test_attestations_mark_the_difference_between_arms() -> None:
 def test_environment_separates_what_moved_from_what_stayed() -> None:
     """A changed load is shown as a range and marked; the processor is told once."""
     facts = {fact.name: fact for fact in factory.page(factory.swap_states()).machine}
-    assert facts["load before"].values == ("0.38 to 0.73",)
-    assert facts["load before"].differs
-    assert not facts["cpu.model"].differs
+    assert facts["before: load"].values == ("0.38 to 0.73",)
+    assert facts["before: load"].differs
+    assert not facts["cpu: model"].differs
+    assert facts["memory"].values == (units.quantity(25_284_001_792, "B"),)
 
 
 def test_commands_are_quoted_for_a_shell() -> None:

@@ -1,0 +1,135 @@
+"""The page in a real browser."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from suite.report import html
+from tests.report import factory
+from tests.report.browser import CHROMIUM, Browser
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    made = Browser()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(html.render(factory.page(warnings=["the whole run was watched"])), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_loads_without_complaint_or_request(browser: Browser, report: Path, dark: bool) -> None:
+    """The page loads in light and dark without a console message and without asking for anything."""
+    browser.open(report, dark=dark)
+    assert browser.complaints() == []
+    assert browser.requests() == []
+    assert browser.run("getComputedStyle(document.documentElement).backgroundColor") == (
+        "rgb(22, 23, 26)" if dark else "rgb(253, 252, 250)"
+    )
+
+
+def test_hostile_text_runs_nothing(browser: Browser, tmp_path: Path) -> None:
+    """A page full of hostile strings loads as quietly as any other."""
+    path = tmp_path / "hostile.html"
+    path.write_text(html.render(factory.page(factory.hostile())), "utf-8")
+    browser.open(path)
+    assert browser.complaints() == []
+    assert browser.requests() == []
+    assert browser.run("document.scripts.length") == 1
+
+
+NAMES = """[...document.querySelectorAll('tr.row:not([hidden]) > th')]
+    .filter(th => th.offsetParent).map(th => th.textContent.trim().split('\\u00a0')[0])"""
+"""The metrics of the lines that are seen, in their order."""
+
+
+def test_sorts_within_scenarios(browser: Browser, report: Path) -> None:
+    """A click on a column's head sorts each scenario's metrics, a second one the other way; reasons stay with their metric."""
+    browser.open(report)
+    click = "[...document.querySelectorAll('thead button')].find(b => b.textContent.startsWith('change')).click()"
+    browser.run(click)
+    up = browser.run(NAMES)
+    assert up[2:7] == ["median TTFT", "peak memory", "p99 ITL", "output throughput", "median TPOT"]
+    browser.run(click)
+    assert browser.run(NAMES)[2:7] == up[2:7][::-1]
+    assert browser.run("document.querySelector('th[aria-sort]').getAttribute('aria-sort')") == "descending"
+    assert browser.run("[...document.querySelectorAll('tr.why')].every(tr => tr.previousElementSibling.classList.contains('row'))")
+
+
+def test_filters_by_name_and_verdict(browser: Browser, report: Path) -> None:
+    """The field narrows the table to metrics or scenarios of that name; a verdict's button hides its lines; what is hidden is counted."""
+    browser.open(report)
+    browser.run("const f = document.querySelector('.tools input'); f.value = 'TPOT'; f.dispatchEvent(new Event('input'))")
+    assert browser.run(NAMES) == ["median TPOT"]
+    assert browser.run("document.querySelector('.tools [role=status]').textContent") == "10 lines hidden"
+    browser.run("f.value = ''; f.dispatchEvent(new Event('input'))")
+    browser.run("[...document.querySelectorAll('.tools button')].find(b => b.textContent === 'improved').click()")
+    assert "output throughput" not in browser.run(NAMES)
+    assert "peak memory" in browser.run(NAMES)
+
+
+def test_a_dot_leads_to_its_trial(browser: Browser, report: Path) -> None:
+    """Pointing at a dot tells its value; a click opens the table at its line."""
+    browser.open(report)
+    assert browser.run("document.querySelector('[data-row=s2-t2] title').textContent").startswith("block 2, place 1, as released: ")
+    browser.run("document.querySelector('[data-row=s2-t2]').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+    assert browser.run("document.getElementById('s2-t2').classList.contains('found')")
+    assert browser.run("document.getElementById('s2-t2').closest('details').open")
+
+
+def test_spoilt_trials_are_hollow(browser: Browser, report: Path) -> None:
+    """A trial that does not count is drawn with the paper's colour inside, and says why."""
+    browser.open(report)
+    fill = browser.run("getComputedStyle(document.querySelector('[data-row=s2-t5]')).fill")
+    assert fill == "rgb(253, 252, 250)"
+    assert "invalid: another process" in browser.run("document.querySelector('[data-row=s2-t5] title').textContent")
+
+
+def test_records_download(browser: Browser, report: Path) -> None:
+    """The link holds the records as the browser reads it, under a file name."""
+    browser.open(report)
+    assert browser.run("document.querySelector('a[download]').download") == "records.jsonl.gz"
+    data = browser.run("document.querySelector('a[download]').href.split(',')[1]")
+    lines = gzip.decompress(base64.b64decode(data)).splitlines()
+    assert len([json.loads(line) for line in lines]) == len(factory.page().records)
+
+
+def test_prints_what_is_folded(browser: Browser, report: Path) -> None:
+    """Before printing, folded tables open; afterwards they fold again."""
+    browser.open(report)
+    count = "document.querySelectorAll('details[open]').length"
+    browser.run("window.dispatchEvent(new Event('beforeprint'))")
+    assert browser.run(count) == 10
+    browser.run("window.dispatchEvent(new Event('afterprint'))")
+    assert browser.run(count) == 0
+
+
+@pytest.mark.parametrize("width", [320, 500, 900, 1280])
+def test_nothing_sticks_out(browser: Browser, report: Path, width: int) -> None:
+    """However narrow the window, only tables and figures scroll sideways, never the page."""
+    browser.open(report, width=width)
+    assert browser.run("document.documentElement.scrollWidth") <= width
+
+
+def test_complete_without_script(browser: Browser, report: Path) -> None:
+    """With scripts turned off every verdict, trial and record is still there."""
+    browser.call("Emulation.setScriptExecutionDisabled", value=True)
+    browser.open(report)
+    browser.call("Emulation.setScriptExecutionDisabled", value=False)
+    assert browser.run("document.querySelectorAll('thead button').length") == 0
+    assert len(browser.run(NAMES)) == 11
+    assert browser.run("getComputedStyle(document.querySelector('.tools')).display") == "none"
