@@ -38,7 +38,7 @@ def read(folder: Path, build: ReadyBuild) -> Attestation | None:
     applied = {name: patch for one in said for name, patch in one["patches"].items()}
     missing = {name: sum(name not in one["patches"] for one in said) for name in applied}
     refused = {name: reason for one in said for name, reason in one["refused"].items()}
-    partly = {name: f"{count} of {len(said)} processes run without it" for name, count in missing.items() if count}
+    partly = {name: f"{count} of {len(said)} processes run without patch {name}" for name, count in missing.items() if count}
     return Attestation(
         build=build.id,
         python=_one(said, "python"),

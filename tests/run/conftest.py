@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,6 +11,8 @@ import pytest
 
 from suite.builds.prepare import prepare
 from suite.builds.ready import ReadyBuild
+from suite.builds.side import PACKAGE
+from suite.lanes import default_build
 from suite.model.plan import Block
 from suite.model.record import Record
 from suite.model.scenario import Arm, PythonBuild
@@ -41,3 +45,22 @@ def run_toy(toy_build: ReadyBuild, tmp_path: Path) -> Iterator[RunToy]:
     yield run
     for lane in lanes:
         lane.close()
+
+
+@pytest.fixture(scope="session")
+def real_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The suite's own patches and benchmarks, and one benchmark more that tells what a trial finds when it starts."""
+    folder = tmp_path_factory.mktemp("package") / "suite"
+    for room in ("bench", "patches", "child"):
+        shutil.copytree(PACKAGE / room, folder / room)
+    shutil.copy(PACKAGE / "__init__.py", folder / "__init__.py")
+    shutil.copy(toy.FAKES / "leaks.py", folder / "bench" / "leaks.py")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def real_build(real_package: Path) -> ReadyBuild:
+    """The default build, or the interpreter that `PERFPROOF_TEST_PYTHON` names; made if it is not there."""
+    named = os.environ.get("PERFPROOF_TEST_PYTHON")
+    build = PythonBuild(name="default", path=named) if named else default_build()
+    return prepare(build, PACKAGE.parent / "builds", print, real_package)

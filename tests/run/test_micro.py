@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -188,6 +190,38 @@ def test_killing_the_parent_spoils_the_trial_and_leaves_no_process(toy_build: Re
     assert record.status == "invalid"
     assert "SIGKILL" in record.reason
     _, alive = psutil.wait_procs(victims, timeout=5)
+    assert alive == []
+
+
+RUNNER = """
+import sys
+from pathlib import Path
+from suite.builds.prepare import prepare
+from suite.model.plan import Block
+from suite.run.micro import MicroLane
+from tests import toy
+python, builds, package, results = map(Path, sys.argv[1:])
+scenario = toy.scenario(python, toy.arm("plain"), mode="hang")
+ready = prepare(scenario.builds["default"], builds, lambda _: None, package)
+lane = MicroLane({ready.label: ready}, results / "logs", seed=0, bench_of=toy.bench)
+list(lane.trials(Block(scenario=scenario, number=0, order=("plain",), seed=0), ("plain",)))
+"""
+
+
+def test_killing_the_runner_leaves_no_process(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """`kill -9` on the runner in the midst of a trial ends the importing process and the trial too."""
+    package = toy.package(tmp_path / "suite")
+    words = [sys.executable, "-c", RUNNER, toy_build.interpreter, tmp_path / "builds", package, tmp_path / "results"]
+    runner = subprocess.Popen([str(word) for word in words], cwd=Path(__file__).parents[2])
+    family: list[psutil.Process] = []
+    deadline = time.monotonic() + 120
+    while len(family) < 2 and time.monotonic() < deadline:
+        family = micro_processes()
+        time.sleep(0.05)
+    runner.kill()
+    runner.wait()
+    assert len(family) >= 2
+    _, alive = psutil.wait_procs(family, timeout=10)
     assert alive == []
 
 

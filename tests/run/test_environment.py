@@ -1,0 +1,58 @@
+"""What a record keeps of the machine, and what it never keeps."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from suite.run import environment
+from suite.run.process import arm_variables
+from tests import toy
+
+
+def test_only_listed_variables_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable that is not on the list is not recorded, whatever it is called; listed values are scrubbed."""
+    monkeypatch.setenv("HOME", "/home/joe")
+    given = {
+        "VLLM_PLUGINS": "a,b",
+        "VLLM_API_KEY": "secret",
+        "HF_TOKEN": "hf_x",
+        "HOME": "/home/joe",
+        "OMP_PLACES": "/home/joe/x",
+        "XDG_CACHE_HOME": "/c",
+    }
+    assert environment.kept(given) == {"VLLM_PLUGINS": "a,b", "OMP_PLACES": "~/x"}
+
+
+def test_no_listed_name_looks_like_a_secret() -> None:
+    """The list itself holds no name of a token, key, password or home folder."""
+    for name in environment.RECORDED:
+        assert not any(word in name for word in ("TOKEN_", "_TOKEN", "KEY", "SECRET", "PASS", "HOME", "CREDENTIAL")), name
+
+
+def test_the_machine_is_described_without_a_name() -> None:
+    """Processor, cores and memory are there; host name, user and home folder are not."""
+    told = {**environment.machine(), **environment.moment()}
+    assert told["cores"] >= 1
+    assert told["memory_bytes"] > 0
+    assert told["processor"]
+    text = json.dumps(told)
+    assert os.path.expanduser("~") not in text
+    host, user = socket.gethostname(), getpass.getuser()
+    assert len(host) < 4 or host not in text
+    assert len(user) < 4 or user not in text
+
+
+def test_an_arm_is_its_plugins_and_its_variables() -> None:
+    """VLLM_PLUGINS holds the attestation, the arm's patches and the user's own plugins that the arm lists; other variables stay."""
+    arm = toy.arm("patched", "one", "two", environment={"VLLM_PLUGINS": "theirs", "VLLM_BATCH_INVARIANT": "1"})
+    said = arm_variables(arm, attest=Path("/a"), watch=["m:b", "m:a", "m:a"])
+    assert said["VLLM_PLUGINS"] == "perfproof_attest,one,two,theirs"
+    assert said["VLLM_BATCH_INVARIANT"] == "1"
+    assert said["PERFPROOF_WATCH"] == "m:a m:b"
+    assert "PERFPROOF_ALLOW_UNVERIFIED" not in said
