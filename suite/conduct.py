@@ -21,7 +21,7 @@ from suite.analysis.judge import judge_scenario, latest
 from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Block, Plan
 from suite.model.record import Record
-from suite.model.scenario import MicroWorkload, Scenario
+from suite.model.scenario import Scenario
 from suite.progress import RunProgress
 from suite.run.lane import Lane
 
@@ -76,17 +76,13 @@ def _trials(plan: Plan, kept: Mapping[str, list[Record]], lane_of: Callable[[Sce
         if name in stopped:
             continue
         yield from _run_block(block, kept[name], lane_of, progress)
-        if kept[name] and judge_scenario(name, kept[name], final=False).stop and _decided_early(block, kept[name]):
+        if judge_scenario(name, kept[name], final=False).stop:
             stopped.add(name)
             progress.done(name)
     for block in plan.blocks:
         if any(record.status == "invalid" for record in _of(block, latest(kept[block.scenario.name]))):
             progress.say(f"{block.scenario.name}: block {block.number + 1} was invalid and is measured once more")
             yield from _run_block(block, [], lane_of, progress)
-
-
-def _decided_early(block: Block, records: Sequence[Record]) -> bool:
-    return block.number + 1 < block.scenario.most_blocks or bool(records)
 
 
 def _run_block(block: Block, kept: Sequence[Record], lane_of: Callable[[Scenario], Lane], progress: RunProgress) -> Iterator[Record]:
@@ -149,7 +145,3 @@ def _held(results: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-def is_micro(scenario: Scenario) -> bool:
-    return isinstance(scenario.workload, MicroWorkload)

@@ -1,0 +1,188 @@
+"""Carrying out a plan: what is missing runs, every record is kept at once, and the looks decide when to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import random
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+from rich.console import Console
+
+from suite import store
+from suite.conduct import Conducted, conduct
+from suite.model.decode import scenario_of
+from suite.model.errors import BadInput, CannotRun
+from suite.model.plan import Block, Plan
+from suite.model.record import Record
+from suite.model.scenario import Scenario
+from suite.planning import make_plan
+from suite.progress import RunProgress
+from tests.factory import DEFINITION, record
+
+
+class FakeLane:
+    """Runs trials in no time: the candidate takes `ratio` of the baseline's. `fate` may turn any record into something else."""
+
+    def __init__(self, ratio: float = 0.5, fate: Callable[[Record, int], Record] = lambda one, tries: one) -> None:
+        self.ratio = ratio
+        self.fate = fate
+        self.ran: list[tuple[str, int, str]] = []
+        self.closed = False
+
+    def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
+        for arm in arms:
+            noise = random.Random(f"{block.number}/{arm}").gauss(1, 0.003)
+            one = record(
+                block.scenario.definition,
+                digest=block.scenario.digest,
+                seed=0,
+                block=block.number,
+                arm=arm,
+                position=block.order.index(arm),
+                order=list(block.order),
+                measurements={"round_time": 0.04 * noise * (1 if arm == block.scenario.baseline.name else self.ratio)},
+            )
+            self.ran.append(one.trial)
+            yield self.fate(one, self.ran.count(one.trial))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def scenario(**changes: Any) -> Scenario:
+    return scenario_of({**copy.deepcopy(DEFINITION), **changes}, source="example")
+
+
+def carry_out(plan: Plan, folder: Path, lane: FakeLane) -> Conducted:
+    @contextlib.contextmanager
+    def opened() -> Iterator[Callable[[Scenario], FakeLane]]:
+        try:
+            yield lambda _: lane
+        finally:
+            lane.close()
+
+    with RunProgress(Console(file=io.StringIO()), 1) as progress:
+        return conduct(plan, folder, opened, progress)
+
+
+def test_every_trial_of_the_plan_runs_once_and_is_kept(tmp_path: Path) -> None:
+    """Six blocks of two arms are twelve records, in the plan's order."""
+    lane, plan = FakeLane(), make_plan([scenario()], seed=0)
+    done = carry_out(plan, tmp_path, lane)
+    assert (done.ran, done.found) == (12, 0)
+    assert [one.trial for one in store.read(tmp_path).records] == lane.ran
+    assert lane.ran == [(block.scenario.name, block.number, arm) for block in plan.blocks for arm in block.order]
+    assert lane.closed
+
+
+def test_a_run_that_is_whole_starts_nothing(tmp_path: Path) -> None:
+    """Calling it again finds everything there and opens no lane."""
+    plan = make_plan([scenario()], seed=0)
+    carry_out(plan, tmp_path, FakeLane())
+    again = FakeLane()
+    done = carry_out(plan, tmp_path, again)
+    assert (done.ran, done.found, again.ran, again.closed) == (0, 12, [], False)
+
+
+@pytest.mark.parametrize("after", [1, 4, 5, 11])
+def test_an_interrupted_run_goes_on_with_the_trials_that_are_missing(tmp_path: Path, after: int) -> None:
+    """Ctrl-C after any trial keeps all whole records; the same command runs the rest and nothing twice."""
+
+    def interrupt(one: Record, tries: int) -> Record:
+        if len(first.ran) > after:
+            raise KeyboardInterrupt
+        return one
+
+    plan = make_plan([scenario()], seed=0)
+    first, second = FakeLane(fate=interrupt), FakeLane()
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(plan, tmp_path, first)
+    assert first.closed
+    assert len(store.read(tmp_path).records) == after
+    done = carry_out(plan, tmp_path, second)
+    assert (done.ran, done.found) == (12 - after, after)
+    assert len({one.trial for one in store.read(tmp_path).records}) == 12
+
+
+def test_an_invalid_block_is_measured_once_more_whole(tmp_path: Path) -> None:
+    """One invalid trial costs its block, which is measured again at the end; both measurements are kept."""
+
+    def spoil(one: Record, tries: int) -> Record:
+        return record(one.definition, **{**_fields(one), "status": "invalid", "reason": "busy"}) if one.block == 2 and one.arm == "after" and tries == 1 else one
+
+    lane = FakeLane(fate=spoil)
+    done = carry_out(make_plan([scenario()], seed=0), tmp_path, lane)
+    assert done.ran == 14
+    assert [trial[1] for trial in lane.ran[-2:]] == [2, 2]
+
+
+def test_a_scenario_stops_at_the_look_that_decides_it(tmp_path: Path) -> None:
+    """With sequential looks, half the time is plain after six blocks; a difference of nothing takes longer."""
+    done = carry_out(make_plan([scenario(blocks=None)], seed=0), tmp_path / "clear", FakeLane())
+    assert done.ran == 12
+    done = carry_out(make_plan([scenario(blocks=None)], seed=0), tmp_path / "regressed", FakeLane(ratio=1.1))
+    assert done.ran == 12
+
+
+def test_one_decided_scenario_does_not_stop_another(tmp_path: Path) -> None:
+    """Each scenario has its own looks; a decided one is left out of the later rounds."""
+
+    def noisy(one: Record, tries: int) -> Record:
+        if one.scenario == "other" and one.arm == "after":
+            return record(one.definition, **{**_fields(one), "measurements": {"round_time": 0.04 * random.Random(one.block).gauss(1, 0.3)}})
+        return one
+
+    lane = FakeLane(fate=noisy)
+    carry_out(make_plan([scenario(blocks=None), scenario(blocks=None, name="other")], seed=0), tmp_path, lane)
+    assert sum(trial[0] == "swap_states" for trial in lane.ran) == 12
+    assert sum(trial[0] == "other" for trial in lane.ran) == 48
+
+
+def test_records_of_another_question_or_seed_are_refused_untouched(tmp_path: Path) -> None:
+    """Another margin is another question; another seed is another plan."""
+    carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane())
+    before = (tmp_path / "swap_states.jsonl").read_bytes()
+    other = scenario(metrics={"round_time": {"primary": True, "margin": 0.05}})
+    with pytest.raises(BadInput, match="records of another 'swap_states'"):
+        carry_out(make_plan([other], seed=0), tmp_path, FakeLane())
+    with pytest.raises(BadInput, match="was begun with --seed 0, not 1"):
+        carry_out(make_plan([scenario()], seed=1), tmp_path, FakeLane())
+    assert (tmp_path / "swap_states.jsonl").read_bytes() == before
+
+
+def test_two_runs_never_write_into_one_folder(tmp_path: Path) -> None:
+    """The second is told, and runs nothing."""
+    tmp_path.mkdir(exist_ok=True)
+    lane = FakeLane()
+    with FileLock(tmp_path / ".lock"), pytest.raises(CannotRun, match="another run is writing here"):
+        carry_out(make_plan([scenario()], seed=0), tmp_path, lane)
+    assert lane.ran == []
+
+
+def test_a_plan_follows_from_its_seed_and_balances_its_orders() -> None:
+    """The same seed gives the same plan; over six blocks each arm goes first three times; no two blocks share a seed."""
+    one, other = make_plan([scenario()], seed=3), make_plan([scenario()], seed=4)
+    assert one == make_plan([scenario()], seed=3)
+    assert [block.seed for block in one.blocks] != [block.seed for block in other.blocks]
+    assert sum(block.order[0] == "before" for block in one.blocks) == 3
+    assert len({block.seed for block in one.blocks}) == 6
+
+
+def test_time_left_comes_from_measured_trials() -> None:
+    """After one trial of 2 s, three more of the scenario are 6 s."""
+    with RunProgress(Console(file=io.StringIO()), 4) as progress:
+        progress.expect("swap_states", 4)
+        progress.trial(record(seconds={"total": 2.0}))
+        assert progress.seconds_left() == pytest.approx(6.0)
+
+
+def _fields(one: Record) -> dict[str, Any]:
+    import dataclasses
+
+    return {field.name: getattr(one, field.name) for field in dataclasses.fields(one) if field.name != "definition"}
