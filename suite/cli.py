@@ -99,7 +99,11 @@ def parser() -> argparse.ArgumentParser:
 
 def _verb(verbs: Any, name: str, function: Any, words: str) -> argparse.ArgumentParser:
     made: argparse.ArgumentParser = verbs.add_parser(
-        name, help=words, description=words[0].upper() + words[1:] + ".", epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+        name,
+        help=words,
+        description=words[0].upper() + words[1:] + ".",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.set_defaults(verb=function)
     return made
@@ -107,13 +111,17 @@ def _verb(verbs: Any, name: str, function: Any, words: str) -> argparse.Argument
 
 def _scenarios(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("scenarios", nargs="+", type=Path, metavar="SCENARIO", help="scenario files (YAML)")
-    verb.add_argument("--profile", choices=("quick", "standard", "thorough"), default="standard", help="how much to measure (default standard)")
+    verb.add_argument(
+        "--profile", choices=("quick", "standard", "thorough"), default="standard", help="how much to measure (default standard)"
+    )
     verb.add_argument("--seed", type=_natural, default=0, help="seed of orders and workloads (default 0)")
     verb.add_argument("--blocks", type=_natural, metavar="N", help="one look after N blocks, instead of the scenario's own design")
 
 
 def _results(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--results", type=Path, default=Path("results/local"), metavar="DIR", help="the results folder (default results/local)")
+    verb.add_argument(
+        "--results", type=Path, default=Path("results/local"), metavar="DIR", help="the results folder (default results/local)"
+    )
 
 
 def _builds(verb: argparse.ArgumentParser) -> None:

@@ -36,7 +36,12 @@ class Conducted:
     warnings: tuple[str, ...]
 
 
-def conduct(plan: Plan, results: Path, open_lanes: Callable[[], contextlib.AbstractContextManager[Callable[[Scenario], Lane]]], progress: RunProgress) -> Conducted:
+def conduct(
+    plan: Plan,
+    results: Path,
+    open_lanes: Callable[[], contextlib.AbstractContextManager[Callable[[Scenario], Lane]]],
+    progress: RunProgress,
+) -> Conducted:
     """Runs what is missing of the plan; every record is on disk before the next trial starts.
 
     `open_lanes` prepares builds and gives the lane that runs a scenario. Raises `BadInput` for records of
@@ -121,11 +126,14 @@ def _found(plan: Plan, results: Path) -> tuple[tuple[Record, ...], tuple[str, ..
             path = store.records_file(results, scenario.name)
             if record.digest != scenario.digest:
                 raise BadInput(
-                    f"{path}: holds records of another '{scenario.name}' (profile {record.profile}, digest {record.digest}; now {scenario.profile}, "
+                    f"{path}: holds records of another '{scenario.name}' (profile {record.profile}, digest {record.digest}; "
+                    f"now {scenario.profile}, "
                     f"{scenario.digest}): records of different questions don't mix; name another --results folder"
                 )
             if record.seed != plan.seed:
-                raise BadInput(f"{path}: was begun with --seed {record.seed}, not {plan.seed}: go on with that seed or name another --results folder")
+                raise BadInput(
+                    f"{path}: was begun with --seed {record.seed}, not {plan.seed}: go on with that seed or name another --results folder"
+                )
     return read.records, read.warnings
 
 

@@ -48,5 +48,7 @@ def decide(judged: Sequence[Judged], policy: Policy) -> Decision:
 
 
 def _ruling(row: Judged, policy: Policy) -> Ruling:
-    passes = {"regressed": False, "inconclusive": policy.inconclusive == "pass", "untestable": policy.untestable == "pass"}.get(row.verdict, True)
+    passes = {"regressed": False, "inconclusive": policy.inconclusive == "pass", "untestable": policy.untestable == "pass"}.get(
+        row.verdict, True
+    )
     return Ruling(scenario=row.scenario, metric=row.metric, candidate=row.candidate, verdict=row.verdict, passes=passes, reason=row.reason)

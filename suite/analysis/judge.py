@@ -85,7 +85,8 @@ def judge_scenario(
     digests = {record.digest for record in records}
     if len(digests) > 1:
         raise BadInput(
-            f"{name}: records of {len(digests)} different scenarios of that name are mixed ({', '.join(sorted(digests))}): keep each in a results folder of its own"
+            f"{name}: records of {len(digests)} different scenarios of that name are mixed ({', '.join(sorted(digests))}): "
+            "keep each in a results folder of its own"
         )
     scenario = scenario_of(records[0].definition, source=f"the records of {name}")
     trials = latest(records)
@@ -123,7 +124,11 @@ def judge_table(
     for arm in arms[1:]:
         sample = pair(observations, baseline=arms[0], candidate=arm, metric=name, unit=unit, better=better)
         found = verdict.judge(sample, paid, margin=margin)
-        judged.append(_line(name, arms[0], arm, True, margin, Metric(name=name, unit=unit, better=better, kind="time", per="block"), sample, found, ()))
+        judged.append(
+            _line(
+                name, arms[0], arm, True, margin, Metric(name=name, unit=unit, better=better, kind="time", per="block"), sample, found, ()
+            )
+        )
         sentences += explain.explain(found, sample, paid)
     return judged, sentences
 

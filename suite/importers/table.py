@@ -35,7 +35,10 @@ def read(path: Path) -> list[Row]:
             reader = csv.DictReader(file)
             missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
             if missing:
-                raise BadInput(f"{path}: column {', '.join(missing)} is missing; a table needs {', '.join(COLUMNS)}, it has {', '.join(reader.fieldnames or ()) or 'none'}")
+                raise BadInput(
+                    f"{path}: column {', '.join(missing)} is missing; a table needs {', '.join(COLUMNS)}, "
+                    f"it has {', '.join(reader.fieldnames or ()) or 'none'}"
+                )
             rows, faults = _rows(path, reader)
     except OSError as error:
         raise BadInput(f"{path}: can't be read: {error.strerror}") from error

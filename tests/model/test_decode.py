@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,9 @@ def test_the_question_may_be_reworded_without_losing_records(tmp_path: Path) -> 
 def test_a_serve_workload_is_read(tmp_path: Path) -> None:
     """A serve scenario names a model or describes a toy, and its client's flags."""
     workload = {"kind": "serve", "model": {"layers": 2}, "requests": 8, "warmups": 8, "client": {"presence-penalty": 1.5}}
-    scenario = decode.load_scenario(write(tmp_path, {**GOOD, "workload": workload, "metrics": {"output_throughput": {"primary": True}}}), "quick")
+    scenario = decode.load_scenario(
+        write(tmp_path, {**GOOD, "workload": workload, "metrics": {"output_throughput": {"primary": True}}}), "quick"
+    )
     assert isinstance(scenario.workload, ServeWorkload)
     assert scenario.workload.client == {"presence-penalty": 1.5}
 
@@ -176,7 +179,8 @@ def test_the_scenarios_of_this_project_are_good() -> None:
 
 
 plain = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=8), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
 )
 
 
@@ -184,10 +188,8 @@ plain = st.recursive(
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_value_in_any_place_is_taken_or_told(tmp_path: Path, key: str, value: Any) -> None:
     """Whatever stands in a field, the answer is a scenario or a list of sentences, never a traceback."""
-    try:
-        decode.load_scenario(write(tmp_path, json.dumps({**GOOD, key: value})), "quick")
-    except BadInput as error:
-        assert error.faults
+    with contextlib.suppress(BadInput):
+        assert decode.load_scenario(write(tmp_path, json.dumps({**GOOD, key: value})), "quick").arms
 
 
 def test_a_policy_is_read_and_its_faults_are_told(tmp_path: Path) -> None:
