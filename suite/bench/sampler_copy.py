@@ -115,12 +115,11 @@ def step_arguments(slots: list[int], *, vocab_size: int, dtype: Any, device: Any
     }
 
 
-def build(parameters: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def build(parameters: dict[str, Any], device: Any) -> tuple[Any, dict[str, Any]]:
     """A sampler full of requests, and the arguments of a step over all of them."""
     import torch
     from vllm import SamplingParams
 
-    device = torch.device("cuda")
     states = request_states(max_num_reqs=parameters["rows"], vocab_size=parameters["vocab_size"], device=device)
     sampler = build_sampler(find(SAMPLER), states)
     slots = []
@@ -164,7 +163,7 @@ def test_sampler_copy(benchmark: Any, parameters: dict[str, Any]) -> None:
     import torch
 
     find(APPLY)
-    sampler, arguments = build(parameters)
+    sampler, arguments = build(parameters, torch.device("cuda"))
     function = getattr(sampler, parameters["call"])
     call_arguments = accepted(function, **arguments)
     apply_arguments = accepted(sampler.apply_sampling_params, **arguments)

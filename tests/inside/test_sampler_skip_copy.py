@@ -501,7 +501,7 @@ def test_sampled_ids_and_processed_logits_are_equal(keeps_flags: bool, vocab: in
 
 
 def speculative_batch(stream: Stream, arguments: dict[str, Any]) -> SimpleNamespace:
-    """What the rejection sampler reads of a batch: each request's drafts, the likeliest id in half of the rows."""
+    """What the rejection sampler reads of a batch: each request's drafts, the likeliest id in three of four rows."""
     import torch
 
     slots, logits = arguments["idx_mapping_np"], arguments["logits"]
@@ -509,7 +509,7 @@ def speculative_batch(stream: Stream, arguments: dict[str, Any]) -> SimpleNamesp
     counts = np.array([(expanded == slot).sum() for slot in slots])
     ids = arguments["input_ids"].clone()
     likely = logits.float().argmax(dim=-1).to(ids.dtype)
-    take = torch.from_numpy(stream.random.random(len(ids)) < 0.5).to(ids.device)
+    take = torch.from_numpy(stream.random.random(len(ids)) < 0.75).to(ids.device)
     # Row j is judged by the draft that stands in row j + 1.
     ids[1:] = torch.where(take[1:], likely[:-1], ids[1:])
     ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
@@ -554,7 +554,7 @@ def test_the_rejection_sampler_accepts_and_samples_alike(keeps_flags: bool, rele
             assert torch.equal(have.sampled_token_ids[row, :count], want.sampled_token_ids[row, :count]), f"step {n}, row {row}"
             stream.seen[f"sampled {count}"] += 1
     print(dict(stream.seen))
-    assert min(stream.seen["sampled 1"], stream.seen["sampled 2"], stream.seen["sampled 3"]) >= STEPS // 20
+    assert min(stream.seen["sampled 1"], stream.seen["sampled 2"], stream.seen["sampled 3"]) >= STEPS // 60
 
 
 @pytest.mark.cuda
