@@ -2,7 +2,7 @@
 
 The minimum detectable effect is the true effect that the rule, with these looks and this spread, calls *regressed* with 80 % chance,
 the margin included. One look: the mean is normal and, independently, the variance chi-squared, so the chance is one integral over
-the deviation. Several looks: each of 8,000 simulated paths of standard normal blocks (fixed seed) has a smallest effect from which
+the deviation. Several looks: each of 8,192 simulated paths of standard normal blocks (fixed seed) has a smallest effect from which
 some look calls it regressed before another calls it equivalent; the quantile of those is the answer, without any search.
 """
 
@@ -21,7 +21,7 @@ from suite.analysis.samples import Floats
 from suite.analysis.spending import LEAST_BLOCKS, Look, Spending
 
 POWER = 0.8
-PATHS = 8000
+PATHS = 8192
 SEED = 20250711
 NODES = 160
 MOST_BLOCKS = 1000
@@ -102,8 +102,10 @@ def _deviations(n: int) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=8)
 def _paths(blocks: tuple[int, ...]) -> tuple[Floats, Floats]:
-    """Mean and deviation, shape (looks, PATHS), of standard normal blocks at each look."""
-    draws = np.random.default_rng(SEED).standard_normal((PATHS, blocks[-1]))
+    """Mean and deviation, shape (looks, PATHS), of standard normal blocks at each look; the points of a scrambled Sobol sequence, which
+    lie more evenly than random ones."""
+    sobol = stats.qmc.Sobol(blocks[-1], rng=np.random.default_rng(SEED))
+    draws = special.ndtri(np.clip(sobol.random(PATHS), 1e-12, 1 - 1e-12))
     means = np.stack([draws[:, :n].mean(axis=1) for n in blocks])
     deviations = np.stack([draws[:, :n].std(axis=1, ddof=1) for n in blocks])
     return means, deviations
