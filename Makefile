@@ -43,6 +43,10 @@ check: $(VENV)/.ready ## Format, lint, types, import laws
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
+validate: $(VENV)/.ready ## Proves the statistics by simulation, beside other tools; writes docs/validation.md (some minutes)
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev,validate]'
+	@$(BIN)/python -m suite.validation --out docs/validation.md
+
 clean: ## Removes what was made here: environments, builds, local results and reports
 	rm -rf $(VENV) builds results/local reports/report.html .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
