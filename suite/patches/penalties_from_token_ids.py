@@ -7,11 +7,13 @@ as int32, so this patch copies them from there, array to array, into one of two 
 
 It is taken only where it can't differ: row *i* of what the sampler asks for must *be* (the same
 object) row *i* of the batch that the runner has just announced; otherwise upstream converts the lists
-(counted as `fallback penalties_from_token_ids`). A row whose array and list differ in length is
-converted from its list (counted as `rows from lists penalties_from_token_ids`).
+(counted as `fallback penalties_from_token_ids`).
 
 Under asynchronous scheduling the runner writes the placeholder -1 into list and array, and repairs the
-list alone a step later. This patch writes the repaired tokens into the array as well.
+list alone a step later. This patch writes the repaired tokens into the array as well. There, list and
+array can also get out of step in length (drafts taken for granted; placeholders that nobody needed
+repaired), and then moving a row moves too little of its array: from the first time that this is seen,
+such a row is converted from its list (counted as `rows from lists penalties_from_token_ids`).
 
 Origin: prime-rl #2772, for vLLM 0.22.0. Written from its description.
 """
@@ -72,6 +74,7 @@ class Feed:
         self._repair = repair
         self._live: Callable[[], Any] = lambda: None
         self._staging: dict[str, Staging] = {}
+        self._out_of_step: dict[int, Sequence[int]] = {}
         self._fast = counter(f"fast {NAME}")
         self._fallback = counter(f"fallback {NAME}")
         self._rows_from_lists = counter(f"rows from lists {NAME}")
@@ -100,16 +103,24 @@ class Feed:
         """The outputs as int64 `[rows, longest]` on `device`, with `vocab_size` for padding and placeholders."""
         staging = self._staging.setdefault(str(device), Staging(device))
         padded = staging.take(len(output_token_ids), max(map(len, output_token_ids), default=0))
-        self._rows_from_lists.add(fill(padded.numpy(), batch, output_token_ids, vocab_size))
+        self._rows_from_lists.add(fill(padded.numpy(), batch, output_token_ids, vocab_size, self._out_of_step))
         return staging.hand_on(padded)
 
     def update_async_output_token_ids(self, batch: Any) -> None:
         """Repairs the placeholders as upstream does, and in the array too."""
         self._live = weakref.ref(batch)
+        if batch.prev_req_id_to_index is None:
+            self._out_of_step = {}
+            self._repair(batch)
+            return
+        before = rows_out_of_step(batch)
         repaired = rows_with_placeholders(batch)
         self._repair(batch)
         for row, first in repaired:
             write_back(batch, row, first)
+        rows = batch.req_output_token_ids
+        known = {id(out): out for out in rows if id(out) in self._out_of_step}
+        self._out_of_step = known | {id(rows[row]): rows[row] for row in before + rows_out_of_step(batch)}
 
 
 def are_rows_of(batch: Any, output_token_ids: Sequence[Sequence[int]]) -> bool:
@@ -120,14 +131,22 @@ def are_rows_of(batch: Any, output_token_ids: Sequence[Sequence[int]]) -> bool:
     return len(output_token_ids) == len(held) and all(one is other for one, other in zip(output_token_ids, held, strict=True))
 
 
-def fill(padded: Any, batch: Any, output_token_ids: Sequence[Sequence[int]], pad: int) -> int:
+def rows_out_of_step(batch: Any) -> list[int]:
+    """The rows whose array holds more or fewer output tokens than their list."""
+    rows = batch.req_output_token_ids
+    held = batch.num_tokens_no_spec[: len(rows)] - batch.num_prompt_tokens[: len(rows)]
+    found: list[int] = np.nonzero(held != np.fromiter(map(len, rows), np.int64, len(rows)))[0].tolist()
+    return found
+
+
+def fill(padded: Any, batch: Any, output_token_ids: Sequence[Sequence[int]], pad: int, out_of_step: Mapping[int, Any]) -> int:
     """Writes every row's output into `padded`, int64 `[rows, longest]`; returns how many had to come from their lists."""
     from_lists = 0
     starts = batch.num_prompt_tokens[: len(output_token_ids)].tolist()
     ends = batch.num_tokens_no_spec[: len(output_token_ids)].tolist()
     for row, (out, start, end) in enumerate(zip(output_token_ids, starts, ends, strict=True)):
         known = batch.token_ids_cpu[row, start:end]
-        if len(known) != len(out):
+        if len(known) != len(out) or id(out) in out_of_step:
             known = np.array(out, dtype=np.int64)
             from_lists += 1
         padded[row, : len(known)] = known

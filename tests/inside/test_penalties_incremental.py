@@ -1,0 +1,156 @@
+"""`penalties_incremental` against upstream: the penalised logits bit for bit, over random streams.
+
+The streams are seeded; `PERFPROOF_STEPS=20000` makes each of them that long.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import penalties_harness as harness
+import pytest
+
+from suite.patches import penalties_incremental as patch
+from suite.patches import penalties_tally as tally
+from suite.patches.guard import counter
+
+STEPS = int(os.environ.get("PERFPROOF_STEPS", "600"))
+EVENTS = (
+    *("finished", "preempted", "resumed", "shrunk", "continued", "swapped"),
+    *("entered with penalties", "entered without", "mixed batches"),
+)
+
+
+@pytest.fixture
+def switch() -> Iterator[harness.Switch]:
+    harness.skip_unless_held(patch.PATCH)
+    with harness.switched(patch) as made:
+        yield made
+
+
+def counts() -> dict[str, int]:
+    names = ("fast", "fallback", "rows entered", "rows moved", "rows recounted")
+    return {name: counter(f"{name} {patch.NAME}").value for name in names}
+
+
+def equal_over_a_stream(switch: harness.Switch, *, device: str, asynchronous: bool, speculating: bool) -> None:
+    before = counts()
+    stream = harness.Stream(seed=11, device=device, asynchronous=asynchronous, speculating=speculating)
+    stream.run(STEPS, switch)
+    paths = {name: value - before[name] for name, value in counts().items()}
+    print(f"\nevents {dict(stream.events)}\npaths {paths}")
+    assert harness.rare(stream, *EVENTS) == []
+    assert not asynchronous or harness.rare(stream, "placeholders") == []
+    assert not asynchronous or speculating or harness.rare(stream, "repaired late") == []
+    assert not speculating or harness.rare(stream, "drafted") == []
+    assert paths["fallback"] == 0
+    assert paths["fast"] >= stream.events["steps with penalties"]
+    assert all(paths[name] > STEPS // 50 for name in ("rows entered", "rows moved", "rows recounted"))
+
+
+@harness.modes()
+def test_logits_are_upstreams(switch: harness.Switch, asynchronous: bool, speculating: bool) -> None:
+    """Whatever happens to the batch, the penalised logits equal upstream's bit for bit, without a fallback."""
+    equal_over_a_stream(switch, device="cpu", asynchronous=asynchronous, speculating=speculating)
+
+
+@pytest.mark.cuda
+@harness.modes()
+def test_logits_are_upstreams_on_a_gpu(switch: harness.Switch, asynchronous: bool, speculating: bool) -> None:
+    """The same with the counts on a GPU, with upstream's repetition kernel, and with copies that are really asynchronous."""
+    harness.needs_gpu()
+    equal_over_a_stream(switch, device="cuda", asynchronous=asynchronous, speculating=speculating)
+
+
+MUTANTS = {
+    "counts not moved by a swap": ("self.counts[target] = self.counts[source]", "pass"),
+    "prompt not moved by a swap": ("self.prompt_mask[target] = self.prompt_mask[source]", "pass"),
+    "stale watermark after a shrink": ("if len(out) < start or (start", "if len(out) < start:\n            return []\n        if (start"),
+    "shrunk row counted on top": ("            self.counts[row].zero_()\n", ""),
+    "placeholder passed over": (
+        "if token != -1:\n                    places",
+        "if token == -1:\n                    counted[row] += 1\n                else:\n                    places",
+    ),
+    "placeholder in the tail passed over": ("self._counted[row] = start + known\n", "self._counted[row] = len(out)\n"),
+    "re-entry not noticed": ("                self._owners[row] = None\n\n    def follow", "                pass\n\n    def follow"),
+    "row not cleared for the next request": ("self.counts[self._send(rows)] = 0", "pass"),
+    "prompt learnt once a row": ("            self._prompted[row] = False\n", "            pass\n"),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_planted_faults_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of these faults makes the streams differ from upstream."""
+    harness.skip_unless_held(patch.PATCH)
+    monkeypatch.setattr(patch, "Tally", harness.mutated(tally, *MUTANTS[name]).Tally)
+    with harness.switched(patch) as switch, pytest.raises(harness.Difference):
+        harness.run_all_modes(600, switch)
+
+
+def test_a_list_that_lost_tokens_and_got_others_is_counted_anew() -> None:
+    """A list that was cut between two steps and then grew past its old length by more than a token loses the counts of what it lost."""
+    import torch
+
+    kept = tally.Tally(5, torch.device("cpu"), 2)
+    rows = [[1, 2, 3], [4, 4]]
+    assert kept.follow(rows)
+    rows[0][1:] = [0, 0, 4, 4]
+    rows[1] += [2, -1]
+    assert kept.follow(rows)
+    assert kept.counts.tolist() == [[2, 1, 0, 0, 2], [0, 0, 1, 0, 2]]
+    rows[1][3] = 3
+    rows[1].append(-1)
+    assert kept.follow(rows)
+    assert kept.counts[1].tolist() == [0, 0, 1, 1, 2]
+
+
+def test_tokens_beyond_a_placeholder_count_once() -> None:
+    """A placeholder between tokens is left out until it is repaired, and the tokens after it count once."""
+    import torch
+
+    kept = tally.Tally(5, torch.device("cpu"), 1)
+    rows = [[1, -1, 2, 2]]
+    assert kept.follow(rows)
+    assert kept.counts.tolist() == [[0, 1, 2, 0, 0]]
+    rows[0][1] = 4
+    assert kept.follow(rows)
+    assert kept.counts.tolist() == [[0, 1, 2, 0, 1]]
+    assert not kept.follow([[*rows[0], 5, 6]])
+
+
+def test_drafts_are_taken_off_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drafts that stay in the counts make the streams differ."""
+    harness.skip_unless_held(patch.PATCH)
+    released = tally.Tally.add
+
+    def only_add(self: Any, counts: Any, rows: Any, tokens: Any, *, amount: int) -> None:
+        if amount > 0:
+            released(self, counts, rows, tokens, amount=amount)
+
+    monkeypatch.setattr(tally.Tally, "add", only_add)
+    with harness.switched(patch) as switch, pytest.raises(harness.Difference):
+        harness.Stream(seed=11, speculating=True).run(600, switch)
+
+
+def test_an_unknown_batch_goes_upstreams_way(switch: harness.Switch) -> None:
+    """A batch that was filled before the patch came is penalised by upstream, and counted as a fallback."""
+    stream = harness.Stream(seed=3)
+    for _ in range(10):
+        stream.advance(stream.runners[1])
+    before = counts()
+    switch.on(True)
+    metadata = stream.runners[1].batch.sampling_metadata
+    assert not metadata.no_penalties
+    harness.importlib.import_module("vllm.v1.sample.sampler").Sampler.apply_penalties(
+        stream._logits(stream.runners[1].batch.num_reqs), metadata, metadata.output_token_ids
+    )
+    after = counts()
+    assert (after["fallback"] - before["fallback"], after["fast"] - before["fast"]) == (1, 0)
+
+
+def test_registers_under_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entry point puts the patch in place, attests it, and the sampler takes the fast path."""
+    harness.skip_unless_held(patch.PATCH)
+    harness.check_registration(patch, monkeypatch)
