@@ -1,0 +1,29 @@
+"""Tests that run inside a build's interpreter: real vLLM, `suite.patches` and `suite.bench`, nothing else of the suite.
+
+`PYTHONPATH=. BUILD/bin/python -m pytest -o addopts= tests/inside`, or by `make test`. `PERFPROOF_STEPS` sets how many
+steps each equivalence machine runs.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+if importlib.util.find_spec("vllm") is None:
+    collect_ignore_glob = ["test_*.py"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "cuda: needs a CUDA GPU")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    marked = [item for item in items if item.get_closest_marker("cuda")]
+    if not marked:
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason="needs a CUDA GPU"))
