@@ -6,8 +6,7 @@ reading end of a pipe whose writing end lives here: if this process dies, even b
 program and all its descendants are killed. If the warden itself is killed, its program is found by
 the mark in its environment (`PERFPROOF_MARK`) and killed when the program is next looked after.
 
-Logs that are kept are scrubbed: home folder, host name, passwords in addresses and the values of
-environment variables that look like secrets are blotted out.
+Logs that are kept are scrubbed when their program ends (`scrub`).
 """
 
 from __future__ import annotations
@@ -15,10 +14,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import select
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -31,6 +28,7 @@ from typing import Any, Self
 
 import psutil
 
+from suite.builds.scrub import scrub, scrub_file
 from suite.model.errors import CannotRun
 
 WARDEN = Path(__file__).resolve().parents[1] / "child" / "warden.py"
@@ -73,9 +71,6 @@ INHERITED = frozenset(
     ]
 )
 """The variables that every program gets from ours; none of them is ever recorded as it is."""
-
-_SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
-_LOGIN = re.compile(r"(://)[^/@\s:]+(:[^/@\s]*)?@")
 
 
 def inherited(*, also: Iterable[str] = (), prefixes: tuple[str, ...] = ("LC_",)) -> dict[str, str]:
@@ -329,37 +324,3 @@ def kill_marked(mark: str) -> None:
         with contextlib.suppress(psutil.Error, OSError):
             if process.pid != os.getpid() and process.environ().get("PERFPROOF_MARK") == mark:
                 process.kill()
-
-
-# --- what must not be kept -----------------------------------------------------------------------------
-
-
-def _blots() -> list[tuple[str, str]]:
-    """What to blot out, and what to put in its place, longest first."""
-    found = {value: "<secret>" for name, value in os.environ.items() if _SECRET.search(name) and len(value) >= 8 and "/" not in value}
-    home, host = os.path.expanduser("~"), socket.gethostname()
-    if len(home) > 1:
-        found[home] = "~"
-    if len(host) > 3 and host != "localhost":
-        found[host] = "<host>"
-    return sorted(found.items(), key=lambda item: -len(item[0]))
-
-
-def scrub(text: str) -> str:
-    """The text without home folder, host name, logins in addresses, and values of our secrets."""
-    for what, instead in _blots():
-        text = text.replace(what, instead)
-    return _LOGIN.sub(r"\1***@", text)
-
-
-def scrub_file(path: Path) -> None:
-    """Scrubs a text file in place; leaves it untouched where there is nothing to blot out."""
-    try:
-        text = path.read_text(errors="surrogateescape")
-    except FileNotFoundError:
-        return
-    clean = scrub(text)
-    if clean != text:
-        draft = path.with_suffix(path.suffix + ".new")
-        draft.write_text(clean, errors="surrogateescape")
-        draft.replace(path)

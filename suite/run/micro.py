@@ -14,27 +14,22 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from suite.builds.ready import ReadyBuild
 from suite.model.errors import CannotRun
 from suite.model.plan import Block
-from suite.model.record import SCHEMA, Record, Status
+from suite.model.record import SCHEMA, Record
 from suite.model.scenario import Arm, MicroWorkload
 from suite.run import attest, catalog, environment
 from suite.run.catalog import Bench
+from suite.run.micro_files import judge, phases, read_trial
 from suite.run.process import ATTEST_PLUGIN, Channel, Running, arm_variables, build_environment, how_ended, scrub, scrub_file, start, tail
 
 IMPORT_LIMIT = 600.0
 TRIAL_LIMIT = 1800.0
 """Seconds after which an import or a trial is ended and told as failed."""
-
-KILLED = "was ended by SIGKILL"
-NOT_HERE = "not in this version"
-NOTHING = "the benchmark measured nothing"
 
 
 class Parent:
@@ -55,7 +50,10 @@ class Parent:
         self.seconds, self.threads, self.faults = float(said["seconds"]), int(said["threads"]), said["faults"]
 
     def trial(self, bench: str, variables: Mapping[str, str], seed: int, folder: Path, log: Path) -> int:
-        """Runs one trial, its random numbers seeded with `seed`; its exit code, -N for signal N. Raises `CannotRun` if the parent died or time ran out."""
+        """Runs one trial, its random numbers seeded with `seed`; its exit code, -N for signal N.
+
+        Raises `CannotRun` if the parent died or time ran out.
+        """
         try:
             said = {"bench": str(self.build.bench / f"{bench}.py"), "seed": seed, "folder": str(folder), "log": str(log)}
             self._channel.send({**said, "environment": dict(variables)})
@@ -86,18 +84,6 @@ class Parent:
     def close(self) -> None:
         self._running.kill_now()
         self._channel.close()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """What a trial's files say: a value and the raw rounds for each metric, witnesses, work; `reason` if it measured nothing."""
-
-    measurements: Mapping[str, float]
-    raw: Mapping[str, Sequence[float]]
-    witnesses: Mapping[str, float]
-    work: Mapping[str, int]
-    warnings: Sequence[str]
-    reason: str
 
 
 class MicroLane:
@@ -212,7 +198,10 @@ class MicroLane:
             seconds=phases(folder, reading, imports, spent),
             warnings=(*build.warnings, *reading.warnings, *_parent_warnings(parent)),
             attestation=attestation,
-            environment=self._describe(block, build, variables, before),
+            environment={
+                **self._describe(build, variables, before),
+                "threads_at_fork": parent.threads if isinstance(parent, Parent) else None,
+            },
             log=str(log.relative_to(self._folder.parent)),
         )
 
@@ -224,7 +213,7 @@ class MicroLane:
             "PERFPROOF_CASES": json.dumps(list(_cases(block, bench).values())),
         }
 
-    def _describe(self, block: Block, build: ReadyBuild, variables: Mapping[str, str], before: Mapping[str, Any]) -> dict[str, Any]:
+    def _describe(self, build: ReadyBuild, variables: Mapping[str, str], before: Mapping[str, Any]) -> dict[str, Any]:
         everything = {**build_environment(build, threads=self._threads, hash_seed=self._hash_seed), **variables}
         return {
             **environment.machine(),
@@ -278,97 +267,3 @@ def _parent_warnings(parent: Parent | str) -> list[str]:
     if isinstance(parent, str) or not parent.faults:
         return []
     return [f"did not import: {fault}" for fault in parent.faults]
-
-
-# --- reading what a trial left ------------------------------------------------------------------------------
-
-
-def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]]) -> Reading:
-    """Reads `benchmark.json` and `trial.json`; each metric is the median of its rounds, in seconds.
-
-    The n-th benchmark of a test is the n-th case. What a test calls its rounds is its own affair
-    (`extra_info["metric"]`, `round_time` unless it says so).
-    """
-    told, benchmarks = _json(folder / "trial.json"), _json(folder / "benchmark.json").get("benchmarks", [])
-    names, seen = list(cases), dict[str, int]()
-    raw: dict[str, list[float]] = {}
-    witnesses: dict[str, float] = {}
-    work: dict[str, int] = {}
-    twice: list[str] = []
-    warnings = [f"{test['name']}: {test['why']}" for test in told.get("tests", []) if test["outcome"] == "skipped"]
-    for one in benchmarks:
-        test = one["name"].partition("[")[0]
-        place = seen.get(test, 0)
-        seen[test] = place + 1
-        case = one.get("param") if place >= len(names) else names[place]
-        extra = one["extra_info"]
-        metric = _at(extra.get("metric", "round_time"), case)
-        if metric in raw:
-            twice.append(f"two tests of the benchmark measure {metric}: one must name another in extra_info['metric']")
-        raw[metric] = one["stats"]["data"]
-        for kept, name in ((witnesses, "witnesses"), (work, "work")):
-            for key, value in extra.get(name, {}).items():
-                if kept.setdefault(_at(key, case), value) != value:
-                    warnings.append(
-                        f"{test}: {name} {_at(key, case)} is {value}, another test of the same trial has {kept[_at(key, case)]}"
-                    )
-    return Reading(
-        measurements={name: median(rounds) for name, rounds in raw.items()},
-        raw=raw,
-        witnesses=witnesses,
-        work=work,
-        warnings=warnings,
-        reason=_why_nothing(told, bool(raw)) or "; ".join(twice[:1]),
-    )
-
-
-def _at(name: str, case: str | None) -> str:
-    return f"{name}@{case}" if case else name
-
-
-def _why_nothing(told: Mapping[str, Any], measured: bool) -> str:
-    """Why the trial has no measurement that counts; "" if it has."""
-    failed = [f"{test['name']}: {test['why']}" for test in told.get("tests", []) if test["outcome"] == "failed"]
-    if told.get("fault") or failed:
-        return told.get("fault") or failed[0]
-    skipped = [test["why"] for test in told.get("tests", []) if test["outcome"] == "skipped"]
-    if not measured:
-        return skipped[0] if skipped else f"{NOTHING} (pytest ended with {told.get('pytest', 'nothing')})"
-    return ""
-
-
-def judge(reading: Reading, fault: str, unattested: str, folder: Path, log: Path) -> tuple[Status, str]:
-    """The trial's status, with the reason in words. A kill from outside says nothing of the arm: the block is invalid, not failed."""
-    if KILLED in fault:
-        return "invalid", f"interrupted from outside: {fault}"
-    if fault or reading.reason:
-        told = reading.reason if (folder / "trial.json").exists() and reading.reason else fault
-        lines = tail(log, 8) if (fault and not told.startswith((NOT_HERE, "PatchRefused"))) or told.startswith(NOTHING) else ""
-        return "failed", told.removeprefix("PatchRefused: ") + (f"\n{lines}" if lines and lines not in told else "")
-    if unattested:
-        return "unattested", unattested
-    return "ok", ""
-
-
-def phases(folder: Path, reading: Reading, imports: float, spent: float) -> dict[str, float]:
-    """Where the trial's seconds went: its share of the imports, building state, timed rounds, and all else."""
-    told = _json(folder / "trial.json").get("seconds", {})
-    measured = sum(sum(rounds) for rounds in reading.raw.values())
-    setup = max(0.0, float(told.get("tests", 0.0)) - measured)
-    found = {
-        "import": imports,
-        "setup": setup,
-        "measure": measured,
-        "overhead": max(0.0, spent - setup - measured),
-        "total": imports + spent,
-    }
-    return {name: round(seconds, 4) for name, seconds in found.items()}
-
-
-def _json(path: Path) -> dict[str, Any]:
-    """A file's object; empty where the trial did not come to write it."""
-    try:
-        found: dict[str, Any] = json.loads(path.read_text())
-    except (FileNotFoundError, ValueError):
-        return {}
-    return found

@@ -18,12 +18,11 @@ from suite.builds.process import (
     how_ended,
     inherited,
     run_to_end,
-    scrub,
-    scrub_file,
     start,
     tail,
 )
 from suite.builds.ready import ReadyBuild
+from suite.builds.scrub import scrub, scrub_file
 from suite.model.scenario import Arm
 
 __all__ = [

@@ -14,7 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from suite.builds.process import Channel, how_ended, inherited, run_to_end, scrub, scrub_file, start, tail
+from suite.builds.process import Channel, how_ended, inherited, run_to_end, start, tail
+from suite.builds.scrub import scrub, scrub_file
 from suite.model.errors import CannotRun
 
 BROOD = textwrap.dedent(
