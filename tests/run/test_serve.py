@@ -360,7 +360,7 @@ def test_closing_ends_every_process_and_removes_what_was_only_needed_meanwhile(s
     assert len(list((tmp_path / "results" / "logs" / "toy_serve").iterdir())) == 5
 
 
-class foreign_server:  # noqa: N801 (reads as a function)
+class foreign_server:
     """A program that answers every page with the same body, on a port of its own."""
 
     def __init__(self, body: bytes) -> None:

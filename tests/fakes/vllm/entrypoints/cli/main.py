@@ -9,6 +9,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import torch  # noqa: F401  (vLLM has it before it loads its plugins)
+
 from vllm.plugins import load_general_plugins
 
 
