@@ -49,7 +49,10 @@ def prepare_all(builds: Sequence[Build], folder: Path, say: Say) -> list[ReadyBu
 
 @contextlib.contextmanager
 def opened(plan: Plan, builds: Path, results: Path, say: Say) -> Iterator[Callable[[Scenario], Lane]]:
-    """Prepares the plan's builds and gives the lane that runs a scenario; whatever the lanes keep alive ends with the context."""
+    """Prepares the plan's builds and gives the lane that runs a scenario; whatever the lanes keep alive ends with the context.
+
+    The client of every serve scenario is started here, so that a flag it refuses is told before the first trial of any scenario.
+    """
     ready = {build.label: made for build, made in zip(plan.builds(), prepare_all(plan.builds(), builds, say), strict=True)}
     check_names(plan, {label: made.fingerprint.vllm_version for label, made in ready.items()})
     with contextlib.ExitStack() as stack:
@@ -67,4 +70,8 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say) -> Iterator[Callab
                 stack.callback(serving[scenario.name].close)
             return serving[scenario.name]
 
+        for scenario in plan.scenarios:
+            if not isinstance(scenario.workload, MicroWorkload):
+                lane_of(scenario)
+                serving[scenario.name].check()
         yield lane_of

@@ -6,6 +6,9 @@ import dataclasses
 import gzip
 import http.server
 import json
+import multiprocessing
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -358,6 +361,33 @@ def test_closing_ends_every_process_and_removes_what_was_only_needed_meanwhile(s
     assert not leftovers(toy_build)
     assert not (tmp_path / "results" / ".running").exists()
     assert len(list((tmp_path / "results" / "logs" / "toy_serve").iterdir())) == 5
+
+
+def test_nothing_of_a_lane_outlives_a_killed_runner(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """After `kill -9` of the runner in the midst of a measurement, client and servers are gone within seconds."""
+    runner = multiprocessing.get_context("fork").Process(target=_run_slowly, args=(toy_build, tmp_path / "results"))
+    runner.start()
+    deadline = time.monotonic() + 90
+    while not _measuring(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert len(leftovers(toy_build)) >= 3
+    assert runner.pid is not None
+    os.kill(runner.pid, signal.SIGKILL)
+    runner.join()
+    while leftovers(toy_build) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not leftovers(toy_build)
+
+
+def _run_slowly(build: ReadyBuild, results: Path) -> None:
+    made = scenario(build, arm("plain", server=("--delay=60",)), PATCHED)
+    run(ServeLane(made, {"default": build}, results, seed=3, watch=[SWAP], say=lambda message: None))
+
+
+def _measuring(tmp_path: Path) -> bool:
+    """Whether both servers have said that they run."""
+    logs = list((tmp_path / "results").rglob("server-*.log"))
+    return len(logs) == 2 and all("the server is" in log.read_text() for log in logs)
 
 
 class foreign_server:
