@@ -44,7 +44,7 @@ def imports_of(file: str) -> Iterator[tuple[str, str]]:
 
 
 def import_all(benches: list[str]) -> list[str]:
-    """Imports what the benchmarks and their neighbours will want; what does not import there is told, for a release may lack it."""
+    """Imports what the benchmarks and their neighbours will want; what a release lacks is passed over, what breaks is told."""
     folder, faults = os.path.dirname(benches[0]), []
     files = [*benches, *(os.path.join(folder, name) for name in ("adapter.py", "meter.py"))]
     wanted = [("vllm", ""), ("vllm.plugins", "load_general_plugins"), ("torch", ""), ("numpy", "")]
@@ -53,7 +53,9 @@ def import_all(benches: list[str]) -> list[str]:
     for module, name in dict.fromkeys(wanted):
         try:
             getattr(importlib.import_module(module), name or "__name__")
-        except Exception as error:  # told to the runner; a benchmark that needs it says so itself
+        except (ImportError, AttributeError):
+            continue  # a release may lack it; a benchmark that needs it says so itself
+        except Exception as error:  # told to the runner
             faults.append(f"{module}{'.' + name if name else ''}: {type(error).__name__}: {error}")
     import pytest_benchmark.plugin  # noqa: F401
     from _pytest.config import default_plugins
