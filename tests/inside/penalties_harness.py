@@ -265,6 +265,10 @@ class Stream:
     """Random steps, taken by upstream's runner and by the patch's alike."""
 
     def __init__(self, *, seed: int, device: str = "cpu", asynchronous: bool = False, speculating: bool = False) -> None:
+        import torch
+
+        # Tensors this small are only slowed down by threads.
+        torch.set_num_threads(1)
         self.rng = np.random.default_rng(seed)
         self.device = device
         self.asynchronous = asynchronous
@@ -365,8 +369,9 @@ class Stream:
             self.happened["swapped"] += 1
 
     def _speculate(self, runner: Runner) -> None:
+        drafting = self.speculating and self.rng.random() < 0.75
         for req_id in runner.batch.req_ids:
-            wanted = self.rng.integers(1, 4) if self.speculating and self.rng.random() < 0.5 else 0
+            wanted = self.rng.integers(1, 4) if drafting and self.rng.random() < 0.5 else 0
             tokens = self._tokens(wanted)
             if len(tokens) > 1 and self.rng.random() < 0.2:
                 tokens[-1] = -1
