@@ -90,7 +90,7 @@ def contradicted(x: Floats, codes: Codes, margin: Floats) -> NDArray[np.bool_]:
     Source: this project's rule; the companion is Hodges & Lehmann's.
     """
     robust = intervals.companion(x)
-    denied = [robust.low <= 0, robust.high >= 0, np.abs(robust.middle) >= margin]
+    denied = [robust.low <= intervals.ROUNDING, robust.high >= -intervals.ROUNDING, np.abs(robust.middle) >= margin]
     against: NDArray[np.bool_] = np.select([codes == REGRESSED, codes == IMPROVED, codes == EQUIVALENT], denied, False).astype(bool)
     return against
 
