@@ -82,6 +82,7 @@ def arm(name: str, *patches: str, environment: Mapping[str, str] | None = None, 
         patches=patches,
         environment=environment or {},
         server_arguments=(),
+        client={},
         allow_unverified=allow,
     )
 

@@ -185,7 +185,7 @@ def test_sampler_copy(benchmark: Any, parameters: dict[str, Any]) -> None:
     benchmark.pedantic(run, rounds=parameters["rounds"], warmup_rounds=parameters["warmup_rounds"], iterations=1)
     benchmark.extra_info["parameters"] = parameters
     benchmark.extra_info["witnesses"] = {"bytes_allocated_per_step": allocated}
-    benchmark.extra_info["measurements"] = {"device_seconds": statistics.median(device_seconds[parameters["warmup_rounds"] :])}
+    benchmark.extra_info["measurements"] = {"device_time": statistics.median(device_seconds[parameters["warmup_rounds"] :])}
     weights = torch.arange(1, sampled.numel() + 1, device=sampled.device)
     benchmark.extra_info["work"] = {
         "calls": parameters["calls"],

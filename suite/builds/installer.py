@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import uv
-
 from suite.builds.process import Finished, inherited, run_to_end
 from suite.model.errors import CannotRun
 
@@ -70,6 +68,8 @@ class Installer:
         return self._said
 
     def uv(self, *words: str | Path, **more: str) -> Finished:
+        import uv  # only where something is installed: an interpreter that is there needs none
+
         return self.run([uv.find_uv_bin(), *words], **more)
 
     def uv_install(self, interpreter: Path, *words: str | Path, **more: str) -> Finished:

@@ -130,7 +130,8 @@ def _fingerprint(interpreter: Path, installer: Installer, beside: Path) -> Finge
 
 
 def _python(build: PythonBuild, name: str, installer: Installer, package: Path) -> ReadyBuild:
-    interpreter = Path(os.path.abspath(os.path.expanduser(build.path)))
+    named = build.path if os.sep in build.path else shutil.which(build.path) or build.path
+    interpreter = Path(os.path.abspath(os.path.expanduser(named)))
     where = f"build {build.name}: {build.path}"
     if not interpreter.is_file():
         raise BadInput(f"{where}: there is no such file; name the python of an environment that has vLLM, such as /path/to/venv/bin/python")

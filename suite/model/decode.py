@@ -45,6 +45,7 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)*([a-z0-9.+]*)$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Scalar = str | int | float | bool | None
+ClientFlags = dict[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")], str | int | float | bool]
 
 
 class _Doc(BaseModel):
@@ -69,6 +70,7 @@ class ArmDoc(_Doc):
     patches: list[Name] = []
     environment: dict[Variable, str] = {}
     server_arguments: list[str] = []
+    client: ClientFlags = {}
     allow_unverified: bool = False
 
 
@@ -91,7 +93,7 @@ class ServeDoc(_Doc):
     kind: Literal["serve"]
     model: Annotated[str, StringConstraints(min_length=1)] | ToyDoc
     server_arguments: list[str] = []
-    client: dict[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")], str | int | float | bool] = {}
+    client: ClientFlags = {}
     requests: Annotated[int, Field(ge=1)]
     warmups: Annotated[int, Field(ge=0)]
     launches: Literal["shared", "fresh"] = "shared"
@@ -149,8 +151,9 @@ class ScenarioDoc(_Doc):
             if arm.build not in self.builds:
                 known = ", ".join(sorted(self.builds)) or "none"
                 raise ValueError(f"arms.{name}.build: unknown build {arm.build!r}, this file names: {known}")
-            if isinstance(self.workload, MicroDoc) and arm.server_arguments:
-                raise ValueError(f"arms.{name}.server_arguments: a micro workload has no server")
+            if isinstance(self.workload, MicroDoc) and (arm.server_arguments or arm.client):
+                key = "server_arguments" if arm.server_arguments else "client"
+                raise ValueError(f"arms.{name}.{key}: a micro workload has no server and no client")
         return self
 
 
@@ -399,5 +402,6 @@ def _arm(name: str, doc: ArmDoc) -> Arm:
         patches=tuple(doc.patches),
         environment=doc.environment,
         server_arguments=tuple(doc.server_arguments),
+        client=doc.client,
         allow_unverified=doc.allow_unverified,
     )

@@ -47,7 +47,10 @@ Build = ReleaseBuild | PythonBuild
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """A build, the patches and the settings that it runs with."""
+    """A build, the patches and the settings that it runs with.
+
+    `client` are flags of the client that differ from the workload's, for an arm that shows a ceiling (no penalty, say).
+    """
 
     name: str
     baseline: bool
@@ -55,6 +58,7 @@ class Arm:
     patches: tuple[str, ...]
     environment: Mapping[str, str]
     server_arguments: tuple[str, ...]
+    client: Mapping[str, str | int | float | bool]
     allow_unverified: bool
 
 

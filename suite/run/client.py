@@ -14,7 +14,7 @@ from typing import Any
 
 from suite.builds.ready import ReadyBuild
 from suite.model.errors import BadInput, CannotRun
-from suite.model.scenario import ServeWorkload
+from suite.model.scenario import Arm, ServeWorkload
 from suite.run.process import Channel, Running, build_environment, start, tail
 
 IMPORT_TIMEOUT = 600.0
@@ -42,9 +42,9 @@ class ClientEnded(CannotRun):
         self.killed = killed
 
 
-def client_faults(client: Mapping[str, str | int | float | bool]) -> list[str]:
+def client_faults(where: str, client: Mapping[str, str | int | float | bool]) -> list[str]:
     """Why these flags can't be a scenario's; empty if they can, as far as is seen without the client's parser."""
-    return [f"workload.client.{name}: is set by the suite and can't be set here" for name in client if name.replace("_", "-") in OURS]
+    return [f"{where}.client.{name}: is set by the suite and can't be set here" for name in client if name.replace("_", "-") in OURS]
 
 
 def flags(client: Mapping[str, str | int | float | bool]) -> list[str]:
@@ -60,13 +60,13 @@ def flags(client: Mapping[str, str | int | float | bool]) -> list[str]:
     return words
 
 
-def arguments_for(workload: ServeWorkload, *, model: str, url: str, name: str, seed: int, result: Path) -> list[str]:
+def arguments_for(workload: ServeWorkload, arm: Arm, *, model: str, url: str, name: str, seed: int, result: Path) -> list[str]:
     """The whole argument list of one measured run.
 
     Temperature and the ignored end of sequence are always said: unsaid, the server's own defaults would decide, and
     they differ between versions. `seed` is the block's: the same for its arms, another in every block.
     """
-    said = {"temperature": 0, "ignore-eos": True, **workload.client}
+    said = {"temperature": 0, "ignore-eos": True, **workload.client, **arm.client}
     return [
         *flags(said),
         f"--base-url={url}",

@@ -6,6 +6,7 @@ server listens and what it is called: that is how a server is recognised as ours
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -60,10 +61,16 @@ def workload_of(scenario: Scenario) -> ServeWorkload:
     return scenario.workload
 
 
+def asked_of(workload: ServeWorkload, arm: Arm) -> ServeWorkload:
+    """The workload with the arm's own client flags laid on it."""
+    return dataclasses.replace(workload, client={**workload.client, **arm.client})
+
+
 def scenario_faults(scenario: Scenario) -> list[str]:
     """What is wrong with a serve scenario, as far as can be seen before anything is made; one sentence each."""
     workload = workload_of(scenario)
-    found = client_faults(workload.client)
+    found = client_faults("workload", workload.client)
+    found += [fault for arm in scenario.arms for fault in client_faults(f"arms.{arm.name}", arm.client)]
     found += [f"workload.{fault}" for fault in (faults_of(workload.model) if isinstance(workload.model, ToyModel) else [])]
     said = {"workload": workload.server_arguments, **{f"arms.{arm.name}": arm.server_arguments for arm in scenario.arms}}
     for where, arguments in said.items():

@@ -37,11 +37,13 @@ def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]]) -> Reading:
     """Reads `benchmark.json` and `trial.json`; each metric is the median of its rounds, in seconds.
 
     The n-th benchmark of a test is the n-th case. What a test calls its rounds is its own affair
-    (`extra_info["metric"]`, `round_time` unless it says so).
+    (`extra_info["metric"]`, `round_time` unless it says so); what it measured beside them (device time) is in
+    `extra_info["measurements"]`.
     """
     told, benchmarks = _json(folder / "trial.json"), _json(folder / "benchmark.json").get("benchmarks", [])
     names, seen = list(cases), dict[str, int]()
     raw: dict[str, list[float]] = {}
+    told_apart: dict[str, float] = {}
     witnesses: dict[str, float] = {}
     work: dict[str, int] = {}
     twice: list[str] = []
@@ -56,6 +58,7 @@ def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]]) -> Reading:
         if metric in raw:
             twice.append(f"two tests of the benchmark measure {metric}: one must name another in extra_info['metric']")
         raw[metric] = one["stats"]["data"]
+        told_apart |= {_at(key, case): float(value) for key, value in extra.get("measurements", {}).items()}
         for kept, name in ((witnesses, "witnesses"), (work, "work")):
             for key, value in extra.get(name, {}).items():
                 if kept.setdefault(_at(key, case), value) != value:
@@ -63,7 +66,7 @@ def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]]) -> Reading:
                         f"{test}: {name} {_at(key, case)} is {value}, another test of the same trial has {kept[_at(key, case)]}"
                     )
     return Reading(
-        measurements={name: median(rounds) for name, rounds in raw.items()},
+        measurements={name: median(rounds) for name, rounds in raw.items()} | told_apart,
         raw=raw,
         witnesses=witnesses,
         work=work,

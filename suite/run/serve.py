@@ -32,7 +32,7 @@ from suite.model.scenario import Arm, Scenario
 from suite.run import attest, environment
 from suite.run.bench_result import BenchResult, read_result, warnings_for
 from suite.run.client import Client, ClientEnded, arguments_for
-from suite.run.launch import ModelAt, locate_model, scenario_faults, workload_of
+from suite.run.launch import ModelAt, asked_of, locate_model, scenario_faults, workload_of
 from suite.run.launches import Launches, next_log
 from suite.run.process import scrub, scrub_file, tail
 from suite.run.server import READY_TIMEOUT, Say, Server, ServerEnded, free_port
@@ -112,7 +112,8 @@ class ServeLane:
         """Starts the client and has its own parser look at the scenario's flags; raises `BadInput` if it refuses them."""
         client = self._ready_client()
         try:
-            client.check(self._arguments("http://127.0.0.1:1", "check", self.scenario.seed, self._scratch / "check.json"))
+            for arm in self.scenario.arms:
+                client.check(self._arguments(arm, "http://127.0.0.1:1", "check", self.scenario.seed, self._scratch / "check.json"))
         except BadInput as error:
             raise BadInput(*(f"{self.scenario.source}: {fault}" for fault in error.faults)) from error
 
@@ -173,10 +174,10 @@ class ServeLane:
     def _measure(self, trial: _Trial, client: Client, server: Server) -> None:
         """Runs the client once and judges whether what it measured counts."""
         result = self._scratch / f"block{trial.block.number:03d}-{trial.arm.name}.json"
-        arguments = self._arguments(server.launch.url, server.launch.name, trial.block.seed, result)
+        arguments = self._arguments(trial.arm, server.launch.url, server.launch.name, trial.block.seed, result)
         before, watcher = moment_of(server), Watcher(server)
         answer = client.measure(arguments, timeout=LONGEST_TRIAL, watch=watcher.look)
-        found = read_result(json.loads(result.read_text()), self.workload) if answer["ok"] else None
+        found = read_result(json.loads(result.read_text()), asked_of(self.workload, trial.arm)) if answer["ok"] else None
         server.check_alive(DYING if found is None or found.fault else 0.0)
         done = between(before, moment_of(server))
         trial.attestation = self._attestation(server, trial.arm, done)
@@ -206,7 +207,7 @@ class ServeLane:
         whole = float(answer["seconds"])
         trial.seconds |= {"warming up": max(0.0, whole - found.seconds), "measuring": found.seconds}
         load = float(answer["cpu_seconds"]) / max(1e-9, whole)
-        trial.warnings += warnings_for(self.workload, found, client_load=load, server=done.counters)
+        trial.warnings += warnings_for(asked_of(self.workload, trial.arm), found, client_load=load, server=done.counters)
 
     def _start_time(self, server: Server) -> dict[str, float]:
         """Launch to ready, where no other server started at the same time."""
@@ -284,8 +285,8 @@ class ServeLane:
     def _build(self, arm: Arm) -> ReadyBuild:
         return self.builds[arm.build]
 
-    def _arguments(self, url: str, name: str, seed: int, result: Path) -> list[str]:
-        return arguments_for(self.workload, model=self._model_at().name, url=url, name=name, seed=seed, result=result)
+    def _arguments(self, arm: Arm, url: str, name: str, seed: int, result: Path) -> list[str]:
+        return arguments_for(self.workload, arm, model=self._model_at().name, url=url, name=name, seed=seed, result=result)
 
     def _model_at(self) -> ModelAt:
         if self._model is None:

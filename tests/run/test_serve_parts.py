@@ -22,6 +22,9 @@ from suite.run.server import answers, free_port, parse_metrics
 from tests import toy
 
 
+AN_ARM = toy.arm("plain")
+
+
 def workload(client: Mapping[str, Any] | None = None, **changes: Any) -> ServeWorkload:
     plain = ServeWorkload(
         model="some/model", server_arguments=(), client={"random-output-len": 4, **(client or {})}, requests=2, warmups=2, launches="shared"
@@ -110,9 +113,9 @@ def test_each_doubt_is_a_warning_with_its_remedy() -> None:
 
 def test_temperature_and_ignored_end_are_always_said() -> None:
     """What the scenario leaves unsaid would be the server's to decide: temperature 0 and ignored end of sequence are explicit."""
-    said = arguments_for(workload(), model="m", url="http://x", name="n", seed=5, result=Path("/r/f.json"))
+    said = arguments_for(workload(), AN_ARM, model="m", url="http://x", name="n", seed=5, result=Path("/r/f.json"))
     assert {"--temperature=0", "--ignore-eos", "--seed=5", "--num-warmups=2", "--num-prompts=2", "--save-detailed"} <= set(said)
-    chosen = arguments_for(workload({"temperature": 0.6}), model="m", url="http://x", name="n", seed=5, result=Path("/r/f.json"))
+    chosen = arguments_for(workload({"temperature": 0.6}), AN_ARM, model="m", url="http://x", name="n", seed=5, result=Path("/r/f.json"))
     assert "--temperature=0.6" in chosen
     assert "--temperature=0" not in chosen
 
