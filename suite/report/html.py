@@ -8,7 +8,7 @@ import hashlib
 from markupsafe import Markup
 
 from suite.report.nouns import Page
-from suite.report.panels import answer, attestation, machine, repeat, trials, verdicts, work
+from suite.report.panels import answer, attestation, machine, repeat, spread, trials, verdicts, work
 from suite.report.templates import asset
 from suite.report.templates import render as render_template
 
@@ -16,6 +16,7 @@ PANELS = (
     ("answer", "The answer", answer.render),
     ("verdicts", "Where it helps, where it doesn’t", verdicts.render),
     ("trials", "Every trial", trials.render),
+    ("spread", "Within the trials", spread.render),
     ("work", "The work done", work.render),
     ("machine", "The machine", machine.render),
     ("attestation", "What ran in each arm", attestation.render),

@@ -117,6 +117,28 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadView:
+    """The distribution of raw values (rounds, requests) within each valid trial: `curves[arm][trial]` are quantiles at `curves.LEVELS`."""
+
+    name: str
+    unit: str
+    curves: tuple[tuple[tuple[float, ...], ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrowthView:
+    """A cost at several sizes of one parameter: `costs[arm][size]` are geometric means over trials; `words` tell each arm's growth."""
+
+    name: str
+    parameter: str
+    unit: str
+    better: Better
+    sizes: tuple[float, ...]
+    costs: tuple[tuple[float, ...], ...]
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioView:
     """One scenario. `arms` has the baseline first; `witnesses[i].values` and `attestations[i].values` follow its order."""
 
@@ -129,6 +151,8 @@ class ScenarioView:
     trials: tuple[TrialView, ...]
     witnesses: tuple[WitnessView, ...]
     work: tuple[WorkView, ...]
+    growths: tuple[GrowthView, ...]
+    spreads: tuple[SpreadView, ...]
     attestations: tuple[Fact, ...]
     unjudged: tuple[str, ...]
     warnings: tuple[str, ...]

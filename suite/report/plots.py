@@ -13,19 +13,19 @@ import logging
 import math
 import re
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
-from suite.report import units, words
-from suite.report.nouns import Row, TrialView
-from suite.report.units import THIN
+from suite.report import curves, geometry, units, words
+from suite.report.geometry import Dot
+from suite.report.nouns import GrowthView, Row, SpreadView, TrialView
 
 INK, MUTED, HAIR, BASELINE, CANDIDATE, BAND, PAPER = "#0a0b01", "#0a0b02", "#0a0b03", "#0a0b04", "#0a0b05", "#0a0b06", "#0a0b07"
 _COLOURS = {
@@ -60,26 +60,6 @@ HOVER = 400
 """Most trials of a figure whose dots each say their value when pointed at."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dot:
-    """A trial in the figure: `x` is the block with the place in it, `y` its value or None where it left none.
-
-    `number` is the trial's place in the scenario's table, or -1 for what is not one trial.
-    """
-
-    number: int
-    block: int
-    x: float
-    y: float | None
-    ok: bool
-    baseline: bool
-    text: str
-
-    @property
-    def kind(self) -> str:
-        return "lost" if self.y is None else "counted" if self.ok else "spoilt"
-
-
 Hover = dict[str, list[Dot]]
 """The dots behind every group of marks, in the order of drawing."""
 
@@ -90,44 +70,13 @@ def trials(row: Row, found: Sequence[TrialView], name: str, rows: str) -> str:
     `name` must be unique within the page; `rows` begins the ids of the table's rows, which a trial's number ends.
     Returns an `<svg>` element.
     """
-    dots = place(row, found)
-    style: Any = _STYLE | {"svg.hashsalt": name}
-    with mpl.rc_context(style), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
-        figure = Figure(figsize=(12.4, 2.9))
-        FigureCanvasSVG(figure)
+    dots = geometry.place(row, found)
+    with _figure(name, (12.4, 2.9)) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(2.6, 1))
         figure.subplots_adjust(left=0.062, right=0.997, top=0.97, bottom=0.18, wspace=0.17)
         hover = _values(left, row, dots)
         hover |= _changes(right, row, dots)
-        return as_svg(figure, name, label_of(row, dots), hover, rows)
-
-
-def place(row: Row, found: Sequence[TrialView]) -> list[Dot]:
-    """The trials of the row's two arms, each at its block and its place within the block."""
-    most = max((trial.position for trial in found), default=0) + 1
-    dots = []
-    for number, trial in enumerate(found):
-        if trial.arm not in (row.baseline, row.candidate):
-            continue
-        value = trial.values.get(row.metric)
-        shown = value if value is not None and math.isfinite(value) else None
-        x = trial.block + (trial.position - (most - 1) / 2) * min(0.3, 0.6 / most)
-        said = units.quantity(shown, row.unit) if shown is not None else "no value"
-        status = "" if trial.ok else f"; {trial.status}: {trial.reason or 'no reason was given'}"
-        text = f"block {trial.block}, place {trial.position + 1}, {trial.arm}: {said}{status}"
-        dots.append(Dot(number=number, block=trial.block, x=x, y=shown, ok=trial.ok, baseline=trial.arm == row.baseline, text=text))
-    return dots
-
-
-def label_of(row: Row, dots: Sequence[Dot]) -> str:
-    spoilt = sum(not dot.ok for dot in dots)
-    return (
-        f"{words.claim(row)}. {len(dots)} trials by block; {words.direction(row.better)}. "
-        + (f"{spoilt} of them do not count. " if spoilt else "")
-        + "The table below holds every value."
-    )
+        return as_svg(figure, name, geometry.label_of(row, dots), hover, rows)
 
 
 def _values(axes: Axes, row: Row, dots: Sequence[Dot]) -> Hover:
@@ -135,7 +84,7 @@ def _values(axes: Axes, row: Row, dots: Sequence[Dot]) -> Hover:
     known = [dot.y / scale.factor for dot in dots if dot.y is not None]
     wide = bool(known) and min(known) > 0 and max(known) / min(known) > 8
     axes.set_yscale("log" if wide else "linear")
-    _joined(axes, _pairs(dots), scale.factor)
+    _joined(axes, geometry.pairs(dots), scale.factor)
     hover: Hover = {}
     for baseline in (True, False):
         for kind in ("counted", "spoilt", "lost"):
@@ -159,7 +108,7 @@ def _limits(axes: Axes, known: Sequence[float], wide: bool, dots: Sequence[Dot])
         pad = 0.12 * (high - low) or 0.05 * (abs(high) or 1)
         axes.set_ylim((low / 1.8, high * 1.8) if wide else (low - 1.6 * pad, high + pad))
     axes.set_xlim(min((dot.block for dot in dots), default=1) - 0.6, max((dot.block for dot in dots), default=1) + 0.6)
-    axes.set_xticks(_few(sorted({dot.block for dot in dots}), 12))
+    axes.set_xticks(geometry.few(sorted({dot.block for dot in dots}), 12))
     if not wide:
         axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: units.signed_minus(f"{value:,g}")))
@@ -190,21 +139,12 @@ def _dots(axes: Axes, dots: list[Dot], factor: float) -> Hover:
     return {gid: dots}
 
 
-def _pairs(dots: Sequence[Dot]) -> list[tuple[Dot, Dot]]:
-    """The blocks in which both arms left a value, baseline first."""
-    of_block: dict[int, dict[bool, Dot]] = {}
-    for dot in dots:
-        if dot.y is not None:
-            of_block.setdefault(dot.block, {})[dot.baseline] = dot
-    return [(found[True], found[False]) for _, found in sorted(of_block.items()) if len(found) == 2]
-
-
 def _changes(axes: Axes, row: Row, dots: Sequence[Dot]) -> Hover:
     """Each block's change, the margin as a band, the interval as a bar; a log axis of ratios marked in per cent."""
     if row.margin:
         axes.axhspan(-math.log1p(row.margin), math.log1p(row.margin), color=BAND, lw=0, zorder=0)
     axes.axhline(0, color=MUTED, lw=0.7, zorder=1)
-    changes = [_change(first, second) for first, second in _pairs(dots) if (first.y or 0) > 0 and (second.y or 0) > 0]
+    changes = [geometry.change(first, second) for first, second in geometry.pairs(dots) if (first.y or 0) > 0 and (second.y or 0) > 0]
     hover: Hover = {}
     for kind in ("counted", "spoilt"):
         shown = [change for change in changes if change.kind == kind]
@@ -219,51 +159,83 @@ def _changes(axes: Axes, row: Row, dots: Sequence[Dot]) -> Hover:
     if row.effect is not None and row.effect > -1:
         _interval(axes, row, whole)
     axes.set_xlim(blocks[0] - 0.8, whole + 0.9)
-    ticks = [*_few(blocks, 5), whole]
+    ticks = [*geometry.few(blocks, 5), whole]
     axes.set_xticks(ticks, [*(str(block) for block in ticks[:-1]), "all"])
     axes.set_xlabel("change in each block, and over all")
     low, high = axes.get_ylim()
-    marked = nice_changes(math.expm1(low), math.expm1(high))
-    axes.set_yticks([math.log1p(change) for change in marked], [_tick(change) for change in marked])
+    marked = geometry.nice_changes(math.expm1(low), math.expm1(high))
+    axes.set_yticks([math.log1p(change) for change in marked], [geometry.tick(change) for change in marked])
     axes.set_ylim(low, high)
     return hover
-
-
-def _change(first: Dot, second: Dot) -> Dot:
-    """A block's change from baseline to candidate, as a dot whose `y` is the log ratio."""
-    ratio, ok = (second.y or 1) / (first.y or 1), first.ok and second.ok
-    text = f"block {first.block}: {words.per_cent(ratio - 1)}" + ("" if ok else ", not counted")
-    return Dot(number=-1, block=first.block, x=first.block, y=math.log(ratio), ok=ok, baseline=False, text=text)
-
-
-def _few(blocks: Sequence[int], most: int) -> list[int]:
-    """Some of the blocks, evenly spaced, the first among them."""
-    return list(blocks[:: max(1, math.ceil(len(blocks) / most))])
-
-
-def nice_changes(low: float, high: float) -> list[float]:
-    """Round changes between two fractions to mark an axis with: even steps near nothing, else halves, tenths, hundredths and multiples."""
-    if math.log1p(high) - math.log1p(low) < 1:
-        return [
-            float(round(change, 9))
-            for change in MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
-            if low <= change <= high
-        ]
-    ratios = [scale * step for scale in (10.0**power for power in range(-9, 9)) for step in (1, 2, 5)]
-    inside = [ratio - 1 for ratio in ratios if low <= ratio - 1 <= high]
-    return inside if len(inside) <= 5 else [ratio for ratio in inside if math.log10(1 + ratio) % 1 < 1e-9]
-
-
-def _tick(change: float) -> str:
-    """A round change, without decimals that it does not need."""
-    text = f"{100 * change:+,.3f}".rstrip("0").rstrip(".")
-    return units.signed_minus("0" if float(text.replace(",", "")) == 0 else text) + f"{THIN}%"
 
 
 def _interval(axes: Axes, row: Row, x: float) -> None:
     if row.low is not None and row.high is not None and row.low > -1:
         axes.plot([x, x], [math.log1p(row.low), math.log1p(row.high)], color=CANDIDATE, lw=2.2, solid_capstyle="butt", zorder=2)
     axes.plot([x], [math.log1p(row.effect or 0)], marker="D", markersize=6.5, color=CANDIDATE, linestyle="none", zorder=3)
+
+
+def spread(view: SpreadView, names: Sequence[str], name: str) -> str:
+    """The distributions within trials as cumulative shares: thin lines the trials, a thick one each arm's middle trial."""
+    scale = units.scale([curve[20] for arm in view.curves for curve in arm], view.unit)
+    with _figure(name, (6.2, 2.6)) as figure:
+        figure.subplots_adjust(left=0.1, right=0.985, top=0.97, bottom=0.2)
+        axes = figure.subplots()
+        for place, arm in enumerate(view.curves):
+            colour = BASELINE if place == 0 else CANDIDATE
+            for curve in arm:
+                axes.plot([value / scale.factor for value in curve], curves.LEVELS, color=colour, lw=0.6, alpha=0.45, zorder=1)
+            middle = sorted(arm, key=lambda curve: curve[20])[len(arm) // 2 : len(arm) // 2 + 1]
+            for curve in middle:
+                axes.plot(
+                    [value / scale.factor for value in curve], curves.LEVELS, color=colour, lw=2, zorder=2, ls="-" if place < 2 else "--"
+                )
+        ends = [curve[end] / scale.factor for arm in view.curves for curve in arm for end in (0, -1)]
+        if min(ends) > 0 and max(ends) / min(ends) > 8:
+            axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: units.signed_minus(f"{value:,g}")))
+        axes.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
+        axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100 %"])
+        axes.set_xlabel(f"{words.label(view.name)}, {scale.name or 'count'}")
+        axes.set_ylabel("share at most")
+        label = (
+            f"Cumulative distribution of {words.label(view.name)} within the trials of {', '.join(names)}. The table below holds quantiles."
+        )
+        return as_svg(figure, name, label, {}, "")
+
+
+def grown(view: GrowthView, names: Sequence[str], name: str) -> str:
+    """The cost by size on two logarithmic axes: a straight line is a power, its slope the exponent."""
+    scale = units.scale([cost for arm in view.costs for cost in arm], view.unit)
+    with _figure(name, (6.2, 2.8)) as figure:
+        figure.subplots_adjust(left=0.12, right=0.985, top=0.97, bottom=0.18)
+        axes = figure.subplots()
+        for place, arm in enumerate(view.costs):
+            colour, marker = (BASELINE, "o") if place == 0 else (CANDIDATE, "D" if place == 1 else "s")
+            style = "-" if place < 2 else "--"
+            axes.plot(view.sizes, [cost / scale.factor for cost in arm], color=colour, marker=marker, markersize=6, lw=1.4, ls=style)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        sizes = view.sizes[:: max(1, math.ceil(len(view.sizes) / 8))]
+        axes.set_xticks(sizes, [f"{size:,g}" for size in sizes])
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        axes.set_xlabel(f"{view.parameter}, log")
+        axes.set_ylabel(f"{scale.name or 'count'}, log   ({words.direction(view.better)})")
+        return as_svg(figure, name, f"{view.name} by {view.parameter}: {'; '.join(view.words)}. The table below holds every value.", {}, "")
+
+
+@contextmanager
+def _figure(name: str, size: tuple[float, float]) -> Iterator[Figure]:
+    """An empty figure in our style, with ids of its own."""
+    style: Any = _STYLE | {"svg.hashsalt": name}
+    with mpl.rc_context(style), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+        figure = Figure(figsize=size)
+        FigureCanvasSVG(figure)
+        yield figure
 
 
 def as_svg(figure: Figure, name: str, label: str, hover: Hover, rows: str) -> str:

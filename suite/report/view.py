@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from suite.model.record import Record
-from suite.report import facts, words
+from suite.report import curves, facts, words
 from suite.report.nouns import OUTCOMES, ArmView, Fact, Outcome, Page, Row, ScenarioView, TrialView, WitnessView, WorkView
 from suite.report.untrusted import line, lines
 
@@ -80,6 +80,8 @@ def _scenario(name: str, rows: list[Row], records: list[Record], results: str) -
         trials=trials,
         witnesses=tuple(_witnesses(names, records)),
         work=tuple(_work(records)),
+        growths=tuple(curves.growths(names, records)),
+        spreads=tuple(curves.spreads(names, records)),
         attestations=tuple(_facts(Fact, facts.attestations(names, records, lambda record: line(record.arm, NAME)))),
         unjudged=unjudged,
         warnings=_warnings(filled, records),

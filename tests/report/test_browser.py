@@ -113,7 +113,7 @@ def test_prints_what_is_folded(browser: Browser, report: Path) -> None:
     browser.open(report)
     count = "document.querySelectorAll('details[open]').length"
     browser.run("window.dispatchEvent(new Event('beforeprint'))")
-    assert browser.run(count) == 10
+    assert browser.run(count) == browser.run("document.querySelectorAll('details').length") > 0
     browser.run("window.dispatchEvent(new Event('afterprint'))")
     assert browser.run(count) == 0
 

@@ -114,11 +114,13 @@ def test_a_megabyte_line_is_shortened() -> None:
 
 
 def test_every_figure_has_a_name_and_a_table(ordinary: Reader) -> None:
-    """Every graphic says in words what it shows, and every scenario has the table of its trials."""
+    """Every graphic says in words what it shows, and a table stands behind every figure."""
     labels = [value for tag, name, value in ordinary.attributes if tag == "svg" and name == "aria-label"]
     assert len(labels) == ordinary.tags["svg"]
     assert all(labels)
-    assert ordinary.tags["details"] == 2 * 5
+    figures, scenarios, growths, spreads = ordinary.tags["figure"], 5, 1, 7
+    assert figures == 8 + growths + spreads
+    assert ordinary.tags["details"] == 2 * scenarios + growths + spreads
 
 
 def test_every_trial_has_its_dot() -> None:

@@ -1,0 +1,35 @@
+"""Within the trials: how rounds and requests were distributed, for the eye; only one number a trial is ever judged."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from suite.report import curves, plots
+from suite.report.nouns import Page, SpreadView
+from suite.report.templates import render as render_template
+
+SHOWN = (2, 10, 20, 30, 38, 40)
+"""The levels (fortieths) of the table behind each figure."""
+
+
+MOST_FIGURES = 12
+"""Figures on a page, shared evenly among its scenarios; at least one each."""
+
+
+def render(page: Page) -> Markup:
+    most = max(1, MOST_FIGURES // max(1, sum(bool(scenario.spreads) for scenario in page.scenarios)))
+    drawn = [
+        [
+            Markup(plots.spread(view, [arm.name for arm in scenario.arms], f"e{number}-{index}"))  # noqa: S704  (escaped in plots)
+            for index, view in enumerate(scenario.spreads[:most])
+        ]
+        for number, scenario in enumerate(page.scenarios, 1)
+    ]
+    levels = [f"{100 * curves.LEVELS[place]:g} %" for place in SHOWN]
+    return render_template("spread.html", page=page, drawn=drawn, levels=levels, middle=middle)
+
+
+def middle(view: SpreadView, arm: int) -> list[float]:
+    """An arm's typical quantiles at the levels shown: the middle over its trials."""
+    trials = view.curves[arm]
+    return [sorted(curve[place] for curve in trials)[len(trials) // 2] for place in SHOWN] if trials else []
