@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from suite.builds.ready import ReadyBuild
-from suite.model.errors import BadInput, CannotRun
+from suite.model.errors import CannotRun
 from suite.model.scenario import Arm, ServeWorkload
 from suite.run.process import Channel, Running, build_environment, start, tail
 
@@ -114,15 +114,14 @@ class Client:
             self.import_seconds = float(said["seconds"])
         return self.import_seconds
 
-    def check(self, arguments: list[str]) -> None:
-        """Raises `BadInput` with the parser's words for arguments that `vllm bench serve` of this build does not take."""
+    def fault(self, arguments: list[str]) -> str:
+        """Why `vllm bench serve` of this build does not take the arguments, in its parser's words; "" if it does."""
         self.wait_ready()
         self._channel.send({"do": "check", "arguments": arguments})
         said = self._receive(CHECK_TIMEOUT)
         if said is None:
             raise CannotRun(f"{self.build.label}: the client did not answer within {CHECK_TIMEOUT:.0f} s")
-        if not said["ok"]:
-            raise BadInput(f"workload.client: 'vllm bench serve' of {self.build.label} refuses it: {said['fault']}")
+        return "" if said["ok"] else f"'vllm bench serve' of {self.build.label} refuses it: {said['fault']}"
 
     def measure(self, arguments: list[str], *, timeout: float, watch: Callable[[], None], every: float = 0.5) -> dict[str, Any]:
         """One `vllm bench serve`: its answer, `{"ok", "fault" or "seconds" and "cpu_seconds"}`.

@@ -110,12 +110,15 @@ class ServeLane:
 
     def check(self) -> None:
         """Starts the client and has its own parser look at the scenario's flags; raises `BadInput` if it refuses them."""
-        client = self._ready_client()
-        try:
-            for arm in self.scenario.arms:
-                client.check(self._arguments(arm, "http://127.0.0.1:1", "check", self.scenario.seed, self._scratch / "check.json"))
-        except BadInput as error:
-            raise BadInput(*(f"{self.scenario.source}: {fault}" for fault in error.faults)) from error
+        client, unmeant = self._ready_client(), ("http://127.0.0.1:1", "check", self.scenario.seed, self._scratch / "check.json")
+        faults: dict[str, str] = {}
+        for arm in self.scenario.arms:
+            where = f"arms.{arm.name}.client" if arm.client else "workload.client"
+            fault = client.fault(self._arguments(arm, *unmeant))
+            if fault:
+                faults[where] = f"{self.scenario.source}: {where}: {fault}"
+        if faults:
+            raise BadInput(*faults.values())
 
     def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
         """One trial of each of the arms named, in that order; every one leaves a record, whatever becomes of it."""

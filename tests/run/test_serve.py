@@ -187,6 +187,14 @@ def test_no_secret_home_or_path_gets_into_what_is_kept(serve: Serve, tmp_path: P
             assert str(tmp_path / "results") not in text, file
 
 
+def test_an_arm_may_change_the_clients_flags(serve: Serve, tmp_path: Path) -> None:
+    """An arm's own client flags are laid on the workload's: its length is what is asked for and insisted on."""
+    shorter = dataclasses.replace(arm("shorter"), client={"random-output-len": 5})
+    plain, changed = run(serve(PLAIN, shorter))
+    assert (plain.status, changed.status) == ("ok", "ok"), changed.reason
+    assert (plain.work["output_tokens"], changed.work["output_tokens"]) == (24, 15)
+
+
 # --- bad input ------------------------------------------------------------------------------------------
 
 
@@ -199,8 +207,15 @@ def test_a_flag_that_the_client_does_not_know_is_refused_before_a_server_starts(
 
 def test_a_client_value_of_the_wrong_type_is_refused(serve: Serve) -> None:
     """A value that the client's parser can't read is bad input."""
-    with pytest.raises(BadInput, match="invalid int value: 'many'"):
+    with pytest.raises(BadInput, match="workload.client: .*invalid int value: 'many'"):
         serve(client={"random-input-len": "many"}).check()
+
+
+def test_an_arms_client_flags_are_checked_too(serve: Serve) -> None:
+    """A flag of one arm that the client refuses is bad input, told under that arm."""
+    odd = dataclasses.replace(arm("odd"), client={"no-such": 1})
+    with pytest.raises(BadInput, match=r"toy_serve\.yaml: arms\.odd\.client: .*unrecognized arguments: --no-such=1"):
+        serve(PLAIN, odd).check()
 
 
 def test_flags_that_the_suite_sets_are_refused_all_at_once(toy_build: ReadyBuild) -> None:
