@@ -316,7 +316,6 @@ class Attestation:
     def current(cls) -> Attestation:
         if cls._current is None:
             cls._current = Attestation()
-            os.register_at_fork(after_in_child=_after_fork)
         return cls._current
 
     def _open(self, folder: Path) -> None:
@@ -394,6 +393,9 @@ def _after_fork() -> None:
         count._cell = memoryview(bytearray(8)).cast("Q")
         child.keep(count)
     child.write()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def attest() -> None:
