@@ -22,7 +22,7 @@ def orders(arms: Sequence[str], blocks: int, seed: int, name: str = "") -> list[
         raise ValueError(
             f"a design needs at least two arms of different names and no negative count of blocks, not {list(arms)} and {blocks}"
         )
-    source = random.Random(f"{seed}/order/{name}")  # noqa: S311 (a repeatable order, no secret)
+    source = random.Random(f"{seed}/order/{name}")
     found: list[tuple[str, ...]] = []
     while len(found) < blocks:
         order = tuple(source.sample(list(arms), len(arms)))
@@ -37,7 +37,7 @@ def interleave(blocks: Mapping[str, int], seed: int) -> list[tuple[str, int]]:
     Source: the same, over scenarios.
     """
     names = [name for name, count in blocks.items() for _ in range(count)]
-    random.Random(f"{seed}/interleave").shuffle(names)  # noqa: S311
+    random.Random(f"{seed}/interleave").shuffle(names)
     following = dict.fromkeys(blocks, 0)
     sequence = []
     for name in names:
