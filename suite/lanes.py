@@ -51,7 +51,7 @@ def prepare_all(builds: Sequence[Build], folder: Path, say: Say) -> list[ReadyBu
 def opened(plan: Plan, builds: Path, results: Path, say: Say) -> Iterator[Callable[[Scenario], Lane]]:
     """Prepares the plan's builds and gives the lane that runs a scenario; whatever the lanes keep alive ends with the context.
 
-    The client of every serve scenario is started here, so that a flag it refuses is told before the first trial of any scenario.
+    With the first lane asked for, the client of every serve scenario is started, so that a flag it refuses is told before any trial runs.
     """
     ready = {build.label: made for build, made in zip(plan.builds(), prepare_all(plan.builds(), builds, say), strict=True)}
     check_names(plan, {label: made.fingerprint.vllm_version for label, made in ready.items()})
@@ -61,17 +61,18 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say) -> Iterator[Callab
         stack.callback(micro.close)
         serving: dict[str, ServeLane] = {}
 
-        def lane_of(scenario: Scenario) -> Lane:
-            if isinstance(scenario.workload, MicroWorkload):
-                return micro
-            if scenario.name not in serving:
-                by_name = {name: ready[build.label] for name, build in scenario.builds.items() if build.label in ready}
-                serving[scenario.name] = ServeLane(scenario, by_name, results, seed=plan.seed, watch=catalog.watched(scenario), say=say)
-                stack.callback(serving[scenario.name].close)
-            return serving[scenario.name]
+        def open_serving() -> None:
+            for scenario in plan.scenarios:
+                if not isinstance(scenario.workload, MicroWorkload):
+                    by_name = {name: ready[build.label] for name, build in scenario.builds.items() if build.label in ready}
+                    watch = catalog.watched(scenario)
+                    serving[scenario.name] = ServeLane(scenario, by_name, results, seed=plan.seed, watch=watch, say=say)
+                    stack.callback(serving[scenario.name].close)
+                    serving[scenario.name].check()
 
-        for scenario in plan.scenarios:
-            if not isinstance(scenario.workload, MicroWorkload):
-                lane_of(scenario)
-                serving[scenario.name].check()
+        def lane_of(scenario: Scenario) -> Lane:
+            if not serving:
+                open_serving()
+            return serving.get(scenario.name, micro)
+
         yield lane_of
