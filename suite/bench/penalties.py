@@ -167,8 +167,8 @@ def feed_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.import_module(OPERATION), "apply_penalties", lambda logits, *fed: logits)
 
 
-def measure(benchmark: Any, parameters: dict[str, Any]) -> None:
-    """Times decode steps one by one and counts what they read."""
+def measure(benchmark: Any, parameters: dict[str, Any], metric: str) -> None:
+    """Times decode steps one by one, under the name of `metric`, and counts what they read."""
     import torch
 
     importable()
@@ -179,6 +179,7 @@ def measure(benchmark: Any, parameters: dict[str, Any]) -> None:
     setup: Callable[[], None] = decoding.advance
     benchmark.pedantic(decoding.call, setup=setup, rounds=parameters["rounds"], warmup_rounds=parameters["warmup_rounds"], iterations=1)
     benchmark.extra_info["witnesses"] = {WITNESSES[0]: witnessed}
+    benchmark.extra_info["metric"] = metric
     benchmark.extra_info["parameters"] = parameters
     benchmark.extra_info["work"] = {
         "steps": decoding.steps,
@@ -190,9 +191,9 @@ def measure(benchmark: Any, parameters: dict[str, Any]) -> None:
 def test_penalties_feed(benchmark: Any, parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Host work of a step: making what the penalties operation is fed, without that operation."""
     feed_only(monkeypatch)
-    measure(benchmark, parameters)
+    measure(benchmark, parameters, "feed_time")
 
 
 def test_penalties_apply(benchmark: Any, parameters: dict[str, Any]) -> None:
     """The whole call, the operation over the vocabulary included."""
-    measure(benchmark, parameters)
+    measure(benchmark, parameters, "apply_time")
