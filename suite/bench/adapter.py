@@ -157,9 +157,7 @@ def drain_moves(batch: Any) -> int:
 HOLDER = "vllm.v1.sample.thinking_budget_state:ThinkingBudgetStateHolder"
 
 
-def thinking_holder(
-    *, start: Sequence[int], end: Sequence[int], max_num_seqs: int, num_spec_tokens: int = 0, device: Any = "cpu"
-) -> Any:
+def thinking_holder(*, start: Sequence[int], end: Sequence[int], max_num_seqs: int, num_spec_tokens: int = 0, device: Any = "cpu") -> Any:
     """A `ThinkingBudgetStateHolder` for these markers; skips where there is none (before 0.21).
 
     It only reads the markers from its configuration, so any object with those attributes serves.

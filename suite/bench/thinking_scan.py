@@ -77,7 +77,7 @@ class Decoding:
         drafts = self.drafts if self.drafts[0] else None
         outputs = self.outputs
         if drafts and adapter.release() < (0, 26):
-            outputs = [[*output, *draft] for output, draft in zip(outputs, drafts)]
+            outputs = [[*output, *draft] for output, draft in zip(outputs, drafts, strict=False)]
         self.holder.update_state(outputs, drafts)
 
     def run(self) -> None:
@@ -87,7 +87,7 @@ class Decoding:
     def decode(self, steps: list[list[int]]) -> None:
         """Every step: one new token for every request, then the state."""
         for tokens in steps:
-            for output, token in zip(self.outputs, tokens):
+            for output, token in zip(self.outputs, tokens, strict=False):
                 output.append(token)
             self.update()
 

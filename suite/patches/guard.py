@@ -7,8 +7,9 @@ disk: what was applied to which vLLM files, and how often each target was called
 
 It refuses, with a sentence that says why, whenever a version, a platform or a source is not one
 that was tested; `PERFPROOF_ALLOW_UNVERIFIED=1` runs the patch there all the same and the
-attestation says so. Nothing waives a target that is not there, or that another patch holds. Importing this module imports neither vLLM nor torch: vLLM swallows an
-exception raised while a plugin is imported and would then serve unpatched.
+attestation says so. Nothing waives a target that is not there, or that another patch holds.
+Importing this module imports neither vLLM nor torch: vLLM swallows an exception raised while a
+plugin is imported and would then serve unpatched.
 
 Environment (set by the runner, harmless when absent):
 
@@ -134,7 +135,7 @@ def release_key(release: str) -> tuple[int, ...]:
 
 
 def device_type() -> str:
-    """"cpu" or "cuda", as vLLM itself has it."""
+    """ "cpu" or "cuda", as vLLM itself has it."""
     from vllm.platforms import current_platform
 
     return str(current_platform.device_type)

@@ -17,6 +17,7 @@ exchange of those masks loses one of them, and a permutation would not).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 from suite.patches.guard import Patch, Target, counter, original_of
@@ -25,7 +26,7 @@ NAME = "swap_states_batched"
 SWAP_ROW = Target(
     "vllm.v1.worker.block_table",
     "BlockTable.swap_row",
-    {release: "5de2c77e73e76ce5" for release in ("0.22.0", "0.25.1", "0.28.0", "0.32.0")},
+    dict.fromkeys(("0.22.0", "0.25.1", "0.28.0", "0.32.0"), "5de2c77e73e76ce5"),
 )
 REORDER = Target(
     "vllm.v1.attention.backends.utils",
@@ -112,7 +113,7 @@ def move_rows(rows: Any, cycles: list[list[int]], lengths: Mapping[int, int]) ->
     for cycle in cycles:
         first = cycle[0]
         kept = rows[first, : lengths[first]].copy()
-        for row, origin in zip(cycle, cycle[1:]):
+        for row, origin in pairwise(cycle):
             length = lengths[origin]
             rows[row, :length] = rows[origin, :length]
         rows[cycle[-1], : lengths[first]] = kept

@@ -33,8 +33,13 @@ def drive(machine: type[RuleBasedStateMachine], steps: int = STEPS) -> Counter[s
     machine.events = events  # type: ignore[attr-defined]
     phases = (Phase.generate, Phase.shrink) if os.environ.get("PERFPROOF_SHRINK") else (Phase.generate,)
     run: dict[str, Any] = {
-        **{"max_examples": 8, "stateful_step_count": AN_EXAMPLE, "phases": phases},
-        **{"deadline": None, "database": None, "report_multiple_bugs": False, "print_blob": False},
+        "max_examples": 8,
+        "stateful_step_count": AN_EXAMPLE,
+        "phases": phases,
+        "deadline": None,
+        "database": None,
+        "report_multiple_bugs": False,
+        "print_blob": False,
     }
     for number in range(100_000):
         if events["steps"] >= steps:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from suite.patches.guard import Patch, PatchRefused, Target
 HERE = "perfproof_toy"
 
 
-def answer() -> int:
+def forty_one() -> int:
     return 41
 
 
@@ -32,11 +32,11 @@ class Toy:
 
 
 @pytest.fixture
-def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[types.ModuleType]:
+def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> types.ModuleType:
     """A module to patch, one that imported from it by name, and a guard that has seen nothing yet."""
     module, importer = types.ModuleType(HERE), types.ModuleType(f"{HERE}_importer")
-    module.answer, module.Toy = answer, type("Toy", (), dict(vars(Toy)))  # type: ignore[attr-defined]
-    importer.answer = answer  # type: ignore[attr-defined]
+    module.answer, module.Toy = forty_one, type("Toy", (), dict(vars(Toy)))  # type: ignore[attr-defined]
+    importer.answer = forty_one  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, HERE, module)
     monkeypatch.setitem(sys.modules, f"{HERE}_importer", importer)
     monkeypatch.setenv("PERFPROOF_ATTEST", str(tmp_path))
@@ -44,7 +44,7 @@ def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[types.Modul
     monkeypatch.setattr(guard.Attestation, "_current", guard.Attestation())
     monkeypatch.setattr(guard, "_counters", {})
     monkeypatch.setattr(guard, "_holders", {})
-    yield module
+    return module
 
 
 def patch_of(*targets: Target, release: str | None = None, device: str = "cpu", name: str = "toy") -> Patch:
@@ -67,7 +67,7 @@ def counts(folder: Path) -> dict[str, int]:
 
 def test_replaces_counts_and_attests(toy: Any, tmp_path: Path) -> None:
     """A patch that holds here takes its target's place, in importers too, and says so with a count of the calls."""
-    patch = patch_of(target("answer", answer), target("Toy.triple", Toy.triple))
+    patch = patch_of(target("answer", forty_one), target("Toy.triple", Toy.triple))
     patch.apply({"answer": lambda: 42, "Toy.triple": lambda number: -number})
     assert (toy.answer(), sys.modules[f"{HERE}_importer"].answer(), toy.Toy.triple(2), toy.Toy().triple(2)) == (42, 42, -2, -2)
     assert said(tmp_path)["patches"]["toy"]["verified"] is True
@@ -76,7 +76,7 @@ def test_replaces_counts_and_attests(toy: Any, tmp_path: Path) -> None:
 
 def test_a_second_time_does_nothing(toy: Any, tmp_path: Path) -> None:
     """vLLM loads plugins several times in a process; the patch is applied once."""
-    patch = patch_of(target("answer", answer))
+    patch = patch_of(target("answer", forty_one))
     patch.apply({"answer": lambda: 42})
     patch.apply({"answer": lambda: 43})
     assert toy.answer() == 42
@@ -86,10 +86,10 @@ def test_a_second_time_does_nothing(toy: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
-        (lambda: patch_of(target("answer", answer), release="0.1.0"), "it was tested with vLLM 0.1.0, this is"),
-        (lambda: patch_of(target("answer", answer), device="tpu"), "it was tested on tpu, this is"),
-        (lambda: patch_of(target("answer", answer, source="0" * 16)), "is not the one tested"),
-        (lambda: patch_of(target("question", answer)), f"this vLLM has no {HERE}:question"),
+        (lambda: patch_of(target("answer", forty_one), release="0.1.0"), "it was tested with vLLM 0.1.0, this is"),
+        (lambda: patch_of(target("answer", forty_one), device="tpu"), "it was tested on tpu, this is"),
+        (lambda: patch_of(target("answer", forty_one, source="0" * 16)), "is not the one tested"),
+        (lambda: patch_of(target("question", forty_one)), f"this vLLM has no {HERE}:question"),
     ],
 )
 def test_refuses_with_a_reason(made: Callable[[], Patch], reason: str, toy: Any, tmp_path: Path) -> None:
@@ -103,18 +103,19 @@ def test_refuses_with_a_reason(made: Callable[[], Patch], reason: str, toy: Any,
 def test_runs_unverified_where_that_is_allowed(toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With PERFPROOF_ALLOW_UNVERIFIED=1 an untested patch runs, and the attestation says that it is unverified and why."""
     monkeypatch.setenv("PERFPROOF_ALLOW_UNVERIFIED", "1")
-    patch_of(target("answer", answer), release="0.1.0").apply({"answer": lambda: 42})
+    patch_of(target("answer", forty_one), release="0.1.0").apply({"answer": lambda: 42})
     entry = said(tmp_path)["patches"]["toy"]
     assert toy.answer() == 42
-    assert entry["verified"] is False and "0.1.0" in entry["faults"][0]
+    assert entry["verified"] is False
+    assert "0.1.0" in entry["faults"][0]
 
 
 def test_two_patches_of_one_target_refuse(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second of two patches that replace the same function refuses, unverified or not."""
     monkeypatch.setenv("PERFPROOF_ALLOW_UNVERIFIED", "1")
-    patch_of(target("answer", answer)).apply({"answer": lambda: 42})
+    patch_of(target("answer", forty_one)).apply({"answer": lambda: 42})
     with pytest.raises(PatchRefused, match="held by patch toy already"):
-        patch_of(target("answer", answer), name="rival").apply({"answer": lambda: 43})
+        patch_of(target("answer", forty_one), name="rival").apply({"answer": lambda: 43})
     assert toy.answer() == 42
 
 
@@ -131,17 +132,17 @@ def test_watching_and_patching_count_once(toy: Any, tmp_path: Path, monkeypatch:
     """A target that is watched and patched, in either order, is counted once a call and hashed as released."""
     monkeypatch.setenv("PERFPROOF_WATCH", f"{HERE}:answer")
     guard.attest()
-    patch = patch_of(target("answer", answer))
+    patch = patch_of(target("answer", forty_one))
     patch.apply({"answer": lambda: 42})
     guard.attest()
     assert toy.answer() == 42
     assert counts(tmp_path) == {f"calls {HERE}:answer": 1}
-    assert said(tmp_path)["patches"]["toy"]["targets"][f"{HERE}:answer"] == guard.source_hash(answer)
+    assert said(tmp_path)["patches"]["toy"]["targets"][f"{HERE}:answer"] == guard.source_hash(forty_one)
 
 
 def test_a_fork_attests_for_itself(toy: Any, tmp_path: Path) -> None:
     """A forked process writes its own files, says what it inherited and counts from zero."""
-    patch_of(target("answer", answer)).apply({"answer": lambda: 42})
+    patch_of(target("answer", forty_one)).apply({"answer": lambda: 42})
     toy.answer()
     child = os.fork()
     if child == 0:

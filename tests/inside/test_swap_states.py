@@ -13,7 +13,7 @@ import types
 from collections import Counter
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -28,7 +28,19 @@ from suite.patches.guard import PatchRefused, Target, original_of
 ROWS, LENGTH, VOCAB, BLOCK = 6, 48, 40, 4
 PATCHES = (swap_states_active_prefix, swap_states_full_rows, swap_states_batched)
 SEEDS = st.integers(0, 2**32 - 1)
-EVENTS = ("added", "removed", "condensed", "swapped", "reordered", "drafted", "swapped drafts", "generated", "preempted", "resumed", "embedded")
+EVENTS = (
+    "added",
+    "removed",
+    "condensed",
+    "swapped",
+    "reordered",
+    "drafted",
+    "swapped drafts",
+    "generated",
+    "preempted",
+    "resumed",
+    "embedded",
+)
 SWAP = "vllm.v1.worker.gpu_input_batch:InputBatch.swap_states"
 SWAP_ROW = "vllm.v1.worker.block_table:BlockTable.swap_row"
 REORDER = "vllm.v1.attention.backends.utils:reorder_batch_to_split_decodes_and_prefills"
@@ -69,8 +81,8 @@ def sampling(rng: random.Random, masks: bool) -> dict[str, Any]:
 class Batches(RuleBasedStateMachine):
     """Upstream's batch and the patched one, in step."""
 
-    functions: Mapping[str, Callable[..., Any]] = {}
-    events: Counter[str] = Counter()
+    functions: ClassVar[Mapping[str, Callable[..., Any]]] = {}
+    events: ClassVar[Counter[str]] = Counter()
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,9 +139,7 @@ class Batches(RuleBasedStateMachine):
         more["lora_request"] = SimpleNamespace(lora_int_id=rng.randrange(1, 4)) if rng.random() < 0.5 else None
         blocks = [rng.randrange(1, 999) for _ in range(-(-(len(prompt) + len(output)) // BLOCK))]
         done = rng.choice((0, len(prompt), 1))
-        return adapter.cached_request(
-            name, prompt, output, sampling_params=params, block_ids=blocks, num_computed_tokens=done, **more
-        )
+        return adapter.cached_request(name, prompt, output, sampling_params=params, block_ids=blocks, num_computed_tokens=done, **more)
 
     @precondition(lambda self: self.phase in ("removing", "adding") and self.waiting and len(self.live) < ROWS)
     @rule()
@@ -233,7 +243,9 @@ def state(batch: Any) -> dict[str, Any]:
     """All that the batch knows of its requests."""
     rows = len(batch._req_ids)
     live = [row for row in range(rows) if batch._req_ids[row] is not None]
-    found: dict[str, Any] = {name: getattr(batch, name) for name in ("_req_ids", "req_id_to_index", "req_output_token_ids", "bad_words_token_ids")}
+    found: dict[str, Any] = {
+        name: getattr(batch, name) for name in ("_req_ids", "req_id_to_index", "req_output_token_ids", "bad_words_token_ids")
+    }
     found["spec_token_ids"] = batch.spec_token_ids[:rows]
     found["moved"] = list(batch.batch_update_builder.moved)
     found["generators"] = {row: generator.initial_seed() for row, generator in batch.generators.items()}

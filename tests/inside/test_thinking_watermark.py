@@ -13,7 +13,7 @@ import random
 import types
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import strategies as st
@@ -56,7 +56,7 @@ class Request:
 class Thinking(RuleBasedStateMachine):
     """Upstream's holder and the patched one, in step."""
 
-    events: Counter[str] = Counter()
+    events: ClassVar[Counter[str]] = Counter()
 
     @initialize(seed=SEEDS)
     def begin(self, seed: int) -> None:
@@ -137,11 +137,12 @@ class Thinking(RuleBasedStateMachine):
     @precondition(lambda self: any(one.output for one in self.rows))
     @rule(seed=SEEDS)
     def rewrite(self, seed: int) -> None:
-        """The last token becomes another, the length unseen in between."""
+        """The newest token goes and the one before becomes another: the output is as long as it was seen last."""
         rng = random.Random(seed)
         output = rng.choice([one.output for one in self.rows if one.output])
-        if output[-1] != -1:
-            output[-1] = rng.randrange(VOCAB)
+        if len(output) > 1 and output[-2] != -1:
+            output.pop()
+            output[-1] = rng.choice(self.end)
             self.events["rewritten"] += 1
 
     @precondition(lambda self: self.rows)
@@ -159,7 +160,7 @@ class Thinking(RuleBasedStateMachine):
         self.events["drafted"] += bool(drafts and any(drafts))
         outputs = [one.output for one in self.rows]
         if drafts and adapter.release() < (0, 26):
-            outputs = [[*output, *draft] if draft else output for output, draft in zip(outputs, drafts)]
+            outputs = [[*output, *draft] if draft else output for output, draft in zip(outputs, drafts, strict=False)]
         for holder in self.holders:
             holder.update_state(outputs, drafts)
         self.compare()
@@ -207,7 +208,7 @@ class Thinking(RuleBasedStateMachine):
         import torch
 
         logits = [torch.zeros(rows, VOCAB) for _ in self.holders]
-        for holder, one in zip(self.holders, logits):
+        for holder, one in zip(self.holders, logits, strict=False):
             holder.apply_to_logits(one, bonus, drafts)
         assert torch.equal(*logits), "upstream forces other tokens"
         self.compare()
