@@ -118,7 +118,7 @@ def test_every_figure_has_a_name_and_a_table(ordinary: Reader) -> None:
     labels = [value for tag, name, value in ordinary.attributes if tag == "svg" and name == "aria-label"]
     assert len(labels) == ordinary.tags["svg"]
     assert all(labels)
-    figures, scenarios, growths, spreads = ordinary.tags["figure"], 5, 1, 7
+    figures, scenarios, growths, spreads = ordinary.tags["figure"], 5, 1, 6
     assert figures == 8 + growths + spreads
     assert ordinary.tags["details"] == 2 * scenarios + growths + spreads
 
