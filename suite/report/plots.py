@@ -19,21 +19,26 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from suite.report import curves, geometry, units, words
 from suite.report.geometry import Dot
 from suite.report.nouns import GrowthView, Row, SpreadView, TrialView
 
 INK, MUTED, HAIR, BASELINE, CANDIDATE, BAND, PAPER = "#0a0b01", "#0a0b02", "#0a0b03", "#0a0b04", "#0a0b05", "#0a0b06", "#0a0b07"
+SECOND = "#0a0b08"
+ARMS = ((BASELINE, "o", 6.4), (CANDIDATE, "D", 6.0), (SECOND, "s", 6.2))
+"""Colour, marker and its size of the baseline, the first candidate, and every further one."""
 _COLOURS = {
     INK: "var(--ink)",
     MUTED: "var(--muted)",
     HAIR: "var(--hair)",
     BASELINE: "var(--baseline)",
     CANDIDATE: "var(--candidate)",
+    SECOND: "var(--second)",
     BAND: "var(--band)",
     PAPER: "var(--paper)",
 }
@@ -56,6 +61,7 @@ _STYLE: dict[str, Any] = {
     "text.color": INK,
     "path.simplify": False,
 }
+Look = tuple[str, str, float]
 HOVER = 400
 """Most trials of a figure whose dots each say their value when pointed at."""
 
@@ -64,22 +70,23 @@ Hover = dict[str, list[Dot]]
 """The dots behind every group of marks, in the order of drawing."""
 
 
-def trials(row: Row, found: Sequence[TrialView], name: str, rows: str) -> str:
+def trials(row: Row, found: Sequence[TrialView], name: str, rows: str, candidate: int) -> str:
     """Both arms' values by block, in the order of running, and beside them each block's change against margin and interval.
 
-    `name` must be unique within the page; `rows` begins the ids of the table's rows, which a trial's number ends.
-    Returns an `<svg>` element.
+    `name` must be unique within the page; `rows` begins the ids of the table's rows, which a trial's number ends;
+    `candidate` is the candidate's place among the arms, for its colour. Returns an `<svg>` element.
     """
     dots = geometry.place(row, found)
     with _figure(name, (12.4, 2.9)) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(2.6, 1))
         figure.subplots_adjust(left=0.062, right=0.997, top=0.97, bottom=0.18, wspace=0.17)
-        hover = _values(left, row, dots)
-        hover |= _changes(right, row, dots)
+        look = ARMS[min(max(candidate, 1), 2)]
+        hover = _values(left, row, dots, look)
+        hover |= _changes(right, row, dots, look[0])
         return as_svg(figure, name, geometry.label_of(row, dots), hover, rows)
 
 
-def _values(axes: Axes, row: Row, dots: Sequence[Dot]) -> Hover:
+def _values(axes: Axes, row: Row, dots: Sequence[Dot], look: Look) -> Hover:
     scale = units.scale([dot.y for dot in dots if dot.y is not None], row.unit)
     known = [dot.y / scale.factor for dot in dots if dot.y is not None]
     wide = bool(known) and min(known) > 0 and max(known) / min(known) > 8
@@ -88,7 +95,8 @@ def _values(axes: Axes, row: Row, dots: Sequence[Dot]) -> Hover:
     hover: Hover = {}
     for baseline in (True, False):
         for kind in ("counted", "spoilt", "lost"):
-            hover |= _dots(axes, [dot for dot in dots if dot.baseline is baseline and dot.kind == kind], scale.factor)
+            mine = [dot for dot in dots if dot.baseline is baseline and dot.kind == kind]
+            hover |= _dots(axes, mine, scale.factor, ARMS[0] if baseline else look)
     axes.set_ylabel(f"{scale.name or 'count'}   ({words.direction(row.better)})" + (", log" if wide else ""))
     axes.set_xlabel("block; within it, the order of running")
     _limits(axes, known, wide, dots)
@@ -109,24 +117,34 @@ def _limits(axes: Axes, known: Sequence[float], wide: bool, dots: Sequence[Dot])
         axes.set_ylim((low / 1.8, high * 1.8) if wide else (low - 1.6 * pad, high + pad))
     axes.set_xlim(min((dot.block for dot in dots), default=1) - 0.6, max((dot.block for dot in dots), default=1) + 0.6)
     axes.set_xticks(geometry.few(sorted({dot.block for dot in dots}), 12))
-    if not wide:
+    if wide:
+        _log_marks(axes.yaxis, *axes.get_ylim())
+    else:
         axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: units.signed_minus(f"{value:,g}")))
-    axes.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: units.signed_minus(f"{value:,g}")))
 
 
-def _dots(axes: Axes, dots: list[Dot], factor: float) -> Hover:
+def _log_marks(axis: Axis, low: float, high: float) -> None:
+    """Marks at 1, 2 and 5 times powers of ten, or at powers of ten alone where those are enough."""
+    marks = [1 + change for change in geometry.nice_changes(low - 1, high - 1)] if high / low > 3 else []
+    if marks:
+        axis.set_major_locator(FixedLocator(marks))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+
+
+def _dots(axes: Axes, dots: list[Dot], factor: float, look: Look) -> Hover:
     """Dots of one arm and kind: filled if they count, hollow if not, hollow crosses at the foot if they left no value."""
     if not dots:
         return {}
     baseline, kind = dots[0].baseline, dots[0].kind
-    colour, lost = (BASELINE if baseline else CANDIDATE), kind == "lost"
+    (colour, marker, size), lost = look, kind == "lost"
     (marks,) = axes.plot(
         [dot.x for dot in dots],
         [0.03 if dot.y is None else dot.y / factor for dot in dots],
         transform=axes.get_xaxis_transform() if lost else axes.transData,
-        marker="X" if lost else "o" if baseline else "D",
-        markersize=7.5 if lost else 6.4 if baseline else 6,
+        marker="X" if lost else marker,
+        markersize=7.5 if lost else size,
         color=colour,
         markerfacecolor=colour if kind == "counted" else PAPER,
         markeredgewidth=0.8 if kind == "counted" else 1.2,
@@ -139,7 +157,7 @@ def _dots(axes: Axes, dots: list[Dot], factor: float) -> Hover:
     return {gid: dots}
 
 
-def _changes(axes: Axes, row: Row, dots: Sequence[Dot]) -> Hover:
+def _changes(axes: Axes, row: Row, dots: Sequence[Dot], colour: str) -> Hover:
     """Each block's change, the margin as a band, the interval as a bar; a log axis of ratios marked in per cent."""
     if row.margin:
         axes.axhspan(-math.log1p(row.margin), math.log1p(row.margin), color=BAND, lw=0, zorder=0)
@@ -157,7 +175,7 @@ def _changes(axes: Axes, row: Row, dots: Sequence[Dot]) -> Hover:
     blocks = sorted({dot.block for dot in dots}) or [0]
     whole = blocks[-1] + max(1.4, 0.12 * len(blocks))
     if row.effect is not None and row.effect > -1:
-        _interval(axes, row, whole)
+        _interval(axes, row, whole, colour)
     axes.set_xlim(blocks[0] - 0.8, whole + 0.9)
     ticks = [*geometry.few(blocks, 5), whole]
     axes.set_xticks(ticks, [*(str(block) for block in ticks[:-1]), "all"])
@@ -169,10 +187,10 @@ def _changes(axes: Axes, row: Row, dots: Sequence[Dot]) -> Hover:
     return hover
 
 
-def _interval(axes: Axes, row: Row, x: float) -> None:
+def _interval(axes: Axes, row: Row, x: float, colour: str) -> None:
     if row.low is not None and row.high is not None and row.low > -1:
-        axes.plot([x, x], [math.log1p(row.low), math.log1p(row.high)], color=CANDIDATE, lw=2.2, solid_capstyle="butt", zorder=2)
-    axes.plot([x], [math.log1p(row.effect or 0)], marker="D", markersize=6.5, color=CANDIDATE, linestyle="none", zorder=3)
+        axes.plot([x, x], [math.log1p(row.low), math.log1p(row.high)], color=colour, lw=2.2, solid_capstyle="butt", zorder=2)
+    axes.plot([x], [math.log1p(row.effect or 0)], marker="D", markersize=6.5, color=colour, linestyle="none", zorder=3)
 
 
 def spread(view: SpreadView, names: Sequence[str], name: str) -> str:
@@ -182,7 +200,7 @@ def spread(view: SpreadView, names: Sequence[str], name: str) -> str:
         figure.subplots_adjust(left=0.1, right=0.985, top=0.97, bottom=0.2)
         axes = figure.subplots()
         for place, arm in enumerate(view.curves):
-            colour = BASELINE if place == 0 else CANDIDATE
+            colour = ARMS[min(place, 2)][0]
             for curve in arm:
                 axes.plot([value / scale.factor for value in curve], curves.LEVELS, color=colour, lw=0.6, alpha=0.45, zorder=1)
             middle = sorted(arm, key=lambda curve: curve[20])[len(arm) // 2 : len(arm) // 2 + 1]
@@ -191,10 +209,10 @@ def spread(view: SpreadView, names: Sequence[str], name: str) -> str:
                     [value / scale.factor for value in curve], curves.LEVELS, color=colour, lw=2, zorder=2, ls="-" if place < 2 else "--"
                 )
         ends = [curve[end] / scale.factor for arm in view.curves for curve in arm for end in (0, -1)]
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: units.signed_minus(f"{value:,g}")))
         if min(ends) > 0 and max(ends) / min(ends) > 8:
             axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: units.signed_minus(f"{value:,g}")))
-        axes.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
+            _log_marks(axes.xaxis, min(ends) / 1.2, max(ends) * 1.2)
         axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100 %"])
         axes.set_xlabel(f"{words.label(view.name)}, {scale.name or 'count'}")
         axes.set_ylabel("share at most")
@@ -211,16 +229,14 @@ def grown(view: GrowthView, names: Sequence[str], name: str) -> str:
         figure.subplots_adjust(left=0.12, right=0.985, top=0.97, bottom=0.18)
         axes = figure.subplots()
         for place, arm in enumerate(view.costs):
-            colour, marker = (BASELINE, "o") if place == 0 else (CANDIDATE, "D" if place == 1 else "s")
-            style = "-" if place < 2 else "--"
-            axes.plot(view.sizes, [cost / scale.factor for cost in arm], color=colour, marker=marker, markersize=6, lw=1.4, ls=style)
+            colour, marker, size = ARMS[min(place, 2)]
+            axes.plot(view.sizes, [cost / scale.factor for cost in arm], color=colour, marker=marker, markersize=size, lw=1.4)
         axes.set_xscale("log")
         axes.set_yscale("log")
         sizes = view.sizes[:: max(1, math.ceil(len(view.sizes) / 8))]
         axes.set_xticks(sizes, [f"{size:,g}" for size in sizes])
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.yaxis.set_minor_locator(NullLocator())
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        _log_marks(axes.yaxis, *axes.get_ylim())
         axes.set_xlabel(f"{view.parameter}, log")
         axes.set_ylabel(f"{scale.name or 'count'}, log   ({words.direction(view.better)})")
         return as_svg(figure, name, f"{view.name} by {view.parameter}: {'; '.join(view.words)}. The table below holds every value.", {}, "")

@@ -84,27 +84,24 @@ def _table(rows: Sequence[Row], width: int) -> Table:
     wide, several = width >= WIDE, len({row.candidate for row in rows}) > 1
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", collapse_padding=True, pad_edge=False)
     table.add_column("metric", overflow="fold", min_width=14)
-    if several:
-        table.add_column("candidate", overflow="fold")
     if wide:
         table.add_column("baseline", justify="right", no_wrap=True)
-        table.add_column("candidate" if not several else "value", justify="right", no_wrap=True)
+        table.add_column("candidate", justify="right", no_wrap=True)
     table.add_column("change", justify="right", no_wrap=True)
     table.add_column("interval, %", justify="right", no_wrap=True)
     table.add_column("blocks", justify="right", no_wrap=True)
     if wide:
         table.add_column("margin", justify="right", no_wrap=True)
     table.add_column("detectable" if wide else "detect.", justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+    table.add_column("verdict", no_wrap=True, min_width=len("? inconclusive"))
     for row in rows:
         table.add_row(*_cells(row, wide, several), style="" if row.verdict else "dim")
     return table
 
 
 def _cells(row: Row, wide: bool, several: bool) -> Iterable[Text]:
-    yield Text(f"{words.label(row.metric)}\u00a0{'↓' if row.better == 'lower' else '↑'}")
-    if several:
-        yield Text(row.candidate)
+    below = f"\n{row.candidate}" if several else ""
+    yield Text(f"{'↓' if row.better == 'lower' else '↑'} {words.label(row.metric)}").append(below, style="dim")
     if wide:
         yield from (Text(value) for value in words.values(row))
     yield Text(words.change(row) + (f" ({words.factor(row)})" if wide and words.factor(row) else ""), style="bold" if row.primary else "")

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from suite.report import junit, pullrequest, terminal
-from suite.report.view import build
+from suite.report.view import OUTCOMES, build
 from tests.report import factory
 from tests.report.golden import check
 
@@ -36,6 +36,15 @@ def test_terminal_fits(width: int) -> None:
     """No line is wider than the terminal, whatever the names."""
     text = terminal.text(factory.page(factory.hostile(), factory.penalties()), width)
     assert max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_terminal_never_cuts_a_verdict(width: int) -> None:
+    """Verdicts stand whole however long the names of metrics and candidates are."""
+    rows = [factory.row("a", "round_time@output_length=16000", verdict, candidate=f"candidate_{verdict}") for verdict in OUTCOMES]
+    text = terminal.text(build(rows, [], made="", version="0"), width)
+    for verdict in OUTCOMES:
+        assert sum(line.endswith(f" {verdict}") for line in text.splitlines()) >= 1, text
 
 
 def test_terminal_has_no_escape_from_others() -> None:

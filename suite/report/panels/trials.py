@@ -60,8 +60,9 @@ def _chosen(page: Page) -> set[int]:
 
 
 def _figures(number: int, scenario: ScenarioView, chosen: set[int]) -> list[Figure]:
+    places = {arm.name: place for place, arm in enumerate(scenario.arms)}
     return [
-        Figure(row=row, svg=Markup(plots.trials(row, scenario.trials, f"f{number}-{index}", f"s{number}-")))  # noqa: S704  (escaped in plots)
+        Figure(row=row, svg=Markup(plots.trials(row, scenario.trials, f"f{number}-{index}", f"s{number}-", places[row.candidate])))  # noqa: S704
         for index, row in enumerate(scenario.rows)
         if id(row) in chosen
     ]
