@@ -8,6 +8,8 @@ Behind that lies what earlier requests left; nothing reads it, and it differs by
 
 from __future__ import annotations
 
+import functools
+import inspect
 import random
 import types
 from collections import Counter
@@ -239,6 +241,12 @@ def same(one: Any, other: Any) -> bool:
     return np.array_equal(one, other) if isinstance(one, np.ndarray) else bool(one == other)
 
 
+@functools.cache
+def masks_drafts() -> bool:
+    """Whether this release writes the mask of draft tokens; those that don't (0.17 to 0.19 at least) leave there what was there."""
+    return "is_token_ids" in inspect.getsource(adapter.find("vllm.v1.worker.gpu_input_batch:InputBatch.update_req_spec_token_ids"))
+
+
 def state(batch: Any) -> dict[str, Any]:
     """All that the batch knows of its requests."""
     rows = len(batch._req_ids)
@@ -257,7 +265,7 @@ def state(batch: Any) -> dict[str, Any]:
     for row in live:
         used = int(batch.num_tokens_no_spec[row]) + len(batch.spec_token_ids[row])
         found[f"token ids of row {row}"] = batch.token_ids_cpu[row, :used].copy()
-        found[f"mask of row {row}"] = batch.is_token_ids[row, :used].copy()
+        found[f"mask of row {row}"] = batch.is_token_ids[row, : used if masks_drafts() else int(batch.num_tokens_no_spec[row])].copy()
         for number, table in enumerate(batch.block_table.block_tables):
             blocks = int(table.num_blocks_per_row[row])
             found[f"blocks of row {row} in group {number}"] = (blocks, table.block_table.np[row, :blocks].tolist())
