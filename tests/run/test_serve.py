@@ -207,7 +207,7 @@ def test_a_flag_that_the_client_does_not_know_is_refused_before_a_server_starts(
 
 def test_a_client_value_of_the_wrong_type_is_refused(serve: Serve) -> None:
     """A value that the client's parser can't read is bad input."""
-    with pytest.raises(BadInput, match="workload.client: .*invalid int value: 'many'"):
+    with pytest.raises(BadInput, match=r"workload\.client: .*invalid int value: 'many'"):
         serve(client={"random-input-len": "many"}).check()
 
 

@@ -21,7 +21,6 @@ from suite.run.launch import ModelAt, flags_of, locate_model, server_words
 from suite.run.server import answers, free_port, parse_metrics
 from tests import toy
 
-
 AN_ARM = toy.arm("plain")
 
 
