@@ -7,7 +7,7 @@ RESULTS ?= results/local
 REPORT ?= reports/report.html
 PROFILE ?= quick
 SCENARIOS ?= scenarios/thinking_scan.yaml scenarios/penalties.yaml scenarios/swap_states.yaml scenarios/serve_penalties_cpu.yaml
-# Where the microbenchmarks of `make test` get their vLLM from: a build, or an interpreter that has vLLM.
+# One download cache for all builds, so that they share their files by hard links.
 export UV_CACHE_DIR ?= $(CURDIR)/builds/.cache/uv
 
 .PHONY: help setup bench report gate test test-matrix check validate clean
@@ -36,6 +36,9 @@ gate: $(VENV)/.ready ## Passes or fails by the records in RESULTS
 test: $(VENV)/.ready ## Runs every test that this machine can run, real vLLM among them
 	@$(BIN)/perfproof setup
 	@$(BIN)/python -m pytest
+
+test-matrix: $(VENV)/.ready ## Runs the patches' equivalence tests on every release that they hold for
+	@PERFPROOF_RELEASES="0.17.1 0.18.1 0.19.0 0.22.0 0.25.1 0.28.0 0.32.0" $(BIN)/python -m pytest tests/test_inside.py -s
 
 check: $(VENV)/.ready ## Format, lint, types, import laws
 	@$(BIN)/ruff format --check .

@@ -14,7 +14,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -70,20 +70,24 @@ def locked(builds: Path, name: str, label: str, say: Say) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        say(f"{label}: process {_read(holder) or 'unknown'} is making it; waiting for it")
+        say(f"{label}: process {_holder(holder)} is making it; waiting for it")
         lock.acquire()
     try:
         holder.write_text(str(os.getpid()))
         yield
     finally:
+        holder.unlink(missing_ok=True)
         lock.release()
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text()
-    except FileNotFoundError:
-        return ""
+def _holder(path: Path) -> str:
+    """The process that holds a build; it says so a moment after it has taken the lock."""
+    for _ in range(20):
+        with suppress(FileNotFoundError):
+            if said := path.read_text():
+                return said
+        time.sleep(0.05)
+    return "unknown"
 
 
 # --- releases ---------------------------------------------------------------------------------------------

