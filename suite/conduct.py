@@ -86,7 +86,7 @@ def _trials(plan: Plan, kept: Mapping[str, list[Record]], lane_of: Callable[[Sce
             progress.done(name)
     for block in plan.blocks:
         if any(record.status == "invalid" for record in _of(block, latest(kept[block.scenario.name]))):
-            progress.say(f"{block.scenario.name}: block {block.number + 1} was invalid and is measured once more")
+            progress.say(f"{block.scenario.name}: block {block.number} was invalid and is measured once more")
             yield from _run_block(block, [], lane_of, progress)
 
 

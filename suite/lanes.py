@@ -26,7 +26,7 @@ Say = Callable[[str], None]
 def check_names(plan: Plan, versions: Mapping[str, str] | None = None) -> None:
     """Raises `BadInput` for every unknown bench, parameter, patch and flag, and every patch that its build's version does not fit.
 
-    `versions` maps the label of a build to its vLLM version, for builds that only tell it once they are asked.
+    `versions` maps the key of a build to its vLLM version, for builds that only tell it once they are asked.
     """
     faults: list[str] = []
     for scenario in plan.scenarios:
@@ -53,8 +53,8 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say) -> Iterator[Callab
 
     With the first lane asked for, the client of every serve scenario is started, so that a flag it refuses is told before any trial runs.
     """
-    ready = {build.label: made for build, made in zip(plan.builds(), prepare_all(plan.builds(), builds, say), strict=True)}
-    check_names(plan, {label: made.fingerprint.vllm_version for label, made in ready.items()})
+    ready = {build.key: made for build, made in zip(plan.builds(), prepare_all(plan.builds(), builds, say), strict=True)}
+    check_names(plan, {key: made.fingerprint.vllm_version for key, made in ready.items()})
     with contextlib.ExitStack() as stack:
         benches = [scenario.workload.bench for scenario in plan.scenarios if isinstance(scenario.workload, MicroWorkload)]
         micro = MicroLane(ready, results / "logs", benches=benches, seed=plan.seed)
@@ -64,7 +64,7 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say) -> Iterator[Callab
         def open_serving() -> None:
             for scenario in plan.scenarios:
                 if not isinstance(scenario.workload, MicroWorkload):
-                    by_name = {name: ready[build.label] for name, build in scenario.builds.items() if build.label in ready}
+                    by_name = {name: ready[build.key] for name, build in scenario.builds.items() if build.key in ready}
                     watch = catalog.watched(scenario)
                     serving[scenario.name] = ServeLane(scenario, by_name, results, seed=plan.seed, watch=watch, say=say)
                     stack.callback(serving[scenario.name].close)

@@ -60,7 +60,7 @@ class RunProgress:
             self.console.print(escape(message), highlight=False)
 
     def block(self, block: Block) -> None:
-        self.say(f"{block.scenario.name}: block {block.number + 1} of {block.scenario.most_blocks}, {' then '.join(block.order)}")
+        self.say(f"{block.scenario.name}: block {block.number} of {block.scenario.most_blocks}, {' then '.join(block.order)}")
 
     def trial(self, record: Record) -> None:
         """A trial has ended."""
@@ -70,7 +70,7 @@ class RunProgress:
         self._bar.update(self._task, advance=1, left=f"about {self.seconds_left() / 60:.0f} min left")
         if record.status != "ok":
             self.console.print(
-                f"[yellow]{escape(name)}, block {record.block + 1}, {escape(record.arm)}: {record.status}: {escape(record.reason)}[/]",
+                f"[yellow]{escape(name)}, block {record.block}, {escape(record.arm)}: {record.status}: {escape(record.reason)}[/]",
                 highlight=False,
             )
 

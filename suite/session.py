@@ -117,7 +117,7 @@ def plan(
     for name, minutes in shown["minutes"].items():
         console.print(f"[bold]{name}[/]  about {minutes['estimate']:.1f} min ({minutes['from']})", highlight=False)
     for trial in shown["trials"]:
-        console.print(f"  block {trial['block'] + 1:>3}  {trial['scenario']:<24} {' then '.join(trial['order'])}", highlight=False)
+        console.print(f"  block {trial['block']:>3}  {trial['scenario']:<24} {' then '.join(trial['order'])}", highlight=False)
     console.print(
         f"at most {shown['minutes_in_all']:.0f} minutes after the builds are made; a decided scenario stops early", highlight=False
     )

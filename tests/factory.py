@@ -65,7 +65,7 @@ def record(definition: Mapping[str, Any] = DEFINITION, **changes: Any) -> Record
         definition=definition,
         profile=definition["profile"],
         seed=0,
-        block=0,
+        block=1,
         position=0,
         order=list(definition["arms"]),
         arm=next(iter(definition["arms"])),
@@ -105,6 +105,6 @@ def run(
             measurements={metric: value},
             witnesses={"bytes_per_swap": witness},
         )
-        for block, values in enumerate(zip(before, after, strict=True))
+        for block, values in enumerate(zip(before, after, strict=True), 1)
         for position, (arm, value, witness) in enumerate(zip(arms, values, witnesses, strict=True))
     ]

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 
 def orders(arms: Sequence[str], blocks: int, seed: int, name: str = "") -> list[tuple[str, ...]]:
-    """The order in which the arms run in each of `blocks` blocks; block 2i+1 is the reverse of block 2i.
+    """The order in which the arms run in each of `blocks` blocks; every second one is the reverse of the one before.
 
     `name` (of the scenario) makes the orders of scenarios that share a seed independent of each other. More blocks with the same
     seed begin with the same orders. Raises ValueError for fewer than two arms, a name twice, or negative blocks.

@@ -113,7 +113,7 @@ def judge_table(
     Returns a line for each other arm, and the whole reasoning in sentences. The table must be whole (`importers.table`).
     """
     arms = list(dict.fromkeys(arm for _, arm, _ in rows))
-    numbers = {block: number for number, block in enumerate(dict.fromkeys(block for block, _, _ in rows))}
+    numbers = {block: number for number, block in enumerate(dict.fromkeys(block for block, _, _ in rows), 1)}
     seen: dict[str, int] = defaultdict(int)
     observations = []
     for block, arm, value in rows:

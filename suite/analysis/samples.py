@@ -189,13 +189,15 @@ def pair_arrays(
 ) -> PairedSample:
     """A paired sample from two arrays of shape (n,), one value a block; a value that cannot be judged loses its block as *absent*.
 
+    Blocks are numbered from 1 unless `blocks` numbers them.
+
     Raises ValueError where the shapes differ.
     Source: none, bookkeeping.
     """
     first, second = np.asarray(baseline, dtype=float), np.asarray(candidate, dtype=float)
     if first.shape != second.shape or first.ndim != 1:
         raise ValueError(f"two arrays of one value a block are needed, not shapes {first.shape} and {second.shape}")
-    numbers = np.arange(first.size) if blocks is None else np.asarray(blocks, dtype=np.int64)
+    numbers = np.arange(1, first.size + 1) if blocks is None else np.asarray(blocks, dtype=np.int64)
     ahead = np.zeros(first.size, dtype=bool) if candidate_first is None else np.asarray(candidate_first, dtype=bool)
     good = np.isfinite(first) & np.isfinite(second)
     if scale == "log":

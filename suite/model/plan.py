@@ -10,7 +10,10 @@ from suite.model.scenario import Build, Scenario
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One trial of every arm of one scenario, back to back, in `order` (names of arms). `seed` is shared by its arms."""
+    """One trial of every arm of one scenario, back to back, in `order` (names of arms).
+
+    `number` counts from 1; `seed` is shared by its arms.
+    """
 
     scenario: Scenario
     number: int
@@ -32,5 +35,5 @@ class Plan:
         for scenario in self.scenarios:
             for arm in scenario.arms:
                 build = scenario.builds[arm.build]
-                found.setdefault(build.label, build)
+                found.setdefault(build.key, build)
         return list(found.values())

@@ -39,8 +39,9 @@ class Record:
     """One trial: one line of `results/<scenario>.jsonl`.
 
     `measurements` holds one number a metric, in base units; `raw` what they were reduced from. `work` are the
-    counts that the arms of a block must share. `seconds` says where the trial's time went (phase to seconds).
-    `how` says how the trial was isolated ("forked", "process", "shared server", "fresh server").
+    counts that the arms of a block must share. `seconds` says where the trial's time went (phase to seconds). `block` counts
+    from 1, `position` (the place within the block) from 0. `how` says how the trial was isolated ("forked", "process",
+    "shared server", "fresh server").
     """
 
     schema: int

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, Literal
 
 Profile = Literal["quick", "standard", "thorough"]
@@ -14,6 +15,8 @@ DEFAULT_MARGIN = 0.02
 LEAST_BLOCKS = 6
 LOOKS = (6, 10, 16, 24)
 MOST_PRIMARY = 6
+SHOWN_PARTS = 3
+"""Parts of an interpreter's path that its label shows: `.venv/bin/python`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +30,13 @@ class ReleaseBuild:
 
     @property
     def label(self) -> str:
+        """What it is called where people read."""
         return f"{self.distribution} {self.version}"
+
+    @property
+    def key(self) -> str:
+        """What tells it from every other build, whatever a scenario calls it."""
+        return " ".join([self.label, *self.requirements])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +48,13 @@ class PythonBuild:
 
     @property
     def label(self) -> str:
+        """What it is called where people read: labels get into records, so only the end of a path that may name a home."""
+        parts = PurePath(self.path).parts
+        return f"python {self.path if len(parts) <= SHOWN_PARTS else PurePath('…', *parts[-SHOWN_PARTS:])}"
+
+    @property
+    def key(self) -> str:
+        """What tells it from every other build, whatever a scenario calls it."""
         return f"python {self.path}"
 
 

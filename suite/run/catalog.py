@@ -116,12 +116,12 @@ def case_name(case: Mapping[str, Any]) -> str:
 def faults(scenario: Scenario, versions: Mapping[str, str] | None = None) -> list[str]:
     """Unknown benchmarks, parameters and patches, and patches that do not hold for their build's version.
 
-    `versions` maps the label of a build to its vLLM version, where that is only known by asking it.
+    `versions` maps the key of a build to its vLLM version, where that is only known by asking it.
     """
     found = [f"{scenario.source}: {fault}" for fault in _bench_faults(scenario)]
     for arm in scenario.arms:
         build = scenario.builds[arm.build]
-        version = build.version if isinstance(build, ReleaseBuild) else (versions or {}).get(build.label)
+        version = build.version if isinstance(build, ReleaseBuild) else (versions or {}).get(build.key)
         for name in arm.patches:
             found += [f"{scenario.source}: arms.{arm.name}.patches: {fault}" for fault in _patch_faults(name, arm, version)]
     return found

@@ -73,7 +73,7 @@ def machine() -> dict[str, Any]:
     return {
         "perfproof": __version__,
         "system": platform.system(),
-        "kernel": platform.release(),
+        "kernel": kernel(platform.release()),
         "machine": platform.machine(),
         "processor": processor(),
         "cores": usable_cores(),
@@ -97,6 +97,12 @@ def moment() -> dict[str, Any]:
         "frequency_mhz": round(frequency.current) if frequency else None,
         "memory_available_bytes": psutil.virtual_memory().available,
     }
+
+
+def kernel(release: str) -> str:
+    """The numbers of a kernel's release, "6.18.44" of "6.18.44-cloud-7": what follows may name who built it."""
+    match = re.match(r"[0-9.]*[0-9]", release)
+    return match.group() if match else ""
 
 
 def processor() -> str:

@@ -89,7 +89,7 @@ class Parent:
 class MicroLane:
     """Runs blocks of micro scenarios.
 
-    `builds` maps a build's label to the ready build; `folder`, in the results folder, takes what the trials leave.
+    `builds` maps a build's key to the ready build; `folder`, in the results folder, takes what the trials leave.
     `seed` is the plan's; `benches` are all that it will run, for which its parents import. `threads` is `OMP_NUM_THREADS` in
     every arm, the usable cores if None. `bench_of` finds a benchmark by name.
     """
@@ -157,7 +157,7 @@ class MicroLane:
                 self._parents[key] = str(error)
 
     def _build(self, block: Block, arm: Arm) -> ReadyBuild:
-        return self._builds[block.scenario.builds[arm.build].label]
+        return self._builds[block.scenario.builds[arm.build].key]
 
     def _trial(self, block: Block, arm: Arm, imports: float) -> Record:
         build, scenario = self._build(block, arm), block.scenario
@@ -189,14 +189,14 @@ class MicroLane:
             arm=arm.name,
             started=started,
             status=status,
-            reason=reason,
+            reason=scrub(reason),
             how="forked",
             measurements=reading.measurements,
             raw=reading.raw,
             witnesses=reading.witnesses,
             work=reading.work,
             seconds=phases(folder, reading, imports, spent),
-            warnings=(*build.warnings, *reading.warnings, *_parent_warnings(parent)),
+            warnings=tuple(map(scrub, (*build.warnings, *reading.warnings, *_parent_warnings(parent)))),
             attestation=attestation,
             environment={
                 **self._describe(build, variables, before),
@@ -220,7 +220,7 @@ class MicroLane:
             "before": before,
             "after": environment.moment(),
             "variables": environment.kept(everything),
-            "build": scrub(build.label),
+            "build": build.label,
             "device": build.fingerprint.device,
             "packages": dict(build.fingerprint.packages),
         }
@@ -232,7 +232,7 @@ def _arm(block: Block, name: str) -> Arm:
 
 def _key(block: Block, arm: Arm) -> tuple[str, str]:
     """Arms with the same build and the same variables of their own share a parent."""
-    return block.scenario.builds[arm.build].label, json.dumps(dict(arm.environment), sort_keys=True)
+    return block.scenario.builds[arm.build].key, json.dumps(dict(arm.environment), sort_keys=True)
 
 
 def _workload(block: Block) -> MicroWorkload:

@@ -240,10 +240,10 @@ class ServeLane:
         build = self._build(next(arm for arm in self.scenario.arms if arm.name == server.arm))
         return {
             "variables": environment.kept(server.launch.environment),
-            "build": scrub(build.label),
+            "build": build.label,
             "device": build.fingerprint.device,
             "packages": dict(build.fingerprint.packages),
-            "client": scrub(self._build(self.scenario.baseline).label),
+            "client": self._build(self.scenario.baseline).label,
             "server_arguments": [scrub(word) for word in server.launch.command[1:]],
         }
 
@@ -263,7 +263,7 @@ class ServeLane:
             arm=trial.arm.name,
             started=trial.started,
             status=trial.status,
-            reason=trial.reason,
+            reason=scrub(trial.reason),
             how=f"{self.workload.launches} server",
             measurements=trial.measurements,
             raw=trial.raw,

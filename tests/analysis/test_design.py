@@ -16,7 +16,7 @@ ARMS = ["as released", "patched", "overlay", "older"]
 
 @given(st.integers(2, 4), st.integers(0, 30), st.integers(0, 2**40))
 def test_every_block_runs_every_arm_once_and_each_second_reverses_the_first(arms: int, blocks: int, seed: int) -> None:
-    """Each block is a permutation of the arms, and block 2i+1 runs them in the reverse order of block 2i."""
+    """Each block is a permutation of the arms, and every second block runs them in the reverse order of the one before."""
     found = orders(ARMS[:arms], blocks, seed)
     assert len(found) == blocks
     assert all(sorted(order) == sorted(ARMS[:arms]) for order in found)

@@ -81,7 +81,7 @@ def test_an_outlier_that_makes_the_verdict_withholds_it_and_is_named() -> None:
         verdict = judge(pair_arrays(np.ones(12), np.exp(x)), one_look(12), margin=0.001)
         found.append(verdict)
         assert verdict.outcome is not Outcome.REGRESSED
-    assert all("block 11 is an outlier" in verdict.warnings[0] for verdict in found)
+    assert all("block 12 is an outlier" in verdict.warnings[0] for verdict in found)
 
 
 def test_an_outlier_against_a_small_but_steady_change_is_told_and_withheld() -> None:

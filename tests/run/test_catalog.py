@@ -93,8 +93,8 @@ def test_a_patch_that_does_not_hold_for_a_version_is_told() -> None:
     assert catalog.faults(scenario(dataclasses.replace(arm, allow_unverified=True), build=old)) == []
     mine = PythonBuild(name="default", path="/some/python")
     assert catalog.faults(scenario(arm, build=mine)) == []
-    assert len(catalog.faults(scenario(arm, build=mine), {mine.label: "0.11.0+cpu"})) == 1
-    assert catalog.faults(scenario(arm, build=mine), {mine.label: "0.32.0+cpu"}) == []
+    assert len(catalog.faults(scenario(arm, build=mine), {mine.key: "0.11.0+cpu"})) == 1
+    assert catalog.faults(scenario(arm, build=mine), {mine.key: "0.32.0+cpu"}) == []
 
 
 def test_a_benchmark_that_is_not_literal_is_refused(tmp_path: Path) -> None:

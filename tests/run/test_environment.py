@@ -48,6 +48,13 @@ def test_the_machine_is_described_without_a_name() -> None:
     assert len(user) < 4 or user not in text
 
 
+def test_a_kernel_is_recorded_by_its_numbers_alone() -> None:
+    """Whoever built a kernel may have put a name behind its numbers; a release without numbers is left out."""
+    assert environment.kernel("6.18.44-joe-custom.1") == "6.18.44"
+    assert environment.kernel("5.15.0+") == "5.15.0"
+    assert environment.kernel("generic") == ""
+
+
 def test_an_arm_is_its_plugins_and_its_variables() -> None:
     """VLLM_PLUGINS holds the attestation, the arm's patches and the user's own plugins that the arm lists; other variables stay."""
     arm = toy.arm("patched", "one", "two", environment={"VLLM_PLUGINS": "theirs", "VLLM_BATCH_INVARIANT": "1"})

@@ -171,7 +171,7 @@ def test_no_secret_gets_into_record_or_log(run_toy: RunToy, tmp_path: Path, monk
 def test_killing_the_parent_spoils_the_trial_and_leaves_no_process(toy_build: ReadyBuild, tmp_path: Path) -> None:
     """`kill -9` on the importing process in the midst of a trial: the record says so, and nothing runs on."""
     scenario = toy.scenario(toy_build.interpreter, toy.arm("plain"), mode="hang")
-    lane = MicroLane({toy_build.label: toy_build}, tmp_path / "logs", seed=0, bench_of=toy.bench)
+    lane = MicroLane({scenario.builds["default"].key: toy_build}, tmp_path / "logs", seed=0, bench_of=toy.bench)
     victims: list[psutil.Process] = []
 
     def kill() -> None:
@@ -183,7 +183,7 @@ def test_killing_the_parent_spoils_the_trial_and_leaves_no_process(toy_build: Re
 
     killer = threading.Thread(target=kill)
     killer.start()
-    (record,) = lane.trials(Block(scenario=scenario, number=0, order=("plain",), seed=0), ("plain",))
+    (record,) = lane.trials(Block(scenario=scenario, number=1, order=("plain",), seed=0), ("plain",))
     killer.join()
     lane.close()
     assert len(victims) >= 2
@@ -203,8 +203,8 @@ from tests import toy
 python, builds, package, results = map(Path, sys.argv[1:])
 scenario = toy.scenario(python, toy.arm("plain"), mode="hang")
 ready = prepare(scenario.builds["default"], builds, lambda _: None, package)
-lane = MicroLane({ready.label: ready}, results / "logs", seed=0, bench_of=toy.bench)
-list(lane.trials(Block(scenario=scenario, number=0, order=("plain",), seed=0), ("plain",)))
+lane = MicroLane({scenario.builds["default"].key: ready}, results / "logs", seed=0, bench_of=toy.bench)
+list(lane.trials(Block(scenario=scenario, number=1, order=("plain",), seed=0), ("plain",)))
 """
 
 
@@ -241,9 +241,9 @@ def test_a_trial_that_runs_out_of_time_is_ended(toy_build: ReadyBuild, tmp_path:
     """A trial that hangs is killed at its limit and told as failed; the next arm gets a process of its own."""
     monkeypatch.setattr("suite.run.micro.TRIAL_LIMIT", 1.0)
     scenario = toy.scenario(toy_build.interpreter, toy.arm("plain"), toy.arm("patched", "toy_patch"), mode="hang")
-    lane = MicroLane({toy_build.label: toy_build}, tmp_path / "logs", seed=0, bench_of=toy.bench)
+    lane = MicroLane({scenario.builds["default"].key: toy_build}, tmp_path / "logs", seed=0, bench_of=toy.bench)
     names = ("plain", "patched")
-    records = list(lane.trials(Block(scenario=scenario, number=0, order=names, seed=0), names))
+    records = list(lane.trials(Block(scenario=scenario, number=1, order=names, seed=0), names))
     assert [record.status for record in records] == ["failed", "failed"]
     assert all("ran out of time" in record.reason for record in records)
     lane.close()
@@ -253,8 +253,8 @@ def test_a_trial_that_runs_out_of_time_is_ended(toy_build: ReadyBuild, tmp_path:
 def test_stopping_early_ends_the_parents(toy_build: ReadyBuild, tmp_path: Path) -> None:
     """Whoever stops asking for records half-way and closes the lane leaves no process behind."""
     scenario = toy.scenario(toy_build.interpreter, toy.arm("plain"), toy.arm("patched", "toy_patch"))
-    lane = MicroLane({toy_build.label: toy_build}, tmp_path / "logs", seed=0, bench_of=toy.bench)
-    trials = lane.trials(Block(scenario=scenario, number=0, order=("plain", "patched"), seed=0), ("plain", "patched"))
+    lane = MicroLane({scenario.builds["default"].key: toy_build}, tmp_path / "logs", seed=0, bench_of=toy.bench)
+    trials = lane.trials(Block(scenario=scenario, number=1, order=("plain", "patched"), seed=0), ("plain", "patched"))
     next(trials)
     trials.close()
     lane.close()

@@ -38,8 +38,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(real_build: ReadyBuild, results: Path) -> Iterator[Run]:
     """Runs one block of a benchmark; all tests of this file fork from one parent, for its import is what takes long."""
-    label = PythonBuild(name="default", path=str(real_build.interpreter)).label
-    lane = MicroLane({label: real_build}, results / "logs", seed=0, benches=("leaks", "swap_states"), bench_of=bench_of)
+    key = PythonBuild(name="default", path=str(real_build.interpreter)).key
+    lane = MicroLane({key: real_build}, results / "logs", seed=0, benches=("leaks", "swap_states"), bench_of=bench_of)
 
     def block(bench: str, *arms: Arm, **parameters: object) -> list[Record]:
         workload = MicroWorkload(bench=bench, parameters=parameters, cases=({},))
