@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -19,10 +19,10 @@ RELEASES = os.environ.get("PERFPROOF_RELEASES", "0.32.0 0.22.0").split()
 
 def _lent(folder: Path) -> Path:
     """A folder with hypothesis and what it needs, pure Python, from this environment: builds have none."""
-    for name in ("hypothesis", "sortedcontainers", "attr", "attrs"):
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.submodule_search_locations:
-            (folder / name).symlink_to(spec.submodule_search_locations[0])
+    for name in ("hypothesis", "sortedcontainers"):
+        found = distribution(name)
+        for top in {file.parts[0] for file in found.files or () if file.parts[0] != ".."}:
+            (folder / top).symlink_to(str(found.locate_file(top)))
     return folder
 
 
