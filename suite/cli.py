@@ -15,6 +15,7 @@ from typing import Any
 
 from suite import __version__
 from suite.model.errors import EXIT_PASS, EXIT_UNTESTABLE, EXIT_USAGE, BadInput, PerfproofError
+from suite.model.scenario import DEFAULT_MARGIN, PROFILES
 
 EPILOG = """exit codes: 0 pass; 1 a regression (time, witness, accuracy or equality); 2 usage or a bad file;
 3 untestable (a crash, an unattested arm, an untrustworthy machine); 4 inconclusive, where the policy fails on it"""
@@ -73,7 +74,9 @@ def parser() -> argparse.ArgumentParser:
     judge = _verb(verbs, "judge", _judge, "the same verdict on anybody's numbers: a CSV with the columns block,arm,value")
     judge.add_argument("file", type=Path, metavar="FILE.csv")
     judge.add_argument("--better", choices=("lower", "higher"), required=True, help="which direction of the value is better")
-    judge.add_argument("--margin", type=_fraction, default=0.02, help="smallest change that matters, as a fraction (default 0.02)")
+    judge.add_argument(
+        "--margin", type=_fraction, default=DEFAULT_MARGIN, help="smallest change that matters, as a fraction (default %(default)s)"
+    )
     judge.add_argument("--unit", default="", help="unit of the values, for display")
     judge.add_argument("--json", action="store_true", help="as JSON")
     judge.add_argument("--explain", action="store_true", help="the whole reasoning, each sentence with its number")
@@ -89,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
 
     setup = _verb(verbs, "setup", _setup, "make the builds that scenarios need")
     setup.add_argument("scenarios", nargs="*", type=Path, metavar="SCENARIO", help="scenario files (default: the default build only)")
-    setup.add_argument("--profile", choices=("quick", "standard", "thorough"), default="quick")
+    setup.add_argument("--profile", choices=PROFILES, default="quick")
     _builds(setup)
 
     doctor = _verb(verbs, "doctor", _doctor, "what this machine can run, and why not")
@@ -111,9 +114,7 @@ def _verb(verbs: Any, name: str, function: Any, words: str) -> argparse.Argument
 
 def _scenarios(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("scenarios", nargs="+", type=Path, metavar="SCENARIO", help="scenario files (YAML)")
-    verb.add_argument(
-        "--profile", choices=("quick", "standard", "thorough"), default="standard", help="how much to measure (default standard)"
-    )
+    verb.add_argument("--profile", choices=PROFILES, default="standard", help="how much to measure (default standard)")
     verb.add_argument("--seed", type=_natural, default=0, help="seed of orders and workloads (default 0)")
     verb.add_argument("--blocks", type=_natural, metavar="N", help="one look after N blocks, instead of the scenario's own design")
 

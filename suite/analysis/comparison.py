@@ -10,8 +10,9 @@ import numpy as np
 
 from suite.analysis import intervals, power
 from suite.analysis.decision import OUTLIER
-from suite.analysis.samples import Better, Floats, Lost, PairedSample, Scale
+from suite.analysis.samples import Floats, Lost, PairedSample, Scale
 from suite.analysis.spending import Look
+from suite.model.metrics import Better
 
 Interval = tuple[float, float]
 COMPANION_LEVEL = 0.95

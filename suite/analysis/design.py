@@ -1,4 +1,4 @@
-"""Who runs when: the order of arms within blocks, and of the blocks of several scenarios.
+"""Who runs when: the order of arms within blocks.
 
 Randomised multiple interleaved trials (Abedi & Brecht, ICPE 2017, 10.1145/3030207.3030229), in permuted pairs of blocks: a random
 order, then its reverse. After every second block each arm has run before each other arm equally often, so that a linear drift, or
@@ -8,7 +8,7 @@ an effect of going first, cancels at every look (6, 10, 16 and 24 are even). Eve
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 
 def orders(arms: Sequence[str], blocks: int, seed: int, name: str = "") -> list[tuple[str, ...]]:
@@ -28,19 +28,3 @@ def orders(arms: Sequence[str], blocks: int, seed: int, name: str = "") -> list[
         order = tuple(source.sample(list(arms), len(arms)))
         found += [order, order[::-1]]
     return found[:blocks]
-
-
-def interleave(blocks: Mapping[str, int], seed: int) -> list[tuple[str, int]]:
-    """The blocks of several scenarios as one random sequence of (scenario, block); a scenario's own blocks keep their order.
-
-    Every sequence that keeps those orders is equally likely, so that no scenario sits in one part of the day.
-    Source: the same, over scenarios.
-    """
-    names = [name for name, count in blocks.items() for _ in range(count)]
-    random.Random(f"{seed}/interleave").shuffle(names)
-    following = dict.fromkeys(blocks, 0)
-    sequence = []
-    for name in names:
-        sequence.append((name, following[name]))
-        following[name] += 1
-    return sequence

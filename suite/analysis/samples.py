@@ -19,7 +19,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Better = Literal["lower", "higher"]
+from suite.model.metrics import Better
+
 Scale = Literal["log", "difference"]
 Floats = NDArray[np.float64]
 
@@ -268,27 +269,3 @@ def _with_lost(sample: PairedSample, lost: tuple[Lost, ...]) -> PairedSample:
         candidate_first=sample.candidate_first,
         lost=(*sample.lost, *lost),
     )
-
-
-def faults(rows: Iterable[tuple[str, str, float]], *, scale: Scale = "log") -> list[str]:
-    """What is wrong with a table of (block, arm, value), all faults at once, as sentences that name block and arm; empty if nothing.
-
-    A table needs at least two arms, each exactly once in every block, and values that can be judged.
-    Source: none, bookkeeping.
-    """
-    seen: dict[str, dict[str, int]] = {}
-    arms: list[str] = []
-    found: list[str] = []
-    for block, arm, value in rows:
-        if arm not in arms:
-            arms.append(arm)
-        counts = seen.setdefault(block, {})
-        counts[arm] = counts.get(arm, 0) + 1
-        if reason := usable(value, scale):
-            found.append(f"block {block}, arm {arm}: {reason}")
-    if len(arms) < 2:
-        found.append(f"two arms are needed, found {len(arms)}: {', '.join(arms) or 'none'}")
-    for block, counts in seen.items():
-        found += [f"block {block}: no value of arm {arm}" for arm in arms if arm not in counts]
-        found += [f"block {block}: arm {arm} has {count} values, one is needed" for arm, count in counts.items() if count > 1]
-    return found

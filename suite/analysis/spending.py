@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-LOOKS = (6, 10, 16, 24)
-LEAST_BLOCKS = 6
+from suite.model import scenario
+
+LOOKS = scenario.LOOKS
+LEAST_BLOCKS = scenario.LEAST_BLOCKS
 """No timed metric is called regressed, improved or equivalent on fewer blocks."""
 CHANGE_ERROR = 0.01
 EQUIVALENCE_ERROR = 0.05
-MOST_PRIMARIES = 6
+MOST_PRIMARIES = scenario.MOST_PRIMARY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

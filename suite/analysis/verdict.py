@@ -17,8 +17,8 @@ from suite.analysis.comparison import Comparison, compare_stack, margin_on_scale
 from suite.analysis.decision import OUTCOMES, Outcome, decide_looks
 from suite.analysis.samples import PairedSample, Status
 from suite.analysis.spending import LEAST_BLOCKS, Look, Spending
+from suite.model.scenario import DEFAULT_MARGIN
 
-DEFAULT_MARGIN = 0.02
 CHUNK = 4_000_000
 """Walsh averages worked on at once, to bound memory."""
 MOST_INVALID = 0.5

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from suite.analysis import words
 from suite.analysis.decision import Outcome
-from suite.analysis.samples import Better
 from suite.analysis.verdict import Verdict
+from suite.model.metrics import Better
 
 
 def judge_witness(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from suite.analysis.samples import Better, Scale
+from suite.analysis.samples import Scale
 
 
 def percent(fraction: float, signed: bool = True) -> str:
-    """A fraction as per cent with three figures: 0.0412 is "+4.12 %"; an infinite one is "any"."""
+    """A fraction as per cent with three figures: 0.0412 is "+4.12 %"; an infinite one is "unbounded"."""
     if fraction in (float("inf"), float("-inf")):
         return "unbounded"
     size = abs(fraction) * 100
@@ -32,13 +32,6 @@ def span(interval: tuple[float, float], scale: Scale) -> str:
 def level(confidence: float) -> str:
     """A confidence level with as many figures as it needs: 0.995 is "99.5 %", 0.999167 is "99.92 %"."""
     return f"{confidence * 100:.2f}".rstrip("0").rstrip(".") + " %"
-
-
-def direction(effect: float, better: Better) -> str:
-    """Whether a change is "worse", "better" or "no change"."""
-    if effect == 0:
-        return "no change"
-    return "worse" if (effect > 0) is (better == "lower") else "better"
 
 
 def duration(minutes: float) -> str:

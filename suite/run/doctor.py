@@ -12,6 +12,8 @@ from typing import Literal
 
 import psutil
 
+from suite.run.environment import usable_cores
+
 GIB = 2**30
 BUILD_SPACE = 5
 """GiB that a first build takes with what it downloads; a second one shares most of it."""
@@ -53,7 +55,7 @@ def _python() -> Iterator[Finding]:
 
 
 def _processor() -> Iterator[Finding]:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = usable_cores()
     few = cores < 2
     yield Finding(
         what="end-to-end serving on the CPU",

@@ -11,9 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from suite.builds.process import (
-    GRACE,
     Channel,
-    Finished,
     Running,
     how_ended,
     inherited,
@@ -27,11 +25,9 @@ from suite.model.scenario import Arm
 
 __all__ = [
     "ATTEST_PLUGIN",
-    "GRACE",
     "Channel",
-    "Finished",
     "Running",
-    "arm_environment",
+    "arm_variables",
     "build_environment",
     "how_ended",
     "inherited",
@@ -53,7 +49,7 @@ PINNED: Mapping[str, str] = {
     "PYTHONUNBUFFERED": "1",
     "VLLM_LOGGING_COLOR": "0",
 }
-"""What every arm has alike unless its scenario says otherwise. The V1 runner, because three of the four patches live there."""
+"""What every arm has alike unless its scenario says otherwise. The V1 runner: all patches but those of the sampler's copy live there."""
 
 PASSED = (
     "HF_HOME",
@@ -84,11 +80,6 @@ def build_environment(build: ReadyBuild, *, threads: int, hash_seed: int = 0) ->
         "PYTHONPATH": str(build.side),
         "VLLM_PLUGINS": ATTEST_PLUGIN,
     }
-
-
-def arm_environment(build: ReadyBuild, arm: Arm, *, attest: Path, watch: Iterable[str], threads: int, hash_seed: int = 0) -> dict[str, str]:
-    """The whole environment of a process of that arm; `attest` takes its attestations, `watch` are the targets to count."""
-    return {**build_environment(build, threads=threads, hash_seed=hash_seed), **arm_variables(arm, attest=attest, watch=watch)}
 
 
 def arm_variables(arm: Arm, *, attest: Path, watch: Iterable[str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suite.analysis.design import interleave, orders
+from suite.analysis.design import orders
 
 ARMS = ["as released", "patched", "overlay", "older"]
 
@@ -60,12 +60,3 @@ def test_a_design_of_one_arm_or_of_twins_is_refused() -> None:
     for arms in (["a"], ["a", "a"], []):
         with pytest.raises(ValueError, match="two arms"):
             orders(arms, 6, 0)
-
-
-@given(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 12)), st.integers(0, 999))
-def test_interleaving_keeps_each_scenario_in_its_own_order_and_loses_no_block(blocks: dict[str, int], seed: int) -> None:
-    """Every block of every scenario comes exactly once, and a scenario's blocks in ascending order."""
-    found = interleave(blocks, seed)
-    assert len(found) == sum(blocks.values())
-    for name, count in blocks.items():
-        assert [block for other, block in found if other == name] == list(range(count))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from suite.analysis.samples import Observation, PairedSample, Status, faults, pair, pair_arrays, pair_table
+from suite.analysis.samples import Observation, PairedSample, Status, pair, pair_arrays, pair_table
 
 
 def seen(block: int, arm: str, value: float | None, status: Status = Status.OK, reason: str = "", position: int = 0) -> Observation:
@@ -70,16 +70,3 @@ def test_a_table_of_trials_gives_the_same_samples_as_its_observations() -> None:
     assert table[0].candidate_first.tolist() == [False, True]
     assert [loss.status for loss in table[1].lost] == [Status.ABSENT, Status.PENDING]
     assert table[1].blocks.tolist() == [0]
-
-
-def test_all_faults_of_a_table_are_told_at_once_with_block_and_arm() -> None:
-    """Missing and doubled values, NaN, zero, and a single arm, each by name."""
-    found = faults([("1", "a", 1.0), ("1", "b", float("nan")), ("2", "a", 0.0), ("2", "a", 1.0)])
-    assert found == [
-        "block 1, arm b: the value nan is not a finite number",
-        "block 2, arm a: the value 0 is not positive, and has no logarithm",
-        "block 2: no value of arm b",
-        "block 2: arm a has 2 values, one is needed",
-    ]
-    assert faults([("1", "a", 1.0)]) == ["two arms are needed, found 1: a"]
-    assert faults([("1", "a", 1.0), ("1", "b", 2.0)]) == []
