@@ -48,6 +48,6 @@ def test_patches_are_equivalent_to_upstream(version: str, tmp_path: Path) -> Non
         "no:cacheprovider",
         str(ROOT / "tests" / "inside"),
     ]
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     print(done.stdout[-6000:], done.stderr[-2000:])
     assert done.returncode == 0, done.stdout[-3000:]
