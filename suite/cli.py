@@ -58,12 +58,25 @@ def parser() -> argparse.ArgumentParser:
 
     run = _verb(verbs, "run", _run, "plan scenarios, run what is missing, print the verdicts")
     _scenarios(run)
+    _blocks(run)
     _results(run)
     run.add_argument("--report", type=Path, metavar="FILE", help="also write the HTML report there")
+    run.add_argument("--budget", type=_minutes, metavar="MINUTES", help="begin no block after so many minutes of measuring")
     _builds(run)
+
+    calibrate = _verb(
+        verbs, "calibrate", _calibrate, "run the baseline against itself: what this machine's noise is, and whether to trust it"
+    )
+    _scenarios(calibrate)
+    calibrate.add_argument(
+        "--blocks", type=_natural, default=8, metavar="N", help="blocks (default 8; from 60 on, order effect and autocorrelation too)"
+    )
+    _results(calibrate)
+    _builds(calibrate)
 
     plan = _verb(verbs, "plan", _plan, "print the trials, the builds and the minutes; start nothing")
     _scenarios(plan)
+    _blocks(plan)
     _results(plan)
     plan.add_argument("--json", action="store_true", help="as JSON")
 
@@ -116,6 +129,9 @@ def _scenarios(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("scenarios", nargs="+", type=Path, metavar="SCENARIO", help="scenario files (YAML)")
     verb.add_argument("--profile", choices=PROFILES, default="standard", help="how much to measure (default standard)")
     verb.add_argument("--seed", type=_natural, default=0, help="seed of orders and workloads (default 0)")
+
+
+def _blocks(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--blocks", type=_natural, metavar="N", help="one look after N blocks, instead of the scenario's own design")
 
 
@@ -133,6 +149,13 @@ def _fraction(text: str) -> float:
     value = float(text)
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError(f"expected a fraction between 0 and 1, got {text}")
+    return value
+
+
+def _minutes(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"expected minutes above 0, got {text}")
     return value
 
 
@@ -157,6 +180,20 @@ def _run(arguments: argparse.Namespace) -> int:
         results=arguments.results,
         builds=arguments.builds,
         report=arguments.report,
+        budget=arguments.budget,
+    )
+
+
+def _calibrate(arguments: argparse.Namespace) -> int:
+    from suite import session
+
+    return session.calibrate(
+        arguments.scenarios,
+        profile=arguments.profile,
+        seed=arguments.seed,
+        blocks=arguments.blocks,
+        results=arguments.results,
+        builds=arguments.builds,
     )
 
 

@@ -9,16 +9,19 @@ different scenarios, seeds or profiles, and to run beside another run in the sam
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from suite import store
+from suite.analysis.invalidation import STANDARD, Rules, invalid
 from suite.analysis.judge import judge_scenario, latest
 from suite.model.errors import BadInput, CannotRun
+from suite.model.floor import Floor
 from suite.model.plan import Block, Plan
 from suite.model.record import Record
 from suite.model.scenario import Scenario
@@ -41,53 +44,109 @@ def conduct(
     results: Path,
     open_lanes: Callable[[], contextlib.AbstractContextManager[Callable[[Scenario], Lane]]],
     progress: RunProgress,
+    *,
+    rules: Rules = STANDARD,
+    settle: Callable[[Callable[[str], None]], None] = lambda say: None,
+    budget: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Conducted:
     """Runs what is missing of the plan; every record is on disk before the next trial starts.
 
-    `open_lanes` prepares builds and gives the lane that runs a scenario. Raises `BadInput` for records of
+    `open_lanes` prepares builds and gives the lane that runs a scenario. `rules` of invalidation are put to what each trial tells of the
+    machine, and kept with it. `settle` waits for a quiet machine, or refuses. `budget` is minutes of measuring, after which no
+    block is begun; `clock` gives seconds. Raises `BadInput` for records of
     another plan, `CannotRun` where another run holds the folder.
     """
-    began = time.monotonic()
+    began = clock()
     found, warnings = _found(plan, results)
+    floors = store.read_floors(results)
     kept: dict[str, list[Record]] = {scenario.name: [] for scenario in plan.scenarios}
     for record in found:
         if record.scenario in kept:
             kept[record.scenario].append(record)
     ran: list[Record] = []
     seconds: dict[str, float] = {}
-    if any(_open_blocks(plan, kept)):
+    skipped: list[str] = []
+    if any(_open_blocks(plan, kept, floors)):
         with _held(results), open_lanes() as lane_of:
-            seconds["preparing builds"] = time.monotonic() - began
+            seconds["preparing builds"] = clock() - began
+            settle(progress.say)
+            measuring = clock()
+            spent = (lambda: clock() - measuring >= 60 * budget) if budget is not None else (lambda: False)
             for scenario in plan.scenarios:
                 progress.expect(scenario.name, sum(len(_missing(b, kept[scenario.name])) for b in plan.blocks if b.scenario is scenario))
-            for record in _trials(plan, kept, lane_of, progress):
+            trials = _Trials(plan=plan, kept=kept, floors=floors, lane_of=lane_of, progress=progress, spent=spent)
+            for trial in trials.run():
+                record = ruled(trial, rules)
                 store.append(results, record)
                 kept[record.scenario].append(record)
                 ran.append(record)
                 progress.trial(record)
+            skipped = trials.skipped()
     for record in ran:
-        for phase, spent in record.seconds.items():
+        for phase, took in record.seconds.items():
             if phase != "total":
-                seconds[phase] = seconds.get(phase, 0.0) + spent
-    seconds["total"] = time.monotonic() - began
-    return Conducted(ran=len(ran), found=sum(len(latest(mine)) for mine in kept.values()) - len(ran), seconds=seconds, warnings=warnings)
+                seconds[phase] = seconds.get(phase, 0.0) + took
+    seconds["total"] = clock() - began
+    there = sum(len(latest(mine)) for mine in kept.values()) - len({record.trial for record in ran})
+    return Conducted(ran=len(ran), found=there, seconds=seconds, warnings=(*warnings, *skipped))
 
 
-def _trials(plan: Plan, kept: Mapping[str, list[Record]], lane_of: Callable[[Scenario], Lane], progress: RunProgress) -> Iterator[Record]:
-    """The missing trials in the plan's order; the caller keeps each record before asking for the next."""
-    stopped: set[str] = set()
-    for block in plan.blocks:
-        name = block.scenario.name
-        if name in stopped:
-            continue
-        yield from _run_block(block, kept[name], lane_of, progress)
-        if judge_scenario(name, kept[name], final=False).stop:
-            stopped.add(name)
-            progress.done(name)
-    for block in plan.blocks:
-        if any(record.status == "invalid" for record in _of(block, latest(kept[block.scenario.name]))):
-            progress.say(f"{block.scenario.name}: block {block.number} was invalid and is measured once more")
-            yield from _run_block(block, [], lane_of, progress)
+def ruled(record: Record, rules: Rules = STANDARD) -> Record:
+    """The trial as the rules of invalidation leave it, with the rules that were put to it.
+
+    A trial that failed, or proved nothing, stays what it is: a busy machine excuses no crash.
+    """
+    kept = dataclasses.replace(record, environment={**record.environment, "rules": dataclasses.asdict(rules)})
+    why = invalid(record.environment.get("telemetry", {}), rules)
+    return dataclasses.replace(kept, status="invalid", reason=why) if why and record.status == "ok" else kept
+
+
+@dataclass(slots=True, kw_only=True)
+class _Trials:
+    """The missing trials in the plan's order. `spent` says whether the time budget is; `stopped` holds decided scenarios."""
+
+    plan: Plan
+    kept: Mapping[str, list[Record]]
+    floors: Sequence[Floor]
+    lane_of: Callable[[Scenario], Lane]
+    progress: RunProgress
+    spent: Callable[[], bool]
+    stopped: set[str] = field(default_factory=set)
+    left: list[Block] = field(default_factory=list)
+
+    def run(self) -> Iterator[Record]:
+        """Each record, as its trial ends; the caller keeps it before asking for the next."""
+        for block in self.plan.blocks:
+            name = block.scenario.name
+            if name in self.stopped:
+                continue
+            if _missing(block, self.kept[name]):
+                yield from self._block(block, self.kept[name])
+            if self.kept[name] and judge_scenario(name, self.kept[name], final=False, floors=self.floors).stop:
+                self.stopped.add(name)
+                self.progress.done(name)
+        for block in self.plan.blocks:
+            mine = _of(block, latest(self.kept[block.scenario.name]))
+            if block.scenario.name not in self.stopped and any(record.status == "invalid" for record in mine):
+                self.progress.say(f"{block.scenario.name}: block {block.number} was invalid and is measured once more")
+                yield from self._block(block, [])
+
+    def _block(self, block: Block, kept: Sequence[Record]) -> Iterator[Record]:
+        if self.spent():
+            self.left.append(block)
+        else:
+            yield from _run_block(block, kept, self.lane_of, self.progress)
+
+    def skipped(self) -> list[str]:
+        """What the time budget left undone: a sentence a scenario."""
+        counts = {s.name: len({block.number for block in self.left if block.scenario is s}) for s in self.plan.scenarios}
+        return [
+            f"{name}: the time budget is spent: {count} of {next(s.most_blocks for s in self.plan.scenarios if s.name == name)} blocks "
+            "were not measured; the same command without it goes on from here"
+            for name, count in counts.items()
+            if count
+        ]
 
 
 def _run_block(block: Block, kept: Sequence[Record], lane_of: Callable[[Scenario], Lane], progress: RunProgress) -> Iterator[Record]:
@@ -110,9 +169,9 @@ def _missing(block: Block, kept: Sequence[Record]) -> tuple[str, ...]:
     return tuple(arm for arm in block.order if arm not in there)
 
 
-def _open_blocks(plan: Plan, kept: Mapping[str, Sequence[Record]]) -> Iterator[Block]:
+def _open_blocks(plan: Plan, kept: Mapping[str, Sequence[Record]], floors: Sequence[Floor]) -> Iterator[Block]:
     """Blocks that may still have to run: of scenarios that are not decided, with a trial missing."""
-    decided = {name for name, mine in kept.items() if mine and judge_scenario(name, mine, final=False).stop}
+    decided = {name for name, mine in kept.items() if mine and judge_scenario(name, mine, final=False, floors=floors).stop}
     return (b for b in plan.blocks if b.scenario.name not in decided and _missing(b, kept[b.scenario.name]))
 
 

@@ -8,20 +8,24 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from suite import __version__, store
+from suite import __version__, calibrating, store
+from suite.analysis import calibration
 from suite.analysis import judge as judging
 from suite.analysis.judge import Judged
+from suite.calibrating import Calibrated, OpenLanes, against_itself
 from suite.conduct import Conducted, conduct
 from suite.gate import Decision, decide
 from suite.model.decode import load_policy, load_scenario
-from suite.model.errors import EXIT_PASS, BadInput, CannotRun
+from suite.model.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput, CannotRun
+from suite.model.floor import machine_fingerprint
 from suite.model.metrics import Better
 from suite.model.plan import Plan
 from suite.model.policy import DEFAULT_POLICY
@@ -41,16 +45,22 @@ def run(
     results: Path,
     builds: Path,
     report: Path | None,
+    budget: float | None = None,
     console: Console | None = None,
 ) -> int:
-    """Plans, checks, runs what is missing, prints the verdicts and where the time went; the default policy decides the exit code."""
+    """Plans, checks, runs what is missing, prints the verdicts and where the time went; the default policy decides the exit code.
+
+    `budget` is minutes of measuring, after which no block is begun.
+    """
     console = console or Console()
     plan = make_plan(load(files, profile, blocks), seed)
     from suite.lanes import check_names, opened
+    from suite.run.start import settle
 
     check_names(plan)
     with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
-        done = conduct(plan, results, lambda: opened(plan, builds, results, progress.say), progress)
+        lanes = partial(opened, plan, builds, results, progress.say)
+        done = conduct(plan, results, lanes, progress, settle=partial(settle, profile), budget=budget)
     code = _show(results, console, report, only={scenario.name for scenario in plan.scenarios})
     _show_time(done, console)
     return code
@@ -88,6 +98,8 @@ def _show(results: Path, console: Console, report: Path | None, only: set[str] |
 
 def _show_time(done: Conducted, console: Console) -> None:
     """Where the time went: a line a phase, longest first."""
+    for warning in done.warnings:
+        console.print(warning, style="yellow", highlight=False, markup=False)
     console.print(f"{done.ran} trials run" + (f", {done.found} were there already" if done.found else ""), highlight=False)
     phases = {name: seconds for name, seconds in done.seconds.items() if name != "total"}
     other = done.seconds["total"] - sum(phases.values())
@@ -95,6 +107,55 @@ def _show_time(done: Conducted, console: Console) -> None:
         if seconds >= 0.05:
             console.print(f"  {name:<24}{seconds:8.1f} s", highlight=False)
     console.print(f"  {'in all':<24}{done.seconds['total']:8.1f} s", highlight=False)
+
+
+# --- calibrate ----------------------------------------------------------------------------------------
+
+
+def calibrate(
+    files: Sequence[Path],
+    *,
+    profile: Profile,
+    seed: int,
+    blocks: int,
+    results: Path,
+    builds: Path,
+    console: Console | None = None,
+    open_lanes: OpenLanes | None = None,
+    now: Callable[[], str] = lambda: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+) -> int:
+    """Runs each scenario's baseline against itself, prints and stores what that says of the machine; untestable if any A/A failed."""
+    from suite.lanes import check_names, opened
+    from suite.run.start import settle
+
+    console = console or Console()
+    scenarios = [against_itself(scenario, blocks) for scenario in load(files, profile, blocks)]
+    check_names(make_plan(scenarios, seed))
+    lanes = open_lanes or (lambda plan, folder, say: opened(plan, builds, folder, say))
+    quiet = partial(settle, profile) if open_lanes is None else lambda say: None
+    failed = False
+    for scenario in scenarios:
+        found = calibrating.calibrate(scenario, results, lanes, partial(RunProgress, console), seed=seed, now=now, settle=quiet)
+        _show_calibration(found, results, console)
+        failed = failed or bool(found.failed)
+    return EXIT_UNTESTABLE if failed else EXIT_PASS
+
+
+def _show_calibration(found: Calibrated, results: Path, console: Console) -> None:
+    """What an A/A said, a sentence a number."""
+    console.print(f"[bold]{found.scenario.name}[/]  the baseline against itself, {found.scenario.blocks} blocks", highlight=False)
+    for floor in found.floors:
+        word, style = ("passed", "green") if floor.passed else ("failed", "bold red")
+        mark = f"[{style}]{word}[/]" if floor.primary else "[dim]spread[/]"
+        console.print(f"  {mark}  [bold]{floor.metric}[/]", highlight=False)
+        for sentence in calibration.told(found.checked[floor.metric], asked=floor.primary):
+            console.print(f"          {sentence}", highlight=False, markup=False)
+    _show_time(found.done, console)
+    if found.failed:
+        console.print(
+            "until an A/A passes, no verdict on a time is given for this machine and workload in this results folder", style="bold red"
+        )
+    console.print(f"noise floor: {store.floors_file(results, found.floors[0].machine)}", highlight=False, markup=False)
 
 
 # --- plan ----------------------------------------------------------------------------------------------
@@ -116,6 +177,8 @@ def plan(
     console.print(f"[bold]builds[/]  {', '.join(shown['builds'])}", highlight=False)
     for name, minutes in shown["minutes"].items():
         console.print(f"[bold]{name}[/]  about {minutes['estimate']:.1f} min ({minutes['from']})", highlight=False)
+        for sentence in shown["foresight"][name]["told"]:
+            console.print(f"  {sentence}", highlight=False, markup=False)
     for trial in shown["trials"]:
         console.print(f"  block {trial['block']:>3}  {trial['scenario']:<24} {' then '.join(trial['order'])}", highlight=False)
     console.print(
@@ -129,6 +192,9 @@ GUESSED_SECONDS = {"micro": 8.0, "serve": 40.0}
 
 
 def _plan_document(made: Plan, results: Path) -> dict[str, Any]:
+    from suite.analysis.foresight import foreseen
+    from suite.run import environment
+
     records = store.read(results).records if results.is_dir() and any(results.glob("*.jsonl")) else ()
     minutes: dict[str, dict[str, Any]] = {}
     for scenario in made.scenarios:
@@ -139,11 +205,13 @@ def _plan_document(made: Plan, results: Path) -> dict[str, Any]:
         trials = scenario.most_blocks * len(scenario.arms)
         said = f"{trials} trials, {'measured' if taken else 'guessed'} at {typical:.1f} s each"
         minutes[scenario.name] = {"estimate": trials * typical / 60, "from": said}
+    floors, machine = store.read_floors(results), machine_fingerprint(environment.machine())
     return {
         "schema": 1,
         "seed": made.seed,
         "builds": [build.label for build in made.builds()],
         "minutes": minutes,
+        "foresight": {scenario.name: foreseen(scenario, floors, machine) for scenario in made.scenarios},
         "minutes_in_all": sum(entry["estimate"] for entry in minutes.values()),
         "trials": [{"scenario": b.scenario.name, "block": b.number, "order": list(b.order), "seed": b.seed} for b in made.blocks],
     }
@@ -159,7 +227,7 @@ def compare(results: Path, *, as_json: bool, console: Console | None = None) -> 
         read = store.read(results)
         for warning in read.warnings:
             print(f"perfproof: warning: {warning}", file=sys.stderr)
-        rows = [row for one in judging.judge_records(read.records) for row in one.judged]
+        rows = [row for one in judging.judge_records(read.records, floors=store.read_floors(results)) for row in one.judged]
         print(json.dumps({"schema": 1, "comparisons": [_comparison(row) for row in rows]}, indent=1))
         return EXIT_PASS
     from suite.report import terminal
@@ -217,7 +285,9 @@ def gate(results: Path, *, policy: Path | None, console: Console | None = None) 
     """Prints every ruling and returns the decision's exit code."""
     console = console or Console()
     rules = load_policy(policy) if policy is not None else DEFAULT_POLICY
-    decision = decide([row for one in judging.judge_records(store.read(results).records) for row in one.judged], rules)
+    decision = decide(
+        [row for one in judging.judge_records(store.read(results).records, floors=store.read_floors(results)) for row in one.judged], rules
+    )
     _show_decision(decision, console)
     return decision.exit_code
 
@@ -256,7 +326,7 @@ def _page(results: Path, only: set[str] | None) -> tuple[Any, list[Judged]]:
     records = [record for record in read.records if only is None or record.scenario in only]
     if not records:
         raise CannotRun(f"{results}: no record of {', '.join(sorted(only or ()))} was left")
-    judged = [row for one in judging.judge_records(records) for row in one.judged]
+    judged = [row for one in judging.judge_records(records, floors=store.read_floors(results)) for row in one.judged]
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     page = view.build([_row(row) for row in judged], records, made=made, version=__version__, results=str(results), warnings=read.warnings)
     return page, judged

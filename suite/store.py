@@ -1,4 +1,5 @@
-"""The only reader and writer of our own format: `results/<scenario>.jsonl`, one Record a line.
+"""The only reader and writer of our own formats: `results/<scenario>.jsonl`, one Record a line, and
+`results/machine/<fingerprint>.jsonl`, one noise Floor a line.
 
 Files are only ever appended to, a whole line at a time, flushed to the disk; a line that a crash cut
 off is skipped on reading, with a warning that names file and line. Nothing derived is stored.
@@ -9,16 +10,27 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from suite.model.errors import BadInput, CannotRun
+from suite.model.floor import FLOOR_SCHEMA, Floor
 from suite.model.record import SCHEMA, Attestation, Record, Status
+
+Entry = TypeVar("Entry", Record, Floor)
 
 _RECORD_KEYS = frozenset(field.name for field in dataclasses.fields(Record))
 _ATTESTATION_KEYS = frozenset(field.name for field in dataclasses.fields(Attestation))
+_FLOOR_KEYS = frozenset(field.name for field in dataclasses.fields(Floor))
+_FLOOR_KINDS: Mapping[str, Any] = {
+    **dict.fromkeys(("scenario", "metric", "unit", "better", "workload", "machine", "reason", "when", "records"), str),
+    **dict.fromkeys(("sd", "sd_low", "sd_high", "effect", "widening"), int | float),
+    **dict.fromkeys(("order_p", "rho", "minutes_per_block"), int | float | None),
+    **dict.fromkeys(("blocks", "false_verdicts", "windows"), int),
+    **dict.fromkeys(("primary", "passed"), bool),
+}
 _MAPPINGS = ("definition", "measurements", "raw", "witnesses", "work", "seconds", "environment")
 _TEXTS = ("scenario", "digest", "profile", "arm", "started", "status", "reason", "how", "log")
 _NUMBERS = ("measurements", "witnesses", "work", "seconds")
@@ -41,11 +53,23 @@ def append(folder: Path, record: Record) -> None:
 
     Raises `CannotRun` if the line can't be written, `ValueError` for a number that is not finite.
     """
-    line = json.dumps(dataclasses.asdict(record), allow_nan=False, separators=(",", ":")).encode() + b"\n"
-    path = records_file(folder, record.scenario)
+    _append_line(records_file(folder, record.scenario), record, f"the record of {record.arm}, block {record.block}")
+
+
+def floors_file(folder: Path, machine: str) -> Path:
+    return folder / "machine" / f"{machine}.jsonl"
+
+
+def append_floor(folder: Path, floor: Floor) -> None:
+    """Appends one noise floor; raises as `append`."""
+    _append_line(floors_file(folder, floor.machine), floor, f"the noise floor of {floor.metric}")
+
+
+def _append_line(path: Path, entry: Record | Floor, what: str) -> None:
+    line = json.dumps(dataclasses.asdict(entry), allow_nan=False, separators=(",", ":")).encode() + b"\n"
     size = 0
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "ab") as file:
             size = file.tell()
             file.write((b"\n" if _ends_mid_line(path, size) else b"") + line)
@@ -53,9 +77,7 @@ def append(folder: Path, record: Record) -> None:
             os.fsync(file.fileno())
     except OSError as error:
         _cut_back(path, size)
-        raise CannotRun(
-            f"{path}: the record of {record.arm}, block {record.block} could not be written: {error.strerror}; what was there is kept"
-        ) from error
+        raise CannotRun(f"{path}: {what} could not be written: {error.strerror}; what was there is kept") from error
 
 
 def _ends_mid_line(path: Path, size: int) -> bool:
@@ -81,7 +103,7 @@ def read(folder: Path) -> Read:
     records: list[Record] = []
     warnings: list[str] = []
     for path in paths:
-        for found in _lines(path):
+        for found in _lines(path, record_of, "record", SCHEMA):
             if isinstance(found, Record):
                 records.append(found)
             else:
@@ -89,7 +111,25 @@ def read(folder: Path) -> Read:
     return Read(records=tuple(records), warnings=tuple(warnings))
 
 
-def _lines(path: Path) -> Iterator[Record | str]:
+def read_floors(folder: Path) -> tuple[Floor, ...]:
+    """Every noise floor in a results folder, oldest first; none where no A/A was made.
+
+    A line that can't be read raises `BadInput`: skipping it might skip the A/A that failed. Only what a crash cut off is passed over.
+    """
+    floors: list[Floor] = []
+    for path in sorted((folder / "machine").glob("*.jsonl")):
+        for found in _lines(path, floor_of, "noise floor", FLOOR_SCHEMA):
+            if isinstance(found, Floor):
+                floors.append(found)
+            elif CUT_OFF not in found:
+                raise BadInput(found.removesuffix(SKIPPED))
+    return tuple(floors)
+
+
+CUT_OFF, SKIPPED = "not a whole", ", skipped"
+
+
+def _lines(path: Path, decode: Callable[[Any], Entry], what: str, schema: int) -> Iterator[Entry | str]:
     try:
         text = path.read_bytes()
     except OSError as error:
@@ -100,16 +140,16 @@ def _lines(path: Path) -> Iterator[Record | str]:
         try:
             data = json.loads(line)
         except ValueError:
-            yield f"{path}:{number}: not a whole record, skipped"
+            yield f"{path}:{number}: {CUT_OFF} {what}{SKIPPED}"
             continue
         try:
-            yield record_of(data)
+            yield decode(data)
         except _Newer as newer:
             raise BadInput(
-                f"{path}:{number}: written by a newer perfproof (schema {newer.schema}, this one reads {SCHEMA}): upgrade perfproof"
+                f"{path}:{number}: written by a newer perfproof (schema {newer.schema}, this one reads {schema}): upgrade perfproof"
             ) from newer
         except (TypeError, ValueError) as error:
-            yield f"{path}:{number}: {error}, skipped"
+            yield f"{path}:{number}: {error}{SKIPPED}"
 
 
 class _Newer(Exception):
@@ -120,14 +160,7 @@ class _Newer(Exception):
 
 def record_of(data: Any) -> Record:
     """A record from its JSON object; `ValueError` says what is wrong with it."""
-    if not isinstance(data, dict):
-        raise ValueError("not a record")
-    schema = data.get("schema")
-    if not isinstance(schema, int) or isinstance(schema, bool):
-        raise ValueError("a record without a schema number")
-    if schema > SCHEMA:
-        raise _Newer(schema)
-    _check_keys(data, _RECORD_KEYS, "record")
+    _check_object(data, _RECORD_KEYS, "record", SCHEMA)
     attestation = data["attestation"]
     if attestation is not None:
         if not isinstance(attestation, dict):
@@ -148,6 +181,27 @@ def record_of(data: Any) -> Record:
     for key in _NUMBERS:
         _check_numbers(key, data[key])
     return Record(**{**data, "attestation": attestation})
+
+
+def floor_of(data: Any) -> Floor:
+    """A noise floor from its JSON object; `ValueError` says what is wrong with it."""
+    _check_object(data, _FLOOR_KEYS, "noise floor", FLOOR_SCHEMA)
+    for name, field in _FLOOR_KINDS.items():
+        if not isinstance(data[name], field) or isinstance(data[name], bool) is not (field is bool):
+            raise ValueError(f"{name}: expected {field}, got {data[name]!r}")
+    return Floor(**data)
+
+
+def _check_object(data: Any, keys: frozenset[str], what: str, schema: int) -> None:
+    """An object of this schema with just these keys."""
+    if not isinstance(data, dict):
+        raise ValueError(f"not a {what}")
+    said = data.get("schema")
+    if not isinstance(said, int) or isinstance(said, bool):
+        raise ValueError(f"a {what} without a schema number")
+    if said > schema:
+        raise _Newer(said)
+    _check_keys(data, keys, what)
 
 
 def _check_numbers(key: str, numbers: Mapping[str, Any]) -> None:

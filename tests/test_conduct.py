@@ -15,7 +15,7 @@ from filelock import FileLock
 from rich.console import Console
 
 from suite import store
-from suite.conduct import Conducted, conduct
+from suite.conduct import Conducted, conduct, ruled
 from suite.model.decode import scenario_of
 from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Block, Plan
@@ -59,7 +59,7 @@ def scenario(**changes: Any) -> Scenario:
     return scenario_of({**copy.deepcopy(DEFINITION), **changes}, source="example")
 
 
-def carry_out(plan: Plan, folder: Path, lane: FakeLane) -> Conducted:
+def carry_out(plan: Plan, folder: Path, lane: FakeLane, **options: Any) -> Conducted:
     @contextlib.contextmanager
     def opened() -> Iterator[Callable[[Scenario], FakeLane]]:
         try:
@@ -68,7 +68,7 @@ def carry_out(plan: Plan, folder: Path, lane: FakeLane) -> Conducted:
             lane.close()
 
     with RunProgress(Console(file=io.StringIO()), 1) as progress:
-        return conduct(plan, folder, opened, progress)
+        return conduct(plan, folder, opened, progress, **options)
 
 
 def test_every_trial_of_the_plan_runs_once_and_is_kept(tmp_path: Path) -> None:
@@ -190,3 +190,82 @@ def _fields(one: Record) -> dict[str, Any]:
     import dataclasses
 
     return {field.name: getattr(one, field.name) for field in dataclasses.fields(one) if field.name != "definition"}
+
+
+# --- rules of invalidation, and the time budget -----------------------------------------------------------
+
+
+def test_a_busy_block_is_invalid_by_the_rules_words_and_measured_again(tmp_path: Path) -> None:
+    """What a trial tells of the machine is put to the rules; the whole block is measured once more; the rules are kept with it."""
+
+    def disturb(one: Record, tries: int) -> Record:
+        foreign = 0.6 if one.block == 2 and one.arm == "after" and tries == 1 else 0.03
+        return record(one.definition, **{**_fields(one), "environment": {"telemetry": {"foreign": foreign, "steal": 0.13}}})
+
+    lane = FakeLane(fate=disturb)
+    carry_out(make_plan([scenario()], seed=0), tmp_path, lane)
+    kept = store.read(tmp_path).records
+    (lost,) = [one for one in kept if one.status == "invalid"]
+    assert lost.reason == "60.0 % of the CPU time went to other processes, more than 25.0 %"
+    assert all(one.environment["rules"]["foreign"] == 0.25 for one in kept)
+    assert [trial[1] for trial in lane.ran[-2:]] == [2, 2]
+    assert len(kept) == 14
+
+
+@pytest.mark.parametrize("status", ["failed", "unattested"])
+def test_a_busy_machine_excuses_no_failure(tmp_path: Path, status: Any) -> None:
+    """A trial that crashed or proved nothing on a busy machine is not turned into a block that may be measured again."""
+    busy = {"telemetry": {"foreign": 0.9}}
+    assert ruled(record(status=status, reason="why", environment=busy)).status == status
+    assert ruled(record(environment=busy)).status == "invalid"
+    assert ruled(record()).status == "ok"
+
+
+def test_an_invalid_first_block_does_not_end_the_run(tmp_path: Path) -> None:
+    """A machine that is busy at the start costs its block, not the scenario; one that stays so is given up after six."""
+
+    def first(one: Record, tries: int) -> Record:
+        return _invalid(one) if one.block <= 1 and tries == 1 else one
+
+    done = carry_out(make_plan([scenario()], seed=0), tmp_path / "once", FakeLane(fate=first))
+    assert done.ran > 12
+    lane = FakeLane(fate=lambda one, tries: _invalid(one))
+    carry_out(make_plan([scenario(blocks=24)], seed=0), tmp_path / "always", lane)
+    assert len({trial[1] for trial in lane.ran}) == 6
+    assert len(lane.ran) == 12
+
+
+def test_a_decided_scenario_is_not_measured_again_for_an_invalid_block(tmp_path: Path) -> None:
+    """A decision that was reached on the other blocks stays; a late block would put other data under a look that is over."""
+
+    def spoil(one: Record, tries: int) -> Record:
+        return _invalid(one) if one.block == 3 and tries == 1 else one
+
+    lane = FakeLane(fate=spoil)
+    carry_out(make_plan([scenario(blocks=None)], seed=0), tmp_path, lane)
+    assert len(lane.ran) == 14
+    assert lane.ran.count(("swap_states", 3, "after")) == 1
+
+
+def test_a_spent_time_budget_begins_no_block_and_says_what_was_left(tmp_path: Path) -> None:
+    """Two minutes of a scenario that takes one a block are two blocks; without a budget the same command measures the rest."""
+    lane = FakeLane()
+    done = carry_out(make_plan([scenario()], seed=0), tmp_path, lane, budget=2.0, clock=lambda: 30.0 * len(lane.ran))
+    assert done.ran == 4
+    assert done.warnings == (
+        "swap_states: the time budget is spent: 4 of 6 blocks were not measured; the same command without it goes on from here",
+    )
+    assert carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane()).ran == 8
+
+
+def test_a_machine_is_waited_for_only_where_something_is_to_be_measured(tmp_path: Path) -> None:
+    """Once, before the first trial; a run that is whole waits for nothing."""
+    waited: list[int] = []
+    lane, plan = FakeLane(), make_plan([scenario()], seed=0)
+    for _ in range(2):
+        carry_out(plan, tmp_path, lane, settle=lambda say: waited.append(len(lane.ran)))
+    assert waited == [0]
+
+
+def _invalid(one: Record) -> Record:
+    return record(one.definition, **{**_fields(one), "status": "invalid", "reason": "busy"})

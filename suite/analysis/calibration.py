@@ -13,7 +13,7 @@ sqrt((1 + rho)/(1 - rho)), the inflation of a mean's standard error in a first-o
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from suite.analysis.decision import IMPROVED, REGRESSED, decide_looks
 from suite.analysis.samples import Floats, PairedSample
 from suite.analysis.spending import MOST_PRIMARIES, one_look
 from suite.analysis.verdict import DEFAULT_MARGIN, Outcome, Verdict, judge
+from suite.model.floor import Floor
 
 LONG = 60
 """Blocks from which order effect and autocorrelation are asked after."""
@@ -201,12 +202,80 @@ def _praise(floor: NoiseFloor, order: OrderEffect | None, correlation: Autocorre
     return f"{told}, order effect p = {order.p:.2g}, autocorrelation {correlation.rho:+.2f} (p = {correlation.p:.2g})"
 
 
+def told(found: Calibration, *, asked: bool = True) -> list[str]:
+    """An A/A in sentences, each with its numbers; of a metric that was not put to the test (`asked`) only the spread.
+
+    Source: none, a reading of the calibration.
+    """
+    floor = found.floor
+    low, high = (words.percent(each, signed=False) for each in floor.sd_interval)
+    sentences = [
+        f"its blocks deviate by {words.percent(floor.sd, signed=False)} ({low} to {high}), over {words.count(floor.blocks, 'block')}"
+    ]
+    if not asked:
+        return sentences
+    if not found.passed:
+        sentences.append(found.reason)
+    sentences.append(
+        f"{found.false_verdicts} of {words.count(found.windows, 'run')} of up to {WINDOW} blocks called a change where there is none"
+    )
+    if found.order is None or found.autocorrelation is None:
+        return [*sentences, f"order effect and autocorrelation are asked after from {LONG} blocks on"]
+    effect = words.percent(math.expm1(found.order.effect))
+    rho, stretch = found.autocorrelation, f"; later intervals are stretched {floor.widening:.2f} times" if floor.widening > 1 else ""
+    return [
+        *sentences,
+        f"running second rather than first makes {effect} (p = {found.order.p:.2g})",
+        f"a block resembles the one before by {rho.rho:+.2f} (p = {rho.p:.2g}){stretch}",
+    ]
+
+
 def distrust(calibrations: Sequence[Calibration]) -> str:
     """Why a machine's timed verdicts cannot be given (for `judge_all`), or "" where every metric's A/A passed or none was made.
 
     Source: none, a reading of the calibrations.
     """
-    failed = [each for each in calibrations if not each.passed]
-    if not failed:
-        return ""
-    return f"the A/A of this machine failed: {failed[0].floor.metric}: {failed[0].reason}"
+    return _distrust([(each.floor.metric, each.reason) for each in calibrations if not each.passed])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trust:
+    """What earlier A/As say of the verdicts on some records: why they can't be given ("" if they can), and how to widen them."""
+
+    distrust: str = ""
+    widening: float = 1.0
+
+
+def trusted(floors: Sequence[Floor], machines: Collection[str], workload: str) -> Trust:
+    """The trust in records of these machines (fingerprints) and this workload (digest), from the A/As of the primary metrics.
+
+    `floors` come oldest first. A failure stands until an A/A passes that asked as much: as many blocks, or the long form. A widening
+    stands until the next long form. Where records come from several machines, one that failed is enough. Without an A/A there is
+    nothing to distrust. Source: none, a reading of the floors; of the widening: Bartlett, JRSS Supplement 8, 1946.
+    """
+    failed: dict[tuple[str, str], Floor] = {}
+    widened: dict[tuple[str, str], float] = {}
+    for floor in (floor for floor in floors if floor.primary and counts_for(floor, machines, workload)):
+        key = floor.machine, floor.metric
+        if not floor.passed:
+            failed[key] = floor
+        elif key in failed and floor.blocks >= min(failed[key].blocks, LONG):
+            del failed[key]
+        if floor.rho is not None:
+            widened[key] = floor.widening
+    return Trust(
+        distrust=_distrust([(floor.metric, floor.reason) for floor in failed.values()]),
+        widening=max((1.0, *widened.values())),
+    )
+
+
+def counts_for(floor: Floor, machines: Collection[str], workload: str) -> bool:
+    """Whether a floor was measured on one of these machines with this workload.
+
+    Source: none.
+    """
+    return floor.machine in machines and floor.workload == workload
+
+
+def _distrust(failed: Sequence[tuple[str, str]]) -> str:
+    return f"the A/A of this machine failed: {failed[0][0]}: {failed[0][1]}" if failed else ""

@@ -12,11 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from suite.analysis import explain, exploratory, spending, verdict, witness, work
+from suite.analysis.calibration import Trust, trusted
 from suite.analysis.samples import Observation, PairedSample, Status, pair
 from suite.analysis.spending import Spending
 from suite.analysis.verdict import Verdict
 from suite.model.decode import scenario_of
 from suite.model.errors import BadInput
+from suite.model.floor import Floor, machine_fingerprint, workload_digest
 from suite.model.metrics import Better, Metric, is_timed, metric
 from suite.model.record import Record
 from suite.model.scenario import Arm, MetricChoice, Scenario
@@ -66,22 +68,20 @@ class JudgedScenario:
     stop: str
 
 
-def judge_records(records: Iterable[Record], *, final: bool = True, distrust: str = "", widening: float = 1.0) -> list[JudgedScenario]:
+def judge_records(records: Iterable[Record], *, final: bool = True, floors: Sequence[Floor] = ()) -> list[JudgedScenario]:
     """Judges every scenario found, in the order in which they first appear.
 
-    `final` is False while a run may go on; `distrust` says why this machine's timed metrics can't be trusted; `widening` stretches
-    timed intervals for a measured autocorrelation. Raises `BadInput` where one name stands for two different scenarios.
+    `final` is False while a run may go on. `floors` are the noise floors of the results folder: the latest A/A of the same machine and
+    workload may forbid timed verdicts, or widen their intervals. Raises `BadInput` where one name stands for two different scenarios.
     """
     found: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         found[record.scenario].append(record)
-    return [judge_scenario(name, mine, final=final, distrust=distrust, widening=widening) for name, mine in found.items()]
+    return [judge_scenario(name, mine, final=final, floors=floors) for name, mine in found.items()]
 
 
-def judge_scenario(
-    name: str, records: Sequence[Record], *, final: bool = True, distrust: str = "", widening: float = 1.0
-) -> JudgedScenario:
-    """Judges the records of one scenario; see `judge_records`."""
+def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, floors: Sequence[Floor] = ()) -> JudgedScenario:
+    """Judges the records of one scenario; see `judge_records`. While a run may go on, a failed A/A stops nothing: a later one may pass."""
     digests = {record.digest for record in records}
     if len(digests) > 1:
         raise BadInput(
@@ -90,13 +90,14 @@ def judge_scenario(
         )
     scenario = scenario_of(records[0].definition, source=f"the records of {name}")
     trials = latest(records)
+    trust = trusted(floors, {machine_fingerprint(trial.environment) for trial in trials}, workload_digest(scenario.definition))
     unequal = _unequal_blocks(trials)
-    paid = _spending(scenario)
+    paid = spending_of(scenario)
     minutes = _minutes_per_block(trials)
     judged: list[Judged] = []
     primaries: list[Verdict] = []
     for candidate in scenario.candidates:
-        rows, verdicts = _judge_candidate(scenario, candidate, trials, unequal, paid, final, distrust, widening, minutes)
+        rows, verdicts = _judge_candidate(scenario, candidate, trials, unequal, paid, final, trust, minutes)
         judged += rows
         primaries += verdicts
     blocks = len({trial.block for trial in trials})
@@ -143,7 +144,8 @@ def latest(records: Sequence[Record]) -> list[Record]:
     return list(trials.values())
 
 
-def _spending(scenario: Scenario) -> Spending:
+def spending_of(scenario: Scenario) -> Spending:
+    """The looks that a scenario plans, its error shared by timed primary metrics and candidates."""
     timed = max(1, sum(is_timed(choice.name) for choice in scenario.primaries))
     candidates = len(scenario.candidates)
     return spending.sequential(timed, candidates) if scenario.blocks is None else spending.one_look(scenario.blocks, timed, candidates)
@@ -175,6 +177,18 @@ def _unequal_blocks(trials: Sequence[Record]) -> Mapping[int, str]:
     return {block: reason for block, reason in told.items() if reason}
 
 
+def paired(scenario: Scenario, candidate: Arm, records: Sequence[Record]) -> dict[str, PairedSample]:
+    """The paired sample of each of a scenario's metrics, by name: what `judge_scenario` judges."""
+    trials = latest(records)
+    unequal = _unequal_blocks(trials)
+    return {choice.name: _sample(choice.name, scenario.baseline.name, candidate.name, trials, unequal) for choice in scenario.metrics}
+
+
+def minutes_per_block(records: Sequence[Record]) -> float | None:
+    """Minutes that a block of these records took, on average; None where there is none."""
+    return _minutes_per_block(latest(records))
+
+
 def _judge_candidate(
     scenario: Scenario,
     candidate: Arm,
@@ -182,8 +196,7 @@ def _judge_candidate(
     unequal: Mapping[int, str],
     paid: Spending,
     final: bool,
-    distrust: str,
-    widening: float,
+    trust: Trust,
     minutes: float | None,
 ) -> tuple[list[Judged], list[Verdict]]:
     samples = {choice.name: _sample(choice.name, scenario.baseline.name, candidate.name, trials, unequal) for choice in scenario.metrics}
@@ -195,8 +208,8 @@ def _judge_candidate(
                 [samples[choice.name] for choice in timed],
                 paid,
                 margins=[choice.margin for choice in timed],
-                widening=widening,
-                distrust=distrust,
+                widening=trust.widening,
+                distrust=trust.distrust if final else "",
                 final=final,
                 minutes_per_block=minutes,
             ),

@@ -97,7 +97,7 @@ def judge_all(
     verdicts: dict[int, Verdict] = {}
     groups: dict[tuple[int, str, str], list[int]] = defaultdict(list)
     for place, sample in enumerate(samples):
-        if reason := distrust or _broken(sample):
+        if reason := distrust or _broken(sample, final):
             verdicts[place] = _bare(Outcome.UNTESTABLE, reason)
         elif sample.n < 2:
             verdicts[place] = _bare(Outcome.INCONCLUSIVE, _too_few(sample.n))
@@ -156,8 +156,8 @@ def _too_few(n: int) -> str:
     return f"{words.count(n, 'whole block')}, and a timed metric is not judged on fewer than {LEAST_BLOCKS}"
 
 
-def _broken(sample: PairedSample) -> str:
-    """Why nothing can be said of this sample, or an empty string."""
+def _broken(sample: PairedSample, final: bool) -> str:
+    """Why nothing can be said of this sample, or an empty string. A run that may go on is not given up for its first invalid blocks."""
     if sample.broken:
         loss = sample.broken[0]
         others = len(sample.broken) - 1
@@ -165,7 +165,7 @@ def _broken(sample: PairedSample) -> str:
         arm = f", arm {loss.arm}" if loss.arm else ""
         return f"block {loss.block}{arm} is {_STATUS_WORDS[loss.status]}: {loss.reason or 'no reason given'}{more}"
     invalid = sample.count(Status.INVALID)
-    if invalid and invalid > MOST_INVALID * (invalid + sample.n):
+    if invalid > MOST_INVALID * (invalid + sample.n) and (final or invalid >= LEAST_BLOCKS):
         loss = next(each for each in sample.lost if each.status is Status.INVALID)
         return (
             f"{invalid} of {invalid + sample.n} blocks are invalid (the first: {loss.reason}): this machine is too restless to measure on"

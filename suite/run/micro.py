@@ -22,7 +22,7 @@ from suite.model.errors import CannotRun
 from suite.model.plan import Block
 from suite.model.record import SCHEMA, Record
 from suite.model.scenario import Arm, MicroWorkload
-from suite.run import attest, catalog, environment
+from suite.run import attest, catalog, environment, telemetry
 from suite.run.catalog import Bench
 from suite.run.micro_files import judge, phases, read_trial
 from suite.run.process import ATTEST_PLUGIN, Channel, Running, arm_variables, build_environment, how_ended, scrub, scrub_file, start, tail
@@ -166,10 +166,12 @@ class MicroLane:
         folder.mkdir(parents=True)
         log = folder / "trial.log"
         variables = self._variables(block, arm, folder)
-        started, began, before = _now(), time.monotonic(), environment.moment()
+        started, before, quiet = _now(), environment.moment(), telemetry.read()
+        began = time.monotonic()
         parent = self._parents[_key(block, arm)]
         fault = parent if isinstance(parent, str) else _run(parent, block, variables, folder, log)
         spent = time.monotonic() - began
+        seen = telemetry.between(quiet, telemetry.read(gpus=True))
         scrub_file(log)
         text = log.read_text(errors="replace") if log.exists() else ""
         bench = self._bench_of(_workload(block).bench)
@@ -200,6 +202,7 @@ class MicroLane:
             attestation=attestation,
             environment={
                 **self._describe(build, variables, before),
+                "telemetry": seen,
                 "threads_at_fork": parent.threads if isinstance(parent, Parent) else None,
             },
             log=str(log.relative_to(self._folder.parent)),

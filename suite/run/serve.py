@@ -29,7 +29,7 @@ from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Block
 from suite.model.record import SCHEMA, Attestation, Record, Status
 from suite.model.scenario import Arm, Scenario
-from suite.run import attest, environment
+from suite.run import attest, environment, telemetry
 from suite.run.bench_result import BenchResult, read_result, warnings_for
 from suite.run.client import Client, ClientEnded, arguments_for
 from suite.run.launch import ModelAt, asked_of, locate_model, scenario_faults, workload_of
@@ -178,8 +178,9 @@ class ServeLane:
         """Runs the client once and judges whether what it measured counts."""
         result = self._scratch / f"block{trial.block.number:03d}-{trial.arm.name}.json"
         arguments = self._arguments(trial.arm, server.launch.url, server.launch.name, trial.block.seed, result)
-        before, watcher = moment_of(server), Watcher(server)
+        before, watcher, quiet = moment_of(server), Watcher(server), telemetry.read()
         answer = client.measure(arguments, timeout=LONGEST_TRIAL, watch=watcher.look)
+        trial.environment["telemetry"] = telemetry.between(quiet, telemetry.read(gpus=True))
         found = read_result(json.loads(result.read_text()), asked_of(self.workload, trial.arm)) if answer["ok"] else None
         server.check_alive(DYING if found is None or found.fault else 0.0)
         done = between(before, moment_of(server))

@@ -1,0 +1,97 @@
+"""The baseline against itself, through the very code that compares arms: `perfproof calibrate`.
+
+A scenario is turned into its A/A (two arms of equal code, `baseline` and `again`), planned, conducted and paired like any
+other, and what its blocks say of the machine is kept as noise floors, which later plans and verdicts in the same results folder read.
+Every A/A has a folder of its own under `calibration/`; one that was broken off is gone on with.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from suite import store
+from suite.analysis import selfcheck
+from suite.analysis.calibration import Calibration
+from suite.conduct import Conducted, conduct
+from suite.model.decode import scenario_of
+from suite.model.errors import BadInput
+from suite.model.floor import Floor
+from suite.model.metrics import is_timed
+from suite.model.plan import Plan
+from suite.model.scenario import Scenario
+from suite.planning import make_plan
+from suite.progress import RunProgress
+from suite.run.lane import Lane
+
+Say = Callable[[str], None]
+OpenLanes = Callable[[Plan, Path, Say], contextlib.AbstractContextManager[Callable[[Scenario], Lane]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibrated:
+    """One scenario's A/A: what each metric's blocks say, the floors that were stored, and how the run went."""
+
+    scenario: Scenario
+    checked: Mapping[str, Calibration]
+    floors: tuple[Floor, ...]
+    done: Conducted
+
+    @property
+    def failed(self) -> tuple[Floor, ...]:
+        """The primary metrics whose A/A failed."""
+        return tuple(floor for floor in self.floors if floor.primary and not floor.passed)
+
+
+def against_itself(scenario: Scenario, blocks: int) -> Scenario:
+    """The A/A of a scenario: its baseline under two names. Raises `BadInput` for a scenario that times nothing."""
+    if not any(is_timed(choice.name) for choice in scenario.metrics):
+        raise BadInput(f"{scenario.source}: metrics: none of them is timed; exact counts need no noise floor")
+    return scenario_of(selfcheck.itself(scenario.definition, blocks), source=scenario.source)
+
+
+def calibrate(
+    scenario: Scenario,
+    results: Path,
+    open_lanes: OpenLanes,
+    progress: Callable[[int], RunProgress],
+    *,
+    seed: int,
+    now: Callable[[], str],
+    settle: Callable[[Say], None] = lambda say: None,
+) -> Calibrated:
+    """Runs an A/A (made by `against_itself`) to its end and stores its noise floors in the results folder.
+
+    `open_lanes` gives the lanes of a plan, `progress` a display for so many trials, `now` the time in words, `settle` waits for a quiet
+    machine. Raises as `conduct` does, and `CannotRun` where the A/A left nothing to measure a spread by: then no floor is stored.
+    """
+    plan = make_plan([scenario], seed)
+    folder = _folder(results, scenario, seed)
+    with progress(sum(len(block.order) for block in plan.blocks)) as shown:
+        done = conduct(plan, folder, lambda: open_lanes(plan, folder, shown.say), shown, settle=settle)
+    records = [record for record in store.read(folder).records if record.scenario == scenario.name]
+    checked = selfcheck.check(scenario, records)
+    floors = selfcheck.floors_of(scenario, records, checked, when=now(), folder=str(folder.relative_to(results)))
+    for floor in floors:
+        store.append_floor(results, floor)
+    return Calibrated(scenario=scenario, checked=checked, floors=tuple(floors), done=done)
+
+
+def _folder(results: Path, scenario: Scenario, seed: int) -> Path:
+    """Where this A/A's records go: the folder of one that was broken off, else a new one."""
+    told = {floor.records for floor in store.read_floors(results)}
+    number = 1
+    while True:
+        folder = results / "calibration" / f"{scenario.name}-{number:03d}"
+        if str(folder.relative_to(results)) not in told and _fits(folder, scenario, seed):
+            return folder
+        number += 1
+
+
+def _fits(folder: Path, scenario: Scenario, seed: int) -> bool:
+    """Whether the records in a folder, if any, are of this very A/A."""
+    if not any(folder.glob("*.jsonl")):
+        return True
+    return all(record.digest == scenario.digest and record.seed == seed for record in store.read(folder).records)
