@@ -56,6 +56,14 @@ def release() -> tuple[int, ...]:
     return tuple(int(part) for part in vllm.__version__.split("+")[0].split(".")[:3] if part.isdigit())
 
 
+def mend_cpu_probe() -> None:
+    """Lets 0.17's CPU platform be imported beside a newer PyTorch, which renamed the probe that it calls at import."""
+    import torch
+
+    if not hasattr(torch._C._cpu, "_is_avx512_supported"):
+        torch._C._cpu._is_avx512_supported = torch.cpu._is_avx512_supported
+
+
 # --- the V1 runner's batch ------------------------------------------------------------------------
 
 

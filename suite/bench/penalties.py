@@ -153,17 +153,9 @@ def elements_converted(parameters: dict[str, Any]) -> int:
     return CountedList.read
 
 
-def importable() -> None:
-    """Lets the operators be imported where vLLM 0.17 meets a newer torch, which has this question elsewhere."""
-    import torch
-
-    if not hasattr(torch._C._cpu, "_is_avx512_supported"):
-        torch._C._cpu._is_avx512_supported = torch.cpu._is_avx512_supported
-
-
 def feed_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Binds the operation over the vocabulary to one that does nothing."""
-    importable()
+    adapter.mend_cpu_probe()
     monkeypatch.setattr(importlib.import_module(OPERATION), "apply_penalties", lambda logits, *fed: logits)
 
 
@@ -171,7 +163,7 @@ def measure(benchmark: Any, parameters: dict[str, Any], metric: str) -> None:
     """Times decode steps one by one, under the name of `metric`, and counts what they read."""
     import torch
 
-    importable()
+    adapter.mend_cpu_probe()
     if parameters["device"] == "cuda" and not torch.cuda.is_available():
         pytest.skip("there is no GPU")
     witnessed = elements_converted(parameters)

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from suite.bench.adapter import absent, cached_request, find, input_batch
+from suite.bench.adapter import absent, cached_request, find, input_batch, mend_cpu_probe
 
 PARAMETERS = {
     "requests": 128,
@@ -51,14 +51,6 @@ GRITLM_USER = ("▁<", "|", "user", "|", ">", "<0x0A>")
 GRITLM_EMBED_LATER = ("<0x0A>", "<", "|", "embed", "|", ">", "<0x0A>")
 GRITLM_EMBED_FIRST = ("▁<", "|", "embed", "|", ">", "<0x0A>")
 POOLERS = ("splade", "bos_eos", "gritlm")
-
-
-def mend_cpu_probe() -> None:
-    """Lets 0.17's CPU platform be imported beside a newer PyTorch, which renamed the probe that it calls at import."""
-    import torch
-
-    if not hasattr(torch._C._cpu, "_is_avx512_supported"):
-        torch._C._cpu._is_avx512_supported = torch.cpu._is_avx512_supported
 
 
 def splade(hidden_size: int, device: Any, *, pooling: str = "max") -> Any:

@@ -6,22 +6,17 @@ The streams are seeded; `PERFPROOF_STEPS=20000` makes each of them that long.
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import penalties_harness as harness
 import pytest
+from penalties_harness import EVENTS
+from streams import STEPS
 
 from suite.patches import penalties_from_token_ids as patch
 from suite.patches.guard import counter
-
-STEPS = int(os.environ.get("PERFPROOF_STEPS", "600"))
-EVENTS = (
-    *("finished", "preempted", "resumed", "shrunk", "continued", "swapped"),
-    *("entered with penalties", "entered without", "mixed batches"),
-)
 
 
 class Handed:
@@ -87,7 +82,6 @@ def test_tensors_are_upstreams(switch: harness.Switch, handed: Handed, asynchron
 @harness.modes()
 def test_tensors_are_upstreams_on_a_gpu(switch: harness.Switch, handed: Handed, asynchronous: bool, speculating: bool) -> None:
     """The same by way of pinned memory, with copies that are really asynchronous."""
-    harness.needs_gpu()
     equal_over_a_stream(switch, handed, device="cuda", asynchronous=asynchronous, speculating=speculating)
 
 
@@ -141,7 +135,6 @@ def test_an_unannounced_batch_goes_upstreams_way(switch: harness.Switch) -> None
 @pytest.mark.cuda
 def test_staging_is_not_written_over_while_it_is_copied() -> None:
     """Steps that the host takes without waiting for the GPU each hand on their own rows."""
-    harness.needs_gpu()
     import torch
 
     staging = patch.Staging(torch.device("cuda"))

@@ -5,22 +5,18 @@ The streams are seeded; `PERFPROOF_STEPS=20000` makes each of them that long.
 
 from __future__ import annotations
 
-import os
+import importlib
 from collections.abc import Iterator
 from typing import Any
 
 import penalties_harness as harness
 import pytest
+from penalties_harness import EVENTS
+from streams import STEPS
 
 from suite.patches import penalties_incremental as patch
 from suite.patches import penalties_tally as tally
 from suite.patches.guard import counter
-
-STEPS = int(os.environ.get("PERFPROOF_STEPS", "600"))
-EVENTS = (
-    *("finished", "preempted", "resumed", "shrunk", "continued", "swapped"),
-    *("entered with penalties", "entered without", "mixed batches"),
-)
 
 
 @pytest.fixture
@@ -60,7 +56,6 @@ def test_logits_are_upstreams(switch: harness.Switch, asynchronous: bool, specul
 @harness.modes()
 def test_logits_are_upstreams_on_a_gpu(switch: harness.Switch, asynchronous: bool, speculating: bool) -> None:
     """The same with the counts on a GPU, with upstream's repetition kernel, and with copies that are really asynchronous."""
-    harness.needs_gpu()
     equal_over_a_stream(switch, device="cuda", asynchronous=asynchronous, speculating=speculating)
 
 
@@ -143,7 +138,7 @@ def test_an_unknown_batch_goes_upstreams_way(switch: harness.Switch) -> None:
     switch.on(True)
     metadata = stream.runners[1].batch.sampling_metadata
     assert not metadata.no_penalties
-    harness.importlib.import_module("vllm.v1.sample.sampler").Sampler.apply_penalties(
+    importlib.import_module("vllm.v1.sample.sampler").Sampler.apply_penalties(
         stream._logits(stream.runners[1].batch.num_reqs), metadata, metadata.output_token_ids
     )
     after = counts()
