@@ -25,7 +25,7 @@ from suite.conduct import Conducted, conduct
 from suite.gate import Decision, decide
 from suite.model.decode import load_policy, load_scenario
 from suite.model.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput, CannotRun
-from suite.model.floor import machine_fingerprint
+from suite.model.floor import machine_fingerprint, workload_digest
 from suite.model.metrics import Better
 from suite.model.plan import Plan
 from suite.model.policy import DEFAULT_POLICY
@@ -58,6 +58,8 @@ def run(
     from suite.run.start import settle
 
     check_names(plan)
+    for sentence in _distrusted(plan, results):
+        console.print(sentence, style="bold red", highlight=False, markup=False)
     with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
         lanes = partial(opened, plan, builds, results, progress.say)
         done = conduct(plan, results, lanes, progress, settle=partial(settle, profile), budget=budget)
@@ -107,6 +109,16 @@ def _show_time(done: Conducted, console: Console) -> None:
         if seconds >= 0.05:
             console.print(f"  {name:<24}{seconds:8.1f} s", highlight=False)
     console.print(f"  {'in all':<24}{done.seconds['total']:8.1f} s", highlight=False)
+
+
+def _distrusted(plan: Plan, results: Path) -> list[str]:
+    """Which scenarios' times an A/A of this machine keeps from being judged, told before they are measured."""
+    from suite.run import environment
+
+    floors = store.read_floors(results)
+    machines = {machine_fingerprint(environment.machine())} if floors else set()
+    trusts = {s.name: calibration.trusted(floors, machines, workload_digest(s.definition)) for s in plan.scenarios}
+    return [f"{name}: its times will be untestable: {trust.distrust}" for name, trust in trusts.items() if trust.distrust]
 
 
 # --- calibrate ----------------------------------------------------------------------------------------

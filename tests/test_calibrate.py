@@ -23,12 +23,14 @@ from suite import calibrating, session, store
 from suite.analysis.calibration import trusted
 from suite.analysis.judge import judge_records
 from suite.calibrating import Calibrated, OpenLanes, against_itself
+from suite.cli import main
 from suite.model.decode import scenario_of
-from suite.model.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput, CannotRun
+from suite.model.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, CannotRun
 from suite.model.floor import FLOOR_SCHEMA, Floor, machine_fingerprint, workload_digest
 from suite.model.plan import Block
 from suite.model.record import Record
 from suite.model.scenario import Scenario
+from suite.planning import make_plan
 from suite.progress import RunProgress
 from suite.run import environment
 from tests.factory import DEFINITION, record, run
@@ -300,6 +302,23 @@ def test_witnesses_still_decide_on_a_distrusted_machine() -> None:
     assert found == {"round_time": "untestable", "bytes_per_swap": "regressed"}
 
 
+def test_every_verb_believes_a_failed_a_a(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The gate ends with exit code 3, and compare, report and the pull request's block say untestable with the A/A's own words."""
+    for one in measured(1.5):
+        store.append(tmp_path, one)
+    assert main(["gate", "--results", str(tmp_path)]) == EXIT_REGRESSED
+    store.append_floor(tmp_path, floor(passed=False, reason="the order matters: (p = 0.001)"))
+    assert main(["gate", "--results", str(tmp_path)]) == EXIT_UNTESTABLE
+    capsys.readouterr()
+    assert main(["compare", "--results", str(tmp_path), "--json"]) == EXIT_PASS
+    entry = next(one for one in json.loads(capsys.readouterr().out)["comparisons"] if one["metric"] == "round_time")
+    assert entry["verdict"] == "untestable"
+    assert entry["reason"] == "the A/A of this machine failed: round_time: the order matters: (p = 0.001)"
+    assert main(["report", "--results", str(tmp_path), "--out", str(tmp_path / "report.html"), "--pr"]) == EXIT_PASS
+    assert "untestable" in capsys.readouterr().out
+    assert "the order matters" in (tmp_path / "report.html").read_text()
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     ratio=st.floats(0.3, 3.0),
@@ -414,3 +433,12 @@ def test_plan_says_what_can_be_seen_in_how_many_minutes_or_how_to_learn_it(tmp_p
     assert "round_time: 24 blocks in 2 min see a slowdown of" in said
     verb(tmp_path, Machine(bias=1.1, where=environment.machine()))
     assert "a run's times will be untestable" in plan(tmp_path)
+
+
+def test_run_tells_before_it_measures_that_its_times_will_not_be_judged(tmp_path: Path) -> None:
+    """Hours of trials should not end in a surprise."""
+    quiet = make_plan([scenario()], seed=0)
+    assert session._distrusted(quiet, tmp_path) == []
+    calibrate(tmp_path, Machine(bias=1.1, where=environment.machine()))
+    (told,) = session._distrusted(quiet, tmp_path)
+    assert told.startswith("swap_states: its times will be untestable: the A/A of this machine failed: round_time:")

@@ -14,7 +14,8 @@ The way of a number through this package, one file a step:
 10. `exploratory`   the metrics that never gate: estimates and q-values;
 11. `calibration`   the baseline against itself: noise floor, order effect, autocorrelation, and whether to trust the machine;
 12. `growth`        how a cost grows with a size; `explain`: one verdict's whole reasoning, each sentence with its number;
-13. `judge`         the road from a folder's records through all of the above.
+13. `judge`         the road from a folder's records through all of the above; `selfcheck` is that of an A/A, to noise floors;
+14. `foresight`     what a plan can see, from a noise floor.
 
 Internally everything is x = s log(candidate / baseline), s = +1 where lower is better and -1 where higher is better: x > 0 always
 means worse. What is shown (`Comparison.effect`, `.interval`) is the relative change of the candidate against the baseline, as a fraction.

@@ -214,8 +214,7 @@ def told(found: Calibration, *, asked: bool = True) -> list[str]:
     ]
     if not asked:
         return sentences
-    if not found.passed:
-        sentences.append(found.reason)
+    sentences += [*([] if found.passed else [found.reason]), *found.verdict.warnings]
     sentences.append(
         f"{found.false_verdicts} of {words.count(found.windows, 'run')} of up to {WINDOW} blocks called a change where there is none"
     )
