@@ -19,7 +19,8 @@ from filelock import FileLock, Timeout
 
 from suite import store
 from suite.analysis.invalidation import STANDARD, Rules, invalid
-from suite.analysis.judge import judge_scenario, latest
+from suite.analysis.judge import judge_scenario
+from suite.analysis.trials import latest
 from suite.model.errors import BadInput, CannotRun
 from suite.model.floor import Floor
 from suite.model.plan import Block, Plan

@@ -1,8 +1,8 @@
 """From the records of a results folder to judged metrics: the one road that `compare`, the report, the gate and a running plan take.
 
-For every scenario, candidate and metric: the trials are paired by block, blocks whose arms did unequal work are
-told apart, primary timed metrics go through the sequential rule together (they share its error), witnesses compare
-exactly, and everything else is explored: estimated, never judged.
+For every scenario, candidate and metric: the trials are paired by block (`trials`), primary timed metrics go through the
+sequential rule together (they share its error), witnesses compare exactly, and everything else is explored: estimated, never
+judged.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from suite.analysis import explain, exploratory, spending, verdict, witness, work
+from suite.analysis import explain, exploratory, spending, verdict, witness
 from suite.analysis.calibration import Trust, trusted
 from suite.analysis.samples import Observation, PairedSample, Status, pair
 from suite.analysis.spending import Spending
+from suite.analysis.trials import latest, minutes_per_block, paired, whole_blocks
 from suite.analysis.verdict import Verdict
 from suite.model.decode import scenario_of
 from suite.model.errors import BadInput
@@ -68,6 +69,30 @@ class JudgedScenario:
     stop: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Versus:
+    """The names of what is compared."""
+
+    scenario: str
+    baseline: str
+    candidate: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """One candidate against the baseline, and what its verdicts are to rest on."""
+
+    scenario: Scenario
+    candidate: Arm
+    trials: Sequence[Record]
+    trust: Trust
+    final: bool
+
+    @property
+    def versus(self) -> _Versus:
+        return _Versus(scenario=self.scenario.name, baseline=self.scenario.baseline.name, candidate=self.candidate.name)
+
+
 def judge_records(records: Iterable[Record], *, final: bool = True, floors: Sequence[Floor] = ()) -> list[JudgedScenario]:
     """Judges every scenario found, in the order in which they first appear.
 
@@ -91,18 +116,15 @@ def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, 
     scenario = scenario_of(records[0].definition, source=f"the records of {name}")
     trials = latest(records)
     trust = trusted(floors, {machine_fingerprint(trial.environment) for trial in trials}, workload_digest(scenario.definition))
-    unequal = _unequal_blocks(trials)
-    paid = spending_of(scenario)
-    minutes = _minutes_per_block(trials)
-    judged: list[Judged] = []
-    primaries: list[Verdict] = []
-    for candidate in scenario.candidates:
-        rows, verdicts = _judge_candidate(scenario, candidate, trials, unequal, paid, final, trust, minutes)
-        judged += rows
-        primaries += verdicts
-    blocks = len({trial.block for trial in trials})
+    found = [
+        _judge_candidate(_Case(scenario=scenario, candidate=arm, trials=trials, trust=trust, final=final)) for arm in scenario.candidates
+    ]
+    primaries = [each for _, verdicts in found for each in verdicts]
     return JudgedScenario(
-        scenario=scenario, judged=tuple(judged), blocks=blocks, stop=verdict.should_stop(primaries, _whole(trials, scenario), paid)
+        scenario=scenario,
+        judged=tuple(row for rows, _ in found for row in rows),
+        blocks=len({trial.block for trial in trials}),
+        stop=verdict.should_stop(primaries, whole_blocks(trials, scenario), spending_of(scenario)),
     )
 
 
@@ -121,27 +143,15 @@ def judge_table(
         observations.append(Observation(block=numbers[block], arm=arm, value=value, status=Status.OK, reason="", position=seen[block]))
         seen[block] += 1
     paid = spending.one_look(len(numbers), 1, len(arms) - 1)
+    row = Metric(name=name, unit=unit, better=better, kind="time", per="block")
+    choice = MetricChoice(name=name, primary=True, margin=margin)
     judged, sentences = [], []
     for arm in arms[1:]:
         sample = pair(observations, baseline=arms[0], candidate=arm, metric=name, unit=unit, better=better)
         found = verdict.judge(sample, paid, margin=margin)
-        judged.append(
-            _line(
-                name, arms[0], arm, True, margin, Metric(name=name, unit=unit, better=better, kind="time", per="block"), sample, found, ()
-            )
-        )
+        judged.append(_line(_Versus(scenario=name, baseline=arms[0], candidate=arm), choice, row, sample, found, ()))
         sentences += explain.explain(found, sample, paid)
     return judged, sentences
-
-
-def latest(records: Sequence[Record]) -> list[Record]:
-    """Each trial once: the last, where a block was measured again, unless an earlier one failed for good."""
-    trials: dict[tuple[str, int, str], Record] = {}
-    for record in records:
-        earlier = trials.get(record.trial)
-        if earlier is None or earlier.status in ("ok", "invalid"):
-            trials[record.trial] = record
-    return list(trials.values())
 
 
 def spending_of(scenario: Scenario) -> Spending:
@@ -151,111 +161,42 @@ def spending_of(scenario: Scenario) -> Spending:
     return spending.sequential(timed, candidates) if scenario.blocks is None else spending.one_look(scenario.blocks, timed, candidates)
 
 
-def _whole(trials: Sequence[Record], scenario: Scenario) -> int:
-    """Blocks in which every arm has a trial that counts."""
-    arms: dict[int, set[str]] = defaultdict(set)
-    for trial in trials:
-        if trial.status != "invalid":
-            arms[trial.block].add(trial.arm)
-    return sum(len(seen) == len(scenario.arms) for seen in arms.values())
-
-
-def _minutes_per_block(trials: Sequence[Record]) -> float | None:
-    seconds: dict[int, float] = defaultdict(float)
-    for trial in trials:
-        seconds[trial.block] += trial.seconds.get("total", 0.0)
-    return sum(seconds.values()) / len(seconds) / 60 if seconds else None
-
-
-def _unequal_blocks(trials: Sequence[Record]) -> Mapping[int, str]:
-    """Blocks whose arms did different work, with the difference in words."""
-    done: dict[int, dict[str, Mapping[str, int]]] = defaultdict(dict)
-    for trial in trials:
-        if trial.status == "ok":
-            done[trial.block][trial.arm] = trial.work
-    told = {block: work.unequal(arms) for block, arms in done.items() if len(arms) > 1}
-    return {block: reason for block, reason in told.items() if reason}
-
-
-def paired(scenario: Scenario, candidate: Arm, records: Sequence[Record]) -> dict[str, PairedSample]:
-    """The paired sample of each of a scenario's metrics, by name: what `judge_scenario` judges."""
-    trials = latest(records)
-    unequal = _unequal_blocks(trials)
-    return {choice.name: _sample(choice.name, scenario.baseline.name, candidate.name, trials, unequal) for choice in scenario.metrics}
-
-
-def minutes_per_block(records: Sequence[Record]) -> float | None:
-    """Minutes that a block of these records took, on average; None where there is none."""
-    return _minutes_per_block(latest(records))
-
-
-def _judge_candidate(
-    scenario: Scenario,
-    candidate: Arm,
-    trials: Sequence[Record],
-    unequal: Mapping[int, str],
-    paid: Spending,
-    final: bool,
-    trust: Trust,
-    minutes: float | None,
-) -> tuple[list[Judged], list[Verdict]]:
-    samples = {choice.name: _sample(choice.name, scenario.baseline.name, candidate.name, trials, unequal) for choice in scenario.metrics}
-    timed = [choice for choice in scenario.primaries if is_timed(choice.name)]
-    verdicts = dict(
-        zip(
-            [choice.name for choice in timed],
-            verdict.judge_all(
-                [samples[choice.name] for choice in timed],
-                paid,
-                margins=[choice.margin for choice in timed],
-                widening=trust.widening,
-                distrust=trust.distrust if final else "",
-                final=final,
-                minutes_per_block=minutes,
-            ),
-            strict=True,
-        )
-    )
-    explored = [choice for choice in scenario.metrics if not choice.primary and is_timed(choice.name)]
-    estimates = dict(zip([c.name for c in explored], exploratory.explore([samples[c.name] for c in explored]), strict=True))
-    extra = _warnings(trials, candidate.name, scenario.baseline.name)
+def _judge_candidate(case: _Case) -> tuple[list[Judged], list[Verdict]]:
+    """A line for each of the scenario's metrics, and the verdicts on the primary ones."""
+    scenario, samples = case.scenario, paired(case.scenario, case.candidate, case.trials)
+    estimates, verdicts = _estimates(scenario, samples), _timed_verdicts(case, samples)
+    extra = _warnings(case.trials, case.candidate.name, scenario.baseline.name)
     rows = []
     for choice in scenario.metrics:
         row, sample = metric(choice.name), samples[choice.name]
         if choice.name in estimates:
-            rows.append(_explored(scenario, candidate, choice, row, sample, estimates[choice.name]))
+            rows.append(_explored(case.versus, choice, row, sample, estimates[choice.name]))
             continue
         if choice.name not in verdicts:
             verdicts[choice.name] = _witness(row, sample)
-        told = extra if is_timed(choice.name) else ()
-        baseline = scenario.baseline.name
-        rows.append(_line(scenario.name, baseline, candidate.name, choice.primary, choice.margin, row, sample, verdicts[choice.name], told))
+        rows.append(_line(case.versus, choice, row, sample, verdicts[choice.name], extra if is_timed(choice.name) else ()))
     return rows, [verdicts[choice.name] for choice in scenario.primaries]
 
 
-def _sample(name: str, baseline: str, candidate: str, trials: Sequence[Record], unequal: Mapping[int, str]) -> PairedSample:
-    row = metric(name)
-    timed = is_timed(name)
-    observations = []
-    for trial in trials:
-        if trial.arm not in (baseline, candidate):
-            continue
-        value = trial.measurements.get(name) if timed else trial.witnesses.get(name)
-        status, reason = Status(trial.status), trial.reason
-        if status is Status.OK and trial.block in unequal:
-            status, reason = Status.UNEQUAL, unequal[trial.block]
-        observations.append(
-            Observation(block=trial.block, arm=trial.arm, value=value, status=status, reason=reason, position=trial.position)
-        )
-    return pair(
-        observations,
-        baseline=baseline,
-        candidate=candidate,
-        metric=name,
-        unit=row.unit,
-        better=row.better,
-        scale="log" if timed else "difference",
+def _timed_verdicts(case: _Case, samples: Mapping[str, PairedSample]) -> dict[str, Verdict]:
+    """The primary timed metrics, through the sequential rule together."""
+    timed = [choice for choice in case.scenario.primaries if is_timed(choice.name)]
+    verdicts = verdict.judge_all(
+        [samples[choice.name] for choice in timed],
+        spending_of(case.scenario),
+        margins=[choice.margin for choice in timed],
+        widening=case.trust.widening,
+        distrust=case.trust.distrust if case.final else "",
+        final=case.final,
+        minutes_per_block=minutes_per_block(case.trials),
     )
+    return {choice.name: found for choice, found in zip(timed, verdicts, strict=True)}
+
+
+def _estimates(scenario: Scenario, samples: Mapping[str, PairedSample]) -> dict[str, exploratory.Estimate]:
+    """The timed metrics that nobody declared primary, explored together."""
+    names = [choice.name for choice in scenario.metrics if not choice.primary and is_timed(choice.name)]
+    return dict(zip(names, exploratory.explore([samples[name] for name in names]), strict=True))
 
 
 def _witness(row: Metric, sample: PairedSample) -> Verdict:
@@ -285,36 +226,27 @@ def _middle(values: Sequence[float]) -> float | None:
     return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2 if ordered else None
 
 
-def _line(
-    scenario: str,
-    baseline: str,
-    candidate: str,
-    primary: bool,
-    margin: float,
-    row: Metric,
-    sample: PairedSample,
-    found: Verdict,
-    extra: tuple[str, ...],
-) -> Judged:
+def _line(versus: _Versus, choice: MetricChoice, row: Metric, sample: PairedSample, found: Verdict, extra: tuple[str, ...]) -> Judged:
+    """A judged metric's line."""
     compared = found.comparison
     before, after = _middle(sample.baseline.tolist()), _middle(sample.candidate.tolist())
     exact_effect = after / before - 1 if found.exact and before and after is not None else None
     return Judged(
-        scenario=scenario,
+        scenario=versus.scenario,
         metric=sample.metric,
         unit=row.unit,
         better=row.better,
         kind=row.kind,
-        primary=primary,
-        baseline=baseline,
-        candidate=candidate,
+        primary=choice.primary,
+        baseline=versus.baseline,
+        candidate=versus.candidate,
         baseline_value=before,
         candidate_value=after,
         blocks=compared.blocks if compared else sample.n,
         effect=compared.effect if compared else exact_effect,
         interval=found.interval if compared else (exact_effect, exact_effect) if exact_effect is not None else None,
         level=found.level if compared else 1.0 if exact_effect is not None else None,
-        margin=margin,
+        margin=choice.margin,
         mde=compared.mde if compared else None,
         verdict=found.outcome.value,
         reason=found.reason,
@@ -323,24 +255,23 @@ def _line(
     )
 
 
-def _explored(
-    scenario: Scenario, candidate: Arm, choice: MetricChoice, row: Metric, sample: PairedSample, found: exploratory.Estimate
-) -> Judged:
+def _explored(versus: _Versus, choice: MetricChoice, row: Metric, sample: PairedSample, found: exploratory.Estimate) -> Judged:
+    """The line of a metric that is estimated and never judged."""
     return Judged(
-        scenario=scenario.name,
+        scenario=versus.scenario,
         metric=choice.name,
         unit=row.unit,
         better=row.better,
         kind=row.kind,
         primary=False,
-        baseline=scenario.baseline.name,
-        candidate=candidate.name,
+        baseline=versus.baseline,
+        candidate=versus.candidate,
         baseline_value=_middle(sample.baseline.tolist()),
         candidate_value=_middle(sample.candidate.tolist()),
         blocks=sample.n,
         effect=found.effect,
         interval=found.interval,
-        level=0.95 if found.interval else None,
+        level=exploratory.LEVEL if found.interval else None,
         margin=choice.margin,
         mde=None,
         verdict=EXPLORED,

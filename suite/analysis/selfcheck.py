@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from suite.analysis import words
 from suite.analysis.calibration import Calibration, calibrate
-from suite.analysis.judge import latest, minutes_per_block, paired
+from suite.analysis.trials import latest, minutes_per_block, paired
 from suite.model.errors import CannotRun
 from suite.model.floor import FLOOR_SCHEMA, Floor, machine_fingerprint, workload_digest
 from suite.model.metrics import is_timed

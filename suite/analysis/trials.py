@@ -1,0 +1,94 @@
+"""From the records of a scenario to paired samples: each trial once, blocks whose arms did unequal work told apart."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from suite.analysis import work
+from suite.analysis.samples import Observation, PairedSample, Status, pair
+from suite.model.metrics import is_timed, metric
+from suite.model.record import Record
+from suite.model.scenario import Arm, Scenario
+
+
+def latest(records: Sequence[Record]) -> list[Record]:
+    """Each trial once: the last, where a block was measured again, unless an earlier one failed for good.
+
+    Source: none, bookkeeping.
+    """
+    trials: dict[tuple[str, int, str], Record] = {}
+    for record in records:
+        earlier = trials.get(record.trial)
+        if earlier is None or earlier.status in ("ok", "invalid"):
+            trials[record.trial] = record
+    return list(trials.values())
+
+
+def paired(scenario: Scenario, candidate: Arm, records: Sequence[Record]) -> dict[str, PairedSample]:
+    """The paired sample of each of a scenario's metrics, by name: what `judge_scenario` judges.
+
+    Source: none, bookkeeping.
+    """
+    every = latest(records)
+    unequal = unequal_blocks(every)
+    trials = [trial for trial in every if trial.arm in (scenario.baseline.name, candidate.name)]
+    return {choice.name: _sample(choice.name, scenario.baseline.name, candidate.name, trials, unequal) for choice in scenario.metrics}
+
+
+def unequal_blocks(trials: Sequence[Record]) -> Mapping[int, str]:
+    """Blocks whose arms did different work, with the difference in words.
+
+    Source: `work.unequal`.
+    """
+    done: dict[int, dict[str, Mapping[str, int]]] = defaultdict(dict)
+    for trial in trials:
+        if trial.status == "ok":
+            done[trial.block][trial.arm] = trial.work
+    told = {block: work.unequal(arms) for block, arms in done.items() if len(arms) > 1}
+    return {block: reason for block, reason in told.items() if reason}
+
+
+def whole_blocks(trials: Sequence[Record], scenario: Scenario) -> int:
+    """Blocks in which every arm has a trial that counts.
+
+    Source: none, bookkeeping.
+    """
+    arms: dict[int, set[str]] = defaultdict(set)
+    for trial in trials:
+        if trial.status != "invalid":
+            arms[trial.block].add(trial.arm)
+    return sum(len(seen) == len(scenario.arms) for seen in arms.values())
+
+
+def minutes_per_block(records: Sequence[Record]) -> float | None:
+    """Minutes that a block of these records took, on average; None where there is none.
+
+    Source: none, bookkeeping.
+    """
+    seconds: dict[int, float] = defaultdict(float)
+    for trial in latest(records):
+        seconds[trial.block] += trial.seconds.get("total", 0.0)
+    return sum(seconds.values()) / len(seconds) / 60 if seconds else None
+
+
+def _sample(name: str, baseline: str, candidate: str, trials: Sequence[Record], unequal: Mapping[int, str]) -> PairedSample:
+    row = metric(name)
+    return pair(
+        [_observation(trial, name, unequal.get(trial.block, "")) for trial in trials],
+        baseline=baseline,
+        candidate=candidate,
+        metric=name,
+        unit=row.unit,
+        better=row.better,
+        scale="log" if is_timed(name) else "difference",
+    )
+
+
+def _observation(trial: Record, name: str, unequal: str) -> Observation:
+    """What a trial left of one metric; one that is fine by itself is *unequal* where its block's arms did different work."""
+    value = trial.measurements.get(name) if is_timed(name) else trial.witnesses.get(name)
+    status, reason = Status(trial.status), trial.reason
+    if status is Status.OK and unequal:
+        status, reason = Status.UNEQUAL, unequal
+    return Observation(block=trial.block, arm=trial.arm, value=value, status=status, reason=reason, position=trial.position)
