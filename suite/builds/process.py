@@ -3,8 +3,8 @@
 Every program runs under a warden (`suite/child/warden.py`) in a session of its own, without a
 standard input, its output in a log file, with an environment made from scratch. The warden holds the
 reading end of a pipe whose writing end lives here: if this process dies, even by `kill -9`, the
-program and all its descendants are killed. If the warden itself is killed, its program is found by
-the mark in its environment (`PERFPROOF_MARK`) and killed when the program is next looked after.
+program and all its descendants are killed. If the warden itself is killed, what it leaves is found by its
+session, or by the mark in its environment (`PERFPROOF_MARK`), and killed when the program is next looked after.
 
 Logs that are kept are scrubbed when their program ends (`scrub`).
 """
@@ -199,7 +199,7 @@ class Running:
         if self._ended is None:
             self._ended = time.monotonic()
             self._close_lifeline()
-            kill_marked(self._mark)
+            kill_marked(self._mark, self.pid)
             scrub_file(self.log)
 
     def _close_lifeline(self) -> None:
@@ -318,9 +318,13 @@ def run_to_end(
         running.kill_now()
 
 
-def kill_marked(mark: str) -> None:
-    """Kills every process of ours that carries the mark: what a killed warden left behind."""
+def kill_marked(mark: str, session: int) -> None:
+    """Kills every process that carries the mark or is of the session: what a killed warden left behind.
+
+    Either may be missing: a program that renames itself, as vLLM's engine does, writes over the environment that others
+    see of it, and one may leave its session. The session's number is not given to another process while one of it lives.
+    """
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
-            if process.pid != os.getpid() and process.environ().get("PERFPROOF_MARK") == mark:
+            if process.pid != os.getpid() and (os.getsid(process.pid) == session or process.environ().get("PERFPROOF_MARK") == mark):
                 process.kill()

@@ -20,6 +20,7 @@ Environment (set by the runner, harmless when absent):
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib
@@ -306,6 +307,7 @@ class Attestation:
         self.patches: dict[str, Any] = {}
         self._refused: dict[str, str] = {}
         self._unwatchable: list[str] = []
+        self._ended: list[dict[str, int]] = []
         folder = os.environ.get("PERFPROOF_ATTEST")
         self.folder = Path(folder) if folder else None
         self._cells: memoryview | None = None
@@ -359,6 +361,12 @@ class Attestation:
         self._unwatchable.append(name)
         self.write()
 
+    def ended(self, pid: int, signal: int) -> None:
+        """Keeps that a process which this one had started was ended by a signal that this one did not send."""
+        self._ended.append({"pid": pid, "signal": signal})
+        with contextlib.suppress(OSError):  # whoever looked after the process meets no fault of ours
+            self.write()
+
     def write(self) -> None:
         """Writes `<pid>.json` whole, by way of a rename, so that a reader never meets half of it."""
         if self.folder is None:
@@ -375,6 +383,7 @@ class Attestation:
             "patches": self.patches,
             "refused": self._refused,
             "unwatchable": self._unwatchable,
+            "ended": self._ended,
         }
         path = self.folder / f"{os.getpid()}.json"
         draft = path.with_suffix(".json.new")
@@ -399,9 +408,35 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
+def _watch_children() -> None:
+    """Keeps what signal ended a process of `multiprocessing`, unless this process sent one itself.
+
+    Only a parent is told how a process ended, and vLLM's says no more than that its engine died: a kill from outside could
+    not be told from a crash.
+    """
+    popen: Any = sys.modules["multiprocessing.popen_fork"].Popen
+    if hasattr(popen, "perfproof_watches"):
+        return
+    poll, send = popen.poll, popen._send_signal
+
+    def polled(self: Any, flag: int = os.WNOHANG) -> int | None:
+        before = self.returncode
+        code: int | None = poll(self, flag)
+        if before is None and code is not None and code < 0 and not hasattr(self, "perfproof_asked"):
+            Attestation.current().ended(self.pid, -code)
+        return code
+
+    def sent(self: Any, number: int) -> None:
+        self.perfproof_asked = True
+        send(self, number)
+
+    popen.poll, popen._send_signal, popen.perfproof_watches = polled, sent, True
+
+
 def attest() -> None:
     """The plugin of every arm, the unpatched one too: says what this process runs and counts the watched targets."""
     attestation = Attestation.current()
+    when_imported("multiprocessing.popen_fork", _watch_children)
     for name in os.environ.get("PERFPROOF_WATCH", "").split():
         module, _, qualname = name.partition(":")
         watch(Target(module, qualname))

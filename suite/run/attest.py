@@ -56,6 +56,12 @@ def read(folder: Path, build: ReadyBuild) -> Attestation | None:
     )
 
 
+def signals(folder: Path) -> tuple[int, ...]:
+    """The signals that ended processes of a trial which nobody of the trial had sent them, as their parents attested."""
+    said = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
+    return tuple(ended["signal"] for one in said for ended in one.get("ended", ()))
+
+
 def _one(said: Sequence[Mapping[str, Any]], key: str) -> str:
     """What all processes agree on; all of it, where they don't."""
     return " and ".join(sorted({str(one[key]) for one in said}))

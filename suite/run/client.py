@@ -117,7 +117,7 @@ class Client:
     def fault(self, arguments: list[str]) -> str:
         """Why `vllm bench serve` of this build does not take the arguments, in its parser's words; "" if it does."""
         self.wait_ready()
-        self._channel.send({"do": "check", "arguments": arguments})
+        self._send("check", arguments)
         said = self._receive(CHECK_TIMEOUT)
         if said is None:
             raise CannotRun(f"{self.build.label}: the client did not answer within {CHECK_TIMEOUT:.0f} s")
@@ -130,16 +130,19 @@ class Client:
         """
         self.wait_ready()
         deadline = time.monotonic() + timeout
-        try:
-            self._channel.send({"do": "run", "arguments": arguments})
-        except BrokenPipeError:
-            raise self._ended() from None
+        self._send("run", arguments)
         while time.monotonic() < deadline:
             said = self._receive(every)
             if said is not None:
                 return said
             watch()
         raise ClientEnded(f"the client was not done after {timeout:.0f} s; the end of its log:\n{tail(self.running.log)}")
+
+    def _send(self, what: str, arguments: list[str]) -> None:
+        try:
+            self._channel.send({"do": what, "arguments": arguments})
+        except BrokenPipeError:
+            raise self._ended() from None
 
     def _receive(self, timeout: float) -> dict[str, Any] | None:
         try:

@@ -31,6 +31,23 @@ RULES: tuple[tuple[str, str], ...] = (
 )
 
 
+FULL_DISK = "No space left on device"
+
+
+def interrupted(reason: str) -> str:
+    """Why what a trial met is the machine's affair and not its arm's: a sentence, or ""."""
+    return f"interrupted from outside: the disk is full: {reason}" if FULL_DISK in reason else ""
+
+
+NOISE = re.compile(r"^(nanobind: | - leaked | - \.\.\. skipped remainder|See https://nanobind)")
+"""What a server that ended in an orderly way prints after what matters."""
+
+
+def telling(log: str) -> list[str]:
+    """The lines of a log without those that no one can use."""
+    return [line for line in log.splitlines() if not NOISE.match(line)]
+
+
 def diagnose(log: str) -> str:
     """The cause of a server's end as one clause, or "" where the log names none that is known."""
     for pattern, words in RULES:

@@ -120,7 +120,7 @@ def server_environment(
     toy = isinstance(workload.model, ToyModel)
     patches = hashlib.sha256(f"{build.side.name} {' '.join(sorted(arm.patches))}".encode()).hexdigest()[:8]
     return {
-        **build_environment(build, threads=usable_cores()),
+        **build_environment(build, arm, threads=usable_cores()),
         "VLLM_CACHE_ROOT": str(build.side.parent / "cache" / f"{build.id}-{patches}"),
         **({"HF_HUB_OFFLINE": "1"} if offline else {}),
         **({"VLLM_CPU_KVCACHE_SPACE": "1"} if toy and build.fingerprint.device == "cpu" else {}),

@@ -71,7 +71,7 @@ class Launches:
 
     def _bury(self) -> list[str]:
         """Forgets servers that have ended; the names of their arms."""
-        ended = [name for name, server in self._up.items() if server.running.poll() is not None]
+        ended = [name for name, server in self._up.items() if not server.whole]
         for name in ended:
             self.drop(name)
         return ended

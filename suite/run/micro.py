@@ -25,7 +25,19 @@ from suite.model.scenario import Arm, MicroWorkload
 from suite.run import attest, catalog, environment, telemetry
 from suite.run.catalog import Bench
 from suite.run.micro_files import judge, phases, read_trial
-from suite.run.process import ATTEST_PLUGIN, Channel, Running, arm_variables, build_environment, how_ended, scrub, scrub_file, start, tail
+from suite.run.process import (
+    ATTEST_PLUGIN,
+    Channel,
+    Running,
+    arm_variables,
+    build_environment,
+    how_ended,
+    own_variables,
+    scrub,
+    scrub_file,
+    start,
+    tail,
+)
 
 IMPORT_LIMIT = 600.0
 TRIAL_LIMIT = 1800.0
@@ -144,7 +156,7 @@ class MicroLane:
             known = self._parents.get(key)
             if known is None or not (isinstance(known, Parent) and known.alive):
                 build = self._build(block, arm)
-                variables = {**build_environment(build, threads=self._threads, hash_seed=self._hash_seed), **arm.environment}
+                variables = {**build_environment(build, arm, threads=self._threads, hash_seed=self._hash_seed), **own_variables(arm)}
                 variables["VLLM_PLUGINS"] = ATTEST_PLUGIN
                 log = self._folder / "imports" / f"block{block.number:03d}-{len(self._parents)}.log"
                 log.unlink(missing_ok=True)

@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any
 
 from suite.model.record import Status
+from suite.run.diagnosis import interrupted
 from suite.run.process import tail
 
 KILLED = "was ended by SIGKILL"
@@ -91,13 +92,18 @@ def _why_nothing(told: Mapping[str, Any], measured: bool) -> str:
 
 
 def judge(reading: Reading, fault: str, unattested: str, folder: Path, log: Path) -> tuple[Status, str]:
-    """The trial's status, with the reason in words. A kill from outside says nothing of the arm: the block is invalid, not failed."""
+    """The trial's status, with the reason in words.
+
+    A kill from outside and a full disk say nothing of the arm: the block is invalid, not failed.
+    """
     if KILLED in fault:
         return "invalid", f"interrupted from outside: {fault}"
     if fault or reading.reason:
         told = reading.reason if (folder / "trial.json").exists() and reading.reason else fault
         lines = tail(log, 8) if (fault and not told.startswith((NOT_HERE, "PatchRefused"))) or told.startswith(NOTHING) else ""
-        return "failed", told.removeprefix("PatchRefused: ") + (f"\n{lines}" if lines and lines not in told else "")
+        reason = told.removeprefix("PatchRefused: ") + (f"\n{lines}" if lines and lines not in told else "")
+        outside = interrupted(reason)
+        return ("invalid", outside) if outside else ("failed", reason)
     if unattested:
         return "unattested", unattested
     return "ok", ""

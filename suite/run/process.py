@@ -7,6 +7,7 @@ nothing of the caller's shell leaks into one arm and not into the other.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from suite.builds.process import (
     how_ended,
     inherited,
     run_to_end,
+    signal_name,
     start,
     tail,
 )
@@ -31,9 +33,11 @@ __all__ = [
     "build_environment",
     "how_ended",
     "inherited",
+    "own_variables",
     "run_to_end",
     "scrub",
     "scrub_file",
+    "signal_name",
     "start",
     "tail",
 ]
@@ -64,22 +68,28 @@ PASSED = (
 """Where models come from: handed on, never recorded."""
 
 
-def build_environment(build: ReadyBuild, *, threads: int, hash_seed: int = 0) -> dict[str, str]:
-    """The environment of a process of that build before any arm has its say.
+def build_environment(build: ReadyBuild, arm: Arm | None = None, *, threads: int, hash_seed: int = 0) -> dict[str, str]:
+    """The environment of a process of that build before any arm has its say, but for the folders that `arm` adds to `PYTHONPATH`.
 
     The side folder on `PYTHONPATH` brings the patches and their entry points to every process that vLLM
     starts. `VLLM_PLUGINS` is always set: unset, vLLM loads every plugin there is. `threads` is
     `OMP_NUM_THREADS`; `hash_seed` (`PYTHONHASHSEED`) is what the arms of a block share.
     """
+    added = arm.environment.get("PYTHONPATH") if arm else None
     return {
         **inherited(also=PASSED),
         **PINNED,
         **({} if build.ours else {"PYTHONDONTWRITEBYTECODE": "1"}),
         "OMP_NUM_THREADS": str(threads),
         "PYTHONHASHSEED": str(hash_seed % 2**32),
-        "PYTHONPATH": str(build.side),
+        "PYTHONPATH": os.pathsep.join([str(build.side), *([added] if added else [])]),
         "VLLM_PLUGINS": ATTEST_PLUGIN,
     }
+
+
+def own_variables(arm: Arm) -> dict[str, str]:
+    """What the arm's scenario says of its environment, but for `PYTHONPATH`, which would take the side folder away."""
+    return {name: value for name, value in arm.environment.items() if name != "PYTHONPATH"}
 
 
 def arm_variables(arm: Arm, *, attest: Path, watch: Iterable[str]) -> dict[str, str]:
@@ -89,7 +99,7 @@ def arm_variables(arm: Arm, *, attest: Path, watch: Iterable[str]) -> dict[str, 
     """
     others = [name for name in arm.environment.get("VLLM_PLUGINS", "").split(",") if name]
     said = {
-        **arm.environment,
+        **own_variables(arm),
         "VLLM_PLUGINS": ",".join([ATTEST_PLUGIN, *arm.patches, *others]),
         "PERFPROOF_ATTEST": str(attest),
         "PERFPROOF_WATCH": " ".join(sorted(set(watch))),

@@ -32,6 +32,7 @@ from suite.model.scenario import Arm, Scenario
 from suite.run import attest, environment, telemetry
 from suite.run.bench_result import BenchResult, read_result, warnings_for
 from suite.run.client import Client, ClientEnded, arguments_for
+from suite.run.diagnosis import interrupted
 from suite.run.launch import ModelAt, asked_of, locate_model, scenario_faults, workload_of
 from suite.run.launches import Launches, next_log
 from suite.run.process import scrub, scrub_file, tail
@@ -160,6 +161,9 @@ class ServeLane:
             if self._launches is not None and not self._launches.shared:
                 self._launches.drop(arm.name)
         trial.seconds["total"] = time.monotonic() - trial.began - (sum(self._spent.values()) - waited)
+        outside = interrupted(trial.reason) if trial.status == "failed" else ""
+        if outside:
+            trial.status, trial.reason = "invalid", outside
         return self._record(trial)
 
     def _ready_server(self, trial: _Trial) -> Server:
@@ -182,7 +186,7 @@ class ServeLane:
         answer = client.measure(arguments, timeout=LONGEST_TRIAL, watch=watcher.look)
         trial.environment["telemetry"] = telemetry.between(quiet, telemetry.read(gpus=True))
         found = read_result(json.loads(result.read_text()), asked_of(self.workload, trial.arm)) if answer["ok"] else None
-        server.check_alive(DYING if found is None or found.fault else 0.0)
+        server.check_whole(DYING if found is None or found.fault else 0.0)
         done = between(before, moment_of(server))
         trial.attestation = self._attestation(server, trial.arm, done)
         if found is None:

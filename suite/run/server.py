@@ -22,9 +22,10 @@ from collections.abc import Callable, Sequence
 import psutil
 
 from suite.model.errors import CannotRun
-from suite.run.diagnosis import diagnose
+from suite.run import attest
+from suite.run.diagnosis import diagnose, telling
 from suite.run.launch import HOST, Launch
-from suite.run.process import Running, start, tail
+from suite.run.process import Running, signal_name, start, tail
 
 READY_TIMEOUT = 900.0
 """Seconds a server may take to be ready: a first start on a GPU compiles for minutes."""
@@ -95,19 +96,38 @@ class Server:
     def check_alive(self, grace: float = 0.0) -> None:
         """Raises `ServerEnded`, with the cause where the log names one, if the server has ended or does so within `grace` seconds."""
         code = self.running.wait(grace) if grace else self.running.poll()
-        if code is None:
-            return
-        cause = diagnose(tail(self.launch.log, LOOKED_THROUGH))
-        raise ServerEnded(
-            f"arm {self.arm}: the server {self.running.finished().how()} after {self.running.seconds:.0f} s"
+        if code is not None:
+            raise self._ended(f"the server {self.running.finished().how()}", killed=code == -signal.SIGKILL)
+
+    def check_whole(self, grace: float = 0.0) -> None:
+        """As `check_alive`; and a server that has lost a process to a signal has ended, though the rest of it may still answer."""
+        self.check_alive(grace)
+        if self._signals():
+            raise self._ended("the server is not whole any more")
+
+    def _ended(self, how: str, *, killed: bool = False) -> ServerEnded:
+        """What is to be told of its end: how, the signal that a process of it was ended by, the cause, the end of its log."""
+        cause, signals = diagnose(tail(self.launch.log, LOOKED_THROUGH)), self._signals()
+        lost = [f"; before that {signal_name(number)} had ended a process that it had started" for number in signals[:1]]
+        return ServerEnded(
+            f"arm {self.arm}: {how} after {self.running.seconds:.0f} s"
+            + "".join(lost)
             + (f": {cause}" if cause else "")
             + f"; the end of its log:\n{self.tail()}",
-            killed=code == -9,
+            killed=killed or signals[:1] == (signal.SIGKILL,),
         )
 
+    @property
+    def whole(self) -> bool:
+        """Whether it runs and has lost no process to a signal."""
+        return self.running.poll() is None and not self._signals()
+
+    def _signals(self) -> tuple[int, ...]:
+        return attest.signals(self.launch.attest)
+
     def check_identity(self) -> None:
-        """Raises `ServerEnded` unless the program on the port serves our name and our process lives."""
-        self.check_alive()
+        """Raises `ServerEnded` unless the program on the port serves our name and our processes live."""
+        self.check_whole()
         try:
             served = [str(entry["id"]) for entry in json.loads(self.get("/v1/models"))["data"]]
         except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException) as error:
@@ -144,7 +164,8 @@ class Server:
         return self.running.processes()
 
     def tail(self, lines: int = 12) -> str:
-        return tail(self.launch.log, lines)
+        """The last lines of its log that say something."""
+        return "\n".join(telling(tail(self.launch.log, LOOKED_THROUGH))[-lines:])
 
     def ask_to_end(self) -> None:
         """Asks without waiting: several servers can so end at the same time."""

@@ -160,6 +160,17 @@ def test_killing_the_warden_leaves_nothing(tmp_path: Path) -> None:
     assert gone(processes)
 
 
+def test_killing_the_warden_leaves_nothing_of_a_program_that_renamed_itself(tmp_path: Path) -> None:
+    """A child that has written over its environment, as vLLM's engine does with its title, does not outlive a killed warden."""
+    child = "import os, time; open('new', 'w').write(str(os.getpid())); os.rename('new', 'pid'); time.sleep(600)"
+    parent = f"import os, subprocess, sys; subprocess.Popen([sys.executable, '-c', {child!r}], env={{}}).wait()"
+    running = start([sys.executable, "-c", parent], environment=inherited(), log=tmp_path / "log", folder=tmp_path)
+    processes = wait_for(tmp_path / "pid")
+    os.kill(running.pid, signal.SIGKILL)
+    assert running.wait(30) == -signal.SIGKILL
+    assert gone(processes)
+
+
 RUNNER = """
 import sys
 from pathlib import Path

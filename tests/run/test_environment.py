@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from suite.builds.ready import ReadyBuild
 from suite.run import environment
-from suite.run.process import arm_variables
+from suite.run.process import arm_variables, build_environment
 from tests import toy
 
 
@@ -63,3 +64,10 @@ def test_an_arm_is_its_plugins_and_its_variables() -> None:
     assert said["VLLM_BATCH_INVARIANT"] == "1"
     assert said["PERFPROOF_WATCH"] == "m:a m:b"
     assert "PERFPROOF_ALLOW_UNVERIFIED" not in said
+
+
+def test_an_arms_own_folders_come_after_the_side_folder(toy_build: ReadyBuild) -> None:
+    """An arm that brings a plugin of its own by `PYTHONPATH` does not take the attestation away."""
+    arm = toy.arm("mine", environment={"PYTHONPATH": "/mine"})
+    assert build_environment(toy_build, arm, threads=1)["PYTHONPATH"] == f"{toy_build.side}{os.pathsep}/mine"
+    assert "PYTHONPATH" not in arm_variables(arm, attest=Path("/a"), watch=[])

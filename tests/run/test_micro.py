@@ -139,6 +139,13 @@ def test_a_trial_that_measures_nothing_says_why(run_toy: RunToy, mode: str, word
     assert words in second.reason
 
 
+def test_a_full_disk_is_not_the_arms_failure(run_toy: RunToy) -> None:
+    """A trial that found no room for its files is invalid, so that the same command measures its block again."""
+    (full,) = run_toy(toy.arm("plain"), mode="full")
+    assert full.status == "invalid"
+    assert "the disk is full" in full.reason
+
+
 def test_work_is_recorded_for_each_arm(run_toy: RunToy) -> None:
     """What each arm did is in its record, so that arms of a block that did different work are found out."""
     first, second = run_toy(toy.arm("plain"), toy.arm("patched", "toy_patch"), mode="cheat")

@@ -268,6 +268,23 @@ def test_a_server_killed_from_outside_makes_the_trial_invalid(serve: Serve) -> N
     assert "SIGKILL" in killed.reason
 
 
+@pytest.mark.parametrize("fake", ["engine killed", "engine lost"])
+def test_an_engine_killed_from_outside_makes_the_trial_invalid(serve: Serve, fake: str) -> None:
+    """A SIGKILL of the engine's process alone is told from a crash, though vLLM then exits with code 0 or answers on: invalid."""
+    lane = serve(PLAIN, arm("killed", server=(f"--fake={fake}",)))
+    _, killed = run(lane)
+    assert killed.status == "invalid", killed.reason
+    assert "SIGKILL had ended a process that it had started" in killed.reason
+    assert "nanobind" not in killed.reason
+
+
+def test_an_engine_that_crashes_fails_the_trial(serve: Serve) -> None:
+    """An engine that ends by a signal of its own making, such as SIGSEGV, is the arm's failure, and the signal is told."""
+    _, crashed = run(serve(PLAIN, arm("crashed", server=("--fake=engine crashed",))))
+    assert crashed.status == "failed"
+    assert "SIGSEGV had ended a process that it had started" in crashed.reason
+
+
 def test_a_server_that_hangs_is_found_out(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that takes no CPU time in the midst of a measurement fails the trial instead of holding up the run."""
     monkeypatch.setattr(watching.Watcher.__init__, "__defaults__", (1.5,))

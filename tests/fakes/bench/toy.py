@@ -1,5 +1,6 @@
 """A benchmark of the stand-in. `mode` makes it misbehave in one way."""
 
+import errno
 import os
 import random
 import signal
@@ -45,6 +46,8 @@ def test_toy(benchmark, parameters):
         os.kill(os.getpid(), signal.SIGSEGV)
     if mode == "fail":
         raise AssertionError("the swap lost a row")
+    if mode == "full":
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if mode == "hang":
         time.sleep(600)
     if mode == "secret":

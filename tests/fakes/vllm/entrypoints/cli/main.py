@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import multiprocessing
 import os
 import signal
 import sys
@@ -39,6 +40,9 @@ def main():
     from vllm.v1.worker.gpu_model_runner import GPUModelRunner
 
     runner = GPUModelRunner()
+    engine = multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,), daemon=True)
+    if any(word.startswith("engine") for word in given.fake):
+        engine.start()
     done = {"prompt_tokens": 0, "generation_tokens": 0, "prefix_cache_hits": 0, "num_preemptions": 0}
     seen = set()
 
@@ -68,6 +72,16 @@ def main():
                 os._exit(7)
             if "killed" in given.fake:
                 os.kill(os.getpid(), signal.SIGKILL)
+            if "engine killed" in given.fake or "engine crashed" in given.fake:
+                os.kill(engine.pid, signal.SIGKILL if "engine killed" in given.fake else signal.SIGSEGV)
+                engine.join()
+                print("EngineDeadError", "nanobind: leaked 514 functions!", sep="\n", flush=True)
+                os._exit(0)
+            if "engine lost" in given.fake:
+                os.kill(engine.pid, signal.SIGKILL)
+                engine.join()
+                self.answer("", 500)
+                return
             if "hang" in given.fake:
                 os.kill(os.getpid(), signal.SIGSTOP)
             time.sleep(given.delay)
