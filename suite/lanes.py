@@ -9,12 +9,12 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from suite.builds.prepare import prepare
+from suite.builds.prepare import missing, prepare
 from suite.builds.ready import ReadyBuild
 from suite.model.decode import DEFAULT_BUILD
 from suite.model.errors import BadInput
 from suite.model.plan import Plan
-from suite.model.scenario import Build, MicroWorkload, ReleaseBuild, Scenario
+from suite.model.scenario import Build, MicroWorkload, PythonBuild, ReleaseBuild, Scenario
 from suite.run import catalog, serve
 from suite.run.lane import Lane
 from suite.run.micro import MicroLane
@@ -24,11 +24,12 @@ Say = Callable[[str], None]
 
 
 def check_names(plan: Plan, versions: Mapping[str, str] | None = None) -> None:
-    """Raises `BadInput` for every unknown bench, parameter, patch and flag, and every patch that its build's version does not fit.
+    """Raises `BadInput` for every unknown bench, parameter, patch and flag, every interpreter that is not there, and every patch that
+    its build's version does not fit.
 
     `versions` maps the key of a build to its vLLM version, for builds that only tell it once they are asked.
     """
-    faults: list[str] = []
+    faults = [fault for build in plan.builds() if isinstance(build, PythonBuild) and (fault := missing(build))]
     for scenario in plan.scenarios:
         faults += catalog.faults(scenario, versions)
         if not isinstance(scenario.workload, MicroWorkload):

@@ -133,14 +133,24 @@ def _fingerprint(interpreter: Path, installer: Installer, beside: Path) -> Finge
 # --- interpreters of others -------------------------------------------------------------------------------
 
 
-def _python(build: PythonBuild, name: str, installer: Installer, package: Path) -> ReadyBuild:
-    named = build.path if os.sep in build.path else shutil.which(build.path) or build.path
-    interpreter = Path(os.path.abspath(os.path.expanduser(named)))
-    where = f"build {build.name}: {build.path}"
+def missing(build: PythonBuild) -> str:
+    """Why the interpreter that a build names can't be started; "" if it can."""
+    interpreter, wanted = _interpreter(build), "name the python of an environment that has vLLM, such as /path/to/venv/bin/python"
     if not interpreter.is_file():
-        raise BadInput(f"{where}: there is no such file; name the python of an environment that has vLLM, such as /path/to/venv/bin/python")
-    if not os.access(interpreter, os.X_OK):
-        raise BadInput(f"{where}: this file is not executable; name the python of an environment that has vLLM")
+        return f"build {build.name}: {build.path}: there is no such file; {wanted}"
+    return "" if os.access(interpreter, os.X_OK) else f"build {build.name}: {build.path}: this file is not executable; {wanted}"
+
+
+def _interpreter(build: PythonBuild) -> Path:
+    named = build.path if os.sep in build.path else shutil.which(build.path) or build.path
+    return Path(os.path.abspath(os.path.expanduser(named)))
+
+
+def _python(build: PythonBuild, name: str, installer: Installer, package: Path) -> ReadyBuild:
+    interpreter, fault = _interpreter(build), missing(build)
+    if fault:
+        raise BadInput(fault)
+    where = f"build {build.name}: {build.path}"
     seen = probing.look(interpreter, installer.log)
     if isinstance(seen, Finished):
         raise BadInput(f"{where}: this does not answer as a Python 3.10 or newer does: it {seen.how()}:\n{seen.tail(6)}")

@@ -23,6 +23,8 @@ Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
 Scalar = str | int | float | bool | None
 ClientFlags = dict[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")], str | int | float | bool]
 
+MOST_REQUESTS = 1_000_000
+
 
 class _Doc(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -70,8 +72,8 @@ class ServeDoc(_Doc):
     model: Annotated[str, StringConstraints(min_length=1)] | ToyDoc
     server_arguments: list[str] = []
     client: ClientFlags = {}
-    requests: Annotated[int, Field(ge=1)]
-    warmups: Annotated[int, Field(ge=0)]
+    requests: Annotated[int, Field(ge=1, le=MOST_REQUESTS)]
+    warmups: Annotated[int, Field(ge=0, le=MOST_REQUESTS)]
     launches: Literal["shared", "fresh"] = "shared"
 
 
@@ -90,7 +92,7 @@ class ScenarioDoc(_Doc):
     arms: dict[Name, ArmDoc]
     metrics: dict[str, MetricDoc]
     blocks: Annotated[int, Field(ge=LEAST_BLOCKS, le=1000)] | None = None
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
 
     @field_validator("arms")
     @classmethod

@@ -7,6 +7,7 @@ afterwards is exactly what a record would keep.
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,10 @@ class _PlainLoader(yaml.SafeLoader):
 def read_mapping(path: Path) -> dict[str, Any]:
     """The plain mapping in a YAML file, as JSON would hold it; `BadInput` names file and line."""
     try:
-        size = path.stat().st_size
+        status = path.stat()
+        size = status.st_size
+        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+            raise BadInput(f"{path}: can't be read: not a file")
         if size > LARGEST_FILE:
             raise BadInput(f"{path}: the file has {size:,} bytes, a scenario has at most {LARGEST_FILE:,}")
         text = path.read_text(encoding="utf-8")
@@ -67,7 +71,18 @@ def read_mapping(path: Path) -> dict[str, Any]:
         raise BadInput(
             f"{path}: expected a mapping with the keys of a scenario, got {shown(plain) if plain is not None else 'an empty file'}"
         )
+    odd = _unspeakable(plain)
+    if odd:
+        raise BadInput(f"{path}: the text {odd[:60]!r} has a character that no program can be given (NUL, or half of a pair)")
     return plain
+
+
+def _unspeakable(value: Any) -> str:
+    """The first text in a plain value, key or not, that can be no argument of a program; "" if there is none."""
+    if isinstance(value, str):
+        return value if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value) else ""
+    inner = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    return next(filter(None, map(_unspeakable, inner)), "")
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,21 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None
     (tmp_path / "example.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadInput, match="not UTF-8"):
         decode.load_scenario(tmp_path / "example.yaml", "quick")
+
+
+@pytest.mark.parametrize("text", ["a\\0b", "a\\ud800b"])
+def test_a_text_that_no_program_can_be_given_is_refused(tmp_path: Path, text: str) -> None:
+    """A NUL or half of a surrogate pair, in a key or a value, would only fail once the program is started."""
+    assert "no program can be given" in faults(tmp_path, f'a: {{b: ["{text}"]}}\n')[0]
+    assert "no program can be given" in faults(tmp_path, f'"{text}": 1\n')[0]
+
+
+def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    """What is no file could be read for ever."""
+    os.mkfifo(tmp_path / "example.yaml")
+    for path in (tmp_path / "example.yaml", Path("/dev/zero")):
+        with pytest.raises(BadInput, match="can't be read: not a file"):
+            decode.load_scenario(path, "quick")
 
 
 def test_the_scenarios_of_this_project_are_good() -> None:
