@@ -6,6 +6,7 @@ Imports of numpy, scipy, matplotlib and the like happen inside the verbs, so tha
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 from suite import __version__
-from suite.model.errors import EXIT_PASS, EXIT_UNTESTABLE, EXIT_USAGE, BadInput, PerfproofError
+from suite.model.errors import EXIT_UNTESTABLE, EXIT_USAGE, BadInput, PerfproofError
 from suite.model.scenario import DEFAULT_MARGIN, PROFILES
 
 EPILOG = """exit codes: 0 pass; 1 a regression (time, witness, accuracy or equality); 2 usage or a bad file;
@@ -38,8 +39,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\nperfproof: interrupted; every record that was whole is kept, the same command goes on from there", file=sys.stderr)
         return EXIT_UNTESTABLE
     except BrokenPipeError:
-        sys.stderr.close()
-        return EXIT_PASS
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what Python still has to write at its end
+        return EXIT_UNTESTABLE
+    except OSError as error:
+        print(f"perfproof: {error.filename or 'this machine'}: {error.strerror or error}", file=sys.stderr)
+        return EXIT_UNTESTABLE
 
 
 def _as_interrupt(number: int, frame: FrameType | None) -> None:

@@ -209,6 +209,8 @@ def _held(results: Path) -> Iterator[None]:
         lock.acquire(timeout=0)
     except Timeout as error:
         raise CannotRun(f"{results}: another run is writing here; wait for it, or name another --results folder") from error
+    except OSError as error:
+        raise BadInput(f"{results}: can't be written to: {error.strerror}") from error
     try:
         yield
     finally:

@@ -67,7 +67,7 @@ def append_floor(folder: Path, floor: Floor) -> None:
 
 def _append_line(path: Path, entry: Record | Floor, what: str) -> None:
     line = json.dumps(dataclasses.asdict(entry), allow_nan=False, separators=(",", ":")).encode() + b"\n"
-    size = 0
+    size: int | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "ab") as file:
@@ -76,7 +76,8 @@ def _append_line(path: Path, entry: Record | Floor, what: str) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        _cut_back(path, size)
+        if size is not None:
+            _cut_back(path, size)
         raise CannotRun(f"{path}: {what} could not be written: {error.strerror}; what was there is kept") from error
 
 

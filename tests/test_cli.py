@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -209,7 +210,7 @@ def test_a_build_that_is_not_there_is_refused(tmp_path: Path, capsys: pytest.Cap
     path.write_text(yaml.safe_dump({**SCENARIO, "builds": {"default": {"kind": "python", "path": str(tmp_path / "python")}}}))
     assert main(["run", str(path), "--results", str(tmp_path / "results"), "--builds", str(tmp_path / "builds")]) == EXIT_USAGE
     assert "there is no such file" in capsys.readouterr().err
-    assert not list(tmp_path.glob("results/*.jsonl"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["example.yaml"]
 
 
 def test_records_of_another_scenario_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -269,6 +270,30 @@ sys.exit(main(["report", "--results", {str(tmp_path / "results")!r}, "--out", {s
     assert "could not be written" in done.stderr
     assert out.read_text() == "the old one"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "results"]
+
+
+def test_a_reader_that_went_away_is_no_pass(tmp_path: Path) -> None:
+    """What could not be told to the end did not pass, and Python's own words of it are kept back."""
+    results(tmp_path)
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "suite.cli", "compare", "--json", "--results", str(tmp_path)]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (EXIT_UNTESTABLE, "")
+
+
+def test_what_the_machine_refuses_is_told_without_a_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk under anything that is written is one sentence, and exit code 3."""
+
+    def refuse(*arguments: object, **named: object) -> None:
+        raise OSError(28, "No space left on device", "results/x")
+
+    monkeypatch.setattr("suite.session.compare", refuse)
+    assert main(["compare", "--results", str(tmp_path)]) == EXIT_UNTESTABLE
+    assert capsys.readouterr().err == "perfproof: results/x: No space left on device\n"
 
 
 def test_ten_thousand_records_are_compared(tmp_path: Path) -> None:

@@ -169,6 +169,13 @@ def test_two_runs_never_write_into_one_folder(tmp_path: Path) -> None:
     assert lane.ran == []
 
 
+def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
+    """Where not even the lock can be made, the folder is at fault, in words."""
+    (tmp_path / ".lock").mkdir()
+    with pytest.raises(BadInput, match="can't be written to"):
+        carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane())
+
+
 def test_a_plan_follows_from_its_seed_and_balances_its_orders() -> None:
     """The same seed gives the same plan; over six blocks each arm goes first three times; no two blocks share a seed."""
     one, other = make_plan([scenario()], seed=3), make_plan([scenario()], seed=4)

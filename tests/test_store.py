@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from suite import store
-from suite.model.errors import EXIT_USAGE, BadInput
+from suite.model.errors import EXIT_USAGE, BadInput, CannotRun
 from tests.factory import record
 
 
@@ -98,3 +99,19 @@ except CannotRun as error:
     assert "could not be written" in done.stderr
     assert store.records_file(tmp_path, "swap_states").read_bytes() == before
     assert len(store.read(tmp_path).records) == 1
+
+
+def test_a_records_file_that_cannot_be_opened_keeps_what_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the file can't even be opened, for instance because too many are open already, nothing of it is cut off."""
+    store.append(tmp_path, record())
+    path = next(tmp_path.glob("*.jsonl"))
+    before = path.read_bytes()
+
+    def refuse(*arguments: object, **named: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("builtins.open", refuse)
+    with pytest.raises(CannotRun, match="Too many open files"):
+        store.append(tmp_path, record())
+    monkeypatch.undo()
+    assert path.read_bytes() == before
