@@ -1,4 +1,4 @@
-"""From scenarios to a Plan: which trials, in which order, with which seeds.
+"""From scenarios to a Plan: which trials, in which order, with which seeds; and what it will take and can see.
 
 Block n of every scenario belongs to round n; within a round the scenarios come in random order, and the arms of
 a block in the order that `analysis.design` gives. So all scenarios share the machine's drift, and the micro
@@ -9,10 +9,27 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from suite.analysis.design import orders
+from suite.analysis.foresight import Foreseen, foreseen
+from suite.model.floor import Floor
 from suite.model.plan import Block, Plan
+from suite.model.record import Record
 from suite.model.scenario import Scenario
+
+GUESSED_SECONDS = {"micro": 8.0, "serve": 40.0}
+"""A trial's wall time before any has been measured: a share of the import and a few rounds; a measured run with its warm-up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What a scenario will take, in `minutes` of measuring (`source` says in words where they come from), and what it can see."""
+
+    scenario: str
+    minutes: float
+    source: str
+    foreseen: Foreseen
 
 
 def make_plan(scenarios: Sequence[Scenario], seed: int) -> Plan:
@@ -31,3 +48,17 @@ def make_plan(scenarios: Sequence[Scenario], seed: int) -> Plan:
 def _block_seed(seed: int, scenario: str, place: int) -> int:
     """What the arms of a block share and no other block has: else a server's prefix cache would be measured."""
     return random.Random(f"{seed}/block/{scenario}/{place}").randrange(2**31)
+
+
+def estimates(plan: Plan, records: Sequence[Record], floors: Sequence[Floor], machine: str) -> list[Estimate]:
+    """An estimate a scenario, from the records that are there; `machine` is the fingerprint of the one that it will run on."""
+    return [_estimate(scenario, records, foreseen(scenario, floors, machine)) for scenario in plan.scenarios]
+
+
+def _estimate(scenario: Scenario, records: Sequence[Record], seen: Foreseen) -> Estimate:
+    mine = [record for record in records if record.scenario == scenario.name and record.digest == scenario.digest]
+    taken = [record.seconds["total"] for record in mine if "total" in record.seconds]
+    typical = sum(taken) / len(taken) if taken else GUESSED_SECONDS[scenario.workload.kind]
+    trials = scenario.most_blocks * len(scenario.arms)
+    source = f"{trials} trials, {'measured' if taken else 'guessed'} at {typical:.1f} s each"
+    return Estimate(scenario=scenario.name, minutes=trials * typical / 60, source=source, foreseen=seen)

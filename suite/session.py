@@ -9,6 +9,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -29,8 +30,9 @@ from suite.model.floor import machine_fingerprint, workload_digest
 from suite.model.metrics import Better
 from suite.model.plan import Plan
 from suite.model.policy import DEFAULT_POLICY
+from suite.model.record import Record
 from suite.model.scenario import LEAST_BLOCKS, Profile, Scenario
-from suite.planning import make_plan
+from suite.planning import Estimate, estimates, make_plan
 from suite.progress import RunProgress
 
 # --- run ----------------------------------------------------------------------------------------------
@@ -180,51 +182,45 @@ def plan(
     console = console or Console()
     made = make_plan(load(files, profile, blocks), seed)
     from suite.lanes import check_names
+    from suite.run import environment
 
     check_names(made)
-    shown = _plan_document(made, results)
+    told = estimates(made, _kept(results), store.read_floors(results), machine_fingerprint(environment.machine()))
     if as_json:
-        print(json.dumps(shown, indent=1))
+        print(json.dumps(_plan_document(made, told), indent=1))
         return EXIT_PASS
-    console.print(f"[bold]builds[/]  {', '.join(shown['builds'])}", highlight=False)
-    for name, minutes in shown["minutes"].items():
-        console.print(f"[bold]{name}[/]  about {minutes['estimate']:.1f} min ({minutes['from']})", highlight=False)
-        for sentence in shown["foresight"][name]["told"]:
+    console.print(f"[bold]builds[/]  {', '.join(build.label for build in made.builds())}", highlight=False)
+    for one in told:
+        console.print(f"[bold]{one.scenario}[/]  about {one.minutes:.1f} min ({one.source})", highlight=False)
+        for sentence in one.foreseen.told:
             console.print(f"  {sentence}", highlight=False, markup=False)
-    for trial in shown["trials"]:
-        console.print(f"  block {trial['block']:>3}  {trial['scenario']:<24} {' then '.join(trial['order'])}", highlight=False)
-    console.print(
-        f"at most {shown['minutes_in_all']:.0f} minutes after the builds are made; a decided scenario stops early", highlight=False
-    )
+    for block in made.blocks:
+        console.print(f"  block {block.number:>3}  {block.scenario.name:<24} {' then '.join(block.order)}", highlight=False)
+    minutes = sum(one.minutes for one in told)
+    console.print(f"at most {minutes:.0f} minutes after the builds are made; a decided scenario stops early", highlight=False)
     return EXIT_PASS
 
 
-GUESSED_SECONDS = {"micro": 8.0, "serve": 40.0}
-"""A trial's wall time before any has been measured: a share of the import and a few rounds; a measured run with its warm-up."""
+def _kept(results: Path) -> Sequence[Record]:
+    """The records of a results folder that may not be there yet."""
+    return store.read(results).records if results.is_dir() and any(results.glob("*.jsonl")) else ()
 
 
-def _plan_document(made: Plan, results: Path) -> dict[str, Any]:
-    from suite.analysis.foresight import foreseen
-    from suite.run import environment
-
-    records = store.read(results).records if results.is_dir() and any(results.glob("*.jsonl")) else ()
-    minutes: dict[str, dict[str, Any]] = {}
-    for scenario in made.scenarios:
-        taken = [
-            r.seconds["total"] for r in records if r.scenario == scenario.name and r.digest == scenario.digest and "total" in r.seconds
-        ]
-        typical = sum(taken) / len(taken) if taken else GUESSED_SECONDS[scenario.workload.kind]
-        trials = scenario.most_blocks * len(scenario.arms)
-        said = f"{trials} trials, {'measured' if taken else 'guessed'} at {typical:.1f} s each"
-        minutes[scenario.name] = {"estimate": trials * typical / 60, "from": said}
-    floors, machine = store.read_floors(results), machine_fingerprint(environment.machine())
+def _plan_document(made: Plan, told: Sequence[Estimate]) -> dict[str, Any]:
+    """What `plan --json` prints."""
     return {
         "schema": 1,
         "seed": made.seed,
         "builds": [build.label for build in made.builds()],
-        "minutes": minutes,
-        "foresight": {scenario.name: foreseen(scenario, floors, machine) for scenario in made.scenarios},
-        "minutes_in_all": sum(entry["estimate"] for entry in minutes.values()),
+        "minutes": {one.scenario: {"estimate": one.minutes, "from": one.source} for one in told},
+        "foresight": {
+            one.scenario: {
+                "told": list(one.foreseen.told),
+                "metrics": {name: [asdict(look) for look in looks] for name, looks in one.foreseen.looks.items()},
+            }
+            for one in told
+        },
+        "minutes_in_all": sum(one.minutes for one in told),
         "trials": [{"scenario": b.scenario.name, "block": b.number, "order": list(b.order), "seed": b.seed} for b in made.blocks],
     }
 
@@ -331,7 +327,10 @@ def report(results: Path, *, out: Path | None, pull_request: bool) -> int:
 
 
 def _page(results: Path, only: set[str] | None) -> tuple[Any, list[Judged]]:
-    """The report's view model of a results folder (of the named scenarios only), and the judged metrics behind it."""
+    """The report's view model of a results folder (of the named scenarios only), and the judged metrics behind it.
+
+    A page is shown to others: a results folder given from the root of the disk is named by its end alone.
+    """
     from suite.report import view
 
     read = store.read(results)
@@ -340,7 +339,9 @@ def _page(results: Path, only: set[str] | None) -> tuple[Any, list[Judged]]:
         raise CannotRun(f"{results}: no record of {', '.join(sorted(only or ()))} was left")
     judged = [row for one in judging.judge_records(records, floors=store.read_floors(results)) for row in one.judged]
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    page = view.build([_row(row) for row in judged], records, made=made, version=__version__, results=str(results), warnings=read.warnings)
+    named = results.name if results.is_absolute() else str(results)
+    warnings = [warning.replace(str(results), named) for warning in read.warnings]
+    page = view.build([_row(row) for row in judged], records, made=made, version=__version__, results=named, warnings=warnings)
     return page, judged
 
 
@@ -354,8 +355,8 @@ def _row(row: Judged) -> Any:
         scenario=row.scenario,
         metric=row.metric,
         unit=row.unit,
-        better=row.better,  # type: ignore[arg-type]
-        kind=row.kind,  # type: ignore[arg-type]
+        better=row.better,
+        kind=row.kind,
         primary=row.primary,
         baseline=row.baseline,
         candidate=row.candidate,

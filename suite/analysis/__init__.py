@@ -14,7 +14,8 @@ The way of a number through this package, one file a step:
 10. `exploratory`   the metrics that never gate: estimates and q-values;
 11. `calibration`   the baseline against itself: noise floor, order effect, autocorrelation, and whether to trust the machine;
 12. `growth`        how a cost grows with a size; `explain`: one verdict's whole reasoning, each sentence with its number;
-13. `judge`         the road from a folder's records through all of the above; `selfcheck` is that of an A/A, to noise floors;
+13. `trials`        each trial of a folder once, paired; `judge` is the road from there through all of the above, `selfcheck` that
+                    of an A/A, to noise floors;
 14. `foresight`     what a plan can see, from a noise floor.
 
 Internally everything is x = s log(candidate / baseline), s = +1 where lower is better and -1 where higher is better: x > 0 always
@@ -24,5 +25,5 @@ The unit of replication is the block; rounds and requests inside a trial are ave
 The margin comes from the caller, never from the noise. What this package refuses: to drop an outlier, to call a failed or missing
 trial anything but *untestable*, to fold *equivalent* and *inconclusive* into one, to look at the data more often than was paid for.
 
-Nothing here reads a clock, a file or argv, or prints. Values that are wrong come back as sentences (`faults`), not as exceptions.
+Nothing here reads a clock, a file or argv, or prints. Values that are wrong come back as reasons in words, not as exceptions.
 """

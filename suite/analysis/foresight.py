@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from suite.analysis import words
 from suite.analysis.calibration import counts_for, trusted
@@ -16,29 +16,33 @@ from suite.model.metrics import is_timed, metric
 from suite.model.scenario import MetricChoice, Scenario
 
 
-def foreseen(scenario: Scenario, floors: Sequence[Floor], machine: str) -> dict[str, Any]:
-    """What a run of this scenario on this machine (a fingerprint) can see, look by look, and the same as sentences.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreseen:
+    """What a plan can see: `told` in sentences, `looks` by timed primary metric, of those that have a noise floor."""
 
-    `told` are the sentences; `metrics` maps each timed primary metric that has a floor to the numbers of each look.
+    told: tuple[str, ...]
+    looks: Mapping[str, tuple[Foresight, ...]]
+
+
+def foreseen(scenario: Scenario, floors: Sequence[Floor], machine: str) -> Foreseen:
+    """What a run of this scenario on this machine (a fingerprint) can see, look by look.
+
     Source: `power.foresee`.
     """
     workload = workload_digest(scenario.definition)
     mine = {floor.metric: floor for floor in floors if counts_for(floor, (machine,), workload)}
     paid, trust = spending_of(scenario), trusted(floors, (machine,), workload)
     told: list[str] = [f"a run's times will be untestable: {trust.distrust}"] if trust.distrust else []
-    numbers: dict[str, list[dict[str, Any]]] = {}
+    seen: dict[str, tuple[Foresight, ...]] = {}
     for choice in (choice for choice in scenario.primaries if is_timed(choice.name)):
         floor = mine.get(choice.name)
         if floor is None:
             command = f"perfproof calibrate {scenario.source}"
             told.append(f"{choice.name}: no noise floor of this machine is in the results folder; `{command}` measures one")
             continue
-        looks = _looks(choice, floor, paid, trust.widening, len(scenario.arms))
-        numbers[choice.name] = [
-            {"blocks": each.blocks, "minutes": each.minutes, "effect": each.effect, "equivalent": each.equivalent} for each in looks
-        ]
-        told += [_sentence(choice, floor, each) for each in looks]
-    return {"told": told, "metrics": numbers}
+        seen[choice.name] = tuple(_looks(choice, floor, paid, trust.widening, len(scenario.arms)))
+        told += [_sentence(choice, floor, each) for each in seen[choice.name]]
+    return Foreseen(told=tuple(told), looks=seen)
 
 
 def _looks(choice: MetricChoice, floor: Floor, paid: Spending, widening: float, arms: int) -> list[Foresight]:

@@ -20,7 +20,7 @@ from suite.analysis.verdict import Verdict
 from suite.model.decode import scenario_of
 from suite.model.errors import BadInput
 from suite.model.floor import Floor, machine_fingerprint, workload_digest
-from suite.model.metrics import Better, Metric, is_timed, metric
+from suite.model.metrics import Better, Kind, Metric, is_timed, metric
 from suite.model.record import Record
 from suite.model.scenario import Arm, MetricChoice, Scenario
 
@@ -40,8 +40,8 @@ class Judged:
     scenario: str
     metric: str
     unit: str
-    better: str
-    kind: str
+    better: Better
+    kind: Kind
     primary: bool
     baseline: str
     candidate: str

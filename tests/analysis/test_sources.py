@@ -23,6 +23,7 @@ ROOMS = (
     "samples",
     "selfcheck",
     "spending",
+    "trials",
     "verdict",
     "witness",
     "work",
