@@ -19,6 +19,8 @@ from suite.report.untrusted import line
 
 LEVELS = tuple(k / 40 for k in range(41))
 """The shares at which each trial's distribution is kept."""
+MIDDLE = len(LEVELS) // 2
+"""The place of the median among them."""
 MOST_TRIALS = 16
 MOST_SPREADS = 4
 FEWEST = 8
