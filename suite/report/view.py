@@ -171,11 +171,23 @@ def _work(records: Sequence[Record]) -> Iterable[WorkView]:
 
 
 def _warnings(rows: Sequence[Row], records: Sequence[Record]) -> tuple[str, ...]:
-    """Every warning once: those of the comparisons, then those of the trials with how many of them said so."""
-    told = dict.fromkeys(warning for row in rows for warning in row.warnings)
+    """Every warning once: those of the comparisons, then those of the trials with how many of them said so.
+
+    A warning of some comparisons only says of which; one of the trials is not repeated by the comparisons made of them.
+    """
     counts: dict[str, int] = {}
     for record in records:
         for warning in record.warnings:
             counts[line(warning)] = counts.get(line(warning), 0) + 1
+    said = [(row, warning) for row in rows for warning in row.warnings if warning not in counts]
+    timed = sum(row.verdict is not None and row.kind != "witness" for row in rows)
+    shared = {warning for _, warning in said if sum(other == warning for _, other in said) >= timed}
+    told = dict.fromkeys(warning if warning in shared else f"{_about(row, rows)}: {warning}" for row, warning in said)
     trials = (f"{warning} (in {count} of {len(records)} trials)" for warning, count in counts.items())
     return tuple(dict.fromkeys([*told, *trials]))
+
+
+def _about(row: Row, rows: Sequence[Row]) -> str:
+    """Which comparison: the metric, and the candidate where there are several."""
+    several = len({other.candidate for other in rows}) > 1
+    return f"{words.label(row.metric)} of {row.candidate}" if several else words.label(row.metric)
