@@ -62,9 +62,8 @@ def conduct(
     found, warnings = _found(plan, results)
     floors = store.read_floors(results)
     kept: dict[str, list[Record]] = {scenario.name: [] for scenario in plan.scenarios}
-    for record in found:
-        if record.scenario in kept:
-            kept[record.scenario].append(record)
+    for name, mine in kept.items():
+        mine += _standing([record for record in found if record.scenario == name])
     ran: list[Record] = []
     seconds: dict[str, float] = {}
     skipped: list[str] = []
@@ -168,6 +167,12 @@ def _missing(block: Block, kept: Sequence[Record]) -> tuple[str, ...]:
         return block.order
     there = {record.arm for record in mine}
     return tuple(arm for arm in block.order if arm not in there)
+
+
+def _standing(records: Sequence[Record]) -> list[Record]:
+    """The records that a run goes on from: blocks that a rule threw out in an earlier one have yet to be measured, on a quieter machine."""
+    spoilt = {record.block for record in latest(records) if record.status == "invalid"}
+    return [record for record in records if record.block not in spoilt or record.status not in ("ok", "invalid")]
 
 
 def _open_blocks(plan: Plan, kept: Mapping[str, Sequence[Record]], floors: Sequence[Floor]) -> Iterator[Block]:

@@ -15,6 +15,7 @@ from filelock import FileLock
 from rich.console import Console
 
 from suite import store
+from suite.analysis.judge import judge_records
 from suite.conduct import Conducted, conduct, ruled
 from suite.model.decode import scenario_of
 from suite.model.errors import BadInput, CannotRun
@@ -240,6 +241,17 @@ def test_an_invalid_first_block_does_not_end_the_run(tmp_path: Path) -> None:
     carry_out(make_plan([scenario(blocks=24)], seed=0), tmp_path / "always", lane)
     assert len({trial[1] for trial in lane.ran}) == 6
     assert len(lane.ran) == 12
+
+
+def test_a_run_that_was_given_up_on_a_restless_machine_is_measured_when_it_is_called_again(tmp_path: Path) -> None:
+    """Its invalid blocks are as good as not measured: the same command on a quiet machine measures them all and finds its answer."""
+    plan = make_plan([scenario()], seed=0)
+    carry_out(plan, tmp_path, FakeLane(fate=lambda one, tries: _invalid(one)))
+    done = carry_out(plan, tmp_path, FakeLane())
+    assert (done.ran, done.found) == (12, 0)
+    (judged,) = judge_records(store.read(tmp_path).records)
+    assert [row.verdict for row in judged.judged if row.metric == "round_time"] == ["improved"]
+    assert carry_out(plan, tmp_path, FakeLane()).ran == 0
 
 
 def test_a_decided_scenario_is_not_measured_again_for_an_invalid_block(tmp_path: Path) -> None:
