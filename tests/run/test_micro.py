@@ -50,6 +50,15 @@ def test_a_block_leaves_one_attested_record_an_arm(run_toy: RunToy) -> None:
     assert plain.attestation.vllm_file == "vllm/__init__.py"
 
 
+def test_a_record_tells_what_the_machine_did_meanwhile(run_toy: RunToy) -> None:
+    """Each trial's record holds what the rules of invalidation read; the lane itself throws nothing out."""
+    for one in run_toy(toy.arm("plain"), toy.arm("patched", "toy_patch")):
+        told = one.environment["telemetry"]
+        assert set(told) <= {"swapped", "steal", "foreign", "throttled", "foreign_gpu"}
+        assert all(value >= 0 for value in told.values())
+        assert one.status == "ok"
+
+
 def test_a_record_is_stored_and_read_again(run_toy: RunToy, tmp_path: Path) -> None:
     """A micro record survives the store unchanged."""
     (record,) = run_toy(toy.arm("plain"))

@@ -137,6 +137,7 @@ def test_a_block_leaves_one_attested_record_an_arm(serve: Serve) -> None:
     assert plain.attestation.patches == {}
     assert list(patched.attestation.patches) == ["toy_patch"]
     assert plain.environment["variables"]["VLLM_PLUGINS"] == "perfproof_attest"
+    assert plain.environment["telemetry"]["swapped"] >= 0
 
 
 def test_calls_are_counted_by_trial_though_the_server_lives_on(serve: Serve) -> None:
