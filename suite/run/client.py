@@ -15,7 +15,7 @@ from typing import Any
 from suite.builds.ready import ReadyBuild
 from suite.model.errors import CannotRun
 from suite.model.scenario import Arm, ServeWorkload
-from suite.run.process import Channel, Running, build_environment, start, tail
+from suite.run.process import Channel, Ended, Running, build_environment, start, tail
 
 IMPORT_TIMEOUT = 600.0
 CHECK_TIMEOUT = 60.0
@@ -34,12 +34,8 @@ SEVERAL = frozenset(["goodput", "lora-modules", "metadata"])
 """Flags that take several values."""
 
 
-class ClientEnded(CannotRun):
-    """The client has ended in the midst of a trial; `killed` says that a SIGKILL from outside ended it."""
-
-    def __init__(self, message: str, *, killed: bool = False) -> None:
-        super().__init__(message)
-        self.killed = killed
+class ClientEnded(Ended):
+    """The client has ended in the midst of a trial."""
 
 
 def client_faults(where: str, client: Mapping[str, str | int | float | bool]) -> list[str]:

@@ -18,6 +18,7 @@ from typing import Any
 import psutil
 
 from suite import __version__
+from suite.builds.ready import ReadyBuild
 from suite.run.process import inherited, run_to_end, scrub
 
 RECORDED = (
@@ -64,6 +65,16 @@ RECORDED = (
 def kept(environment: Mapping[str, str]) -> dict[str, str]:
     """Those of an arm's variables that a record may hold, scrubbed all the same."""
     return {name: scrub(environment[name]) for name in RECORDED if name in environment}
+
+
+def of_build(build: ReadyBuild, variables: Mapping[str, str]) -> dict[str, Any]:
+    """What a record keeps of the build that a trial ran on, and of the environment variables that it ran with."""
+    return {
+        "variables": kept(variables),
+        "build": build.label,
+        "device": build.fingerprint.device,
+        "packages": dict(build.fingerprint.packages),
+    }
 
 
 @cache

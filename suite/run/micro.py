@@ -234,10 +234,7 @@ class MicroLane:
             **environment.machine(),
             "before": before,
             "after": environment.moment(),
-            "variables": environment.kept(everything),
-            "build": build.label,
-            "device": build.fingerprint.device,
-            "packages": dict(build.fingerprint.packages),
+            **environment.of_build(build, everything),
         }
 
 

@@ -23,11 +23,13 @@ from suite.builds.process import (
 )
 from suite.builds.ready import ReadyBuild
 from suite.builds.scrub import scrub, scrub_file
+from suite.model.errors import CannotRun
 from suite.model.scenario import Arm
 
 __all__ = [
     "ATTEST_PLUGIN",
     "Channel",
+    "Ended",
     "Running",
     "arm_variables",
     "build_environment",
@@ -66,6 +68,14 @@ PASSED = (
     "NVIDIA_VISIBLE_DEVICES",
 )
 """Where models come from: handed on, never recorded."""
+
+
+class Ended(CannotRun):
+    """A program that a trial needs has ended, or never came to be; `killed` says that a SIGKILL from outside ended it."""
+
+    def __init__(self, message: str, *, killed: bool = False) -> None:
+        super().__init__(message)
+        self.killed = killed
 
 
 def build_environment(build: ReadyBuild, arm: Arm | None = None, *, threads: int, hash_seed: int = 0) -> dict[str, str]:

@@ -244,10 +244,7 @@ class ServeLane:
         """The arm's part of a record's environment; variables by the allow-list only."""
         build = self._build(next(arm for arm in self.scenario.arms if arm.name == server.arm))
         return {
-            "variables": environment.kept(server.launch.environment),
-            "build": build.label,
-            "device": build.fingerprint.device,
-            "packages": dict(build.fingerprint.packages),
+            **environment.of_build(build, server.launch.environment),
             "client": self._build(self.scenario.baseline).label,
             "server_arguments": [scrub(word) for word in server.launch.command[1:]],
         }

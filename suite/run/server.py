@@ -21,11 +21,10 @@ from collections.abc import Callable, Sequence
 
 import psutil
 
-from suite.model.errors import CannotRun
 from suite.run import attest
 from suite.run.diagnosis import diagnose, telling
 from suite.run.launch import HOST, Launch
-from suite.run.process import Running, signal_name, start, tail
+from suite.run.process import Ended, Running, signal_name, start, tail
 
 READY_TIMEOUT = 900.0
 """Seconds a server may take to be ready: a first start on a GPU compiles for minutes."""
@@ -37,12 +36,8 @@ LOOKED_THROUGH = 400
 Say = Callable[[str], None]
 
 
-class ServerEnded(CannotRun):
-    """A server that is not there any more, or never was; `killed` says that a SIGKILL from outside ended it."""
-
-    def __init__(self, message: str, *, killed: bool = False) -> None:
-        super().__init__(message)
-        self.killed = killed
+class ServerEnded(Ended):
+    """A server that is not there any more, or never was."""
 
 
 def free_port() -> int:
