@@ -115,3 +115,10 @@ def test_a_records_file_that_cannot_be_opened_keeps_what_it_holds(tmp_path: Path
         store.append(tmp_path, record())
     monkeypatch.undo()
     assert path.read_bytes() == before
+
+
+def test_a_lone_surrogate_costs_no_record(tmp_path: Path) -> None:
+    """Text that came from a broken log reads back as it was written."""
+    written = record(reason="ended with \udcff")
+    store.append(tmp_path, written)
+    assert store.read(tmp_path).records == (written,)

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
-from statsmodels.stats.diagnostic import acorr_ljungbox
 
 from suite.analysis import words
 from suite.analysis.comparison import margin_on_scale, to_effect
@@ -148,6 +147,8 @@ def autocorrelation(x: Floats) -> Autocorrelation:
     if not np.ptp(x) > 0:
         return Autocorrelation(rho=0.0, p=1.0)
     rho = float((rest[1:] * rest[:-1]).sum() / (rest**2).sum())
+    from statsmodels.stats.diagnostic import acorr_ljungbox  # late: its import takes longer than judging 10,000 records
+
     p = float(acorr_ljungbox(x, lags=[1])["lb_pvalue"].iloc[0])
     return Autocorrelation(rho=max(-0.99, min(0.99, rho + (1 + 4 * rho) / x.size)), p=p)
 
