@@ -27,9 +27,17 @@ def entry_points(package: Path) -> dict[str, str]:
     """The vLLM plugins of a package folder: one for every patch file that has a `register`, and the attestation."""
     found = dict([ATTEST])
     for file in sorted((package / "patches").glob("*.py")):
-        if any(isinstance(node, ast.FunctionDef) and node.name == "register" for node in ast.parse(file.read_bytes()).body):
+        if _registers(file.read_bytes()):
             found[file.stem] = f"suite.patches.{file.stem}:register"
     return found
+
+
+def _registers(source: bytes) -> bool:
+    """Whether a file has a function `register`; one that Python can't read is a plugin too, so that vLLM says what is wrong with it."""
+    try:
+        return any(isinstance(node, ast.FunctionDef) and node.name == "register" for node in ast.parse(source).body)
+    except (SyntaxError, ValueError):
+        return b"def register" in source
 
 
 def side_files(package: Path, vllm_version: str | None) -> dict[str, bytes]:

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from suite.builds.side import PACKAGE, entry_points
+from suite.builds.side import ATTEST, PACKAGE, entry_points
 from suite.model.errors import BadInput
 from suite.model.scenario import Arm, MicroWorkload, ReleaseBuild, Scenario
 from suite.patches.guard import Patch, release_key
@@ -60,7 +60,11 @@ def benches(folder: Path = PACKAGE / "bench") -> dict[str, Bench]:
 
 def _constants(file: Path) -> dict[str, Any]:
     found = {}
-    for node in ast.parse(file.read_bytes()).body:
+    try:
+        tree = ast.parse(file.read_bytes())
+    except SyntaxError as error:
+        raise BadInput(f"{file}: line {error.lineno}: {error.msg}") from error
+    for node in tree.body:
         names = [target.id for target in node.targets if isinstance(target, ast.Name)] if isinstance(node, ast.Assign) else []
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             names = [node.target.id]
@@ -73,14 +77,27 @@ def _constants(file: Path) -> dict[str, Any]:
     return found
 
 
-@cache
 def patches() -> dict[str, Patch]:
-    """Every patch by name."""
-    found = {}
+    """Every patch by name, but for those that do not import here (`broken`)."""
+    return {name: patch for name, patch in _imported().items() if isinstance(patch, Patch)}
+
+
+def broken() -> dict[str, str]:
+    """Why a patch's file does not import here, by the patch's name. A trial tells whether it does inside vLLM, which may be otherwise."""
+    return {name: why for name, why in _imported().items() if isinstance(why, str)}
+
+
+@cache
+def _imported() -> dict[str, Patch | str]:
+    found: dict[str, Patch | str] = {}
     for name in entry_points(PACKAGE):
-        module = importlib.import_module(f"suite.patches.{name}") if name != "perfproof_attest" else None
-        patch = getattr(module, "PATCH", None)
-        if isinstance(patch, Patch):
+        if name == ATTEST[0]:
+            continue
+        try:
+            patch = getattr(importlib.import_module(f"suite.patches.{name}"), "PATCH", None)
+        except Exception as error:  # whatever a patch's author wrote; it is told, and tried inside vLLM
+            patch = f"{type(error).__name__}: {error}"
+        if isinstance(patch, Patch | str):
             found[name] = patch
     return found
 
@@ -155,8 +172,10 @@ def _kind(value: object) -> str:
 
 
 def _patch_faults(name: str, arm: Arm, version: str | None) -> Iterator[str]:
+    if name in broken():
+        return
     if name not in patches():
-        yield _unknown("patch", name, patches())
+        yield _unknown("patch", name, _imported())
         return
     release = re.match(r"\d+\.\d+\.\d+", version or "")
     holds = patches()[name].holds

@@ -185,6 +185,8 @@ class ServeLane:
         before, watcher, quiet = moment_of(server), Watcher(server), telemetry.read()
         answer = client.measure(arguments, timeout=LONGEST_TRIAL, watch=watcher.look)
         trial.environment["telemetry"] = telemetry.between(quiet, telemetry.read(gpus=True))
+        if answer["ok"] and not result.exists():  # so it ends where the server died under it
+            answer = {"ok": False, "fault": "it ended without a result file"}
         found = read_result(json.loads(result.read_text()), asked_of(self.workload, trial.arm)) if answer["ok"] else None
         server.check_whole(DYING if found is None or found.fault else 0.0)
         done = between(before, moment_of(server))

@@ -57,3 +57,10 @@ def test_near_versions_are_those_next_in_order() -> None:
     assert nearest("99", known, 2) == ["0.31.0", "0.32.0"]
     assert nearest("newest", known, 2) == ["0.31.0", "0.32.0"]
     assert nearest("1.0", []) == []
+
+
+def test_a_patch_file_that_python_cannot_read_is_still_a_plugin(tmp_path: Path) -> None:
+    """vLLM is to meet it and to say what is wrong; an arm without a word of it would run unpatched."""
+    (tmp_path / "patches").mkdir()
+    (tmp_path / "patches" / "mine.py").write_text("def register():\n    pass\ndef broken(:\n")
+    assert entry_points(tmp_path)["mine"] == "suite.patches.mine:register"

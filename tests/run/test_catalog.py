@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -115,3 +117,29 @@ def test_cases_are_named_by_what_they_override() -> None:
     """The name of a case is what stands behind the `@` of its metrics."""
     assert catalog.case_name({"output_length": 16000, "batch": 8}) == "output_length=16000,batch=8"
     assert catalog.case_name({}) == ""
+
+
+def test_a_patch_file_that_does_not_import_is_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A patch whose file breaks is tried inside vLLM, which says why; the other patches are known all the same."""
+
+    def break_one(name: str) -> object:
+        if name.endswith("penalties_incremental"):
+            raise SyntaxError("invalid syntax")
+        return importlib.import_module(name)
+
+    monkeypatch.setattr(catalog, "importlib", SimpleNamespace(import_module=break_one))
+    catalog._imported.cache_clear()
+    try:
+        assert catalog.broken() == {"penalties_incremental": "SyntaxError: invalid syntax"}
+        assert "swap_states_full_rows" in catalog.patches()
+        assert not catalog.faults(scenario(toy.arm("plain"), toy.arm("mine", "penalties_incremental")))
+    finally:
+        monkeypatch.undo()
+        catalog._imported.cache_clear()
+
+
+def test_a_benchmark_file_that_is_no_python_is_told_with_its_line(tmp_path: Path) -> None:
+    """A slip in a benchmark file is bad input with file and line."""
+    (tmp_path / "mine.py").write_text("PARAMETERS = {}\ndef test_(:\n")
+    with pytest.raises(BadInput, match=r"mine\.py: line 2: "):
+        catalog.benches(tmp_path)

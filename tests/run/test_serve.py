@@ -375,6 +375,13 @@ def test_a_client_that_raises_fails_the_trial_with_its_words(serve: Serve) -> No
     assert "client imports" not in patched.seconds
 
 
+def test_a_client_that_leaves_no_result_fails_the_trial(serve: Serve) -> None:
+    """vLLM's client may end without its file and without a word when its server dies under it: the trial says so, the run goes on."""
+    plain, patched = run(serve(client={"fake": "no result"}))
+    assert plain.status == patched.status == "failed"
+    assert "the client failed: it ended without a result file" in plain.reason
+
+
 def test_a_short_run_and_few_warm_ups_are_warned_of(serve: Serve) -> None:
     """A run of a fraction of a second is told as a warning with the remedy; warm-ups of a whole wave are not."""
     plain, _ = run(serve())
