@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -101,7 +102,12 @@ def verify(attestation: Attestation | None, arm: Arm, build: ReadyBuild, log: st
     """
     if attestation is None:
         return "no process attested what it ran: the plugin perfproof_attest was not loaded" + plugin_fault("perfproof_attest", log)
-    return _wrong_code(attestation, build) or _wrong_patches(attestation, arm, log) or _never_called(attestation, arm, exercises)
+    return (
+        _wrong_code(attestation, build)
+        or _wrong_patches(attestation, arm, log)
+        or _lost_plugin(arm, log)
+        or _never_called(attestation, arm, exercises)
+    )
 
 
 def _wrong_code(attestation: Attestation, build: ReadyBuild) -> str:
@@ -129,6 +135,14 @@ def _wrong_patches(attestation: Attestation, arm: Arm, log: str) -> str:
             return f"patch {name} runs where it was not tested, and the arm does not allow that (allow_unverified)"
     foreign = sorted(set(attestation.patches) - set(arm.patches))
     return f"patch {', '.join(foreign)} was applied, which the arm does not name" if foreign else ""
+
+
+def _lost_plugin(arm: Arm, log: str) -> str:
+    """A plugin of the user's own that the arm lists and that did not import: vLLM goes on without it."""
+    for name in filter(None, arm.environment.get("VLLM_PLUGINS", "").split(",")):
+        if re.search(rf"Failed to load plugin {re.escape(name)}\b", log):
+            return f"plugin {name} failed to import" + plugin_fault(name, log)
+    return ""
 
 
 def _never_called(attestation: Attestation, arm: Arm, exercises: Sequence[str]) -> str:

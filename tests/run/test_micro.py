@@ -103,6 +103,13 @@ def test_a_plugin_that_does_not_import_is_told(run_toy: RunToy) -> None:
     assert "toy_broken was not applied: its plugin failed to import: ModuleNotFoundError" in record.reason
 
 
+def test_a_plugin_of_the_users_own_that_does_not_import_is_told(run_toy: RunToy) -> None:
+    """An arm that lists a plugin in its `VLLM_PLUGINS` is not measured without it: vLLM only logs that it failed to import."""
+    (record,) = run_toy(toy.arm("plain", environment={"VLLM_PLUGINS": "toy_broken"}))
+    assert record.status == "unattested"
+    assert "plugin toy_broken failed to import: ModuleNotFoundError" in record.reason
+
+
 def test_a_patched_function_that_is_never_called_is_told(run_toy: RunToy) -> None:
     """A patch whose function the workload does not call proves nothing: unattested."""
     (record,) = run_toy(toy.arm("patched", "toy_idle"))
