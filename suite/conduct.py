@@ -2,8 +2,8 @@
 
 In order: the records that are there are checked against the plan; names, parameters and versions are checked
 before anything is made; builds are prepared; blocks run in the plan's order, skipping what is done and what is
-decided; blocks that a rule of invalidation threw out are measured once more at the end. What this refuses: to mix records of
-different scenarios, seeds or profiles, and to run beside another run in the same folder.
+decided; blocks that a rule of invalidation threw out are measured again at the end, three times at most. What this refuses: to mix
+records of different scenarios, seeds or profiles, and to run beside another run in the same folder.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ from suite.model.record import Record
 from suite.model.scenario import Scenario
 from suite.progress import RunProgress
 from suite.run.lane import Lane
+
+AGAIN = 3
+"""How often a block that was invalid is measured again, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,11 +129,12 @@ class _Trials:
             if self.kept[name] and judge_scenario(name, self.kept[name], final=False, floors=self.floors).stop:
                 self.stopped.add(name)
                 self.progress.done(name)
-        for block in self.plan.blocks:
-            mine = _of(block, latest(self.kept[block.scenario.name]))
-            if block.scenario.name not in self.stopped and any(record.status == "invalid" for record in mine):
-                self.progress.say(f"{block.scenario.name}: block {block.number} was invalid and is measured once more")
-                yield from self._block(block, [])
+        for _ in range(AGAIN):
+            for block in self.plan.blocks:
+                mine = _of(block, latest(self.kept[block.scenario.name]))
+                if block.scenario.name not in self.stopped and any(record.status == "invalid" for record in mine):
+                    self.progress.say(f"{block.scenario.name}: block {block.number} was invalid and is measured again")
+                    yield from self._block(block, [])
 
     def _block(self, block: Block, kept: Sequence[Record]) -> Iterator[Record]:
         if self.spent():

@@ -111,19 +111,16 @@ def test_an_interrupted_run_goes_on_with_the_trials_that_are_missing(tmp_path: P
     assert len({one.trial for one in store.read(tmp_path).records}) == 12
 
 
-def test_an_invalid_block_is_measured_once_more_whole(tmp_path: Path) -> None:
-    """One invalid trial costs its block, which is measured again at the end; both measurements are kept."""
+@pytest.mark.parametrize(("bad", "again"), [(1, 1), (3, 3), (9, 3)])
+def test_an_invalid_block_is_measured_again_whole_three_times_at_most(tmp_path: Path, bad: int, again: int) -> None:
+    """One invalid trial costs its block, which is measured again at the end until it is valid; every measurement is kept."""
 
     def spoil(one: Record, tries: int) -> Record:
-        return (
-            record(one.definition, **{**_fields(one), "status": "invalid", "reason": "busy"})
-            if one.block == 2 and one.arm == "after" and tries == 1
-            else one
-        )
+        return _invalid(one) if one.block == 2 and one.arm == "after" and tries <= bad else one
 
     lane = FakeLane(fate=spoil)
     done = carry_out(make_plan([scenario()], seed=0), tmp_path, lane)
-    assert done.ran == 14
+    assert done.ran == 12 + 2 * again
     assert [trial[1] for trial in lane.ran[-2:]] == [2, 2]
 
 
@@ -204,7 +201,7 @@ def _fields(one: Record) -> dict[str, Any]:
 
 
 def test_a_busy_block_is_invalid_by_the_rules_words_and_measured_again(tmp_path: Path) -> None:
-    """What a trial tells of the machine is put to the rules; the whole block is measured once more; the rules are kept with it."""
+    """What a trial tells of the machine is put to the rules; the whole block is measured again; the rules are kept with it."""
 
     def disturb(one: Record, tries: int) -> Record:
         foreign = 0.6 if one.block == 2 and one.arm == "after" and tries == 1 else 0.03
