@@ -132,6 +132,12 @@ def test_a_scenario_stops_at_the_look_that_decides_it(tmp_path: Path) -> None:
     assert done.ran == 12
 
 
+def test_a_witness_alone_stops_nothing_before_the_first_look(tmp_path: Path) -> None:
+    """A count that is clear after one block is counted in all of them: one trial can't show that it is exact."""
+    metrics = {"bytes_per_swap": {"primary": True, "margin": 0.02}, "round_time": {"primary": False, "margin": 0.02}}
+    assert carry_out(make_plan([scenario(metrics=metrics)], seed=0), tmp_path, FakeLane()).ran == 12
+
+
 def test_one_decided_scenario_does_not_stop_another(tmp_path: Path) -> None:
     """Each scenario has its own looks; a decided one is left out of the later rounds."""
 

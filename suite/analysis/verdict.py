@@ -263,9 +263,13 @@ def _warnings(found: Comparison, outcome: Outcome) -> tuple[str, ...]:
 def should_stop(verdicts: Sequence[Verdict], blocks: int, spending: Spending) -> str:
     """Why a scenario stops after `blocks` whole blocks, given the verdicts on its primary metrics so far (`final=False`), or "".
 
-    It stops when any primary is regressed, when all are decided, or at the last look; a spent time budget is the runner's to notice.
+    It stops when any primary is regressed or all are decided, not before the first look unless nothing can be tested any more,
+    and at the last look; a spent time budget is the runner's to notice.
     Source: this project's rule, simulated in `docs/validation.md`.
     """
+    testable = any(verdict.outcome is not Outcome.UNTESTABLE for verdict in verdicts)
+    if testable and blocks < spending.looks[0].blocks:
+        return ""  # a witness is clear after one block, but one block can't show that it is exact
     if any(verdict.outcome is Outcome.REGRESSED for verdict in verdicts):
         return "a primary metric is regressed"
     if verdicts and all(verdict.outcome is not Outcome.INCONCLUSIVE for verdict in verdicts):
