@@ -8,6 +8,7 @@ the page from rows (one judged comparison each) and records, and is the only way
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -175,14 +176,11 @@ def _warnings(rows: Sequence[Row], records: Sequence[Record]) -> tuple[str, ...]
 
     A warning of some comparisons only says of which; one of the trials is not repeated by the comparisons made of them.
     """
-    counts: dict[str, int] = {}
-    for record in records:
-        for warning in record.warnings:
-            counts[line(warning)] = counts.get(line(warning), 0) + 1
+    counts = Counter(line(warning) for record in records for warning in record.warnings)
     said = [(row, warning) for row in rows for warning in row.warnings if warning not in counts]
     timed = sum(row.verdict is not None and row.kind != "witness" for row in rows)
-    shared = {warning for _, warning in said if sum(other == warning for _, other in said) >= timed}
-    told = dict.fromkeys(warning if warning in shared else f"{_about(row, rows)}: {warning}" for row, warning in said)
+    rows_saying = Counter(warning for _, warning in said)
+    told = dict.fromkeys(warning if rows_saying[warning] >= timed else f"{_about(row, rows)}: {warning}" for row, warning in said)
     trials = (f"{warning} (in {count} of {len(records)} trials)" for warning, count in counts.items())
     return tuple(dict.fromkeys([*told, *trials]))
 
