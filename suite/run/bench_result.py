@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from suite.model.metrics import METRICS
-from suite.model.scenario import ServeWorkload
+from suite.model.scenario import ServeWorkload, one_wave
 
 SHORTEST = 2.0
 """Seconds of measuring below which a warning is due."""
+CUSTOM_LENGTH = 256
+"""Output tokens that vLLM asks for where a custom data set and the flags name none."""
 BUSY_CLIENT = 0.9
 """Share of the measured time that the client's CPU time may take before it is suspected to be the bottleneck."""
 
@@ -88,6 +90,9 @@ def _fault(said: Mapping[str, Any], workload: ServeWorkload) -> str:
 def wanted_output(workload: ServeWorkload) -> int | None:
     """The length that every output must have; None where the workload leaves it open."""
     client = workload.client
+    if workload.dataset is not None:
+        length = client.get("custom-output-len", client.get("output-len", CUSTOM_LENGTH))
+        return int(length) if workload.dataset.output_tokens is None and client.get("ignore-eos", True) else None
     length = client.get("random-output-len", client.get("output-len"))
     fixed = client.get("dataset-name", "random") == "random" and _ratio(client.get("random-range-ratio", 0)) == 0
     return int(length) if fixed and length is not None and client.get("ignore-eos", True) else None
@@ -101,18 +106,12 @@ def _ratio(value: str | int | float | bool) -> float:
         return 1.0
 
 
-def one_wave(workload: ServeWorkload) -> int:
-    """How many requests are under way at once, at most."""
-    most = workload.client.get("max-concurrency")
-    return min(workload.requests, int(most)) if most is not None else workload.requests
-
-
 def warnings_for(workload: ServeWorkload, result: BenchResult, *, client_load: float, server: Mapping[str, int]) -> list[str]:
     """What makes one doubt a run that counts. `client_load` is CPU time over wall time; `server` the differences of its counters."""
     told = []
     if result.seconds < SHORTEST:
         told.append(f"measured for {result.seconds:.1f} s only: longer outputs or more requests would say more (at least {SHORTEST:.0f} s)")
-    wave = one_wave(workload)
+    wave = one_wave(workload.requests, workload.client)
     if workload.warmups < wave:
         told.append(f"{workload.warmups} warm-ups are less than one wave: {wave} requests run at once; set 'warmups: {wave}'")
     if client_load > BUSY_CLIENT:

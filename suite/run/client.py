@@ -14,7 +14,7 @@ from typing import Any
 
 from suite.builds.ready import ReadyBuild
 from suite.model.errors import CannotRun
-from suite.model.scenario import Arm, ServeWorkload
+from suite.model.scenario import Arm, Dataset, ServeWorkload
 from suite.run.process import Channel, Ended, Running, build_environment, start, tail
 
 IMPORT_TIMEOUT = 600.0
@@ -33,14 +33,41 @@ OURS = frozenset(
 SEVERAL = frozenset(["goodput", "lora-modules", "metadata"])
 """Flags that take several values."""
 
+DATASET = frozenset(["dataset-name", "dataset-path"])
+"""Flags that the suite sets itself where it makes the data set."""
+
+SAMPLING = frozenset(["openai", "vllm", "openai-chat"])
+"""Backends that take sampling parameters; the others refuse them."""
+
+POOLING: Mapping[str, str] = {
+    "openai-embeddings": "embeddings",
+    "openai-embeddings-chat": "embeddings",
+    "openai-embeddings-clip": "embeddings",
+    "openai-embeddings-vlm2vec": "embeddings",
+    "infinity-embeddings": "embeddings",
+    "infinity-embeddings-clip": "embeddings",
+    "vllm-pooling": "pooling",
+    "vllm-rerank": "rerank",
+}
+"""Backends of models that pool, and what their endpoint must end with; unsaid, the client would ask for completions."""
+
 
 class ClientEnded(Ended):
     """The client has ended in the midst of a trial."""
 
 
-def client_faults(where: str, client: Mapping[str, str | int | float | bool]) -> list[str]:
+def client_faults(where: str, client: Mapping[str, str | int | float | bool], *, ours: frozenset[str] = OURS) -> list[str]:
     """Why these flags can't be a scenario's; empty if they can, as far as is seen without the client's parser."""
-    return [f"{where}.client.{name}: is set by the suite and can't be set here" for name in client if name.replace("_", "-") in OURS]
+    return [f"{where}.client.{name}: is set by the suite and can't be set here" for name in client if name.replace("_", "-") in ours]
+
+
+def endpoint_faults(where: str, client: Mapping[str, str | int | float | bool]) -> list[str]:
+    """A pooling backend and the endpoint that it refuses, which it would only say when it measures."""
+    backend, endpoint = str(client.get("backend", "openai")), str(client.get("endpoint", "/v1/completions"))
+    wanted = POOLING.get(backend, "")
+    if endpoint.endswith(wanted):
+        return []
+    return [f"{where}.client.endpoint: backend {backend} needs one that ends with {wanted!r}, got {endpoint!r}"]
 
 
 def flags(client: Mapping[str, str | int | float | bool]) -> list[str]:
@@ -56,13 +83,31 @@ def flags(client: Mapping[str, str | int | float | bool]) -> list[str]:
     return words
 
 
-def arguments_for(workload: ServeWorkload, arm: Arm, *, model: str, url: str, name: str, seed: int, result: Path) -> list[str]:
+def spoken(
+    client: Mapping[str, str | int | float | bool], dataset: Dataset | None, file: Path | None
+) -> dict[str, str | int | float | bool]:
+    """The scenario's flags with what is said unasked.
+
+    Temperature and the ignored end of sequence are always said where text is generated: unsaid, the server's own defaults would
+    decide, and they differ between versions. A data set of the suite's is sent as it stands, without a chat template.
+    """
+    sampled = {"temperature": 0, "ignore-eos": True} if client.get("backend", "openai") in SAMPLING else {}
+    said: dict[str, str | int | float | bool] = {**sampled, **client}
+    if dataset is None:
+        return said
+    drawn = {"custom-output-len": -1} if dataset.output_tokens else {}
+    return {"skip-chat-template": True, **said, **drawn, "dataset-name": "custom", "dataset-path": str(file)}
+
+
+def arguments_for(
+    workload: ServeWorkload, arm: Arm, *, model: str, url: str, name: str, seed: int, result: Path, dataset: Path | None = None
+) -> list[str]:
     """The whole argument list of one measured run.
 
-    Temperature and the ignored end of sequence are always said: unsaid, the server's own defaults would decide, and
-    they differ between versions. `seed` is the block's: the same for its arms, another in every block.
+    `seed` is the block's: the same for its arms, another in every block. `dataset` is the file of the scenario's own data set.
     """
-    said = {"temperature": 0, "ignore-eos": True, **workload.client, **arm.client}
+    said = spoken({**workload.client, **arm.client}, workload.dataset, dataset)
+    pooling = said.get("backend") in POOLING
     return [
         *flags(said),
         f"--base-url={url}",
@@ -71,7 +116,7 @@ def arguments_for(workload: ServeWorkload, arm: Arm, *, model: str, url: str, na
         f"--num-prompts={workload.requests}",
         f"--num-warmups={workload.warmups}",
         f"--seed={seed}",
-        "--percentile-metrics=ttft,tpot,itl,e2el",
+        f"--percentile-metrics={'e2el' if pooling else 'ttft,tpot,itl,e2el'}",
         "--metric-percentiles=50,90,95,99",
         "--save-result",
         "--save-detailed",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from suite.builds.ready import ReadyBuild
 from suite.model.scenario import Arm, Scenario, ServeWorkload, ToyModel
-from suite.run.client import client_faults
+from suite.run.client import DATASET, OURS, client_faults, endpoint_faults
 from suite.run.environment import usable_cores
 from suite.run.process import arm_variables, build_environment
 from suite.run.toy_model import faults_of, write_toy_model
@@ -69,8 +69,9 @@ def asked_of(workload: ServeWorkload, arm: Arm) -> ServeWorkload:
 def scenario_faults(scenario: Scenario) -> list[str]:
     """What is wrong with a serve scenario, as far as can be seen before anything is made; one sentence each."""
     workload = workload_of(scenario)
-    found = client_faults("workload", workload.client)
-    found += [fault for arm in scenario.arms for fault in client_faults(f"arms.{arm.name}", arm.client)]
+    ours = OURS if workload.dataset is None else OURS | DATASET
+    found = client_faults("workload", workload.client, ours=ours) + endpoint_faults("workload", workload.client)
+    found += [fault for arm in scenario.arms for fault in client_faults(f"arms.{arm.name}", arm.client, ours=ours)]
     found += [f"workload.{fault}" for fault in (faults_of(workload.model) if isinstance(workload.model, ToyModel) else [])]
     said = {"workload": workload.server_arguments, **{f"arms.{arm.name}": arm.server_arguments for arm in scenario.arms}}
     for where, arguments in said.items():

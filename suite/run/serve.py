@@ -32,6 +32,7 @@ from suite.model.scenario import Arm, Scenario
 from suite.run import attest, environment, telemetry
 from suite.run.bench_result import BenchResult, read_result, warnings_for
 from suite.run.client import Client, ClientEnded, arguments_for
+from suite.run.dataset import write_dataset
 from suite.run.diagnosis import interrupted
 from suite.run.launch import ModelAt, asked_of, locate_model, scenario_faults, workload_of
 from suite.run.launches import Launches, next_log
@@ -293,7 +294,9 @@ class ServeLane:
         return self.builds[arm.build]
 
     def _arguments(self, arm: Arm, url: str, name: str, seed: int, result: Path) -> list[str]:
-        return arguments_for(self.workload, arm, model=self._model_at().name, url=url, name=name, seed=seed, result=result)
+        made = self.workload.dataset
+        dataset = made and write_dataset(made, self.workload.requests, seed, result.with_name("dataset.jsonl"))
+        return arguments_for(self.workload, arm, model=self._model_at().name, url=url, name=name, seed=seed, result=result, dataset=dataset)
 
     def _model_at(self) -> ModelAt:
         if self._model is None:

@@ -1,8 +1,8 @@
-"""Writes a toy Llama: the files of a model folder without weights, for `--load-format dummy`.
+"""Writes a toy model: the files of a model folder without weights, for `--load-format dummy`.
 
-Everything is plain JSON, so neither transformers nor a hub is needed. The tokenizer knows whole
-words, split at blanks: decoding token ids and encoding the text again gives the same ids, which keeps
-the lengths that `vllm bench serve` asks for exact.
+Everything is plain JSON, so neither transformers nor a hub is needed. The families are those that the suite's patches are about: decoders
+(Llama, Qwen3, Qwen3 with experts) and poolers whose heads look at token ids (SPLADE and BGE-M3 on encoders, GritLM on a decoder).
+Given the dimensions of a real model the toy costs what that one costs; what it says means nothing.
 """
 
 from __future__ import annotations
@@ -16,19 +16,42 @@ from typing import Any
 
 from suite.model.errors import BadInput
 from suite.model.scenario import ToyModel
+from suite.run.toy_tokenizer import BEGIN, END, SPECIAL, UNKNOWN, tokenizer_config_of, tokenizer_of
 
-SPECIAL = ("<unk>", "<s>", "</s>")
-UNKNOWN, BEGIN, END = range(len(SPECIAL))
+__all__ = ["BEGIN", "END", "SPECIAL", "config_of", "faults_of", "files_of", "folder_name", "tokenizer_of", "write_toy_model"]
+
 LEAST_VOCABULARY = 64
+ARCHITECTURES: Mapping[str, tuple[str, str]] = {
+    "llama": ("LlamaForCausalLM", "llama"),
+    "qwen3": ("Qwen3ForCausalLM", "qwen3"),
+    "qwen3_moe": ("Qwen3MoeForCausalLM", "qwen3_moe"),
+    "gritlm": ("GritLM", "mistral"),
+    "splade": ("BertSpladeSparseEmbeddingModel", "bert"),
+    "bge_m3": ("BgeM3EmbeddingModel", "xlm-roberta"),
+}
+"""A family's architecture as vLLM calls it, and its model type as transformers does."""
 
 
 def faults_of(model: ToyModel) -> list[str]:
     """Why a model of these dimensions can't be built; empty if it can."""
-    found = [f"model.{name}: expected at least 1, got {value}" for name, value in asdict(model).items() if value < 1]
+    given = {name: value for name, value in asdict(model).items() if isinstance(value, int)}
+    found = [f"model.{name}: expected at least 1, got {value}" for name, value in given.items() if value < 1]
     if model.vocabulary < LEAST_VOCABULARY:
         found.append(f"model.vocabulary: expected at least {LEAST_VOCABULARY}, got {model.vocabulary}")
-    if not found and (model.hidden % model.heads or model.hidden // model.heads % 16):
+    if model.head_dim is None and not found and (model.hidden % model.heads or model.hidden // model.heads % 16):
         found.append(f"model.hidden: expected heads times a multiple of 16, got {model.hidden} for {model.heads} heads")
+    return found or [*_family_faults(model, given)]
+
+
+def _family_faults(model: ToyModel, given: Mapping[str, int]) -> list[str]:
+    unknown = ("kv_heads", "head_dim") if model.encodes else ()
+    if model.toy != "qwen3_moe":
+        unknown = (*unknown, "experts", "experts_per_token")
+    found = [f"model.{name}: a {model.toy} has none" for name in unknown if name in given]
+    if model.kv_heads and model.heads % model.kv_heads:
+        found.append(f"model.kv_heads: expected a divisor of the {model.heads} heads, got {model.kv_heads}")
+    if model.experts and (model.experts_per_token or 1) > model.experts:
+        found.append(f"model.experts_per_token: expected at most the {model.experts} experts, got {model.experts_per_token}")
     return found
 
 
@@ -52,64 +75,75 @@ def write_toy_model(model: ToyModel, parent: Path) -> Path:
 
 def files_of(model: ToyModel) -> Mapping[str, Mapping[str, Any]]:
     """File name to content."""
+    generation = {} if model.encodes else {"generation_config.json": {"bos_token_id": BEGIN, "eos_token_id": END, "do_sample": False}}
     return {
         "config.json": config_of(model),
         "tokenizer.json": tokenizer_of(model),
-        "tokenizer_config.json": {
-            "tokenizer_class": "PreTrainedTokenizerFast",
-            "unk_token": SPECIAL[UNKNOWN],
-            "bos_token": SPECIAL[BEGIN],
-            "eos_token": SPECIAL[END],
-            "model_max_length": model.context,
-            "clean_up_tokenization_spaces": False,
-        },
-        "generation_config.json": {"bos_token_id": BEGIN, "eos_token_id": END, "do_sample": False},
+        "tokenizer_config.json": tokenizer_config_of(model),
+        **generation,
     }
 
 
 def config_of(model: ToyModel) -> Mapping[str, Any]:
+    """What transformers and vLLM read of the model's shape."""
+    architecture, kind = ARCHITECTURES[model.toy]
     return {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
+        "architectures": [architecture],
+        "model_type": kind,
         "hidden_size": model.hidden,
-        "intermediate_size": 2 * model.hidden,
+        "intermediate_size": model.intermediate or 2 * model.hidden,
         "num_hidden_layers": model.layers,
         "num_attention_heads": model.heads,
-        "num_key_value_heads": model.heads,
-        "head_dim": model.hidden // model.heads,
         "vocab_size": model.vocabulary,
+        "initializer_range": 0.02,
+        "bos_token_id": BEGIN,
+        "eos_token_id": END,
+        "torch_dtype": "bfloat16",
+        **(_encoder(model) if model.encodes else _decoder(model)),
+        **(_experts(model) if model.toy == "qwen3_moe" else {}),
+    }
+
+
+def _decoder(model: ToyModel) -> Mapping[str, Any]:
+    return {
+        "num_key_value_heads": model.kv_heads or model.heads,
+        "head_dim": model.head_dim or model.hidden // model.heads,
         "max_position_embeddings": model.context,
         "hidden_act": "silu",
         "rms_norm_eps": 1e-5,
-        "initializer_range": 0.02,
         "rope_theta": 10000.0,
         "tie_word_embeddings": False,
         "attention_bias": False,
         "mlp_bias": False,
-        "bos_token_id": BEGIN,
-        "eos_token_id": END,
-        "torch_dtype": "bfloat16",
+        **({"sliding_window": None} if model.toy == "gritlm" else {}),
     }
 
 
-def tokenizer_of(model: ToyModel) -> Mapping[str, Any]:
-    """A word-level tokenizer in the format of the `tokenizers` library: words `w3`, `w4`, ... after the special tokens."""
-    words = [*SPECIAL, *(f"w{number}" for number in range(len(SPECIAL), model.vocabulary))]
+def _experts(model: ToyModel) -> Mapping[str, Any]:
+    """Every layer has experts, each of the intermediate size."""
+    experts = model.experts or 4
     return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [_added_token(number, word) for number, word in enumerate(SPECIAL)],
-        "normalizer": None,
-        "pre_tokenizer": {"type": "WhitespaceSplit"},
-        "post_processor": None,
-        "decoder": None,
-        "model": {"type": "WordLevel", "vocab": {word: number for number, word in enumerate(words)}, "unk_token": SPECIAL[UNKNOWN]},
+        "num_experts": experts,
+        "num_experts_per_tok": model.experts_per_token or min(2, experts),
+        "moe_intermediate_size": model.intermediate or 2 * model.hidden,
+        "decoder_sparse_step": 1,
+        "mlp_only_layers": [],
+        "norm_topk_prob": True,
     }
 
 
-def _added_token(number: int, word: str) -> Mapping[str, Any]:
-    return {"id": number, "content": word, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+def _encoder(model: ToyModel) -> Mapping[str, Any]:
+    """XLM-RoBERTa's positions begin behind that of padding, which takes one more."""
+    return {
+        "max_position_embeddings": model.context + (UNKNOWN + 1 if model.toy == "bge_m3" else 0),
+        "hidden_act": "gelu",
+        "layer_norm_eps": 1e-12,
+        "type_vocab_size": 1 if model.toy == "bge_m3" else 2,
+        "position_embedding_type": "absolute",
+        "pad_token_id": UNKNOWN,
+        "cls_token_id": BEGIN,
+        "sep_token_id": END,
+    }
 
 
 def _write_whole(path: Path, text: str) -> None:

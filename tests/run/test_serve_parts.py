@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suite.model.metrics import METRICS
-from suite.model.scenario import ServeWorkload, ToyModel
-from suite.run.bench_result import one_wave, read_result, wanted_output, warnings_for
+from suite.model.scenario import ServeWorkload, ToyModel, one_wave
+from suite.run.bench_result import read_result, wanted_output, warnings_for
 from suite.run.client import arguments_for, flags
 from suite.run.diagnosis import diagnose
 from suite.run.launch import ModelAt, flags_of, locate_model, server_words
-from suite.run.server import answers, free_port, parse_metrics
+from suite.run.ports import answers, free_port
+from suite.run.server import parse_metrics
 from tests import toy
 
 AN_ARM = toy.arm("plain")
@@ -94,8 +95,8 @@ def test_only_fixed_lengths_are_insisted_on() -> None:
 
 def test_one_wave_is_what_runs_at_once() -> None:
     """Warm-ups are measured against the requests that are under way at once."""
-    assert one_wave(workload()) == 2
-    assert one_wave(workload({"max-concurrency": 1})) == 1
+    assert one_wave(2, {}) == 2
+    assert one_wave(2, {"max-concurrency": 1}) == 1
 
 
 def test_each_doubt_is_a_warning_with_its_remedy() -> None:
