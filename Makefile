@@ -10,7 +10,7 @@ SCENARIOS ?= scenarios/thinking_scan.yaml scenarios/penalties.yaml scenarios/swa
 # One download cache for all builds, so that they share their files by hard links.
 export UV_CACHE_DIR ?= $(CURDIR)/builds/.cache/uv
 
-.PHONY: help setup bench report gate test test-matrix check validate clean
+.PHONY: help setup bench report gate test test-matrix check validate validate-real clean
 
 help: ## Lists the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -49,6 +49,10 @@ check: $(VENV)/.ready ## Format, lint, types, import laws
 validate: $(VENV)/.ready ## Proves the statistics by simulation, beside other tools; writes docs/validation.md (some minutes)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev,validate]'
 	@$(BIN)/python -m suite.validation --out docs/validation.md
+
+validate-real: $(VENV)/.ready ## Injects known slowdowns on this machine, beside other tools; resumable; writes docs/validation-real.md (hours)
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev,validate]'
+	@$(BIN)/python -m suite.validation.real --out docs/validation-real.md
 
 clean: ## Removes what was made here: environments, builds, local results and reports
 	rm -rf $(VENV) builds results/local reports/report.html .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,7 +1,8 @@
 """Trials of microbenchmarks: forked from a parent that has only imported, the parent fresh for every block.
 
 For a block, one parent is started for every build (and for every set of environment variables that its
-arms ask for, since vLLM reads some of them while it is imported), all parents import at the same time, and
+arms ask for, since vLLM reads some of them while it is imported; those of the suite's own patches, which only a trial reads, do not
+count), all parents import at the same time, and
 then the arms run one after the other in the block's order. A trial is a fork of its parent: it takes the arm's
 plugins, runs the benchmark under pytest-benchmark, and dies. What it left is read, its attestation verified,
 and a Record made of it. Blocks of the same number of several scenarios share their parents, because importing
@@ -42,6 +43,8 @@ from suite.run.process import (
 IMPORT_LIMIT = 600.0
 TRIAL_LIMIT = 1800.0
 """Seconds after which an import or a trial is ended and told as failed."""
+OURS = "PERFPROOF_"
+"""How the variables begin that only the suite's own code inside a trial reads."""
 
 
 class Parent:
@@ -156,7 +159,7 @@ class MicroLane:
             known = self._parents.get(key)
             if known is None or not (isinstance(known, Parent) and known.alive):
                 build = self._build(block, arm)
-                variables = {**build_environment(build, arm, threads=self._threads, hash_seed=self._hash_seed), **own_variables(arm)}
+                variables = {**build_environment(build, arm, threads=self._threads, hash_seed=self._hash_seed), **_of_imports(arm)}
                 variables["VLLM_PLUGINS"] = ATTEST_PLUGIN
                 log = self._folder / "imports" / f"block{block.number:03d}-{len(self._parents)}.log"
                 log.unlink(missing_ok=True)
@@ -244,7 +247,13 @@ def _arm(block: Block, name: str) -> Arm:
 
 def _key(block: Block, arm: Arm) -> tuple[str, str]:
     """Arms with the same build and the same variables of their own share a parent."""
-    return block.scenario.builds[arm.build].key, json.dumps(dict(arm.environment), sort_keys=True)
+    everything = {name: value for name, value in arm.environment.items() if not name.startswith(OURS)}
+    return block.scenario.builds[arm.build].key, json.dumps(everything, sort_keys=True)
+
+
+def _of_imports(arm: Arm) -> dict[str, str]:
+    """The arm's variables that an import may read; those of the suite's own patches are read in the trial, and set there."""
+    return {name: value for name, value in own_variables(arm).items() if not name.startswith(OURS)}
 
 
 def _workload(block: Block) -> MicroWorkload:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from statsmodels.stats.proportion import proportion_confint
 
 from suite.analysis import intervals
-from suite.analysis.decision import EQUIVALENT, IMPROVED, INCONCLUSIVE, OUTCOMES, REGRESSED, decide_looks
+from suite.analysis.decision import CODED, EQUIVALENT, IMPROVED, INCONCLUSIVE, REGRESSED, decide_looks
 from suite.analysis.samples import Observation, Status, pair
 from suite.analysis.spending import Spending
 from suite.analysis.verdict import judge_all, should_stop
@@ -99,7 +99,7 @@ def whole(made: Trials, spending: Spending, margin: float) -> tuple[NDArray[np.i
         verdicts = judge_all(samples, spending, margins=[margin] * metrics, final=False)
         if should_stop(verdicts, block + 1, spending):
             break
-    return np.array([OUTCOMES.index(verdict.outcome) for verdict in verdicts], dtype=np.int8), block + 1
+    return np.array([CODED.index(verdict.outcome) for verdict in verdicts], dtype=np.int8), block + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
