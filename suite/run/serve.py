@@ -29,11 +29,12 @@ from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Block
 from suite.model.record import SCHEMA, Attestation, Record, Status
 from suite.model.scenario import Arm, Scenario
-from suite.run import attest, environment, telemetry
+from suite.run import attest, environment, host_cost, telemetry
 from suite.run.bench_result import BenchResult, read_result, warnings_for
 from suite.run.client import Client, ClientEnded, arguments_for
 from suite.run.dataset import write_dataset
 from suite.run.diagnosis import interrupted
+from suite.run.instructions import Instructions
 from suite.run.launch import ModelAt, asked_of, locate_model, scenario_faults, workload_of
 from suite.run.launches import Launches, next_log
 from suite.run.process import scrub, scrub_file, tail
@@ -183,9 +184,12 @@ class ServeLane:
         """Runs the client once and judges whether what it measured counts."""
         result = self._scratch / f"block{trial.block.number:03d}-{trial.arm.name}.json"
         arguments = self._arguments(trial.arm, server.launch.url, server.launch.name, trial.block.seed, result)
+        counting = Instructions(process.pid for process in server.processes())
         before, watcher, quiet = moment_of(server), Watcher(server), telemetry.read()
         answer = client.measure(arguments, timeout=LONGEST_TRIAL, watch=watcher.look)
         trial.environment["telemetry"] = telemetry.between(quiet, telemetry.read(gpus=True))
+        counted = counting.stop()
+        trial.environment |= {"no_instructions": counting.why} if counted is None else {"instructions": counted}
         if answer["ok"] and not result.exists():  # so it ends where the server died under it
             answer = {"ok": False, "fault": "it ended without a result file"}
         found = read_result(json.loads(result.read_text()), asked_of(self.workload, trial.arm)) if answer["ok"] else None
@@ -197,7 +201,13 @@ class ServeLane:
             return
         self._keep(result)
         self._fill(trial, found, done, answer)
-        trial.measurements = {**trial.measurements, "peak_memory": float(watcher.peak), **self._start_time(server)}
+        trial.measurements = {
+            **trial.measurements,
+            "peak_memory": float(watcher.peak),
+            **self._start_time(server),
+            **host_cost.kv_blocks(server.get("/metrics")),
+            **host_cost.gpu_memory(trial.environment.get("while_measuring", {})),
+        }
         trial.status, trial.reason = self._judge(trial, found, server)
 
     def _judge(self, trial: _Trial, found: BenchResult, server: Server) -> tuple[Status, str]:
@@ -212,7 +222,8 @@ class ServeLane:
         The server's CPU time covers the warm-ups too, and so do the tokens that it is divided by.
         """
         tokens = done.counters.get("generation_tokens", 0)
-        host = {"cpu_time_per_token": done.cpu_seconds / tokens} if tokens else {}
+        sent = self.workload.requests + self.workload.warmups
+        host = host_cost.per_unit(done.cpu_seconds, trial.environment.get("instructions"), tokens=tokens, requests=sent)
         trial.measurements, trial.raw = {**found.measurements, **host}, found.raw
         trial.work = {**found.work, **{f"server_{name}": count for name, count in done.counters.items()}}
         whole = float(answer["seconds"])

@@ -174,8 +174,8 @@ class Server:
 
 
 def cpu_seconds(processes: Sequence[psutil.Process]) -> float:
-    """CPU time that those of the processes that live have taken so far."""
-    return sum(_of_each(processes, lambda process: sum(process.cpu_times()[:2])))
+    """CPU time that the processes have taken so far, user's and system's, those of their children that have ended included."""
+    return sum(_of_each(processes, lambda process: sum(process.cpu_times()[:4])))
 
 
 def resident(processes: Sequence[psutil.Process]) -> int:

@@ -1,0 +1,86 @@
+"""Instructions that the processes of a server retire, where the machine counts them: steadier than time, which depends on clock and neighbours.
+
+One counter a thread through `perf_event_open(2)`, user mode only, inherited by the threads and processes that it starts. Most virtual
+machines count nothing; then there is no number, and a reason in words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import platform
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from io import FileIO
+from pathlib import Path
+
+SYSCALLS = {"x86_64": 298, "aarch64": 241}
+"""The number of `perf_event_open` by machine."""
+ATTRIBUTES = 112
+"""Bytes of `perf_event_attr`, version 5."""
+HARDWARE, INSTRUCTIONS = 0, 1
+INHERIT, EXCLUDE_KERNEL, EXCLUDE_HYPERVISOR = 1 << 1, 1 << 5, 1 << 6
+WHY = {
+    errno.ENOENT: "this machine's processor tells no instruction counts (as most virtual ones)",
+    errno.EOPNOTSUPP: "this machine's processor tells no instruction counts (as most virtual ones)",
+    errno.EACCES: "the kernel keeps its counters from ordinary users (kernel.perf_event_paranoid)",
+    errno.EPERM: "the kernel keeps its counters from ordinary users (kernel.perf_event_paranoid)",
+    errno.EMFILE: "too few open files are allowed for a counter a thread (ulimit -n)",
+}
+
+Open = Callable[[int], int]
+
+
+def open_counter(thread: int) -> int:
+    """A file descriptor that counts the instructions of a thread from now on; raises `OSError`."""
+    number = SYSCALLS.get(platform.machine())
+    if number is None or os.name != "posix":
+        raise OSError(errno.EOPNOTSUPP, "unknown machine")
+    flags = INHERIT | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR
+    said = struct.pack("<IIQQQQQ", HARDWARE, ATTRIBUTES, INSTRUCTIONS, 0, 0, 0, flags).ljust(ATTRIBUTES, b"\0")
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor = int(libc.syscall(number, ctypes.create_string_buffer(said, ATTRIBUTES), thread, -1, -1, 0))
+    if descriptor < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return descriptor
+
+
+def threads(pids: Iterable[int], proc: Path = Path("/proc")) -> list[int]:
+    """The threads of these processes; those that have ended meanwhile are left out."""
+    found: list[int] = []
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            found += [int(entry.name) for entry in (proc / str(pid) / "task").iterdir()]
+    return found
+
+
+class Instructions:
+    """Counts from its making to `stop`. `why` says why there is no number, "" where there is one."""
+
+    def __init__(
+        self, pids: Iterable[int], *, opened: Open = open_counter, listed: Callable[[Iterable[int]], Sequence[int]] = threads
+    ) -> None:
+        self.why = ""
+        self._counters: list[FileIO] = []
+        for thread in listed(pids):
+            try:
+                self._counters.append(FileIO(opened(thread)))
+            except OSError as error:
+                if error.errno != errno.ESRCH:
+                    self._give_up(error)
+                    return
+
+    def _give_up(self, error: OSError) -> None:
+        self.why = WHY.get(error.errno or 0, f"the kernel refuses: {error.strerror}")
+        self.stop()
+
+    def stop(self) -> int | None:
+        """The instructions since the start; None where the machine does not count them."""
+        counted = 0
+        for counter in self._counters:
+            counted += struct.unpack("<Q", counter.read(8))[0]
+            counter.close()
+        counters, self._counters = self._counters, []
+        return counted if counters and not self.why else None
