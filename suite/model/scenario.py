@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any, Literal
+
+from suite.model.build import Build as Build
+from suite.model.build import DefiningFile as DefiningFile
+from suite.model.build import EditableBuild as EditableBuild
+from suite.model.build import GitSource as GitSource
+from suite.model.build import OverlayBuild as OverlayBuild
+from suite.model.build import PythonBuild as PythonBuild
+from suite.model.build import ReleaseBuild as ReleaseBuild
 
 Profile = Literal["quick", "standard", "thorough"]
 PROFILES: tuple[Profile, ...] = ("quick", "standard", "thorough")
@@ -16,50 +24,8 @@ DEFAULT_MARGIN = 0.02
 LEAST_BLOCKS = 6
 LOOKS = (6, 10, 16, 24)
 MOST_PRIMARY = 6
-SHOWN_PARTS = 3
-"""Parts of an interpreter's path that its label shows: `.venv/bin/python`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseBuild:
-    """A released vLLM, installed by the suite into a virtual environment of its own."""
-
-    name: str
-    distribution: str
-    version: str
-    requirements: tuple[str, ...]
-
-    @property
-    def label(self) -> str:
-        """What it is called where people read."""
-        return f"{self.distribution} {self.version}"
-
-    @property
-    def key(self) -> str:
-        """What tells it from every other build, whatever a scenario calls it."""
-        return " ".join([self.label, *self.requirements])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PythonBuild:
-    """An interpreter that has vLLM already; nothing is ever installed into it."""
-
-    name: str
-    path: str
-
-    @property
-    def label(self) -> str:
-        """What it is called where people read: labels get into records, so only the end of a path that may name a home."""
-        parts = PurePath(self.path).parts
-        return f"python {self.path if len(parts) <= SHOWN_PARTS else PurePath('…', *parts[-SHOWN_PARTS:])}"
-
-    @property
-    def key(self) -> str:
-        """What tells it from every other build, whatever a scenario calls it."""
-        return f"python {self.path}"
-
-
-Build = ReleaseBuild | PythonBuild
+LEAST_SECONDS: Mapping[Profile, float] = {"quick": 2.0, "standard": 30.0, "thorough": 30.0}
+"""Seconds that a trial of a server should measure, at least."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +126,12 @@ def one_wave(requests: int, client: Mapping[str, str | int | float | bool]) -> i
     return min(requests, int(most)) if most is not None else requests
 
 
+def requests_for(seconds: float, requests: int, measured: float, wave: int) -> int:
+    """How many requests would be measured for so many seconds, whole waves of them, where `requests` took `measured` seconds."""
+    needed = requests * seconds / max(measured, 1e-3)
+    return wave * math.ceil(needed / wave)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfflineWorkload:
     """`vllm bench latency` or `vllm bench throughput`: a process a trial, without server and client. `arguments` are its flags without
@@ -226,6 +198,18 @@ class Scenario:
 
 
 def digest_of(definition: Mapping[str, Any]) -> str:
-    """Twelve hex digits of a definition's SHA-256; the wording of its question does not count."""
+    """Twelve hex digits of a definition's SHA-256.
+
+    The wording of its question does not count, nor the name of a file whose content does, nor what a build of today did not have yet.
+    """
     counted = {key: value for key, value in definition.items() if key != "question"}
+    if isinstance(builds := counted.get("builds"), dict):
+        counted["builds"] = {name: _counted(build) if isinstance(build, dict) else build for name, build in builds.items()}
     return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _counted(build: dict[str, Any]) -> dict[str, Any]:
+    """What identifies a build in a definition: for files and for git the hash of what they say, where there is one."""
+    named = ["constraints"] if build.get("constraints_sha256") else []
+    named += ["diff", "git"] if build.get("sha256") else []
+    return {key: value for key, value in build.items() if key not in named and value is not None}
