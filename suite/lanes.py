@@ -14,10 +14,11 @@ from suite.builds.ready import ReadyBuild
 from suite.model.decode import DEFAULT_BUILD
 from suite.model.errors import BadInput
 from suite.model.plan import Plan
-from suite.model.scenario import Build, MicroWorkload, PythonBuild, ReleaseBuild, Scenario
-from suite.run import catalog, serve
+from suite.model.scenario import Build, MicroWorkload, OfflineWorkload, PythonBuild, ReleaseBuild, Scenario, ServeWorkload
+from suite.run import catalog, offline, serve
 from suite.run.lane import Lane
 from suite.run.micro import MicroLane
+from suite.run.offline import OfflineLane
 from suite.run.serve import ServeLane
 
 Say = Callable[[str], None]
@@ -32,8 +33,10 @@ def check_names(plan: Plan, versions: Mapping[str, str] | None = None) -> None:
     faults = [fault for build in plan.builds() if isinstance(build, PythonBuild) and (fault := missing(build))]
     for scenario in plan.scenarios:
         faults += catalog.faults(scenario, versions)
-        if not isinstance(scenario.workload, MicroWorkload):
+        if isinstance(scenario.workload, ServeWorkload):
             faults += serve.scenario_faults(scenario)
+        if isinstance(scenario.workload, OfflineWorkload):
+            faults += offline.scenario_faults(scenario)
     if faults:
         raise BadInput(*faults)
 
@@ -60,14 +63,15 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say) -> Iterator[Callab
         benches = [scenario.workload.bench for scenario in plan.scenarios if isinstance(scenario.workload, MicroWorkload)]
         micro = MicroLane(ready, results / "logs", benches=benches, seed=plan.seed)
         stack.callback(micro.close)
-        serving: dict[str, ServeLane] = {}
+        serving: dict[str, ServeLane | OfflineLane] = {}
 
         def open_serving() -> None:
             for scenario in plan.scenarios:
                 if not isinstance(scenario.workload, MicroWorkload):
                     by_name = {name: ready[build.key] for name, build in scenario.builds.items() if build.key in ready}
                     watch = catalog.watched(scenario)
-                    serving[scenario.name] = ServeLane(scenario, by_name, results, seed=plan.seed, watch=watch, say=say)
+                    lane = OfflineLane if isinstance(scenario.workload, OfflineWorkload) else ServeLane
+                    serving[scenario.name] = lane(scenario, by_name, results, seed=plan.seed, watch=watch, say=say)
                     stack.callback(serving[scenario.name].close)
                     serving[scenario.name].check()
 

@@ -7,8 +7,9 @@ trials of a round can share one freshly imported parent. Blocks are numbered fro
 
 from __future__ import annotations
 
+import dataclasses
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from suite.analysis.design import orders
@@ -16,7 +17,7 @@ from suite.analysis.foresight import Foreseen, foreseen
 from suite.model.floor import Floor
 from suite.model.plan import Block, Plan
 from suite.model.record import Record
-from suite.model.scenario import Scenario
+from suite.model.scenario import LEAST_SECONDS, Scenario, ServeWorkload, one_wave, requests_for
 
 GUESSED_SECONDS = {"micro": 8.0, "serve": 40.0, "offline": 90.0}
 """A trial's wall time before any has been measured: a share of the import and a few rounds; a measured run with its warm-up."""
@@ -61,4 +62,20 @@ def _estimate(scenario: Scenario, records: Sequence[Record], seen: Foreseen) -> 
     typical = sum(taken) / len(taken) if taken else GUESSED_SECONDS[scenario.workload.kind]
     trials = scenario.most_blocks * len(scenario.arms)
     source = f"{trials} trials, {'measured' if taken else 'guessed'} at {typical:.1f} s each"
-    return Estimate(scenario=scenario.name, minutes=trials * typical / 60, source=source, foreseen=seen)
+    measured = [record.seconds["measuring"] for record in mine if "measuring" in record.seconds]
+    told = dataclasses.replace(seen, told=(*seen.told, *_doubts(scenario, measured)))
+    return Estimate(scenario=scenario.name, minutes=trials * typical / 60, source=source, foreseen=told)
+
+
+def _doubts(scenario: Scenario, measured: Sequence[float]) -> Iterator[str]:
+    """What makes one doubt a serving workload before it runs: less than a wave of warm-ups; trials that were too short so far."""
+    workload = scenario.workload
+    if not isinstance(workload, ServeWorkload):
+        return
+    wave, least = one_wave(workload.requests, workload.client), LEAST_SECONDS[scenario.profile]
+    if workload.warmups < wave:
+        yield f"{workload.warmups} warm-ups are less than one wave: {wave} requests run at once; leave out 'warmups', or ask for {wave}"
+    if measured and min(measured) < least:
+        more = requests_for(least, workload.requests, min(measured), wave)
+        short = f"its trials measured for {min(measured):.1f} s; {scenario.profile} asks for {least:.0f} s"
+        yield f"{short}: longer outputs, or 'requests: {more}'"

@@ -9,7 +9,7 @@ one request a line, one answer a line. It ends when the requests end, in the mid
 that it never outlives the runner.
 
 - at the start: `{"ready": true, "vllm": VERSION, "seconds": SECONDS}`
-- `{"do": "check", "arguments": [...]}` parses only: `{"ok": true}`, or `{"ok": false, "fault": WORDS}`
+- `{"do": "check", "bench": NAME, "arguments": [...]}` parses only: `{"ok": true}`, or `{"ok": false, "fault": WORDS}`
 - `{"do": "run", "arguments": [...]}` measures: the same, and `seconds` and `cpu_seconds` that it took in all
 """
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import gc
+import importlib
 import io
 import json
 import os
@@ -49,16 +50,15 @@ def requests(source: TextIO) -> queue.Queue[dict[str, Any]]:
     return waiting
 
 
-def parse(arguments: list[str]) -> Any:
-    """The arguments as vLLM's own parser has them; `ValueError` with the parser's words if it refuses them."""
-    from vllm.benchmarks.serve import add_cli_args
-
+def parse(arguments: list[str], bench: str = "serve") -> Any:
+    """The arguments as the own parser of `vllm bench BENCH` has them; `ValueError` with the parser's words if it refuses them."""
+    add_cli_args = importlib.import_module(f"vllm.benchmarks.{bench}").add_cli_args
     try:
         from vllm.utils.argparse_utils import FlexibleArgumentParser
     except ImportError:
         from vllm.utils import FlexibleArgumentParser  # type: ignore[no-redef]
 
-    parser = FlexibleArgumentParser(prog="vllm bench serve")
+    parser = FlexibleArgumentParser(prog=f"vllm bench {bench}")
     add_cli_args(parser)
     said = io.StringIO()
     try:
@@ -93,7 +93,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Does what a request asks; a fault is an answer too, and its traceback goes to standard error."""
     try:
         if request["do"] == "check":
-            parse(request["arguments"])
+            parse(request["arguments"], request["bench"])
             return {"ok": True}
         return {"ok": True, **run(request["arguments"])}
     except (Exception, SystemExit) as fault:

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from suite.model.metrics import METRICS
-from suite.model.scenario import ServeWorkload, one_wave
+from suite.model.scenario import LEAST_SECONDS, Profile, ServeWorkload, one_wave, requests_for
 
-SHORTEST = 2.0
-"""Seconds of measuring below which a warning is due."""
 CUSTOM_LENGTH = 256
 """Output tokens that vLLM asks for where a custom data set and the flags name none."""
 BUSY_CLIENT = 0.9
@@ -106,12 +104,15 @@ def _ratio(value: str | int | float | bool) -> float:
         return 1.0
 
 
-def warnings_for(workload: ServeWorkload, result: BenchResult, *, client_load: float, server: Mapping[str, int]) -> list[str]:
+def warnings_for(
+    workload: ServeWorkload, result: BenchResult, *, profile: Profile, client_load: float, server: Mapping[str, int]
+) -> list[str]:
     """What makes one doubt a run that counts. `client_load` is CPU time over wall time; `server` the differences of its counters."""
     told = []
-    if result.seconds < SHORTEST:
-        told.append(f"measured for {result.seconds:.1f} s only: longer outputs or more requests would say more (at least {SHORTEST:.0f} s)")
-    wave = one_wave(workload.requests, workload.client)
+    wave, least = one_wave(workload.requests, workload.client), LEAST_SECONDS[profile]
+    if result.seconds < least:
+        more = requests_for(least, workload.requests, result.seconds, wave)
+        told.append(f"measured for {result.seconds:.1f} s only; {profile} asks for {least:.0f} s: longer outputs, or 'requests: {more}'")
     if workload.warmups < wave:
         told.append(f"{workload.warmups} warm-ups are less than one wave: {wave} requests run at once; set 'warmups: {wave}'")
     if client_load > BUSY_CLIENT:

@@ -155,14 +155,14 @@ class Client:
             self.import_seconds = float(said["seconds"])
         return self.import_seconds
 
-    def fault(self, arguments: list[str]) -> str:
-        """Why `vllm bench serve` of this build does not take the arguments, in its parser's words; "" if it does."""
+    def fault(self, arguments: list[str], bench: str = "serve") -> str:
+        """Why `vllm bench serve` (or another) of this build does not take the arguments, in its parser's words; "" if it does."""
         self.wait_ready()
-        self._send("check", arguments)
+        self._send("check", arguments, bench)
         said = self._receive(CHECK_TIMEOUT)
         if said is None:
             raise CannotRun(f"{self.build.label}: the client did not answer within {CHECK_TIMEOUT:.0f} s")
-        return "" if said["ok"] else f"'vllm bench serve' of {self.build.label} refuses it: {said['fault']}"
+        return "" if said["ok"] else f"'vllm bench {bench}' of {self.build.label} refuses it: {said['fault']}"
 
     def measure(self, arguments: list[str], *, timeout: float, watch: Callable[[], None], every: float = 0.5) -> dict[str, Any]:
         """One `vllm bench serve`: its answer, `{"ok", "fault" or "seconds" and "cpu_seconds"}`.
@@ -179,9 +179,9 @@ class Client:
             watch()
         raise ClientEnded(f"the client was not done after {timeout:.0f} s; the end of its log:\n{tail(self.running.log)}")
 
-    def _send(self, what: str, arguments: list[str]) -> None:
+    def _send(self, what: str, arguments: list[str], bench: str = "serve") -> None:
         try:
-            self._channel.send({"do": what, "arguments": arguments})
+            self._channel.send({"do": what, "bench": bench, "arguments": arguments})
         except BrokenPipeError:
             raise self._ended() from None
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from suite.builds.ready import ReadyBuild
-from suite.model.scenario import Arm, Scenario, ServeWorkload, ToyModel
+from suite.model.scenario import Arm, OfflineWorkload, Scenario, ServeWorkload, ToyModel
 from suite.run.client import DATASET, OURS, client_faults, endpoint_faults
 from suite.run.environment import usable_cores
 from suite.run.process import arm_variables, build_environment
@@ -112,7 +112,7 @@ def server_words(workload: ServeWorkload, arm: Arm, model: ModelAt, name: str, p
 
 
 def server_environment(
-    build: ReadyBuild, arm: Arm, workload: ServeWorkload, *, offline: bool, attests: Path, watch: Iterable[str]
+    build: ReadyBuild, arm: Arm, workload: ServeWorkload | OfflineWorkload, *, offline: bool, attests: Path, watch: Iterable[str]
 ) -> dict[str, str]:
     """The whole environment of an arm's server.
 

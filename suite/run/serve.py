@@ -229,7 +229,8 @@ class ServeLane:
         whole = float(answer["seconds"])
         trial.seconds |= {"warming up": max(0.0, whole - found.seconds), "measuring": found.seconds}
         load = float(answer["cpu_seconds"]) / max(1e-9, whole)
-        trial.warnings += warnings_for(asked_of(self.workload, trial.arm), found, client_load=load, server=done.counters)
+        asked, profile = asked_of(self.workload, trial.arm), self.scenario.profile
+        trial.warnings += warnings_for(asked, found, profile=profile, client_load=load, server=done.counters)
 
     def _start_time(self, server: Server) -> dict[str, float]:
         """Launch to ready, where no other server started at the same time."""

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from suite.child.client import near
 from suite.model.metrics import METRICS
-from suite.model.scenario import ServeWorkload, ToyModel, one_wave
+from suite.model.scenario import Dataset, ServeWorkload, ToyModel, one_wave, requests_for
 from suite.run.bench_result import read_result, wanted_output, warnings_for
-from suite.run.client import arguments_for, flags
+from suite.run.client import arguments_for, endpoint_faults, flags, spoken
 from suite.run.diagnosis import diagnose
 from suite.run.launch import ModelAt, flags_of, locate_model, server_words
 from suite.run.ports import answers, free_port
@@ -102,10 +103,12 @@ def test_one_wave_is_what_runs_at_once() -> None:
 def test_each_doubt_is_a_warning_with_its_remedy() -> None:
     """Short runs, few warm-ups, a busy client, cache hits and preemptions are told; a run without them is silent."""
     found = read_result(result(duration=1.0), workload())
-    told = warnings_for(workload(warmups=0), found, client_load=0.97, server={"prefix_cache_hits": 8, "preemptions": 1})
+    told = warnings_for(workload(warmups=0), found, profile="quick", client_load=0.97, server={"prefix_cache_hits": 8, "preemptions": 1})
     assert len(told) == 5
     assert "set 'warmups: 2'" in told[1]
-    assert warnings_for(workload(), read_result(result(), workload()), client_load=0.5, server={"prefix_cache_hits": 0}) == []
+    assert (
+        warnings_for(workload(), read_result(result(), workload()), profile="quick", client_load=0.5, server={"prefix_cache_hits": 0}) == []
+    )
 
 
 # --- arguments ----------------------------------------------------------------------------------------------
@@ -204,3 +207,49 @@ def test_common_ends_are_told_in_words(line: str, words: str) -> None:
 def test_an_unknown_end_has_no_invented_cause() -> None:
     """Where no rule speaks, nothing is claimed."""
     assert diagnose("INFO all is well\nRuntimeError: something new") == ""
+
+
+# --- data sets and pooling ----------------------------------------------------------------------------------------
+
+
+TITLES = Dataset(template="{i}", values={}, draw="in turn", output_tokens=None)
+POOLING = {"backend": "openai-embeddings", "endpoint": "/v1/embeddings", "custom-output-len": 1}
+
+
+def test_a_pooling_client_is_asked_nothing_of_sampling() -> None:
+    """A pooling backend refuses sampling parameters and knows end-to-end latency alone; the data set is the suite's file, as it stands."""
+    said = arguments_for(
+        workload(POOLING, dataset=TITLES), AN_ARM, model="m", url="http://x", name="n", seed=5, result=Path("/r/f.json"), dataset=Path("/d")
+    )
+    assert not any(word.startswith(("--temperature", "--ignore-eos")) for word in said)
+    assert {"--percentile-metrics=e2el", "--dataset-name=custom", "--dataset-path=/d", "--skip-chat-template"} <= set(said)
+
+
+def test_a_drawn_length_is_left_to_the_data_set() -> None:
+    """Where the data set says how long outputs are, the client must not."""
+    drawn = dataclasses.replace(TITLES, output_tokens=(1, 4))
+    assert spoken({}, drawn, Path("/d"))["custom-output-len"] == -1
+    assert wanted_output(workload({"random-output-len": 4}, dataset=drawn)) is None
+    assert wanted_output(workload({"custom-output-len": 7}, dataset=TITLES)) == 7
+
+
+def test_an_endpoint_that_a_backend_refuses_is_told_before_anything_starts() -> None:
+    """A pooling backend asks for its own endpoint, which the client would only say when it measures."""
+    assert endpoint_faults("workload", POOLING) == []
+    assert endpoint_faults("workload", {}) == []
+    assert "needs one that ends with 'pooling', got '/v1/completions'" in endpoint_faults("workload", {"backend": "vllm-pooling"})[0]
+
+
+def test_as_many_requests_as_would_last_are_told_in_whole_waves() -> None:
+    """Four requests in two seconds, two at a time: 30 seconds take 60."""
+    assert requests_for(30.0, 4, 2.0, 2) == 60
+    assert requests_for(30.0, 5, 2.1, 4) == 72
+
+
+def test_near_names_of_an_unknown_flag_are_told() -> None:
+    """A flag that vLLM's parser does not know is told with what it may have meant; other faults are left as they are."""
+    known = ["--random-output-len", "--random-input-len", "--burstiness"]
+    assert near("unrecognized arguments: --random-outptu-len=3", known) == (
+        "; instead of --random-outptu-len, did you mean --random-output-len or --random-input-len?"
+    )
+    assert near("argument --seed: invalid int value: 'x'", known) == near("unrecognized arguments: --zzz", known) == ""

@@ -1,0 +1,239 @@
+"""Trials without a server: `vllm bench latency` and `vllm bench throughput`, a fresh process a trial.
+
+In order: the scenario's flags are checked by the baseline's own parser, the model is written, and then each trial is one whole run of
+vLLM's command: engine start, warm-up, measurement, end. What it prints is kept, what it measured is read from its own JSON, and a
+trial counts only if its processes proved what they ran and did the work asked for. What this refuses: to go on with a run that hangs.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from suite.builds.ready import ReadyBuild
+from suite.model.errors import BadInput, CannotRun
+from suite.model.plan import Block
+from suite.model.record import SCHEMA, Attestation, Record, Status
+from suite.model.scenario import Arm, OfflineWorkload, Scenario, ToyModel
+from suite.run import attest, environment, telemetry
+from suite.run.client import Client, client_faults, flags
+from suite.run.diagnosis import diagnose, interrupted, telling
+from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, locate_model, server_environment
+from suite.run.launches import next_log
+from suite.run.offline_result import OfflineResult, read_latency, read_throughput
+from suite.run.process import Running, scrub, start, tail
+from suite.run.server import resident
+from suite.run.toy_model import faults_of
+
+OURS = frozenset(["model", "tokenizer", "output-json", "seed", "profile"])
+"""Flags that the suite sets itself."""
+LATENCY_IDS = 10_000
+"""`vllm bench latency` asks for token ids below this, whatever the model's vocabulary."""
+LONGEST_TRIAL = 3600.0
+"""Seconds after which a run is given up."""
+EVERY = 0.5
+LOG_LINES = 20_000
+
+Say = Callable[[str], None]
+
+
+def scenario_faults(scenario: Scenario) -> list[str]:
+    """What is wrong with an offline scenario, as far as can be seen before anything is made; one sentence each."""
+    workload = workload_of(scenario)
+    found = [fault.replace(".client.", ".arguments.") for fault in client_faults("workload", workload.arguments, ours=OURS)]
+    for arm in scenario.arms:
+        taken = {flag.removeprefix("--") for flag in flags_of(arm.server_arguments)} & OURS
+        found += [f"arms.{arm.name}.server_arguments: --{flag} is set by the suite" for flag in sorted(taken)]
+    if isinstance(workload.model, ToyModel):
+        found += [f"workload.{fault}" for fault in faults_of(workload.model)]
+        if workload.bench == "latency" and workload.model.vocabulary < LATENCY_IDS:
+            found.append(
+                f"workload.model.vocabulary: the latency benchmark asks for ids up to {LATENCY_IDS}, got {workload.model.vocabulary}"
+            )
+        if workload.model.pools:
+            found.append(f"workload.model.toy: a {workload.model.toy} generates nothing; an offline workload generates")
+    return [f"{scenario.source}: {fault}" for fault in found]
+
+
+def workload_of(scenario: Scenario) -> OfflineWorkload:
+    """The scenario's workload; `TypeError` for one that is not offline."""
+    if not isinstance(scenario.workload, OfflineWorkload):
+        raise TypeError(f"{scenario.name} is no offline scenario")
+    return scenario.workload
+
+
+def arguments_for(workload: OfflineWorkload, arm: Arm, model: ModelAt, *, seed: int, result: Path) -> list[str]:
+    """The words after `vllm bench latency` or `throughput`. The prefix cache is off unless the scenario speaks of it."""
+    asked = [*flags(workload.arguments), *arm.server_arguments]
+    cache = [] if flags_of(asked) & PREFIX_CACHE else ["--no-enable-prefix-caching"]
+    defaults = [word for word in model.arguments if word.partition("=")[0] not in flags_of(asked)]
+    return [f"--model={model.name}", f"--seed={seed}", f"--output-json={result}", *defaults, *cache, *asked]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Trial:
+    """What is known of a trial so far."""
+
+    block: Block
+    arm: Arm
+    started: str
+    environment: dict[str, Any]
+    seconds: dict[str, float] = field(default_factory=dict)
+    log: str = ""
+    status: Status = "failed"
+    reason: str = ""
+    attestation: Attestation | None = None
+    found: OfflineResult | None = None
+    peak: int = 0
+
+
+class OfflineLane:
+    """Runs the trials of one offline scenario; nothing is kept alive between them.
+
+    `builds` maps the scenario's build names to ready ones; `watch` are functions of vLLM whose calls are counted in every arm; `seed` is
+    the plan's; `say` is told what takes long. Logs are kept under `results/logs/<scenario>`.
+    """
+
+    def __init__(
+        self, scenario: Scenario, builds: Mapping[str, ReadyBuild], results: Path, *, seed: int, watch: Iterable[str], say: Say
+    ) -> None:
+        faults = scenario_faults(scenario)
+        if faults:
+            raise BadInput(*faults)
+        self.scenario, self.workload, self.builds = scenario, workload_of(scenario), builds
+        self.results, self.seed, self.say = results.resolve(), seed, say
+        self.watch = tuple(sorted({*watch, *attest.RUNNERS.values()}))
+        self._logs = self.results / "logs" / scenario.name
+        models = self._build(scenario.baseline).side.parent / "models"
+        self._model = locate_model(self.workload.model, models, models)
+
+    def check(self) -> None:
+        """Has the baseline's own parser look at every arm's flags; raises `BadInput` if it refuses them."""
+        log = next_log(self._logs, "parser")
+        client = Client(self._build(self.scenario.baseline), log=log, folder=self._model.folder, offline=self._model.offline)
+        try:
+            faults = []
+            for arm in self.scenario.arms:
+                words = arguments_for(self.workload, arm, self._model, seed=0, result=Path("result.json"))
+                if fault := client.fault(words, self.workload.bench):
+                    faults.append(f"{self.scenario.source}: arms.{arm.name}: {fault}")
+        finally:
+            client.close()
+        if faults:
+            raise BadInput(*faults)
+
+    def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
+        """One trial of each of the arms named, in that order; every one leaves a record, whatever becomes of it."""
+        of = {arm.name: arm for arm in self.scenario.arms}
+        for name in arms:
+            yield self._trial(block, of[name])
+
+    def close(self) -> None:
+        """Nothing outlives a trial."""
+
+    def _trial(self, block: Block, arm: Arm) -> Record:
+        trial = _Trial(
+            block=block,
+            arm=arm,
+            started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            environment={**environment.machine(), "before": environment.moment()},
+        )
+        folder = self.results / ".running" / f"{self.scenario.name}-{uuid.uuid4().hex[:8]}"
+        folder.mkdir(parents=True)
+        began = time.monotonic()
+        try:
+            self._measure(trial, folder)
+        except CannotRun as error:
+            trial.reason = str(error)
+        finally:
+            _remove(folder)
+        trial.seconds["total"] = time.monotonic() - began
+        if trial.status == "failed" and (outside := interrupted(trial.reason)):
+            trial.status, trial.reason = "invalid", outside
+        return self._record(trial)
+
+    def _measure(self, trial: _Trial, folder: Path) -> None:
+        """Runs vLLM's command once and judges whether what it measured counts."""
+        build, result, attests = self._build(trial.arm), folder / "result.json", folder / "attest"
+        attests.mkdir()
+        words = arguments_for(self.workload, trial.arm, self._model, seed=trial.block.seed, result=result)
+        variables = server_environment(build, trial.arm, self.workload, offline=self._model.offline, attests=attests, watch=self.watch)
+        log = next_log(self._logs, trial.arm.name)
+        trial.log = str(log.relative_to(self.results))
+        told = [scrub(word) for word in words if not word.startswith("--output-json")]
+        trial.environment |= {**environment.of_build(build, variables), "arguments": ["bench", self.workload.bench, *told]}
+        command = [build.interpreter, "-m", "vllm.entrypoints.cli.main", "bench", self.workload.bench, *words]
+        quiet = telemetry.read()
+        with start([str(word) for word in command], environment=variables, log=log, folder=self._model.folder, grace=5.0) as running:
+            self._wait(trial, running)
+        trial.environment["telemetry"] = telemetry.between(quiet, telemetry.read(gpus=True))
+        trial.attestation = attest.read(attests, build)
+        if running.poll() != 0 or not result.exists():
+            cause = diagnose(tail(log, LOG_LINES))
+            end = "\n".join(telling(tail(log, 400))[-12:])
+            trial.reason = f"arm {trial.arm.name}: {running.finished().how()}{f': {cause}' if cause else ''}; the end of its log:\n{end}"
+            trial.status = "invalid" if running.poll() == -9 else "failed"
+            return
+        read = read_latency if self.workload.bench == "latency" else read_throughput
+        trial.found = read(json.loads(result.read_text()), self.workload, self.scenario.profile)
+        trial.seconds["measuring"] = trial.found.seconds
+        unproven = attest.verify(trial.attestation, trial.arm, build, tail(log, LOG_LINES))
+        trial.status, trial.reason = ("unattested", unproven) if unproven else ("ok", "")
+
+    def _wait(self, trial: _Trial, running: Running) -> None:
+        """Until it ends; raises `CannotRun` if that takes too long."""
+        tell_at = 10.0
+        while running.wait(EVERY) is None:
+            trial.peak = max(trial.peak, resident(running.processes()))
+            if running.seconds > LONGEST_TRIAL:
+                raise CannotRun(f"arm {trial.arm.name}: 'vllm bench {self.workload.bench}' was not done after {LONGEST_TRIAL:.0f} s")
+            if running.seconds >= tell_at:
+                self.say(f"arm {trial.arm.name}: 'vllm bench {self.workload.bench}' runs, {running.seconds:.0f} s so far")
+                tell_at = running.seconds + max(10.0, running.seconds / 4)
+
+    def _build(self, arm: Arm) -> ReadyBuild:
+        return self.builds[arm.build]
+
+    def _record(self, trial: _Trial) -> Record:
+        block, scenario, found = trial.block, self.scenario, trial.found
+        peak = {"peak_memory": float(trial.peak)} if trial.peak and found else {}
+        return Record(
+            schema=SCHEMA,
+            scenario=scenario.name,
+            digest=scenario.digest,
+            definition=scenario.definition,
+            profile=scenario.profile,
+            seed=self.seed,
+            block=block.number,
+            position=block.order.index(trial.arm.name),
+            order=list(block.order),
+            arm=trial.arm.name,
+            started=trial.started,
+            status=trial.status,
+            reason=scrub(trial.reason),
+            how="process",
+            measurements={**found.measurements, **peak} if found else {},
+            raw=found.raw if found else {},
+            witnesses={},
+            work=found.work if found else {},
+            seconds={name: round(spent, 3) for name, spent in trial.seconds.items()},
+            warnings=[*self._build(trial.arm).warnings, *(found.warnings if found else ())],
+            attestation=trial.attestation,
+            environment={**trial.environment, "after": environment.moment(), "block_seed": block.seed},
+            log=trial.log,
+        )
+
+
+def _remove(folder: Path) -> None:
+    """A trial's own folder, and the one above it if it was the last."""
+    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        folder.parent.rmdir()

@@ -1,0 +1,74 @@
+"""Offline workloads: what is said to vLLM's command, what its files become, and what is refused before anything is made."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suite.model.metrics import METRICS
+from suite.model.scenario import OfflineWorkload, Scenario, ToyModel
+from suite.run.launch import ModelAt
+from suite.run.offline import arguments_for, scenario_faults
+from suite.run.offline_result import read_latency, read_throughput
+from tests import toy
+
+MODEL = ToyModel(layers=1, hidden=64, heads=2, vocabulary=10_240, context=256)
+AT = ModelAt(name="toy", folder=Path("/models"), arguments=("--load-format=dummy",), offline=True)
+
+
+def workload(bench: str = "latency", arguments: Mapping[str, Any] | None = None, model: ToyModel = MODEL) -> OfflineWorkload:
+    return OfflineWorkload(bench=bench, model=model, arguments=arguments or {})  # type: ignore[arg-type]
+
+
+def scenario(work: OfflineWorkload, *server: str) -> Scenario:
+    arms = toy.arm("plain"), dataclasses.replace(toy.arm("other"), server_arguments=server)
+    return dataclasses.replace(toy.scenario(Path("python"), *arms), workload=work, source="off.yaml")
+
+
+def test_latencies_become_their_median_and_the_work_done() -> None:
+    """One value a batch is kept; the median is the metric, tokens and batches are what the arms must share."""
+    found = read_latency({"latencies": [2.0, 1.0, 6.0]}, workload(arguments={"batch-size": 4, "output-len": 10}), "quick")
+    assert found.measurements == {"batch_latency": 2.0, "output_throughput": 120 / 9, "duration": 9.0}
+    assert found.work == {"batches": 3, "output_tokens": 120}
+    assert set(found.measurements) <= set(METRICS)
+    assert found.warnings == ()
+
+
+def test_throughput_becomes_rates_and_a_short_run_is_told() -> None:
+    """Requests and tokens a second; standard asks for half a minute."""
+    said = {"elapsed_time": 4.0, "num_requests": 8, "total_num_tokens": 80, "requests_per_second": 2.0, "tokens_per_second": 20.0}
+    found = read_throughput(said, workload("throughput"), "standard")
+    assert found.measurements == {"request_throughput": 2.0, "total_token_throughput": 20.0, "duration": 4.0}
+    assert found.work == {"requests": 8, "tokens": 80}
+    assert found.warnings == ("measured for 4.0 s only; standard asks for 30 s: raise 'num-prompts'",)
+
+
+def test_an_arms_own_flags_come_last_and_the_prefix_cache_is_off() -> None:
+    """The arm's words win over the workload's; the cache is off unless either speaks of it."""
+    arm = dataclasses.replace(toy.arm("plain"), server_arguments=("--max-num-seqs=4",))
+    words = arguments_for(workload(arguments={"batch-size": 2, "enforce-eager": True}), arm, AT, seed=3, result=Path("r.json"))
+    assert words[:3] == ["--model=toy", "--seed=3", "--output-json=r.json"]
+    assert words[-3:] == ["--batch-size=2", "--enforce-eager", "--max-num-seqs=4"]
+    assert "--no-enable-prefix-caching" in words
+    spoken = arguments_for(workload(arguments={"enable-prefix-caching": True}), arm, AT, seed=3, result=Path("r.json"))
+    assert "--no-enable-prefix-caching" not in spoken
+
+
+@pytest.mark.parametrize(
+    ("work", "server", "told"),
+    [
+        (workload(arguments={"seed": 1}), (), "workload.arguments.seed: is set by the suite"),
+        (workload(), ("--output-json=x",), "arms.other.server_arguments: --output-json is set by the suite"),
+        (workload(model=dataclasses.replace(MODEL, vocabulary=512)), (), "workload.model.vocabulary: the latency benchmark asks for ids"),
+        (workload(model=dataclasses.replace(MODEL, toy="splade")), (), "workload.model.toy: a splade generates nothing"),
+    ],
+)
+def test_what_can_not_be_measured_is_refused(work: OfflineWorkload, server: tuple[str, ...], told: str) -> None:
+    """Each fault is told with its place, before anything is made."""
+    faults = scenario_faults(scenario(work, *server))
+    assert len(faults) == 1
+    assert faults[0].startswith(f"off.yaml: {told}")
