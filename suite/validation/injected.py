@@ -10,7 +10,7 @@ A fraction of 0 is the baseline under the same wrapper: no change.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from suite.model.decode import DEFAULT_BUILD, scenario_of
@@ -20,6 +20,8 @@ from suite.patches.known_slowdown import ENGINE_STEP, PATCH, THINKING, VARIABLE
 PERCENTS = (0, 1, 2, 3, 5, 10)
 RUNS: Mapping[int, int] = {0: 8, 1: 2, 2: 2, 3: 2, 5: 2, 10: 2}
 """Runs of each slowdown in one batch; a batch is one plan, whose runs take turns block by block and share the imports."""
+SITTINGS: Mapping[int, int] = {0: 4, 1: 1, 2: 1, 3: 1, 5: 1, 10: 1}
+"""Sittings of the other tools in one batch, half as many."""
 BATCHES = 5
 """Batches of the whole proof: 40 runs without a change, 10 of every slowdown."""
 MARGIN = 0.02
@@ -28,7 +30,7 @@ BASELINE, CANDIDATE = "baseline", "candidate"
 MICRO: Mapping[str, Any] = {
     "kind": "micro",
     "bench": "thinking_scan",
-    "parameters": {"requests": 8, "output_length": 1000, "steps": 16, "rounds": 15, "warmup_rounds": 2},
+    "parameters": {"requests": 4, "output_length": 4000, "steps": 16, "rounds": 10, "warmup_rounds": 1},
 }
 MICRO_METRIC = "round_time"
 
@@ -99,8 +101,8 @@ def percent_of(arm: Arm) -> int:
     return round(100 * float(arm.environment[VARIABLE].split()[1]))
 
 
-def sittings(number: int, percents: Sequence[int] = PERCENTS) -> list[int]:
-    """The slowdowns that the other tools are asked about in a batch, in random order, as many as there are runs."""
-    made = [percent for percent in percents for _ in range(RUNS[percent])]
+def sittings(number: int) -> list[tuple[int, int]]:
+    """What the other tools are asked about in a batch, in random order: slowdown in per cent, and the sitting's number."""
+    made = [(percent, (number - 1) * count + one) for percent, count in SITTINGS.items() for one in range(1, count + 1)]
     random.Random(f"sittings/{number}").shuffle(made)
     return made

@@ -169,34 +169,29 @@ def sitting(number: int, trials: Mapping[int, int], place: Place, until: Until, 
     `trials` maps a slowdown to how many perfproof's own runs of it took on average: so both get the same wall time.
     """
     _, there = read(place.results)
-    counted: dict[int, int] = {}
-    asked = []
-    for percent in injected.sittings(number):
-        counted[percent] = counted.get(percent, 0) + 1
-        run = (number - 1) * injected.RUNS[percent] + counted[percent]
-        if percent in trials and (percent, run) not in {(one.percent, one.number) for one in there}:
-            asked.append((percent, run))
+    done = {(one.percent, one.number) for one in there}
+    asked = [each for each in injected.sittings(number) if each[0] in trials and each not in done]
     if not asked or until.minutes <= 0:
         return
     plan = make_plan([injected.micro(percent, run, place.build) for percent, run in asked], number)
     folder = place.work / f"sittings-{number:02d}"
     with opened(plan, place.builds, folder, progress.say) as lane_of:
         settle("quick", progress.say)
-        for place_, scenario in enumerate(plan.scenarios, 1):
+        for scenario in plan.scenarios:
             if until.minutes <= 0:
                 return
             percent = injected.percent_of(scenario.candidates[0])
             progress.say(f"other tools: {scenario.name}, {trials[percent]} trials of each")
-            append(place.results / "sittings.jsonl", _sit(scenario, lane_of(scenario), place_, trials[percent]))
+            append(place.results / "sittings.jsonl", _sit(scenario, lane_of(scenario), trials[percent]))
 
 
-def _sit(scenario: Scenario, lane: Lane, number: int, trials: int) -> Sitting:
+def _sit(scenario: Scenario, lane: Lane, trials: int) -> Sitting:
     """All trials of the baseline, then all of the candidate, forked from one parent."""
     sides: dict[str, tuple[tuple[float, ...], ...]] = {}
     seconds = 0.0
     last: Record | None = None
     for arm in (injected.BASELINE, injected.CANDIDATE):
-        records = list(_in_a_row(scenario, lane, number, arm, trials))
+        records = list(_in_a_row(scenario, lane, arm, trials))
         fault = next((record.reason for record in records if record.status != "ok"), "")
         if fault:
             raise RuntimeError(f"{scenario.name}: a trial of {arm} did not end well: {fault}")
@@ -215,8 +210,8 @@ def _sit(scenario: Scenario, lane: Lane, number: int, trials: int) -> Sitting:
     )
 
 
-def _in_a_row(scenario: Scenario, lane: Lane, number: int, arm: str, trials: int) -> Iterator[Record]:
-    block = Block(scenario=scenario, number=number, order=(injected.BASELINE, injected.CANDIDATE), seed=0)
+def _in_a_row(scenario: Scenario, lane: Lane, arm: str, trials: int) -> Iterator[Record]:
+    block = Block(scenario=scenario, number=1, order=(injected.BASELINE, injected.CANDIDATE), seed=0)
     for trial in range(trials):
         yield from lane.trials(dataclasses.replace(block, seed=trial), (arm,))
 
