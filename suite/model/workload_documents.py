@@ -62,7 +62,7 @@ class ToyDoc(Growing):
     toy: Family = "llama"
     layers: Annotated[int, Field(ge=1, le=256)] = 2
     hidden: Annotated[int, Field(ge=16, le=16_384)] = 64
-    heads: Annotated[int, Field(ge=1, le=256)] = 4
+    heads: Annotated[int, Field(ge=1, le=256)] = 2
     vocabulary: Annotated[int, Field(ge=256, le=300_000)] = 2048
     context: Annotated[int, Field(ge=64, le=1_000_000)] = 4096
     kv_heads: Annotated[int, Field(ge=1, le=256)] | None = None

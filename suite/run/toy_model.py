@@ -21,6 +21,8 @@ from suite.run.toy_tokenizer import BEGIN, END, SPECIAL, UNKNOWN, tokenizer_conf
 __all__ = ["BEGIN", "END", "SPECIAL", "config_of", "faults_of", "files_of", "folder_name", "tokenizer_of", "write_toy_model"]
 
 LEAST_VOCABULARY = 64
+LEAST_HEAD = 32
+"""The smallest head that vLLM's attention on a CPU takes; it takes multiples of it."""
 ARCHITECTURES: Mapping[str, tuple[str, str]] = {
     "llama": ("LlamaForCausalLM", "llama"),
     "qwen3": ("Qwen3ForCausalLM", "qwen3"),
@@ -38,8 +40,8 @@ def faults_of(model: ToyModel) -> list[str]:
     found = [f"model.{name}: expected at least 1, got {value}" for name, value in given.items() if value < 1]
     if model.vocabulary < LEAST_VOCABULARY:
         found.append(f"model.vocabulary: expected at least {LEAST_VOCABULARY}, got {model.vocabulary}")
-    if model.head_dim is None and not found and (model.hidden % model.heads or model.hidden // model.heads % 16):
-        found.append(f"model.hidden: expected heads times a multiple of 16, got {model.hidden} for {model.heads} heads")
+    if model.head_dim is None and not found and (model.hidden % model.heads or model.hidden // model.heads % LEAST_HEAD):
+        found.append(f"model.hidden: expected heads times a multiple of {LEAST_HEAD}, got {model.hidden} for {model.heads} heads")
     return found or [*_family_faults(model, given)]
 
 

@@ -14,7 +14,7 @@ from suite.model.scenario import Family, ToyModel
 from suite.run.toy_model import ARCHITECTURES, config_of, faults_of, write_toy_model
 from suite.run.toy_tokenizer import BEGIN, END, GRITLM_MARKS, tokenizer_of, words_of
 
-SMALL = ToyModel(layers=2, hidden=64, heads=4, vocabulary=2048, context=256)
+SMALL = ToyModel(layers=2, hidden=64, heads=2, vocabulary=2048, context=256)
 
 
 def of(family: Family, **changes: int) -> ToyModel:
@@ -42,7 +42,7 @@ def test_experts_and_heads_are_those_asked_for() -> None:
     [
         (of("splade", kv_heads=2), "model.kv_heads: a splade has none"),
         (of("llama", experts=4), "model.experts: a llama has none"),
-        (of("qwen3", kv_heads=3), "model.kv_heads: expected a divisor of the 4 heads, got 3"),
+        (of("qwen3", kv_heads=3), "model.kv_heads: expected a divisor of the 2 heads, got 3"),
         (of("qwen3_moe", experts=2, experts_per_token=4), "model.experts_per_token: expected at most the 2 experts, got 4"),
     ],
 )

@@ -13,7 +13,7 @@ from suite.model.errors import BadInput
 from suite.model.scenario import ToyModel
 from suite.run.toy_model import END, SPECIAL, faults_of, folder_name, tokenizer_of, write_toy_model
 
-SMALL = ToyModel(layers=2, hidden=64, heads=4, vocabulary=512, context=256)
+SMALL = ToyModel(layers=2, hidden=64, heads=2, vocabulary=512, context=256)
 
 
 def test_the_folder_holds_what_a_server_needs(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_the_same_dimensions_share_a_folder_and_others_do_not(tmp_path: Path) ->
     before = {file.name: file.read_bytes() for file in first.iterdir()}
     assert write_toy_model(SMALL, tmp_path) == first
     assert {file.name: file.read_bytes() for file in first.iterdir()} == before
-    assert folder_name(ToyModel(layers=3, hidden=64, heads=4, vocabulary=512, context=256)) != first.name
+    assert folder_name(ToyModel(layers=3, hidden=64, heads=2, vocabulary=512, context=256)) != first.name
 
 
 @given(ids=st.lists(st.integers(len(SPECIAL), SMALL.vocabulary - 1), max_size=50))
@@ -58,8 +58,8 @@ def test_every_id_has_one_word() -> None:
 def test_dimensions_that_do_not_fit_are_told(tmp_path: Path) -> None:
     """Heads that do not divide the hidden size, and a vocabulary of nothing, are bad input; nothing is written."""
     with pytest.raises(BadInput, match=r"model\.hidden"):
-        write_toy_model(ToyModel(layers=1, hidden=50, heads=4, vocabulary=512, context=64), tmp_path)
-    assert faults_of(ToyModel(layers=0, hidden=64, heads=4, vocabulary=3, context=64)) == [
+        write_toy_model(ToyModel(layers=1, hidden=50, heads=2, vocabulary=512, context=64), tmp_path)
+    assert faults_of(ToyModel(layers=0, hidden=64, heads=2, vocabulary=3, context=64)) == [
         "model.layers: expected at least 1, got 0",
         "model.vocabulary: expected at least 64, got 3",
     ]
