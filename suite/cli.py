@@ -75,6 +75,9 @@ def parser() -> argparse.ArgumentParser:
     calibrate.add_argument(
         "--blocks", type=_natural, default=8, metavar="N", help="blocks (default 8; from 60 on, order effect and autocorrelation too)"
     )
+    calibrate.add_argument(
+        "--second-install", action="store_true", help="install the baseline's release once more, and run that against the first"
+    )
     _results(calibrate)
     _builds(calibrate)
 
@@ -198,6 +201,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
         blocks=arguments.blocks,
         results=arguments.results,
         builds=arguments.builds,
+        second_install=arguments.second_install,
     )
 
 
@@ -215,15 +219,15 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from suite import session
+    from suite import verdicts
 
-    return session.compare(arguments.results, as_json=arguments.json)
+    return verdicts.compare(arguments.results, as_json=arguments.json)
 
 
 def _judge(arguments: argparse.Namespace) -> int:
-    from suite import session
+    from suite import verdicts
 
-    return session.judge(
+    return verdicts.judge(
         arguments.file,
         better=arguments.better,
         margin=arguments.margin,
@@ -234,17 +238,17 @@ def _judge(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from suite import session
+    from suite import verdicts
 
     if not arguments.pr and arguments.out is None:
         raise BadInput("report: name the file to write with --out FILE.html, or ask for the pull request's block with --pr")
-    return session.report(arguments.results, out=arguments.out, pull_request=arguments.pr)
+    return verdicts.report(arguments.results, out=arguments.out, pull_request=arguments.pr)
 
 
 def _gate(arguments: argparse.Namespace) -> int:
-    from suite import session
+    from suite import verdicts
 
-    return session.gate(arguments.results, policy=arguments.policy)
+    return verdicts.gate(arguments.results, policy=arguments.policy)
 
 
 def _setup(arguments: argparse.Namespace) -> int:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from suite.analysis.judge import Judged
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE
+from suite.model.judged import Judged, Outcome
 from suite.model.policy import Policy
 
 
@@ -21,7 +21,7 @@ class Ruling:
     scenario: str
     metric: str
     candidate: str
-    verdict: str
+    verdict: Outcome
     passes: bool
     reason: str
 
@@ -48,7 +48,10 @@ def decide(judged: Sequence[Judged], policy: Policy) -> Decision:
 
 
 def _ruling(row: Judged, policy: Policy) -> Ruling:
-    passes = {"regressed": False, "inconclusive": policy.inconclusive == "pass", "untestable": policy.untestable == "pass"}.get(
-        row.verdict, True
-    )
-    return Ruling(scenario=row.scenario, metric=row.metric, candidate=row.candidate, verdict=row.verdict, passes=passes, reason=row.reason)
+    verdict = row.verdict or Outcome.UNTESTABLE
+    passes = {
+        Outcome.REGRESSED: False,
+        Outcome.INCONCLUSIVE: policy.inconclusive == "pass",
+        Outcome.UNTESTABLE: policy.untestable == "pass",
+    }.get(verdict, True)
+    return Ruling(scenario=row.scenario, metric=row.metric, candidate=row.candidate, verdict=verdict, passes=passes, reason=row.reason)

@@ -5,9 +5,7 @@ Each reads as a table of contents. The console and the clock are handed in by te
 
 from __future__ import annotations
 
-import contextlib
 import json
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -17,19 +15,14 @@ from typing import Any
 
 from rich.console import Console
 
-from suite import __version__, calibrating, store
+from suite import calibrating, store, verdicts
 from suite.analysis import calibration
-from suite.analysis import judge as judging
-from suite.analysis.judge import Judged
 from suite.calibrating import Calibrated, OpenLanes, against_itself
 from suite.conduct import Conducted, conduct
-from suite.gate import Decision, decide
-from suite.model.decode import load_policy, load_scenario
-from suite.model.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput, CannotRun
+from suite.model.decode import load_scenario
+from suite.model.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput
 from suite.model.floor import machine_fingerprint, workload_digest
-from suite.model.metrics import Better
 from suite.model.plan import Plan
-from suite.model.policy import DEFAULT_POLICY
 from suite.model.record import Record
 from suite.model.scenario import LEAST_BLOCKS, Profile, Scenario
 from suite.planning import Estimate, estimates, make_plan
@@ -65,7 +58,7 @@ def run(
     with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
         lanes = partial(opened, plan, builds, results, progress.say)
         done = conduct(plan, results, lanes, progress, settle=partial(settle, profile), budget=budget)
-    code = _show(results, console, report, only={scenario.name for scenario in plan.scenarios})
+    code = verdicts.show(results, console, report, only={scenario.name for scenario in plan.scenarios})
     _show_time(done, console)
     return code
 
@@ -86,18 +79,6 @@ def load(files: Sequence[Path], profile: Profile, blocks: int | None) -> list[Sc
     if faults:
         raise BadInput(*faults)
     return scenarios
-
-
-def _show(results: Path, console: Console, report: Path | None, only: set[str] | None = None) -> int:
-    """Prints the verdicts of a results folder, writes its report, and returns what the default policy makes of it."""
-    from suite.report import terminal
-
-    page, judged = _page(results, only)
-    terminal.show(page, console)
-    if report is not None:
-        _write_html(page, report)
-        console.print(f"report: {report}", highlight=False)
-    return decide(judged, DEFAULT_POLICY).exit_code
 
 
 def _show_time(done: Conducted, console: Console) -> None:
@@ -134,16 +115,25 @@ def calibrate(
     blocks: int,
     results: Path,
     builds: Path,
+    second_install: bool = False,
     console: Console | None = None,
     open_lanes: OpenLanes | None = None,
     now: Callable[[], str] = lambda: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
 ) -> int:
-    """Runs each scenario's baseline against itself, prints and stores what that says of the machine; untestable if any A/A failed."""
+    """Runs each scenario's baseline against itself, prints and stores what that says of the machine; untestable if any A/A failed.
+
+    With `second_install` the other side of each A/A is the same release, installed once more.
+    """
     from suite.lanes import check_names, opened
+    from suite.lanes import second_install as install_again
     from suite.run.start import settle
 
     console = console or Console()
-    scenarios = [against_itself(scenario, blocks) for scenario in load(files, profile, blocks)]
+    say = partial(console.print, highlight=False, markup=False)
+    scenarios = [
+        against_itself(one, blocks, install_again(one.builds[one.baseline.build], builds, say) if second_install else None)
+        for one in load(files, profile, blocks)
+    ]
     check_names(make_plan(scenarios, seed))
     lanes = open_lanes or (lambda plan, folder, say: opened(plan, builds, folder, say))
     quiet = partial(settle, profile) if open_lanes is None else lambda say: None
@@ -164,6 +154,8 @@ def _show_calibration(found: Calibrated, results: Path, console: Console) -> Non
         console.print(f"  {mark}  [bold]{floor.metric}[/]", highlight=False)
         for sentence in calibration.told(found.checked[floor.metric], asked=floor.primary):
             console.print(f"          {sentence}", highlight=False, markup=False)
+    for sentence in found.lost:
+        console.print(f"  {sentence}", highlight=False, markup=False)
     _show_time(found.done, console)
     if found.failed:
         console.print(
@@ -223,171 +215,6 @@ def _plan_document(made: Plan, told: Sequence[Estimate]) -> dict[str, Any]:
         "minutes_in_all": sum(one.minutes for one in told),
         "trials": [{"scenario": b.scenario.name, "block": b.number, "order": list(b.order), "seed": b.seed} for b in made.blocks],
     }
-
-
-# --- verdicts --------------------------------------------------------------------------------------------
-
-
-def compare(results: Path, *, as_json: bool, console: Console | None = None) -> int:
-    """Prints the verdicts of a results folder; exit code 0 whatever they are: the gate decides."""
-    console = console or Console()
-    if as_json:
-        read = store.read(results)
-        for warning in read.warnings:
-            print(f"perfproof: warning: {warning}", file=sys.stderr)
-        rows = [row for one in judging.judge_records(read.records, floors=store.read_floors(results)) for row in one.judged]
-        print(json.dumps({"schema": 1, "comparisons": [_comparison(row) for row in rows]}, indent=1))
-        return EXIT_PASS
-    from suite.report import terminal
-
-    page, _ = _page(results, None)
-    terminal.show(page, console)
-    return EXIT_PASS
-
-
-def _comparison(row: Judged) -> dict[str, Any]:
-    """One entry of `compare --json`."""
-    return {
-        "scenario": row.scenario,
-        "metric": row.metric,
-        "unit": row.unit,
-        "better": row.better,
-        "primary": row.primary,
-        "baseline": row.baseline,
-        "candidate": row.candidate,
-        "blocks": row.blocks,
-        "effect": row.effect,
-        "interval": list(row.interval) if row.interval else None,
-        "level": row.level,
-        "margin": row.margin,
-        "mde": row.mde,
-        "verdict": row.verdict,
-        "reason": row.reason,
-        "warnings": list(row.warnings),
-        "q": row.q,
-    }
-
-
-def judge(file: Path, *, better: Better, margin: float, unit: str, as_json: bool, explain: bool, console: Console | None = None) -> int:
-    """Judges the numbers of a CSV, all its blocks as one look."""
-    from suite.importers import table
-
-    console = console or Console()
-    judged, sentences = judging.judge_table(
-        [(row.block, row.arm, row.value) for row in table.read(file)], name=file.stem, better=better, margin=margin, unit=unit
-    )
-    if as_json:
-        print(json.dumps({"schema": 1, "comparisons": [_comparison(row) for row in judged]}, indent=1))
-    else:
-        from suite.report import terminal, view
-
-        page = view.build([_row(row) for row in judged], (), made="", version=__version__)
-        terminal.show(page, console)
-        if explain:
-            for sentence in sentences:
-                console.print(sentence, highlight=False, markup=False)
-    return decide(judged, DEFAULT_POLICY).exit_code
-
-
-def gate(results: Path, *, policy: Path | None, console: Console | None = None) -> int:
-    """Prints every ruling and returns the decision's exit code."""
-    console = console or Console()
-    rules = load_policy(policy) if policy is not None else DEFAULT_POLICY
-    decision = decide(
-        [row for one in judging.judge_records(store.read(results).records, floors=store.read_floors(results)) for row in one.judged], rules
-    )
-    _show_decision(decision, console)
-    return decision.exit_code
-
-
-def _show_decision(decision: Decision, console: Console) -> None:
-    if not decision.rulings:
-        console.print("nothing to judge: no primary metric has a verdict", style="bold red")
-    for ruling in decision.rulings:
-        word, style = ("passes", "green") if ruling.passes else ("fails", "bold red")
-        console.print(f"[{style}]{word}[/]  {ruling.scenario}  {ruling.metric}  {ruling.candidate}: {ruling.verdict}", highlight=False)
-        console.print(f"        {ruling.reason}", highlight=False, markup=False)
-    console.print(f"gate: {'pass' if decision.passes else 'fail'} (exit code {decision.exit_code})", style="bold")
-
-
-# --- report -----------------------------------------------------------------------------------------------
-
-
-def report(results: Path, *, out: Path | None, pull_request: bool) -> int:
-    """Writes the HTML file, or prints the pull request's block."""
-    page, _ = _page(results, None)
-    if pull_request:
-        from suite.report import pullrequest
-
-        print(pullrequest.render(page))
-    if out is not None:
-        _write_html(page, out)
-        print(f"report: {out}")
-    return EXIT_PASS
-
-
-def _page(results: Path, only: set[str] | None) -> tuple[Any, list[Judged]]:
-    """The report's view model of a results folder (of the named scenarios only), and the judged metrics behind it.
-
-    A page is shown to others: a results folder given from the root of the disk is named by its end alone.
-    """
-    from suite.report import view
-
-    read = store.read(results)
-    records = [record for record in read.records if only is None or record.scenario in only]
-    if not records:
-        raise CannotRun(f"{results}: no record of {', '.join(sorted(only or ()))} was left")
-    judged = [row for one in judging.judge_records(records, floors=store.read_floors(results)) for row in one.judged]
-    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    named = results.name if results.is_absolute() else str(results)
-    warnings = [warning.replace(str(results), named) for warning in read.warnings]
-    page = view.build([_row(row) for row in judged], records, made=made, version=__version__, results=named, warnings=warnings)
-    return page, judged
-
-
-def _row(row: Judged) -> Any:
-    """A judged metric as the report's row."""
-    from suite.report.view import Row
-
-    low, high = row.interval if row.interval else (None, None)
-    explored = row.verdict == judging.EXPLORED
-    return Row(
-        scenario=row.scenario,
-        metric=row.metric,
-        unit=row.unit,
-        better=row.better,
-        kind=row.kind,
-        primary=row.primary,
-        baseline=row.baseline,
-        candidate=row.candidate,
-        blocks=row.blocks,
-        effect=row.effect,
-        low=low,
-        high=high,
-        level=row.level,
-        margin=row.margin,
-        mde=row.mde,
-        verdict=None if explored else row.verdict,  # type: ignore[arg-type]
-        reason=row.reason,
-        warnings=row.warnings,
-        baseline_value=row.baseline_value,
-        candidate_value=row.candidate_value,
-    )
-
-
-def _write_html(page: Any, out: Path) -> None:
-    from suite.report import html
-
-    text = html.render(page)
-    draft = out.with_name(out.name + ".new")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(out)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise CannotRun(f"{out}: the report could not be written: {error.strerror}") from error
 
 
 # --- machine ------------------------------------------------------------------------------------------------

@@ -291,7 +291,7 @@ def test_what_the_machine_refuses_is_told_without_a_traceback(
     def refuse(*arguments: object, **named: object) -> None:
         raise OSError(28, "No space left on device", "results/x")
 
-    monkeypatch.setattr("suite.session.compare", refuse)
+    monkeypatch.setattr("suite.verdicts.compare", refuse)
     assert main(["compare", "--results", str(tmp_path)]) == EXIT_UNTESTABLE
     assert capsys.readouterr().err == "perfproof: results/x: No space left on device\n"
 

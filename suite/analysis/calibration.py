@@ -24,8 +24,9 @@ from suite.analysis.comparison import margin_on_scale, to_effect
 from suite.analysis.decision import IMPROVED, REGRESSED, decide_looks
 from suite.analysis.samples import Floats, PairedSample
 from suite.analysis.spending import MOST_PRIMARIES, one_look
-from suite.analysis.verdict import DEFAULT_MARGIN, Outcome, Verdict, judge
+from suite.analysis.verdict import DEFAULT_MARGIN, Verdict, judge
 from suite.model.floor import Floor
+from suite.model.judged import Outcome
 
 LONG = 60
 """Blocks from which order effect and autocorrelation are asked after."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,21 +16,12 @@ from numpy.typing import NDArray
 from suite.analysis import intervals
 from suite.analysis.samples import Floats
 from suite.analysis.spending import Look
+from suite.model.judged import Outcome
 
 Codes = NDArray[np.int8]
 
-
-class Outcome(StrEnum):
-    """What a verdict says. *equivalent* and *inconclusive* are never one; *untestable* is never a regression and never a pass."""
-
-    INCONCLUSIVE = "inconclusive"
-    REGRESSED = "regressed"
-    IMPROVED = "improved"
-    EQUIVALENT = "equivalent"
-    UNTESTABLE = "untestable"
-
-
-OUTCOMES = tuple(Outcome)
+CODED = tuple(Outcome)
+"""The outcomes by their codes, which the arrays hold."""
 INCONCLUSIVE, REGRESSED, IMPROVED, EQUIVALENT, UNTESTABLE = range(5)
 OUTLIER = 4.0
 """Externally studentised residual from which a block is called an outlier."""

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from suite.analysis import intervals, words
 from suite.analysis.comparison import COMPANION_LEVEL, Comparison
-from suite.analysis.decision import OUTLIER, OUTLIER_BLOCKS, Outcome
+from suite.analysis.decision import OUTLIER, OUTLIER_BLOCKS
 from suite.analysis.samples import PairedSample
 from suite.analysis.spending import Spending
 from suite.analysis.verdict import Verdict
+from suite.model.judged import Outcome
 
 
 def explain(verdict: Verdict, sample: PairedSample, spending: Spending) -> list[str]:

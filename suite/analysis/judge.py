@@ -13,50 +13,19 @@ from dataclasses import dataclass
 
 from suite.analysis import explain, exploratory, spending, verdict, witness
 from suite.analysis.calibration import Trust, trusted
-from suite.analysis.samples import Observation, PairedSample, Status, pair
+from suite.analysis.samples import Observation, PairedSample, Status, pair, typical
 from suite.analysis.spending import Spending
 from suite.analysis.trials import latest, minutes_per_block, paired, whole_blocks
 from suite.analysis.verdict import Verdict
 from suite.model.decode import scenario_of
 from suite.model.errors import BadInput
 from suite.model.floor import Floor, machine_fingerprint, workload_digest
-from suite.model.metrics import Better, Kind, Metric, is_timed, metric
+from suite.model.judged import Judged, Outcome
+from suite.model.metrics import Better, Metric, is_timed, metric
 from suite.model.record import Record
 from suite.model.scenario import Arm, MetricChoice, Scenario
 
-EXPLORED = "exploratory"
 SHARED_WARNING = "both arms kept one server for all blocks: launch-to-launch variance was not sampled, so this suggests and does not prove"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """One metric of one candidate: a line of the verdict table, and an entry of `perfproof compare --json`.
-
-    `effect`, `interval` and `mde` are relative changes of candidate against baseline, as fractions; None where there is
-    nothing to say. `baseline_value` and `candidate_value` are medians over blocks in the metric's base unit. `verdict` is one of the
-    five, or "exploratory" for a metric that was not declared primary. `q` is the exploratory metric's q-value.
-    """
-
-    scenario: str
-    metric: str
-    unit: str
-    better: Better
-    kind: Kind
-    primary: bool
-    baseline: str
-    candidate: str
-    baseline_value: float | None
-    candidate_value: float | None
-    blocks: int
-    effect: float | None
-    interval: tuple[float, float] | None
-    level: float | None
-    margin: float
-    mde: float | None
-    verdict: str
-    reason: str
-    warnings: tuple[str, ...]
-    q: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +172,7 @@ def _witness(row: Metric, sample: PairedSample) -> Verdict:
     if sample.broken:
         loss = sample.broken[0]
         return Verdict(
-            outcome=verdict.Outcome.UNTESTABLE,
+            outcome=Outcome.UNTESTABLE,
             comparison=None,
             reason=f"block {loss.block}, arm {loss.arm}: {loss.reason}",
             warnings=(),
@@ -221,15 +190,18 @@ def _warnings(trials: Sequence[Record], *arms: str) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _middle(values: Sequence[float]) -> float | None:
-    ordered = sorted(values)
-    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2 if ordered else None
+def _typical_of(sample: PairedSample, blocks: int) -> tuple[float, float] | tuple[None, None]:
+    """What both arms are shown as, over the first so many blocks."""
+    if not min(blocks, sample.n):
+        return None, None
+    return typical(sample.baseline.tolist()[:blocks]), typical(sample.candidate.tolist()[:blocks])
 
 
 def _line(versus: _Versus, choice: MetricChoice, row: Metric, sample: PairedSample, found: Verdict, extra: tuple[str, ...]) -> Judged:
     """A judged metric's line."""
     compared = found.comparison
-    before, after = _middle(sample.baseline.tolist()), _middle(sample.candidate.tolist())
+    counted = compared.blocks if compared else sample.n
+    before, after = _typical_of(sample, counted)
     exact_effect = after / before - 1 if found.exact and before and after is not None else None
     return Judged(
         scenario=versus.scenario,
@@ -242,13 +214,13 @@ def _line(versus: _Versus, choice: MetricChoice, row: Metric, sample: PairedSamp
         candidate=versus.candidate,
         baseline_value=before,
         candidate_value=after,
-        blocks=compared.blocks if compared else sample.n,
+        blocks=counted,
         effect=compared.effect if compared else exact_effect,
         interval=found.interval if compared else (exact_effect, exact_effect) if exact_effect is not None else None,
         level=found.level if compared else 1.0 if exact_effect is not None else None,
         margin=choice.margin,
         mde=compared.mde if compared else None,
-        verdict=found.outcome.value,
+        verdict=found.outcome,
         reason=found.reason,
         warnings=(*found.warnings, *extra),
         q=None,
@@ -257,6 +229,7 @@ def _line(versus: _Versus, choice: MetricChoice, row: Metric, sample: PairedSamp
 
 def _explored(versus: _Versus, choice: MetricChoice, row: Metric, sample: PairedSample, found: exploratory.Estimate) -> Judged:
     """The line of a metric that is estimated and never judged."""
+    before, after = _typical_of(sample, sample.n)
     return Judged(
         scenario=versus.scenario,
         metric=choice.name,
@@ -266,15 +239,15 @@ def _explored(versus: _Versus, choice: MetricChoice, row: Metric, sample: Paired
         primary=False,
         baseline=versus.baseline,
         candidate=versus.candidate,
-        baseline_value=_middle(sample.baseline.tolist()),
-        candidate_value=_middle(sample.candidate.tolist()),
+        baseline_value=before,
+        candidate_value=after,
         blocks=sample.n,
         effect=found.effect,
         interval=found.interval,
         level=exploratory.LEVEL if found.interval else None,
         margin=choice.margin,
         mde=None,
-        verdict=EXPLORED,
+        verdict=None,
         reason=found.reason,
         warnings=(),
         q=found.q,

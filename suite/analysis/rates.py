@@ -10,7 +10,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 
 from suite.analysis import words
 from suite.analysis.comparison import margin_on_scale
-from suite.analysis.decision import OUTCOMES, decide
+from suite.analysis.decision import CODED, decide
 from suite.analysis.samples import pair_arrays
 from suite.analysis.spending import LEAST_BLOCKS, Spending
 from suite.analysis.verdict import Verdict, judge
@@ -45,11 +45,11 @@ def judge_rates(
     )
     code = decide_within(found.effect, change, equal, margin_on_scale(margin, "difference"))
     widened = replace(found, interval=change, equivalence_interval=equal)
-    if OUTCOMES[code] is verdict.outcome:
+    if CODED[code] is verdict.outcome:
         return replace(verdict, comparison=widened)
     possible = words.span(change, "difference")
     reason = f"{words.change(found.effect, 'difference')}, but so few errors among so many requests leave {possible} possible"
-    return replace(verdict, outcome=OUTCOMES[code], comparison=widened, reason=reason)
+    return replace(verdict, outcome=CODED[code], comparison=widened, reason=reason)
 
 
 def decide_within(effect: float, change: tuple[float, float], equal: tuple[float, float], margin: float) -> int:

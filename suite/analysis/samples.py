@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from statistics import fmean, geometric_mean
 from typing import Literal
 
 import numpy as np
@@ -269,3 +270,13 @@ def _with_lost(sample: PairedSample, lost: tuple[Lost, ...]) -> PairedSample:
         candidate_first=sample.candidate_first,
         lost=(*sample.lost, *lost),
     )
+
+
+def typical(values: Sequence[float]) -> float:
+    """What an arm is shown as (one value or more): the geometric mean, so that the ratio of two arms is the effect.
+
+    The plain mean where a value is not positive. Source: `statistics` of the standard library.
+    """
+    if min(values) == max(values):
+        return values[0]
+    return fmean(values) if min(values) <= 0 else geometric_mean(values)

@@ -14,9 +14,10 @@ import numpy as np
 
 from suite.analysis import power, words
 from suite.analysis.comparison import Comparison, compare_stack, margin_on_scale
-from suite.analysis.decision import OUTCOMES, Outcome, decide_looks
+from suite.analysis.decision import CODED, decide_looks
 from suite.analysis.samples import PairedSample, Status
 from suite.analysis.spending import LEAST_BLOCKS, Look, Spending
+from suite.model.judged import Outcome
 from suite.model.scenario import DEFAULT_MARGIN
 
 CHUNK = 4_000_000
@@ -130,7 +131,7 @@ def _judge_stack(
         )
         totals = _totals(comparisons, shown, widening)
         for row, comparison, total in zip(rows, comparisons, totals, strict=True):
-            outcome = OUTCOMES[decided.code[row]]
+            outcome = CODED[decided.code[row]]
             withheld = int(samples[row].blocks[decided.withheld[row]]) if decided.withheld[row] >= 0 else None
             verdicts[row] = _told(outcome, comparison, total, number >= 0, withheld, minutes_per_block, final)
     return [verdict for verdict in verdicts if verdict is not None]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from suite.analysis import words
-from suite.analysis.decision import Outcome
 from suite.analysis.verdict import Verdict
+from suite.model.judged import Outcome
 from suite.model.metrics import Better
 
 

@@ -5,15 +5,14 @@ For the eye only. Nothing here is judged: a trial gives one number to the statis
 
 from __future__ import annotations
 
+import dataclasses
 import math
-import re
 from collections.abc import Iterable, Sequence
 
-from suite.analysis.growth import growth
+from suite.analysis.sweeps import sweeps
 from suite.model.metrics import METRICS
 from suite.model.record import Record
 from suite.report import words
-from suite.report.facts import typical
 from suite.report.nouns import GrowthView, SpreadView
 from suite.report.untrusted import line
 
@@ -25,7 +24,6 @@ MOST_TRIALS = 16
 MOST_SPREADS = 4
 FEWEST = 8
 """Trials of an arm that are drawn, distributions of a scenario, and raw values that make one."""
-_CASE = re.compile(r"([^@]+)@([A-Za-z_]\w*)=([0-9.]+)")
 
 
 def spreads(arms: Sequence[str], records: Sequence[Record]) -> Iterable[SpreadView]:
@@ -61,41 +59,20 @@ def _between(ordered: Sequence[float], place: float) -> float:
 
 def growths(arms: Sequence[str], records: Sequence[Record]) -> Iterable[GrowthView]:
     """Metrics and witnesses that were measured at several sizes of one parameter: the cost at each size, and its growth in words."""
-    for (base, parameter), sizes in _swept(records).items():
-        known = sorted(sizes)
-        if len(known) < 2:
-            continue
-        costs = {arm: _costs([sizes[size] for size in known], arm, records) for arm in arms}
-        if all(costs.values()):
-            unit, better = words.unit_of(base)
-            name, by = words.label(line(base)), line(parameter).replace("_", " ")
-            told = tuple(_told(arm, known, costs[arm], by) for arm in arms)
-            means = tuple(tuple(typical(column) for column in zip(*costs[arm], strict=True)) for arm in arms)
-            yield GrowthView(name=name, parameter=by, unit=unit, better=better, sizes=tuple(known), costs=means, words=told)
-
-
-def _swept(records: Sequence[Record]) -> dict[tuple[str, str], dict[float, str]]:
-    """Metrics by name and swept parameter: size to the metric's full name."""
-    found: dict[tuple[str, str], dict[float, str]] = {}
-    for name in dict.fromkeys(name for record in records for name in (*record.measurements, *record.witnesses)):
-        match = _CASE.fullmatch(name)
-        if match and match[3].count(".") < 2 and float(match[3]) > 0:
-            found.setdefault((match[1], match[2]), {})[float(match[3])] = name
-    return found
-
-
-def _costs(names: Sequence[str], arm: str, records: Sequence[Record]) -> list[list[float]]:
-    """One list of costs a valid trial that has them all, each positive."""
-    rows = []
-    for record in records:
-        if record.status == "ok" and line(record.arm) == arm:
-            values = [record.measurements.get(name, record.witnesses.get(name, 0.0)) for name in names]
-            if all(math.isfinite(value) and value > 0 for value in values):
-                rows.append([float(value) for value in values])
-    return rows
-
-
-def _told(arm: str, sizes: Sequence[float], costs: list[list[float]], parameter: str) -> str:
-    if len(costs) < 2:
-        return f"{arm}: one trial alone, no growth told"
-    return growth(sizes, costs, of=arm, size=parameter).words
+    for sweep in sweeps(arms, [dataclasses.replace(record, arm=line(record.arm)) for record in records]):
+        unit, better = words.unit_of(sweep.metric)
+        several = len(sweep.arms) > 2
+        yield GrowthView(
+            metric=line(sweep.metric),
+            name=words.label(line(sweep.metric)),
+            parameter=line(sweep.size),
+            unit=unit,
+            better=better,
+            sizes=sweep.sizes,
+            costs=sweep.costs,
+            words=tuple(
+                growth.words if growth else f"{arm}: one trial alone, no growth told"
+                for arm, growth in zip(sweep.arms, sweep.growths, strict=True)
+            ),
+            claims=tuple(f"{f'{arm} ' if several else ''}{claim}" for arm, claim in sweep.claims),
+        )

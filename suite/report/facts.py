@@ -1,9 +1,8 @@
-"""Plain facts drawn from records, before anybody words them: typical values, environment, attestations, commands, time spent."""
+"""Plain facts drawn from records, before anybody words them: environment, attestations, commands, time spent."""
 
 from __future__ import annotations
 
 import json
-import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -17,15 +16,6 @@ Found = tuple[str, tuple[str, ...], bool]
 """A name, its values, and whether they differ."""
 MOST_VALUES = 6
 MOST_FACTS = 400
-
-
-def typical(values: Sequence[float]) -> float:
-    """The geometric mean; the plain mean where a value is zero or negative."""
-    if min(values) == max(values):
-        return values[0]
-    if min(values) <= 0:
-        return sum(values) / len(values)
-    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def defined_arms(definition: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from suite.model.judged import Judged
 from suite.report import units, words
-from suite.report.nouns import Row, TrialView
+from suite.report.nouns import TrialView
 from suite.report.units import THIN
 
 
@@ -31,7 +32,7 @@ class Dot:
         return "lost" if self.y is None else "counted" if self.ok else "spoilt"
 
 
-def place(row: Row, found: Sequence[TrialView]) -> list[Dot]:
+def place(row: Judged, found: Sequence[TrialView]) -> list[Dot]:
     """The trials of the row's two arms, each at its block and its place within the block."""
     most = max((trial.position for trial in found), default=0) + 1
     dots = []
@@ -48,7 +49,7 @@ def place(row: Row, found: Sequence[TrialView]) -> list[Dot]:
     return dots
 
 
-def label_of(row: Row, dots: Sequence[Dot]) -> str:
+def label_of(row: Judged, dots: Sequence[Dot]) -> str:
     spoilt = sum(not dot.ok for dot in dots)
     return (
         f"{words.claim(row)}. {len(dots)} trials by block; {words.direction(row.better)}. "

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
+from suite.model.judged import Judged
 from suite.report import words
-from suite.report.nouns import Page, Row, ScenarioView
+from suite.report.nouns import Page, ScenarioView
 
 _ENDS = {"regressed": "failure", "untestable": "error", "inconclusive": "skipped"}
 
@@ -37,7 +38,7 @@ def _suite(scenario: ScenarioView) -> ET.Element:
     return suite
 
 
-def _case(scenario: str, row: Row) -> ET.Element:
+def _case(scenario: str, row: Judged) -> ET.Element:
     case = ET.Element("testcase", classname=scenario, name=f"{row.metric} ({row.candidate} against {row.baseline})")
     tag = _ENDS.get(row.verdict or "")
     if tag:

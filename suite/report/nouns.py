@@ -1,53 +1,13 @@
-"""The nouns of the report: Page, ScenarioView, Row and what they hold. Values in base units, texts already clean."""
+"""The nouns of the report: Page, ScenarioView and what they hold. Values in base units, texts already clean."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
-from suite.model.metrics import Better, Kind
+from suite.model.judged import Judged, Outcome
+from suite.model.metrics import Better
 from suite.model.record import Record, Status
-
-Outcome = Literal["regressed", "untestable", "inconclusive", "improved", "equivalent"]
-OUTCOMES: tuple[Outcome, ...] = ("regressed", "untestable", "inconclusive", "improved", "equivalent")
-"""The five outcomes, the one that a reader must not miss first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One metric of one candidate against the baseline, as judged.
-
-    `effect`, `low` and `high` are relative changes of the candidate as fractions (0.31 is +31 %); `level` is the interval's
-    confidence (0.995); `margin` and `mde` are fractions. `verdict` is None for an exploratory metric, which is never judged.
-    `baseline_value` and `candidate_value` (geometric means over the blocks counted) are filled in from the records by `build`.
-    """
-
-    scenario: str
-    metric: str
-    unit: str
-    better: Better
-    kind: Kind
-    primary: bool
-    baseline: str
-    candidate: str
-    blocks: int
-    effect: float | None
-    low: float | None
-    high: float | None
-    level: float | None
-    margin: float | None
-    mde: float | None
-    verdict: Outcome | None
-    reason: str
-    warnings: tuple[str, ...]
-    baseline_value: float | None = None
-    candidate_value: float | None = None
-
-    @property
-    def exact(self) -> bool:
-        """Whether this is a count of work, which compares exactly and has no interval."""
-        return self.kind == "witness"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +87,12 @@ class SpreadView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrowthView:
-    """A cost at several sizes of one parameter: `costs[arm][size]` are geometric means over trials; `words` tell each arm's growth."""
+    """A cost at several sizes of one parameter: `costs[arm][size]` are geometric means over trials.
 
+    `words` tell each arm's growth, `claims` each candidate's against the baseline's.
+    """
+
+    metric: str
     name: str
     parameter: str
     unit: str
@@ -136,6 +100,7 @@ class GrowthView:
     sizes: tuple[float, ...]
     costs: tuple[tuple[float, ...], ...]
     words: tuple[str, ...]
+    claims: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +111,7 @@ class ScenarioView:
     question: str
     answer: str
     outcome: Outcome
-    rows: tuple[Row, ...]
+    rows: tuple[Judged, ...]
     arms: tuple[ArmView, ...]
     trials: tuple[TrialView, ...]
     witnesses: tuple[WitnessView, ...]
@@ -161,7 +126,7 @@ class ScenarioView:
     seconds: tuple[tuple[str, float], ...]
 
     @property
-    def primaries(self) -> tuple[Row, ...]:
+    def primaries(self) -> tuple[Judged, ...]:
         return tuple(row for row in self.rows if row.primary)
 
     @property

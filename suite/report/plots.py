@@ -24,9 +24,10 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from suite.model.judged import Judged
 from suite.report import curves, geometry, units, words
 from suite.report.geometry import Dot
-from suite.report.nouns import GrowthView, Row, SpreadView, TrialView
+from suite.report.nouns import GrowthView, SpreadView, TrialView
 
 INK, MUTED, HAIR, BASELINE, CANDIDATE, BAND, PAPER = "#0a0b01", "#0a0b02", "#0a0b03", "#0a0b04", "#0a0b05", "#0a0b06", "#0a0b07"
 SECOND = "#0a0b08"
@@ -70,7 +71,7 @@ Hover = dict[str, list[Dot]]
 """The dots behind every group of marks, in the order of drawing."""
 
 
-def trials(row: Row, found: Sequence[TrialView], name: str, rows: str, candidate: int) -> str:
+def trials(row: Judged, found: Sequence[TrialView], name: str, rows: str, candidate: int) -> str:
     """Both arms' values by block, in the order of running, and beside them each block's change against margin and interval.
 
     `name` must be unique within the page; `rows` begins the ids of the table's rows, which a trial's number ends;
@@ -86,7 +87,7 @@ def trials(row: Row, found: Sequence[TrialView], name: str, rows: str, candidate
         return as_svg(figure, name, geometry.label_of(row, dots), hover, rows)
 
 
-def _values(axes: Axes, row: Row, dots: Sequence[Dot], look: Look) -> Hover:
+def _values(axes: Axes, row: Judged, dots: Sequence[Dot], look: Look) -> Hover:
     scale = units.scale([dot.y for dot in dots if dot.y is not None], row.unit)
     known = [dot.y / scale.factor for dot in dots if dot.y is not None]
     wide = bool(known) and min(known) > 0 and max(known) / min(known) > 8
@@ -157,7 +158,7 @@ def _dots(axes: Axes, dots: list[Dot], factor: float, look: Look) -> Hover:
     return {gid: dots}
 
 
-def _changes(axes: Axes, row: Row, dots: Sequence[Dot], colour: str) -> Hover:
+def _changes(axes: Axes, row: Judged, dots: Sequence[Dot], colour: str) -> Hover:
     """Each block's change, the margin as a band, the interval as a bar; a log axis of ratios marked in per cent."""
     if row.margin:
         axes.axhspan(-math.log1p(row.margin), math.log1p(row.margin), color=BAND, lw=0, zorder=0)
@@ -187,7 +188,7 @@ def _changes(axes: Axes, row: Row, dots: Sequence[Dot], colour: str) -> Hover:
     return hover
 
 
-def _interval(axes: Axes, row: Row, x: float, colour: str) -> None:
+def _interval(axes: Axes, row: Judged, x: float, colour: str) -> None:
     if row.low is not None and row.high is not None and row.low > -1:
         axes.plot([x, x], [math.log1p(row.low), math.log1p(row.high)], color=colour, lw=2.2, solid_capstyle="butt", zorder=2)
     axes.plot([x], [math.log1p(row.effect or 0)], marker="D", markersize=6.5, color=colour, linestyle="none", zorder=3)

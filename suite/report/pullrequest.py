@@ -10,8 +10,9 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
+from suite.model.judged import EXPLORATORY, Judged
 from suite.report import units, words
-from suite.report.nouns import Page, Row, ScenarioView
+from suite.report.nouns import Page, ScenarioView
 from suite.report.untrusted import shorten
 
 LIMIT = 65_000
@@ -42,6 +43,10 @@ def _head(page: Page) -> Iterable[str]:
     yield f"### {escape(page.headline)}"
     yield "\n".join(f"- {_word(scenario.outcome)} {escape(scenario.answer)}" for scenario in page.scenarios)
     yield _verdicts(page)
+    views = ((scenario, view) for scenario in page.scenarios for view in scenario.growths)
+    grown = [f"- {escape(scenario.name)}: {escape(told)}" for scenario, view in views for told in words.growth(view)]
+    if grown:
+        yield "**Growth with the size**\n\n" + _few(grown)
     told = [f"- {escape(scenario.name)}: {escape(each)}" for scenario in page.scenarios for each in scenario.unjudged]
     if told:
         yield "**Not judged, or not counted**\n\n" + _few(told)
@@ -66,7 +71,7 @@ def _verdicts(page: Page) -> str:
     return table if len(rows) <= most else f"{table}\n\n{len(rows) - most} further metrics are in the HTML report."
 
 
-def _cells(scenario: ScenarioView, row: Row) -> Sequence[str]:
+def _cells(scenario: ScenarioView, row: Judged) -> Sequence[str]:
     first, second = words.values(row)
     several = len({each.candidate for each in scenario.rows}) > 1
     metric = f"{escape(words.label(row.metric))}\u00a0{'↓' if row.better == 'lower' else '↑'}" + (
@@ -79,7 +84,7 @@ def _cells(scenario: ScenarioView, row: Row) -> Sequence[str]:
 
 def _word(outcome: str | None) -> str:
     sign = {"regressed": "❌", "untestable": "🚫", "inconclusive": "❔", "improved": "✅", "equivalent": "🟰"}.get(outcome or "", "")
-    return f"{sign} **{outcome}**" if outcome else words.EXPLORATORY
+    return f"{sign} **{outcome}**" if outcome else EXPLORATORY
 
 
 def _folded(page: Page) -> Iterable[tuple[str, str]]:

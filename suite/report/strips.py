@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from suite.model.judged import Judged
 from suite.report import units, words
-from suite.report.nouns import Row, TrialView
+from suite.report.nouns import TrialView
 
 WIDTH, HEIGHT = 250, 22
 _MARKS = (1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 30, 100, 300, 1000, 10_000)
@@ -41,21 +42,21 @@ class Axis:
         return found
 
 
-def betterment(row: Row, change: float | None) -> float | None:
+def betterment(row: Judged, change: float | None) -> float | None:
     """The log ratio of a change, positive where the candidate is better; None where there is no ratio."""
     if change is None or not math.isfinite(change) or change <= -1:
         return None
     return math.log1p(change) * (-1 if row.better == "lower" else 1)
 
 
-def axis(rows: Iterable[Row]) -> Axis:
+def axis(rows: Iterable[Judged]) -> Axis:
     """One axis on which every interval of these rows fits."""
     ends = [betterment(row, change) for row in rows for change in (row.effect, row.low, row.high)]
     reach = max((abs(end) for end in ends if end is not None), default=0.0)
     return Axis(reach=math.exp(max(reach * 1.25, 0.06)))
 
 
-def forest(row: Row, scale: Axis) -> Markup:
+def forest(row: Judged, scale: Axis) -> Markup:
     """The change as a dot, its interval as a line, the margin as a band, no change as a hair line."""
     middle, mean = HEIGHT / 2, betterment(row, row.effect)
     parts = [f'<line class="zero" x1="{WIDTH / 2}" x2="{WIDTH / 2}" y1="0" y2="{HEIGHT}"/>']
@@ -72,7 +73,7 @@ def forest(row: Row, scale: Axis) -> Markup:
     return _svg(WIDTH, HEIGHT, f"strip {words.verdict(row)}", said, parts)
 
 
-def _mark(x: float, y: float, row: Row) -> str:
+def _mark(x: float, y: float, row: Judged) -> str:
     """Filled where something was shown; hollow for what was not: inconclusive, untestable, exploratory."""
     if row.exact:
         return f'<path class="mark" d="M{x:.1f} {y - 4.5}l4.5 4.5-4.5 4.5-4.5-4.5z"/>'
@@ -96,7 +97,7 @@ MOST_DOTS = 300
 """Dots in a strip; of more trials, evenly chosen ones are drawn."""
 
 
-def dots(row: Row, trials: Sequence[TrialView]) -> Markup:
+def dots(row: Judged, trials: Sequence[TrialView]) -> Markup:
     """Every trial of both arms on one line each, the baseline above; hollow ones do not count."""
     lines = {row.baseline: ("a", 6), row.candidate: ("b", 16)}
     shown = [(trial, trial.values[row.metric]) for trial in trials if trial.arm in lines and row.metric in trial.values]

@@ -9,15 +9,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from suite.model.judged import EXPLORATORY, Judged, Outcome
 from suite.report import units, words
-from suite.report.nouns import Outcome, Page, Row, ScenarioView
+from suite.report.nouns import Page, ScenarioView
 
 COLOURS: dict[Outcome | None, str] = {
-    "regressed": "bold red",
-    "untestable": "bold magenta",
-    "inconclusive": "bold yellow",
-    "improved": "bold green",
-    "equivalent": "bold",
+    Outcome.REGRESSED: "bold red",
+    Outcome.UNTESTABLE: "bold magenta",
+    Outcome.INCONCLUSIVE: "bold yellow",
+    Outcome.IMPROVED: "bold green",
+    Outcome.EQUIVALENT: "bold",
     None: "dim",
 }
 WIDE = 108
@@ -68,11 +69,12 @@ def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
     yield head
     if scenario.rows:
         yield Padding(_table(scenario.rows, width), (0, 0, 0, 2), expand=False)
+    yield from _bullets((told for view in scenario.growths for told in words.growth(view)), "growth", "")
     yield from _bullets(scenario.unjudged, "not judged or not counted", "yellow")
     yield from _bullets(scenario.warnings, "warning", "")
 
 
-def _table(rows: Sequence[Row], width: int) -> Table:
+def _table(rows: Sequence[Judged], width: int) -> Table:
     wide, several = width >= WIDE, len({row.candidate for row in rows}) > 1
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", collapse_padding=True, pad_edge=False)
     table.add_column("metric", overflow="fold", min_width=14)
@@ -91,7 +93,7 @@ def _table(rows: Sequence[Row], width: int) -> Table:
     return table
 
 
-def _cells(row: Row, wide: bool, several: bool) -> Iterable[Text]:
+def _cells(row: Judged, wide: bool, several: bool) -> Iterable[Text]:
     below = f"\n{row.candidate}" if several else ""
     yield Text(f"{'↓' if row.better == 'lower' else '↑'} {words.label(row.metric)}").append(below, style="dim")
     if wide:
@@ -106,7 +108,7 @@ def _cells(row: Row, wide: bool, several: bool) -> Iterable[Text]:
 
 
 def _word(outcome: Outcome | None) -> Text:
-    return Text(f"{words.SYMBOLS[outcome]} {outcome or words.EXPLORATORY}", style=COLOURS[outcome])
+    return Text(f"{words.SYMBOLS[outcome]} {outcome or EXPLORATORY}", style=COLOURS[outcome])
 
 
 def _bullets(told: Iterable[str], what: str, style: str) -> Iterable[RenderableType]:

@@ -12,19 +12,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from suite.model.judged import Judged
 from suite.model.record import Record
 from suite.report import curves, facts, words
-from suite.report.nouns import OUTCOMES, ArmView, Fact, Outcome, Page, Row, ScenarioView, TrialView, WitnessView, WorkView
+from suite.report.nouns import ArmView, Fact, Page, ScenarioView, TrialView, WitnessView, WorkView
 from suite.report.untrusted import line, lines
-
-__all__ = ["OUTCOMES", "ArmView", "Fact", "Outcome", "Page", "Row", "ScenarioView", "TrialView", "WitnessView", "WorkView", "build"]
 
 NAME = 160
 """Most characters of a name as shown."""
 
 
 def build(
-    rows: Iterable[Row],
+    rows: Iterable[Judged],
     records: Sequence[Record],
     *,
     made: str,
@@ -58,34 +57,34 @@ def build(
     )
 
 
-def _clean(row: Row) -> Row:
+def _clean(row: Judged) -> Judged:
     texts = {name: line(getattr(row, name), NAME) for name in ("scenario", "metric", "unit", "baseline", "candidate")}
     return dataclasses.replace(row, **texts, reason=line(row.reason), warnings=tuple(line(warning) for warning in row.warnings))  # type: ignore[arg-type]
 
 
-def _scenario(name: str, rows: list[Row], records: list[Record], results: str) -> ScenarioView:
+def _scenario(name: str, rows: list[Judged], records: list[Record], results: str) -> ScenarioView:
     trials = tuple(sorted((_trial(record) for record in records), key=lambda trial: (trial.block, trial.position)))
     definition = records[-1].definition if records else {}
     arms = _arms(definition, rows, records)
-    filled = tuple(_with_values(row, trials) for row in rows)
     names = [arm.name for arm in arms]
-    outcome = words.outcome(filled)
-    unjudged = words.unjudged(filled, trials)
+    outcome = words.outcome(rows)
+    growths = tuple(curves.growths(names, records))
+    unjudged = words.unjudged(rows, trials)
     return ScenarioView(
         name=name,
         question=line(definition.get("question", "")),
-        answer=words.answer(name, filled, outcome),
+        answer=words.answer(name, rows, growths),
         outcome=outcome,
-        rows=filled,
+        rows=tuple(rows),
         arms=arms,
         trials=trials,
         witnesses=tuple(_witnesses(names, records)),
         work=tuple(_work(records)),
-        growths=tuple(curves.growths(names, records)),
+        growths=growths,
         spreads=tuple(curves.spreads(names, records)),
         attestations=tuple(_facts(Fact, facts.attestations(names, records, lambda record: line(record.arm, NAME)))),
         unjudged=unjudged,
-        warnings=_warnings(filled, records),
+        warnings=_warnings(rows, records),
         commands=tuple(facts.commands(name, records, results)),
         definition=lines(facts.as_yaml(definition), most=400) if definition else "",
         seconds=facts.seconds(records),
@@ -113,20 +112,7 @@ def _trial(record: Record) -> TrialView:
     )
 
 
-def _with_values(row: Row, trials: Sequence[TrialView]) -> Row:
-    """The row with its arms' typical values: geometric means over the blocks that were judged, so that their ratio is the effect."""
-    of_arm: dict[str, dict[int, float]] = {row.baseline: {}, row.candidate: {}}
-    for trial in trials:
-        if trial.ok and trial.arm in of_arm and row.metric in trial.values:
-            of_arm[trial.arm][trial.block] = trial.values[row.metric]
-    shared = sorted(of_arm[row.baseline].keys() & of_arm[row.candidate].keys())[: row.blocks or None]
-    if not shared:
-        return row
-    first, second = (facts.typical([of_arm[arm][block] for block in shared]) for arm in (row.baseline, row.candidate))
-    return dataclasses.replace(row, baseline_value=first, candidate_value=second)
-
-
-def _arms(definition: Mapping[str, Any], rows: Sequence[Row], records: Sequence[Record]) -> tuple[ArmView, ...]:
+def _arms(definition: Mapping[str, Any], rows: Sequence[Judged], records: Sequence[Record]) -> tuple[ArmView, ...]:
     """The arms in the order of the definition, the baseline first; those that only records or rows name come after."""
     defined = facts.defined_arms(definition)
     seen = [line(record.arm, NAME) for record in records] + [arm for row in rows for arm in (row.baseline, row.candidate)]
@@ -171,7 +157,7 @@ def _work(records: Sequence[Record]) -> Iterable[WorkView]:
         yield WorkView(name=line(name, NAME), values=values, unequal=unequal)
 
 
-def _warnings(rows: Sequence[Row], records: Sequence[Record]) -> tuple[str, ...]:
+def _warnings(rows: Sequence[Judged], records: Sequence[Record]) -> tuple[str, ...]:
     """Every warning once: those of the comparisons, then those of the trials with how many of them said so.
 
     A warning of some comparisons only says of which; one of the trials is not repeated by the comparisons made of them.
@@ -185,7 +171,7 @@ def _warnings(rows: Sequence[Row], records: Sequence[Record]) -> tuple[str, ...]
     return tuple(dict.fromkeys([*told, *trials]))
 
 
-def _about(row: Row, rows: Sequence[Row]) -> str:
+def _about(row: Judged, rows: Sequence[Judged]) -> str:
     """Which comparison: the metric, and the candidate where there are several."""
     several = len({other.candidate for other in rows}) > 1
     return f"{words.label(row.metric)} of {row.candidate}" if several else words.label(row.metric)

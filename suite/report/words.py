@@ -6,9 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from suite.model.judged import EXPLORATORY, OUTCOMES, Judged, Outcome
 from suite.model.metrics import METRICS, Better, base_name
 from suite.report import units
-from suite.report.nouns import OUTCOMES, Outcome, Row, ScenarioView, TrialView
+from suite.report.nouns import GrowthView, ScenarioView, TrialView
 from suite.report.units import NONE, THIN
 
 SYMBOLS = {"regressed": "✗", "untestable": "⊘", "inconclusive": "?", "improved": "✓", "equivalent": "=", None: "·"}
@@ -20,7 +21,6 @@ MEANINGS = {
     "inconclusive": "the data neither show a change that matters nor rule one out: not good news, not bad news, no news",
     "untestable": "a trial failed, was invalid or unattested, or the arms did unequal work: nothing may be concluded",
 }
-EXPLORATORY = "exploratory"
 MOST_CLAIMS = 8
 """Metrics in an answer's sentence; where there are more, those that a reader must not miss come first."""
 _ACRONYMS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL", "cpu": "CPU"}
@@ -49,16 +49,16 @@ def direction(better: Better) -> str:
     return "lower is better ↓" if better == "lower" else "higher is better ↑"
 
 
-def verdict(row: Row) -> str:
+def verdict(row: Judged) -> str:
     return row.verdict or EXPLORATORY
 
 
-def rank(row: Row) -> int:
+def rank(row: Judged) -> int:
     """The place of a row's verdict when sorted: what a reader must not miss first."""
     return OUTCOMES.index(row.verdict) if row.verdict else len(OUTCOMES)
 
 
-def change(row: Row) -> str:
+def change(row: Judged) -> str:
     """The candidate's change: "+31.2 %"; for counts that did not move "unchanged"."""
     if row.effect is None:
         return NONE
@@ -67,7 +67,7 @@ def change(row: Row) -> str:
     return f"{units.percent(row.effect, units.places_for(row.effect))}{THIN}%"
 
 
-def interval(row: Row) -> str:
+def interval(row: Judged) -> str:
     """The interval in per cent, without its sign: "[+29.8, +32.6]"; "exact" for counts; "" where there is none."""
     if row.exact:
         return "exact" if row.effect is not None else ""
@@ -77,15 +77,15 @@ def interval(row: Row) -> str:
     return f"[{units.percent(row.low, places)}, {units.percent(row.high, places)}]"
 
 
-def factor(row: Row) -> str:
+def factor(row: Judged) -> str:
     return "" if row.effect is None else units.factor(row.effect)
 
 
-def margin(row: Row) -> str:
+def margin(row: Judged) -> str:
     return NONE if row.margin is None or row.exact else f"±{THIN}{units.percent(row.margin, _few(row.margin), plus=False)}{THIN}%"
 
 
-def detectable(row: Row) -> str:
+def detectable(row: Judged) -> str:
     """The smallest true worsening that this comparison would have seen: "1.4 %"."""
     return NONE if row.mde is None or row.exact else f"{units.percent(row.mde, _few(row.mde), plus=False)}{THIN}%"
 
@@ -94,7 +94,7 @@ def _few(fraction: float) -> int:
     return 0 if fraction >= 0.995 or round(fraction * 100, 6) == round(fraction * 100) else 1 if fraction >= 0.01 else 2
 
 
-def values(row: Row) -> tuple[str, str]:
+def values(row: Judged) -> tuple[str, str]:
     """The arms' typical values, in one scale if they are near each other; counts unrounded."""
     first, second = row.baseline_value, row.candidate_value
     if row.exact and row.unit == "1":
@@ -106,32 +106,39 @@ def blocks(count: int) -> str:
     return f"{count} block{'' if count == 1 else 's'}"
 
 
-def outcome(rows: Sequence[Row]) -> Outcome:
+def outcome(rows: Sequence[Judged]) -> Outcome:
     """The scenario's outcome: that of its judged primary rows which a reader must not miss; untestable if there are none.
 
     *improved* needs every other judged row to be improved or equivalent.
     """
     found = {row.verdict for row in _deciding(rows)}
-    return next((each for each in OUTCOMES if each in found), "untestable")
+    return next((each for each in OUTCOMES if each in found), Outcome.UNTESTABLE)
 
 
-def _deciding(rows: Sequence[Row]) -> list[Row]:
+def _deciding(rows: Sequence[Judged]) -> list[Judged]:
     """The rows that make the outcome: judged primaries, and witnesses that got worse whether primary or not."""
     return [row for row in rows if row.verdict and (row.primary or (row.exact and row.verdict in ("regressed", "untestable")))]
 
 
-def answer(name: str, rows: Sequence[Row], result: Outcome) -> str:
-    """The scenario's one sentence: "penalties: output throughput +31.2 % [+29.8, +32.6], 6 blocks; …"."""
+def answer(name: str, rows: Sequence[Judged], growths: Sequence[GrowthView] = ()) -> str:
+    """The scenario's one sentence: "penalties: output throughput +31.2 % [+29.8, +32.6], 6 blocks; …", growth of primary metrics last."""
     told = [row for row in rows if row.verdict and (row.primary or row.exact)]
     if not _deciding(rows):
         return f"{name}: nothing could be judged; there is no comparison of a primary metric"
     several = len({row.candidate for row in told}) > 1
     shown = told if len(told) <= MOST_CLAIMS else sorted(told, key=rank)[:MOST_CLAIMS]
     more = [f"and {len(told) - len(shown)} more, in the table"] if len(told) > len(shown) else []
-    return f"{name}: {'; '.join([*(claim(row, several) for row in shown), *more])}"
+    primary = {base_name(row.metric) for row in rows if row.primary}
+    grown = [told for view in growths if view.metric in primary for told in growth(view)]
+    return f"{name}: {'; '.join([*(claim(row, several) for row in shown), *more, *grown])}"
 
 
-def claim(row: Row, name_candidate: bool = False) -> str:
+def growth(view: GrowthView) -> tuple[str, ...]:
+    """How each candidate's cost grows with the swept size: "round time: constant in output length, as_released linear in …"."""
+    return tuple(f"{view.name}: {claim}" for claim in view.claims)
+
+
+def claim(row: Judged, name_candidate: bool = False) -> str:
     """What one row says, in words; bad news and no news say so."""
     who = f"{label(row.metric)} of {row.candidate}" if name_candidate else label(row.metric)
     if row.verdict == "untestable":
@@ -147,7 +154,7 @@ def claim(row: Row, name_candidate: bool = False) -> str:
     return said
 
 
-def _would_see(row: Row) -> str:
+def _would_see(row: Judged) -> str:
     return "" if row.mde is None else f", a worsening under {detectable(row)} could have gone unseen"
 
 
@@ -167,7 +174,7 @@ def _is(result: Outcome, count: int) -> str:
     return result if result in ("improved", "regressed") else f"{'is' if count == 1 else 'are'} {result}"
 
 
-def unjudged(rows: Sequence[Row], trials: Sequence[TrialView]) -> tuple[str, ...]:
+def unjudged(rows: Sequence[Judged], trials: Sequence[TrialView]) -> tuple[str, ...]:
     """What could not be judged and why, and every trial that does not count; never empty when something is amiss."""
     told = [
         f"{label(row.metric)} ({row.candidate}): {row.verdict}; {_why(row)}"
@@ -185,7 +192,7 @@ def unjudged(rows: Sequence[Row], trials: Sequence[TrialView]) -> tuple[str, ...
     return tuple(told)
 
 
-def _why(row: Row) -> str:
+def _why(row: Judged) -> str:
     return re.sub(r"[.\s]+$", "", row.reason) or "no reason was given"
 
 

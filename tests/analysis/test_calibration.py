@@ -10,7 +10,7 @@ import pytest
 from suite.analysis.calibration import LONG, autocorrelation, calibrate, distrust, false_verdicts, sd_interval, widening
 from suite.analysis.growth import growth, slope_difference
 from suite.analysis.samples import Lost, PairedSample, Status, pair_arrays
-from suite.analysis.verdict import Outcome
+from suite.model.judged import Outcome
 
 SOURCE = np.random.default_rng(11)
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from suite.analysis.decision import Outcome
 from suite.analysis.samples import Lost, PairedSample, Status, pair_arrays
 from suite.analysis.spending import one_look, sequential
 from suite.analysis.verdict import Verdict, judge, judge_all, should_stop
+from suite.model.judged import Outcome
 from tests.analysis.numbers import made
 
 FLIPPED = {Outcome.REGRESSED: Outcome.IMPROVED, Outcome.IMPROVED: Outcome.REGRESSED}

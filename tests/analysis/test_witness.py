@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suite.analysis.decision import Outcome
 from suite.analysis.rates import judge_rates
 from suite.analysis.spending import one_look
 from suite.analysis.witness import judge_witness
+from suite.model.judged import Outcome
 
 
 def test_equal_counts_are_exactly_equal_even_where_they_are_zero() -> None:

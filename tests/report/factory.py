@@ -8,9 +8,12 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from suite.analysis.samples import typical
+from suite.model.judged import Judged, Outcome
 from suite.model.metrics import METRICS, base_name
 from suite.model.record import SCHEMA, Attestation, Record, Status
-from suite.report.view import Outcome, Page, Row, build
+from suite.report.nouns import Page
+from suite.report.view import build
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)> **bold** `code` |pipe| $x^2$ @someone #1 http://evil.example"
 ANSI = "\x1b[31mred\x1b[0m \x1b]8;;http://evil.example\x07link\x1b]8;;\x07 bell\x07"
@@ -22,7 +25,7 @@ MADE = "2026-11-27 23:00 UTC"
 TARGET = "vllm.v1.worker.gpu_input_batch:InputBatch.swap_states"
 
 
-def row(scenario: str, metric: str, verdict: Outcome | None, **changed: Any) -> Row:
+def row(scenario: str, metric: str, verdict: Outcome | None, **changed: Any) -> Judged:
     """A judged row with a change that fits its verdict, unless told otherwise."""
     known = METRICS.get(base_name(metric))
     better, kind, unit = (known.better, known.kind, known.unit) if known else ("lower", "time", "s")
@@ -30,7 +33,7 @@ def row(scenario: str, metric: str, verdict: Outcome | None, **changed: Any) -> 
     worse = {"improved": -0.45, "regressed": 0.083, "equivalent": 0.002, "inconclusive": 0.031, "untestable": None, None: -0.021}[verdict]
     half = {"inconclusive": 0.07, "equivalent": 0.006}.get(str(verdict), 0.012)
     effect = None if worse is None else math.exp(sign * worse) - 1
-    ends = (None, None) if worse is None else sorted((math.exp(sign * (worse - half)) - 1, math.exp(sign * (worse + half)) - 1))
+    ends = None if worse is None else sorted((math.exp(sign * (worse - half)) - 1, math.exp(sign * (worse + half)) - 1))
     reasons = {
         "inconclusive": "the interval neither clears the margin nor lies inside it; 14 more blocks (about 21 min) would settle it",
         "untestable": "block 3: the candidate's server died: CUDA out of memory",
@@ -46,18 +49,20 @@ def row(scenario: str, metric: str, verdict: Outcome | None, **changed: Any) -> 
         "candidate": "patched",
         "blocks": 0 if worse is None else 6,
         "effect": effect,
-        "low": ends[0],
-        "high": ends[1],
+        "interval": ends,
         "level": 0.995,
         "margin": None if kind == "witness" else 0.02,
         "mde": None if worse is None else round(half * 1.9 + 0.01, 4),
-        "verdict": verdict,
+        "baseline_value": None,
+        "candidate_value": None,
+        "q": None,
+        "verdict": verdict and Outcome(verdict),
         "reason": reasons.get(str(verdict), "the interval clears the margin"),
         "warnings": (),
     }
     if kind == "witness":
-        fields |= {"low": None, "high": None, "mde": None, "level": None, "reason": "counted exactly"}
-    return Row(**(fields | changed))
+        fields |= {"interval": None, "mde": None, "level": None, "reason": "counted exactly"}
+    return Judged(**(fields | changed))
 
 
 def record(scenario: str, block: int, arm: str, measurements: Mapping[str, float], **changed: Any) -> Record:
@@ -153,18 +158,18 @@ def failed(record_: Record, status: Status, reason: str, **changed: Any) -> Reco
     return dataclasses.replace(record_, status=status, reason=reason, **changed)
 
 
-def swap_states() -> tuple[list[Row], list[Record]]:
+def swap_states() -> tuple[list[Judged], list[Record]]:
     """An improvement of two orders of magnitude with an exact witness."""
     name = "swap_states"
     records = trials(name, 6, {"round_time": 4.13e-3}, {"round_time": 0.0089}, 0.012)
     rows = [
-        row(name, "round_time", "improved", effect=-0.9911, low=-0.9914, high=-0.9908, mde=0.026),
+        row(name, "round_time", "improved", effect=-0.9911, interval=(-0.9914, -0.9908), mde=0.026),
         row(name, "bytes_per_swap", "improved", effect=-0.992126, blocks=6, primary=False),
     ]
     return rows, records
 
 
-def penalties() -> tuple[list[Row], list[Record]]:
+def penalties() -> tuple[list[Judged], list[Record]]:
     """A serving run: a better throughput, a doubtful tail, an invalid trial."""
     name = "serve_penalties_cpu"
     base = {"output_throughput": 96.2, "median_ttft": 0.412, "median_tpot": 0.0831, "p99_itl": 0.119, "peak_memory": 3.1e9}
@@ -176,31 +181,31 @@ def penalties() -> tuple[list[Row], list[Record]]:
         warnings=("the machine was busy",),
     )
     rows = [
-        row(name, "output_throughput", "improved", effect=0.312, low=0.298, high=0.326, blocks=9, mde=0.034),
-        row(name, "median_tpot", "improved", effect=-0.248, low=-0.259, high=-0.237, blocks=9, mde=0.034),
-        row(name, "median_ttft", None, effect=0.004, low=-0.013, high=0.021, blocks=9, level=0.95, margin=None, mde=0.034),
-        row(name, "p99_itl", None, effect=-0.02, low=-0.036, high=-0.004, blocks=9, level=0.95, margin=None, mde=0.034),
-        row(name, "peak_memory", "equivalent", effect=0.001, low=-0.004, high=0.006, blocks=9, mde=0.016, margin=0.02),
+        row(name, "output_throughput", "improved", effect=0.312, interval=(0.298, 0.326), blocks=9, mde=0.034),
+        row(name, "median_tpot", "improved", effect=-0.248, interval=(-0.259, -0.237), blocks=9, mde=0.034),
+        row(name, "median_ttft", None, effect=0.004, interval=(-0.013, 0.021), blocks=9, level=0.95, margin=None, mde=0.034),
+        row(name, "p99_itl", None, effect=-0.02, interval=(-0.036, -0.004), blocks=9, level=0.95, margin=None, mde=0.034),
+        row(name, "peak_memory", "equivalent", effect=0.001, interval=(-0.004, 0.006), blocks=9, mde=0.016, margin=0.02),
     ]
     return rows, records
 
 
-def sampler() -> tuple[list[Row], list[Record]]:
+def sampler() -> tuple[list[Judged], list[Record]]:
     """A regression."""
     name = "sampler_skip_copy"
     records = trials(name, 10, {"round_time": 61e-6}, {"round_time": 1.083}, 0.008)
-    return [row(name, "round_time", "regressed", effect=0.083, low=0.069, high=0.097, blocks=10, mde=0.027)], records
+    return [row(name, "round_time", "regressed", effect=0.083, interval=(0.069, 0.097), blocks=10, mde=0.027)], records
 
 
-def pooling() -> tuple[list[Row], list[Record]]:
+def pooling() -> tuple[list[Judged], list[Record]]:
     """No news: too noisy."""
     name = "pooling_token_ids"
     records = trials(name, 6, {"round_time": 212e-6}, {"round_time": 1.031}, 0.06)
     warnings = ("6 blocks give 7.0 %; 20 would give 3.1 %",)
-    return [row(name, "round_time", "inconclusive", effect=0.031, low=-0.039, high=0.106, mde=0.12, warnings=warnings)], records
+    return [row(name, "round_time", "inconclusive", effect=0.031, interval=(-0.039, 0.106), mde=0.12, warnings=warnings)], records
 
 
-def thinking() -> tuple[list[Row], list[Record]]:
+def thinking() -> tuple[list[Judged], list[Record]]:
     """A crash, and no change in the rest."""
     name = "thinking_scan"
     base = {f"round_time@output_length={length}": 1.1e-7 * length for length in (1000, 4000, 16000)}
@@ -213,7 +218,7 @@ def thinking() -> tuple[list[Row], list[Record]]:
     return rows, records
 
 
-def hostile() -> tuple[list[Row], list[Record]]:
+def hostile() -> tuple[list[Judged], list[Record]]:
     """Every field that others can fill says something nasty."""
     name = f"evil {HOSTILE[:60]}"
     texts = {"reason": HOSTILE, "warnings": (HOSTILE, ANSI, RIGHT_TO_LEFT, SURROGATE, LONG)}
@@ -230,9 +235,24 @@ def hostile() -> tuple[list[Row], list[Record]]:
 ALL = (swap_states, penalties, sampler, pooling, thinking)
 
 
-def page(*parts: tuple[Sequence[Row], Sequence[Record]], warnings: Sequence[str] = ()) -> Page:
+def valued(judged: Judged, records: Sequence[Record]) -> Judged:
+    """The row with its arms' values over the blocks counted, as the judge gives them."""
+    of_arm: dict[str, dict[int, float]] = {judged.baseline: {}, judged.candidate: {}}
+    for each in records:
+        values = {**each.measurements, **each.witnesses}
+        if each.scenario == judged.scenario and each.status == "ok" and judged.metric in values:
+            of_arm[each.arm][each.block] = values[judged.metric]
+    first, second = of_arm.values()
+    shared = sorted(first.keys() & second.keys())[: judged.blocks or None]
+    if not shared:
+        return judged
+    before, after = (typical([arm[block] for block in shared]) for arm in (first, second))
+    return dataclasses.replace(judged, baseline_value=before, candidate_value=after)
+
+
+def page(*parts: tuple[Sequence[Judged], Sequence[Record]], warnings: Sequence[str] = ()) -> Page:
     """A page of these parts, or of all five ordinary ones."""
     found = parts or tuple(make() for make in ALL)
     rows = [each for part in found for each in part[0]]
     records = [each for part in found for each in part[1]]
-    return build(rows, records, made=MADE, version="0.1.0", results="results", warnings=warnings)
+    return build([valued(each, records) for each in rows], records, made=MADE, version="0.1.0", results="results", warnings=warnings)

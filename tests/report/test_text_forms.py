@@ -7,8 +7,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from suite.model.judged import OUTCOMES
 from suite.report import junit, pullrequest, terminal
-from suite.report.view import OUTCOMES, build
+from suite.report.view import build
 from tests.report import factory
 from tests.report.golden import check
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
+from suite.model.judged import OUTCOMES
 from suite.report import html, pullrequest, strips, terminal, units, words
-from suite.report.view import OUTCOMES, build
+from suite.report.view import build
 from tests.report import factory
 
 
@@ -44,27 +43,6 @@ def test_exploratory_metrics_never_make_an_outcome() -> None:
     """A metric that was only looked at decides nothing."""
     rows = [factory.row("a", "round_time", None), factory.row("a", "median_ttft", "equivalent")]
     assert words.outcome(rows) == "equivalent"
-
-
-def test_values_shown_are_in_the_ratio_of_the_effect() -> None:
-    """Baseline and candidate are geometric means over the judged blocks, so that a reader who divides them gets the effect."""
-    records = factory.trials("a", 6, {"round_time": 1e-3}, {"round_time": 0.7}, 0.05)
-    of_arm: dict[str, list[float]] = {}
-    for record in records:
-        of_arm.setdefault(record.arm, []).append(math.log(record.measurements["round_time"]))
-    effect = math.exp((sum(of_arm["patched"]) - sum(of_arm["as released"])) / 6) - 1
-    row = build([factory.row("a", "round_time", "improved", effect=effect)], records, made="", version="0").scenarios[0].rows[0]
-    assert row.candidate_value is not None
-    assert row.baseline_value is not None
-    assert row.candidate_value / row.baseline_value - 1 == pytest.approx(effect)
-
-
-def test_only_the_judged_blocks_are_averaged() -> None:
-    """A metric decided at an earlier look shows the values of that look."""
-    records = factory.trials("a", 10, {"round_time": 1e-3}, {"round_time": 0.7}, 0.05)
-    rows = [factory.row("a", "round_time", "improved", blocks=6)]
-    whole, first = (build(rows, found, made="", version="0").scenarios[0].rows[0] for found in (records, records[:12]))
-    assert whole.baseline_value == first.baseline_value
 
 
 def test_spoilt_trials_are_told_with_block_and_reason() -> None:

@@ -7,8 +7,9 @@ from itertools import accumulate
 
 from markupsafe import Markup
 
+from suite.model.judged import Judged
 from suite.report import plots, units, words
-from suite.report.nouns import Page, Row, ScenarioView
+from suite.report.nouns import Page, ScenarioView
 from suite.report.templates import render as render_template
 
 MOST_FIGURES = 18
@@ -24,7 +25,7 @@ MOST_TRIALS = 400
 class Figure:
     """A drawn row."""
 
-    row: Row
+    row: Judged
     svg: Markup
 
 

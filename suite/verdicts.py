@@ -1,0 +1,173 @@
+"""The verbs that need records only: verdicts, the decision and the report of a results folder.
+
+No vLLM, torch or GPU is needed here. Each returns its exit code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from suite import __version__, store
+from suite.analysis import judge as judging
+from suite.gate import Decision, decide
+from suite.model.decode import load_policy
+from suite.model.errors import EXIT_PASS, CannotRun
+from suite.model.judged import EXPLORATORY, Judged
+from suite.model.metrics import Better
+from suite.model.policy import DEFAULT_POLICY
+from suite.model.record import Record
+
+if TYPE_CHECKING:
+    from suite.report.nouns import Page
+
+
+def show(results: Path, console: Console, report: Path | None, only: set[str] | None = None) -> int:
+    """Prints the verdicts of a results folder, writes its report, and returns what the default policy makes of it."""
+    from suite.report import terminal
+
+    page, judged = _page(results, only)
+    terminal.show(page, console)
+    if report is not None:
+        _write_html(page, report)
+        console.print(f"report: {report}", highlight=False)
+    return decide(judged, DEFAULT_POLICY).exit_code
+
+
+def compare(results: Path, *, as_json: bool, console: Console | None = None) -> int:
+    """Prints the verdicts of a results folder; exit code 0 whatever they are: the gate decides."""
+    console = console or Console()
+    if as_json:
+        read = store.read(results)
+        for warning in read.warnings:
+            print(f"perfproof: warning: {warning}", file=sys.stderr)
+        rows = _judged(read.records, results)
+        print(json.dumps({"schema": 1, "comparisons": [_comparison(row) for row in rows]}, indent=1))
+        return EXIT_PASS
+    from suite.report import terminal
+
+    page, _ = _page(results, None)
+    terminal.show(page, console)
+    return EXIT_PASS
+
+
+def _comparison(row: Judged) -> dict[str, Any]:
+    """One entry of `compare --json`."""
+    return {
+        "scenario": row.scenario,
+        "metric": row.metric,
+        "unit": row.unit,
+        "better": row.better,
+        "primary": row.primary,
+        "baseline": row.baseline,
+        "candidate": row.candidate,
+        "blocks": row.blocks,
+        "effect": row.effect,
+        "interval": list(row.interval) if row.interval else None,
+        "level": row.level,
+        "margin": row.margin,
+        "mde": row.mde,
+        "verdict": row.verdict or EXPLORATORY,
+        "reason": row.reason,
+        "warnings": list(row.warnings),
+        "q": row.q,
+    }
+
+
+def judge(file: Path, *, better: Better, margin: float, unit: str, as_json: bool, explain: bool, console: Console | None = None) -> int:
+    """Judges the numbers of a CSV, all its blocks as one look."""
+    from suite.importers import table
+
+    console = console or Console()
+    judged, sentences = judging.judge_table(
+        [(row.block, row.arm, row.value) for row in table.read(file)], name=file.stem, better=better, margin=margin, unit=unit
+    )
+    if as_json:
+        print(json.dumps({"schema": 1, "comparisons": [_comparison(row) for row in judged]}, indent=1))
+    else:
+        from suite.report import terminal, view
+
+        page = view.build(judged, (), made="", version=__version__)
+        terminal.show(page, console)
+        if explain:
+            for sentence in sentences:
+                console.print(sentence, highlight=False, markup=False)
+    return decide(judged, DEFAULT_POLICY).exit_code
+
+
+def gate(results: Path, *, policy: Path | None, console: Console | None = None) -> int:
+    """Prints every ruling and returns the decision's exit code."""
+    console = console or Console()
+    rules = load_policy(policy) if policy is not None else DEFAULT_POLICY
+    decision = decide(_judged(store.read(results).records, results), rules)
+    _show_decision(decision, console)
+    return decision.exit_code
+
+
+def _show_decision(decision: Decision, console: Console) -> None:
+    if not decision.rulings:
+        console.print("nothing to judge: no primary metric has a verdict", style="bold red")
+    for ruling in decision.rulings:
+        word, style = ("passes", "green") if ruling.passes else ("fails", "bold red")
+        console.print(f"[{style}]{word}[/]  {ruling.scenario}  {ruling.metric}  {ruling.candidate}: {ruling.verdict}", highlight=False)
+        console.print(f"        {ruling.reason}", highlight=False, markup=False)
+    console.print(f"gate: {'pass' if decision.passes else 'fail'} (exit code {decision.exit_code})", style="bold")
+
+
+def report(results: Path, *, out: Path | None, pull_request: bool) -> int:
+    """Writes the HTML file, or prints the pull request's block."""
+    page, _ = _page(results, None)
+    if pull_request:
+        from suite.report import pullrequest
+
+        print(pullrequest.render(page))
+    if out is not None:
+        _write_html(page, out)
+        print(f"report: {out}")
+    return EXIT_PASS
+
+
+def _page(results: Path, only: set[str] | None) -> tuple[Page, list[Judged]]:
+    """The report's view model of a results folder (of the named scenarios only), and the judged metrics behind it.
+
+    A page is shown to others: a results folder given from the root of the disk is named by its end alone.
+    """
+    from suite.report import view
+
+    read = store.read(results)
+    records = [record for record in read.records if only is None or record.scenario in only]
+    if not records:
+        raise CannotRun(f"{results}: no record of {', '.join(sorted(only or ()))} was left")
+    judged = _judged(records, results)
+    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    named = results.name if results.is_absolute() else str(results)
+    warnings = [warning.replace(str(results), named) for warning in read.warnings]
+    page = view.build(judged, records, made=made, version=__version__, results=named, warnings=warnings)
+    return page, judged
+
+
+def _judged(records: Sequence[Record], results: Path) -> list[Judged]:
+    """Every metric of these records, with what the folder's A/A runs allow to be said."""
+    return [row for one in judging.judge_records(records, floors=store.read_floors(results)) for row in one.judged]
+
+
+def _write_html(page: Page, out: Path) -> None:
+    from suite.report import html
+
+    text = html.render(page)
+    draft = out.with_name(out.name + ".new")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(out)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise CannotRun(f"{out}: the report could not be written: {error.strerror}") from error
