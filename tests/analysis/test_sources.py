@@ -23,6 +23,7 @@ ROOMS = (
     "samples",
     "selfcheck",
     "spending",
+    "sweeps",
     "trials",
     "verdict",
     "witness",
