@@ -1,0 +1,101 @@
+"""Pooling and offline runs on a real vLLM: generated models and data sets of the suite go through vLLM's own commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from suite.builds.ready import ReadyBuild
+from suite.model.decode import load_scenario
+from suite.model.record import Record
+from suite.model.scenario import Scenario
+from suite.planning import make_plan
+from suite.run import catalog
+from suite.run.offline import OfflineLane
+from suite.run.serve import ServeLane
+
+pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+
+POOLING = """
+schema: 1
+question: Does a pooler that reads token ids go through the whole lane?
+workload:
+  kind: serve
+  model: {{toy: {toy}, layers: 1, hidden: 64, heads: 2, vocabulary: 512, context: 256}}
+  server_arguments: [--runner=pooling, --enforce-eager, --max-num-seqs=4]
+  dataset:
+    template: "<|user|>\\nFind it\\n<|embed|>\\n{{title}} ({{i}})"
+    values: {{title: [Attention Is All You Need, Language Models are Few-Shot Learners]}}
+  client: {{backend: openai-embeddings, endpoint: /v1/embeddings, custom-output-len: 1, max-concurrency: 4}}
+  requests: 8
+  launches: shared
+arms:
+  {baseline}
+  as_released: {{{rest}}}
+metrics: {{request_throughput: {{primary: true}}}}
+blocks: 6
+"""
+
+OFFLINE = """
+schema: 1
+question: Does a run without a server go through the whole lane?
+workload:
+  kind: offline
+  bench: throughput
+  model: {layers: 1, hidden: 64, heads: 2, vocabulary: 512, context: 256}
+  arguments: {dataset-name: random, input-len: 8, output-len: 8, num-prompts: 8, enforce-eager: true}
+arms:
+  one: {baseline: true}
+  two: {server_arguments: [--max-num-seqs=4]}
+metrics: {request_throughput: {primary: true}}
+blocks: 6
+"""
+
+
+def scenario(folder: Path, text: str) -> Scenario:
+    (folder / "tiny.yaml").write_text(text)
+    return load_scenario(folder / "tiny.yaml", "quick")
+
+
+def block_of(lane: ServeLane | OfflineLane) -> dict[str, Record]:
+    """One block's records by arm; whatever the lane keeps alive ends."""
+    block = make_plan([lane.scenario], 5).blocks[0]
+    try:
+        lane.check()
+        return {record.arm: record for record in lane.trials(block, block.order)}
+    finally:
+        lane.close()
+
+
+def test_a_pooler_that_reads_token_ids_is_measured(real_build: ReadyBuild, tmp_path: Path) -> None:
+    """Prompts that the suite makes are embedded by a generated model; on 0.28.0 the round trip to the device is put back in one arm."""
+    older = real_build.fingerprint.vllm_version.startswith("0.28.0")
+    baseline = "round_trip: {baseline: true, patches: [pooling_device_round_trip]}" if older else "also: {baseline: true}"
+    asked = scenario(tmp_path, POOLING.format(toy="gritlm" if older else "splade", baseline=baseline, rest=""))
+    lane = ServeLane(asked, {"default": real_build}, tmp_path / "results", seed=5, watch=catalog.watched(asked), say=print)
+    records = block_of(lane)
+    assert {record.status for record in records.values()} == {"ok"}, [record.reason for record in records.values()]
+    one, other = records.values()
+    assert one.work == other.work
+    assert one.work["requests"] == 8
+    assert one.measurements["cpu_time_per_request"] > 0
+    assert "median_e2el" in one.measurements
+    assert "cpu_time_per_token" not in one.measurements
+    if older:
+        attested = records["round_trip"].attestation
+        assert attested is not None
+        assert attested.counts["fast pooling_device_round_trip"] > 0
+
+
+def test_an_offline_block_is_measured_and_attested(real_build: ReadyBuild, tmp_path: Path) -> None:
+    """`vllm bench throughput` in a process a trial: both arms count, did the same work, and prove what they ran."""
+    asked = scenario(tmp_path, OFFLINE)
+    records = block_of(OfflineLane(asked, {"default": real_build}, tmp_path / "results", seed=5, watch=(), say=print))
+    assert {record.status for record in records.values()} == {"ok"}, [record.reason for record in records.values()]
+    one, two = records["one"], records["two"]
+    assert one.work == two.work == {"requests": 8, "tokens": 8 * 16}
+    assert one.attestation is not None
+    assert one.attestation.runner == "V1"
+    assert one.measurements["request_throughput"] > 0
+    assert one.measurements["peak_memory"] > 2**28
