@@ -8,12 +8,13 @@ Every A/A has a folder of its own under `calibration/`; one that was broken off 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from suite import store
-from suite.analysis import selfcheck
+from suite.analysis import invalidation, selfcheck
 from suite.analysis.calibration import Calibration
 from suite.conduct import Conducted, conduct
 from suite.model.decode import scenario_of
@@ -21,7 +22,7 @@ from suite.model.errors import BadInput
 from suite.model.floor import Floor
 from suite.model.metrics import is_timed
 from suite.model.plan import Plan
-from suite.model.scenario import Scenario
+from suite.model.scenario import PythonBuild, Scenario
 from suite.planning import make_plan
 from suite.progress import RunProgress
 from suite.run.lane import Lane
@@ -32,11 +33,12 @@ OpenLanes = Callable[[Plan, Path, Say], contextlib.AbstractContextManager[Callab
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
-    """One scenario's A/A: what each metric's blocks say, the floors that were stored, and how the run went."""
+    """One scenario's A/A: what each metric's blocks say, the floors that were stored, what others took meanwhile, and how it went."""
 
     scenario: Scenario
     checked: Mapping[str, Calibration]
     floors: tuple[Floor, ...]
+    lost: tuple[str, ...]
     done: Conducted
 
     @property
@@ -45,11 +47,17 @@ class Calibrated:
         return tuple(floor for floor in self.floors if floor.primary and not floor.passed)
 
 
-def against_itself(scenario: Scenario, blocks: int) -> Scenario:
-    """The A/A of a scenario: its baseline under two names. Raises `BadInput` for a scenario that times nothing."""
+def against_itself(scenario: Scenario, blocks: int, second: PythonBuild | None = None) -> Scenario:
+    """The A/A of a scenario: its baseline under two names. Raises `BadInput` for a scenario that times nothing.
+
+    `second` is the interpreter of the arm `again`, where the same release was installed once more (`lanes.second_install`).
+    """
     if not any(is_timed(choice.name) for choice in scenario.metrics):
         raise BadInput(f"{scenario.source}: metrics: none of them is timed; exact counts need no noise floor")
-    return scenario_of(selfcheck.itself(scenario.definition, blocks), source=scenario.source)
+    other = {"kind": "python", "path": second.path} if second else None
+    made = scenario_of(selfcheck.itself(scenario.definition, blocks, other), source=scenario.source)
+    builds = {**scenario.builds, **({selfcheck.SECOND: second} if second else {})}
+    return dataclasses.replace(made, builds=builds)  # a definition alone does not say where the files of a build lie
 
 
 def calibrate(
@@ -76,7 +84,8 @@ def calibrate(
     floors = selfcheck.floors_of(scenario, records, checked, when=now(), folder=str(folder.relative_to(results)))
     for floor in floors:
         store.append_floor(results, floor)
-    return Calibrated(scenario=scenario, checked=checked, floors=tuple(floors), done=done)
+    lost = tuple(invalidation.lost(selfcheck.shares(records)))
+    return Calibrated(scenario=scenario, checked=checked, floors=tuple(floors), lost=lost, done=done)
 
 
 def _folder(results: Path, scenario: Scenario, seed: int) -> Path:

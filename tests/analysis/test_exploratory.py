@@ -80,6 +80,16 @@ def test_thresholds_suggested_from_a_quiet_run_lose_at_most_the_tolerated_share_
     assert invalidation.suggest({}) == invalidation.STANDARD
 
 
+def test_what_an_a_a_lost_is_told_with_the_threshold_it_would_need() -> None:
+    """Quantiles of the shares, how many trials were beyond the rule, and what would keep 95 % of the blocks; nothing of nothing."""
+    quiet, loud = invalidation.lost({"steal": [0.01] * 100}), invalidation.lost({"foreign": [0.0] * 90 + [0.4] * 10})
+    steal = "1.00 % in the median trial, 1.00 % at 95 %, 1.00 % at most"
+    assert quiet == [f"of the CPU time other machines (steal) took {steal}; 0 of 100 trials beyond 25.0 %"]
+    assert "10 of 100 trials beyond 25.0 %" in loud[0]
+    assert loud[1] == "this machine would keep 95.0 % of its blocks with a threshold of 40.0 %"
+    assert invalidation.lost({}) == []
+
+
 @pytest.mark.parametrize(("effect", "word"), [(0.05, "regressed"), (-0.05, "improved"), (0.0, "equivalent"), (0.019, "inconclusive")])
 @pytest.mark.parametrize("better", ["lower", "higher"])
 def test_the_explanation_goes_from_the_blocks_to_the_verdict_and_every_sentence_has_a_number(effect: float, word: str, better: str) -> None:
