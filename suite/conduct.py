@@ -28,6 +28,7 @@ from suite.model.record import Record
 from suite.model.scenario import Scenario
 from suite.progress import RunProgress
 from suite.run.lane import Lane
+from suite.run.variables import unasked
 
 AGAIN = 3
 """How often a block that was invalid is measured again, at most."""
@@ -80,7 +81,7 @@ def conduct(
                 progress.expect(scenario.name, sum(len(_missing(b, kept[scenario.name])) for b in plan.blocks if b.scenario is scenario))
             trials = _Trials(plan=plan, kept=kept, floors=floors, lane_of=lane_of, progress=progress, spent=spent)
             for trial in trials.run():
-                record = ruled(trial, rules)
+                record = ruled(paired(trial, latest(kept[trial.scenario])), rules)
                 store.append(results, record)
                 kept[record.scenario].append(record)
                 ran.append(record)
@@ -93,6 +94,12 @@ def conduct(
     seconds["total"] = clock() - began
     there = sum(len(latest(mine)) for mine in kept.values()) - len({record.trial for record in ran})
     return Conducted(ran=len(ran), found=there, seconds=seconds, warnings=(*warnings, *skipped))
+
+
+def paired(record: Record, others: Sequence[Record]) -> Record:
+    """The trial, invalid where its environment differs from its block's other trials in what the scenario did not ask for."""
+    why = unasked(record, others) if record.status == "ok" else ""
+    return dataclasses.replace(record, status="invalid", reason=why) if why else record
 
 
 def ruled(record: Record, rules: Rules = STANDARD) -> Record:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from suite.builds.process import Finished, inherited, run_to_end
+from suite.builds.scrub import scrub
 from suite.model.errors import CannotRun
 
 Say = Callable[[str], None]
@@ -18,7 +19,15 @@ STEP_LIMIT = 1800.0
 """Seconds that one step may take: an hour's download is told as a fault."""
 
 _NETWORK = re.compile(
-    r"dns error|failed to lookup|Connection refused|Network is unreachable|timed out|Temporary failure|client error", re.I
+    r"dns error|failed to lookup|Connection refused|Network is unreachable|timed out|Temporary failure|client error|network was disabled"
+    r"|error sending request|Could not connect",
+    re.I,
+)
+_FULL = re.compile(r"No space left|os error 28|File too large|os error 27|Disk quota exceeded", re.I)
+_BROKEN = re.compile(
+    r"hash mismatch|failed to (?:extract|unzip|read (?:the )?metadata)|invalid (?:zip|wheel|metadata|Header)|not a valid (?:zip|wheel)"
+    r"|bad (?:zip|CRC)|corrupt|unable to locate the end of central directory|\.dist-info directory",
+    re.I,
 )
 
 
@@ -57,10 +66,11 @@ class Installer:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         start = self.log.stat().st_size if self.log.exists() else 0
         finished = run_to_end(command, environment={**self.environment, **more}, log=self.log, timeout=STEP_LIMIT)
-        self._said = _since(self.log, start)
+        self._said, self._last = _since(self.log, start), finished
         return finished
 
     _said: str = ""
+    _last: Finished | None = None
 
     @property
     def said(self) -> str:
@@ -77,14 +87,28 @@ class Installer:
 
     def must(self, finished: Finished, step: str, remedy: str) -> None:
         """Raises `CannotRun` for a command that failed: the step, its last lines, what to do."""
-        if finished.ok:
-            return
+        if not finished.ok:
+            raise CannotRun(self.words(step, remedy))
+
+    def words(self, step: str, remedy: str) -> str:
+        """How the last command failed: the step, its last lines, what to do: `remedy`, unless the output shows a common cause."""
+        how = self._last.how() if self._last else "failed"
+        lines = "\n".join(f"    {line}" for line in scrub(self.said).rstrip().splitlines()[-12:])
+        told = self._common_cause() or remedy
+        return f"{self.what}: step '{step}' {how}:\n{lines}\n  what to do: {told}\n  whole output: {self.log}"
+
+    def _common_cause(self) -> str:
+        """What to do where the output shows a full disk, a network that is not there, or a file that is not what it should be."""
+        if _FULL.search(self.said):
+            return f"the disk is full: make room beside {self.builds}; what was half made is made again next time"
         if _NETWORK.search(self.said):
-            remedy = "the package index can't be reached: look at network, proxy and pip or uv settings, or name an interpreter (python:)"
-        if "No space left" in self.said or "os error 28" in self.said:
-            remedy = f"the disk is full: make room beside {self.builds}; what was half made is made again next time"
-        lines = "\n".join(f"    {line}" for line in self.said.rstrip().splitlines()[-12:])
-        raise CannotRun(f"{self.what}: step '{step}' {finished.how()}:\n{lines}\n  what to do: {remedy}\n  whole output: {self.log}")
+            return "the package index can't be reached: look at network, proxy and pip or uv settings, or name an interpreter (python:)"
+        if _BROKEN.search(self.said):
+            return (
+                "a file is not what its index says, or broken: empty the cache (uv cache clean) and try again; if it stays so, the index "
+                "itself serves it"
+            )
+        return ""
 
 
 def _since(log: Path, start: int) -> str:

@@ -6,6 +6,7 @@ the last file written, and what an interpreter said of itself until its vLLM or 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -21,15 +22,15 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from suite.builds import probing, release, side
+from suite.builds import lock as locking
+from suite.builds import probing, release, side, whole
 from suite.builds.installer import Installer, Say
 from suite.builds.probing import Look
 from suite.builds.process import Finished
 from suite.builds.ready import Fingerprint, ReadyBuild
-from suite.model.errors import BadInput, CannotRun
+from suite.builds.whole import COMPLETE as COMPLETE
+from suite.model.errors import BadInput, CannotRun, PerfproofError
 from suite.model.scenario import Build, PythonBuild, ReleaseBuild
-
-COMPLETE = "complete.json"
 
 
 def prepare(build: Build, builds: Path, say: Say, package: Path = side.PACKAGE) -> ReadyBuild:
@@ -38,25 +39,39 @@ def prepare(build: Build, builds: Path, say: Say, package: Path = side.PACKAGE) 
     `say` is told what is being done and who is waited for. `package` is where patches and benchmarks are
     taken from. Raises `BadInput` for a build that can't exist, `CannotRun` for one that can't be made here.
     """
-    builds = builds.resolve()
-    for folder in (builds, builds / ".locks", builds / ".logs"):
-        folder.mkdir(parents=True, exist_ok=True)
-    name = identity(build)
-    installer = Installer(what=build.label, builds=builds, log=builds / ".logs" / f"{name}.log", say=say)
-    with locked(builds, name, build.label, say):
-        if isinstance(build, PythonBuild):
-            return _python(build, name, installer, package)
-        return _release(build, name, installer, package)
+    builds, name = builds.resolve(), identity(build)
+    try:
+        for folder in (builds, builds / ".locks", builds / ".logs", builds / ".kept"):
+            folder.mkdir(parents=True, exist_ok=True)
+        installer = Installer(what=build.label, builds=builds, log=builds / ".logs" / f"{name}.log", say=say)
+        with locked(builds, name, build.label, say):
+            if isinstance(build, PythonBuild):
+                return _python(build, name, installer, package)
+            if isinstance(build, ReleaseBuild):
+                return _release(build, name, installer, package)
+            raise CannotRun(f"{build.label}: builds of this kind can't be made yet")
+    except OSError as error:
+        raise CannotRun(_told(error, build, builds)) from error
+
+
+def _told(error: OSError, build: Build, builds: Path) -> str:
+    """What this machine refused, and what to do."""
+    full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+    remedy = f"make room beside {builds}; what was half made is made again next time" if full else f"see that {builds} can be written to"
+    return f"{build.label}: {error.strerror or error} ({error.filename or builds})\n  what to do: {remedy}"
 
 
 def identity(build: Build) -> str:
     """The folder name of a build: for a release, of all that defines it."""
     if isinstance(build, PythonBuild):
         return f"python-{_hash(os.path.abspath(os.path.expanduser(build.path)))}"
+    if not isinstance(build, ReleaseBuild):
+        return f"{type(build).__name__.removesuffix('Build').lower()}-{_hash(build.key)}"
     here = [platform.python_implementation(), list(sys.version_info[:2]), sys.platform, platform.machine()]
-    return (
-        f"{build.distribution}-{build.version}-{_hash(json.dumps([build.distribution, build.version, sorted(build.requirements), here]))}"
-    )
+    defining: list[Any] = [build.distribution, build.version, sorted(build.requirements), here]
+    if build.constraints is not None or build.as_of is not None:
+        defining.append([build.constraints.sha256 if build.constraints else None, build.as_of])
+    return f"{build.distribution}-{build.version}-{_hash(json.dumps(defining))}"
 
 
 def _hash(text: str) -> str:
@@ -97,26 +112,43 @@ def _release(build: ReleaseBuild, name: str, installer: Installer, package: Path
     folder = installer.builds / name
     interpreter = folder / "bin" / "python"
     known = _known(folder / COMPLETE)
-    if known is not None and interpreter.exists() and probing.hash_sources(known.package)[0] == known.sources:
+    why = _why_again(folder, known)
+    if known is not None and not why:
         return _beside(build, name, interpreter, folder, known, installer, package)
+    if faults := locking.faults_of(build):
+        raise BadInput(*faults)
     if folder.exists():
-        installer.say(f"{build.label}: {name} is half made or was changed; made again")
-        shutil.rmtree(folder)
+        installer.say(f"{build.label}: {name} is {why}; made again")
+        remove(folder)
     installer.log.unlink(missing_ok=True)
     try:
-        release.install(build, folder, installer)
+        release.install(build, folder, installer, kept=installer.builds / ".kept" / f"{name}.json")
         with installer.step("first import"):
             found = _fingerprint(interpreter, installer, side.side_folder(installer.builds, package))
-    except BadInput:
+        ready = _beside(build, name, interpreter, folder, found, installer, package)
+        _keep(folder / COMPLETE, found, installer.seconds)
+    except (PerfproofError, OSError):
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    except OSError as error:
-        raise CannotRun(
-            f"{build.label}: {error.strerror or error} ({error.filename})\n  what to do: see that {folder} can be written to"
-        ) from error
-    ready = _beside(build, name, interpreter, folder, found, installer, package)
-    _keep(folder / COMPLETE, found, installer.seconds)
     return ready
+
+
+def _why_again(folder: Path, known: Fingerprint | None) -> str:
+    """Why a build that is there can't be used as it is; "" if it can."""
+    if known is None:
+        return "half made"
+    if not (folder / "bin" / "python").exists():
+        return "without its interpreter"
+    if probing.hash_sources(known.package)[0] != known.sources:
+        return "changed"
+    gone = whole.damage(known.package.parent)
+    return f"not whole ({gone})" if gone else ""
+
+
+def remove(folder: Path) -> None:
+    """Removes a build; its last file goes first, so that a removal that is broken off leaves nothing that looks whole."""
+    (folder / COMPLETE).unlink(missing_ok=True)
+    shutil.rmtree(folder)
 
 
 def _fingerprint(interpreter: Path, installer: Installer, beside: Path) -> Fingerprint:

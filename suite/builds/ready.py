@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,12 @@ class ReadyBuild:
     tools: Path | None
     seconds: Mapping[str, float]
     warnings: tuple[str, ...]
+
+    @property
+    def lock(self) -> str | None:
+        """Sixteen hex digits of the SHA-256 of its lock; None where it was not made from one."""
+        file = self.folder / "lock.txt"
+        return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if self.ours and file.is_file() else None
 
     @property
     def bench(self) -> Path:

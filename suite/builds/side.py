@@ -11,7 +11,8 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import suite
@@ -67,12 +68,12 @@ def side_folder(builds: Path, package: Path = PACKAGE, vllm_version: str | None 
     files = side_files(package, vllm_version)
     folder = builds / f"side-{_digest(files)}"
     if not folder.exists():
-        draft = Path(tempfile.mkdtemp(prefix=".side-", dir=builds))
-        for name, content in files.items():
-            (draft / name).parent.mkdir(parents=True, exist_ok=True)
-            (draft / name).write_bytes(content)
-        draft.chmod(0o755)
-        _settle(draft, folder)
+        with _draft(".side-", builds) as draft:
+            for name, content in files.items():
+                (draft / name).parent.mkdir(parents=True, exist_ok=True)
+                (draft / name).write_bytes(content)
+            draft.chmod(0o755)
+            _settle(draft, folder)
     return folder
 
 
@@ -81,14 +82,23 @@ def tools_folder(installer: Installer, interpreter: Path, python: str) -> Path:
     minor = ".".join(python.split(".")[:2])
     folder = installer.builds / f"tools-{minor}-{hashlib.sha256(' '.join(TOOLS).encode()).hexdigest()[:8]}"
     if not folder.exists():
-        draft = Path(tempfile.mkdtemp(prefix=".tools-", dir=installer.builds))
-        with installer.step("pytest beside it"):
+        with _draft(".tools-", installer.builds) as draft, installer.step("pytest beside it"):
             done = installer.uv_install(interpreter, "--target", draft, *TOOLS)
             installer.must(
                 done, "pytest beside it", "see that the package index can be reached, or install pytest and pytest-benchmark there"
             )
-        _settle(draft, folder)
+            _settle(draft, folder)
     return folder
+
+
+@contextmanager
+def _draft(prefix: str, builds: Path) -> Iterator[Path]:
+    """A folder to be filled and given its name; whatever goes wrong, nothing half made stays."""
+    draft = Path(tempfile.mkdtemp(prefix=prefix, dir=builds))
+    try:
+        yield draft
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _settle(draft: Path, folder: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Literal
 
 import psutil
 
+from suite.builds.whole import survey
 from suite.run.environment import usable_cores
 
 GIB = 2**30
@@ -118,9 +119,11 @@ def _load() -> Iterator[Finding]:
 
 
 def _builds(builds: Path) -> Iterator[Finding]:
-    made = sorted(path.parent.name for path in builds.glob("*/complete.json")) if builds.is_dir() else []
-    yield Finding(
-        what="builds made",
-        state="ok" if made else "warn",
-        words=", ".join(made) if made else f"none under {builds}: 'perfproof setup' makes the default one",
-    )
+    """Of every build: what it holds, the disk that it takes, and whether it is whole."""
+    made = survey(builds)
+    if not made:
+        yield Finding(what="builds made", state="warn", words=f"none under {builds}: 'perfproof setup' makes the default one")
+    for kept in made:
+        size = f"{kept.bytes / GIB:.1f} GiB, {kept.own / GIB:.2f} of it not shared with the download cache or other builds"
+        whole = f"not whole ({kept.fault}): made again when it is needed" if kept.fault else f"whole; {kept.words}"
+        yield Finding(what=f"build {kept.name}", state="warn" if kept.fault else "ok", words=f"{size}; {whole}")

