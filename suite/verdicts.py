@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +18,16 @@ from rich.console import Console
 
 from suite import __version__, store
 from suite.analysis import judge as judging
+from suite.analysis.rates import judge_rate_table
+from suite.analysis.sweeps import sweeps
 from suite.gate import Decision, decide
 from suite.model.decode import load_policy
-from suite.model.errors import EXIT_PASS, CannotRun
+from suite.model.errors import EXIT_PASS, BadInput, CannotRun
 from suite.model.judged import EXPLORATORY, Judged
 from suite.model.metrics import Better
 from suite.model.policy import DEFAULT_POLICY
 from suite.model.record import Record
+from suite.model.scenario import Scenario
 
 if TYPE_CHECKING:
     from suite.report.nouns import Page
@@ -48,8 +52,10 @@ def compare(results: Path, *, as_json: bool, console: Console | None = None) -> 
         read = store.read(results)
         for warning in read.warnings:
             print(f"perfproof: warning: {warning}", file=sys.stderr)
-        rows = _judged(read.records, results)
-        print(json.dumps({"schema": 1, "comparisons": [_comparison(row) for row in rows]}, indent=1))
+        found = judging.judge_records(read.records, floors=store.read_floors(results))
+        comparisons = [_comparison(row) for one in found for row in one.judged]
+        growths = [told for one in found for told in _growths(one.scenario, read.records)]
+        print(json.dumps({"schema": 1, "comparisons": comparisons, "growths": growths}, indent=1))
         return EXIT_PASS
     from suite.report import terminal
 
@@ -81,13 +87,40 @@ def _comparison(row: Judged) -> dict[str, Any]:
     }
 
 
+def _growths(scenario: Scenario, records: Sequence[Record]) -> Iterator[dict[str, Any]]:
+    """The entries of `compare --json` for one scenario's sweeps: an entry an arm, the baseline first."""
+    arms = [scenario.baseline.name, *(arm.name for arm in scenario.candidates)]
+    for sweep in sweeps(arms, [record for record in records if record.scenario == scenario.name]):
+        claims = dict(sweep.claims)
+        for arm, costs, growth in zip(sweep.arms, sweep.costs, sweep.growths, strict=True):
+            yield {
+                "scenario": scenario.name,
+                "metric": sweep.metric,
+                "parameter": sweep.parameter,
+                "arm": arm,
+                "exact": sweep.exact,
+                "sizes": list(sweep.sizes),
+                "costs": list(costs),
+                "exponent": growth.exponent if growth and math.isfinite(growth.exponent) else None,
+                "interval": list(growth.interval) if growth and growth.interval else None,
+                "factor": growth.factor if growth and math.isfinite(growth.factor) else None,
+                "factor_interval": list(growth.factor_interval) if growth and growth.factor_interval else None,
+                "shape": growth.shape if growth else None,
+                "claim": claims.get(arm),
+            }
+
+
 def judge(file: Path, *, better: Better, margin: float, unit: str, as_json: bool, explain: bool, console: Console | None = None) -> int:
     """Judges the numbers of a CSV, all its blocks as one look."""
     from suite.importers import table
 
     console = console or Console()
+    rows = table.read(file)
+    counted = [(row.block, row.arm, int(row.value), row.requests) for row in rows if row.requests is not None]
+    if counted:
+        return _judge_rates(file, counted, better=better, margin=margin, as_json=as_json, console=console)
     judged, sentences = judging.judge_table(
-        [(row.block, row.arm, row.value) for row in table.read(file)], name=file.stem, better=better, margin=margin, unit=unit
+        [(row.block, row.arm, row.value) for row in rows], name=file.stem, better=better, margin=margin, unit=unit
     )
     if as_json:
         print(json.dumps({"schema": 1, "comparisons": [_comparison(row) for row in judged]}, indent=1))
@@ -99,6 +132,20 @@ def judge(file: Path, *, better: Better, margin: float, unit: str, as_json: bool
         if explain:
             for sentence in sentences:
                 console.print(sentence, highlight=False, markup=False)
+    return decide(judged, DEFAULT_POLICY).exit_code
+
+
+def _judge_rates(
+    file: Path, rows: Sequence[tuple[str, str, int, int]], *, better: Better, margin: float, as_json: bool, console: Console
+) -> int:
+    """Judges counts of errors, whose differences are in percentage points; always told in sentences."""
+    if better != "lower":
+        raise BadInput(f"{file}: --better {better}: of errors, fewer are better")
+    judged, sentences = judge_rate_table(rows, name=file.stem, margin=margin)
+    if as_json:
+        print(json.dumps({"schema": 1, "comparisons": [_comparison(row) for row in judged]}, indent=1))
+    for sentence in () if as_json else sentences:
+        console.print(sentence, highlight=False, markup=False)
     return decide(judged, DEFAULT_POLICY).exit_code
 
 

@@ -13,7 +13,8 @@ The way of a number through this package, one file a step:
 9. `power`          what could have been seen, and how many blocks more would settle it;
 10. `exploratory`   the metrics that never gate: estimates and q-values;
 11. `calibration`   the baseline against itself: noise floor, order effect, autocorrelation, and whether to trust the machine;
-12. `growth`        how a cost grows with a size; `explain`: one verdict's whole reasoning, each sentence with its number;
+12. `growth`        how a cost grows with a size, `sweeps`: the costs that were measured at several; `explain`: one verdict's whole
+                    reasoning, each sentence with its number;
 13. `trials`        each trial of a folder once, paired; `judge` is the road from there through all of the above, `selfcheck` that
                     of an A/A, to noise floors;
 14. `foresight`     what a plan can see, from a noise floor.

@@ -29,7 +29,7 @@ class Sweep:
     """One metric over the sizes of one parameter, in every arm that measured them all; the baseline is the first arm.
 
     `costs` are geometric means over the trials that count, a value a size. `growths` is None for an arm with one such trial alone.
-    `claims` tell each candidate's growth against the baseline's, and with the candidate's name.
+    `claims` tell each candidate's growth against the baseline's, each with the candidate's name.
     """
 
     metric: str
@@ -113,14 +113,17 @@ def _claim(sizes: Sequence[float], baseline: str, before: Costs, after: Costs, f
     """The candidate's growth against the baseline's, "" where either is not known."""
     if first is None or second is None:
         return ""
-    told = f"{second.shape}, {baseline} {first.shape}"
-    if second.shape == first.shape:
-        told = f"{second.shape} as {baseline} is"
+    told = f"{_times(second)}, {baseline} {_times(first)}"
     shared = sorted(before.keys() & after.keys())
     if second.interval is None or len(shared) < 2:
         return told
     lower, (low, high) = slope_difference(sizes, np.array([before[b] for b in shared]), np.array([after[b] for b in shared]))
     return f"{told}: exponent {_signed(lower)} [{_signed(low)}, {_signed(high)}]"
+
+
+def _times(growth: Growth) -> str:
+    """The shape, with the factor in cost from the smallest size to the largest where there is one to tell."""
+    return f"{growth.shape} (× {growth.factor:.3g})" if math.isfinite(growth.factor) and growth.factor != 1 else growth.shape
 
 
 def _signed(value: float) -> str:

@@ -128,7 +128,7 @@ def answer(name: str, rows: Sequence[Judged], growths: Sequence[GrowthView] = ()
     several = len({row.candidate for row in told}) > 1
     shown = told if len(told) <= MOST_CLAIMS else sorted(told, key=rank)[:MOST_CLAIMS]
     more = [f"and {len(told) - len(shown)} more, in the table"] if len(told) > len(shown) else []
-    primary = {base_name(row.metric) for row in rows if row.primary}
+    primary = {base_name(row.metric) for row in rows if row.primary} - {base_name(row.metric) for row in rows if row.verdict == "untestable"}
     grown = [told for view in growths if view.metric in primary for told in growth(view)]
     return f"{name}: {'; '.join([*(claim(row, several) for row in shown), *more, *grown])}"
 

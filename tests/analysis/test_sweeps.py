@@ -73,9 +73,9 @@ def test_the_claim_sets_the_candidates_growth_against_the_baselines() -> None:
     assert (time.metric, time.size, time.sizes, time.exact) == ("round_time", "output length", SIZES, False)
     ((arm, claim),) = time.claims
     assert arm == SECOND
-    assert claim.startswith(f"constant in output length, {FIRST} linear in output length: exponent −1.00 [−1.0")
+    assert claim == f"constant in output length, {FIRST} linear in output length (× 16): exponent −1.00 [−1.00, −1.00]"
     assert count.exact
-    assert count.claims == ((SECOND, f"constant in output length, {FIRST} linear in output length"),)
+    assert count.claims == ((SECOND, f"constant in output length, {FIRST} linear in output length (× 15.9)"),)
 
 
 def test_trials_that_do_not_count_are_in_no_growth() -> None:

@@ -109,3 +109,15 @@ def test_strips_put_better_to_the_right_whatever_the_direction() -> None:
         good, bad = (factory.row("a", metric, verdict) for verdict in ("improved", "regressed"))
         places = [axis.x(strips.betterment(row, row.effect) or 0) for row in (good, bad)]
         assert places[0] > strips.WIDTH / 2 > places[1]
+
+
+def test_the_answer_speaks_of_growth_where_it_may() -> None:
+    """Growth of a primary metric is part of the answer and of every text form; not of the answer where its metric is untestable."""
+    rows, records = factory.thinking()
+    told = "round time: linear in output length"
+    spoilt = factory.page((rows, records)).scenarios[0]
+    assert told not in spoilt.answer
+    good = factory.page(([row for row in rows if row.verdict == "equivalent"], records))
+    assert told in good.scenarios[0].answer
+    assert told in " ".join(terminal.text(good, 200).split())
+    assert told in pullrequest.render(good)
