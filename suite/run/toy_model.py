@@ -23,6 +23,8 @@ __all__ = ["BEGIN", "END", "SPECIAL", "config_of", "faults_of", "files_of", "fol
 LEAST_VOCABULARY = 64
 LEAST_HEAD = 32
 """The smallest head that vLLM's attention on a CPU takes; it takes multiples of it."""
+WRITTEN_FOR = "4.57.0"
+"""The transformers whose names the configuration uses; unsaid, newer ones suspect a large tokenizer of being a faulty one of Mistral's."""
 ARCHITECTURES: Mapping[str, tuple[str, str]] = {
     "llama": ("LlamaForCausalLM", "llama"),
     "qwen3": ("Qwen3ForCausalLM", "qwen3"),
@@ -101,6 +103,7 @@ def config_of(model: ToyModel) -> Mapping[str, Any]:
         "bos_token_id": BEGIN,
         "eos_token_id": END,
         "torch_dtype": "bfloat16",
+        "transformers_version": WRITTEN_FOR,
         **(_encoder(model) if model.encodes else _decoder(model)),
         **(_experts(model) if model.toy == "qwen3_moe" else {}),
     }
