@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +12,9 @@ from suite.analysis import words
 from suite.analysis.comparison import margin_on_scale
 from suite.analysis.decision import CODED, decide
 from suite.analysis.samples import pair_arrays
-from suite.analysis.spending import LEAST_BLOCKS, Spending
+from suite.analysis.spending import LEAST_BLOCKS, Spending, one_look
 from suite.analysis.verdict import Verdict, judge
+from suite.model.judged import Judged
 
 
 def judge_rates(
@@ -50,6 +51,69 @@ def judge_rates(
     possible = words.span(change, "difference")
     reason = f"{words.change(found.effect, 'difference')}, but so few errors among so many requests leave {possible} possible"
     return replace(verdict, outcome=CODED[code], comparison=widened, reason=reason)
+
+
+def judge_rate_table(rows: Sequence[tuple[str, str, int, int]], *, name: str, margin: float) -> tuple[list[Judged], list[str]]:
+    """Judges rows of (block, arm, errors, requests), all blocks as one look; the first arm named is the baseline.
+
+    Returns a line for each other arm, whose effect and interval are differences of rates, and the reasoning in sentences. The table
+    must be whole (`importers.table`). Source: `judge_rates`.
+    """
+    counts: dict[str, list[tuple[int, int]]] = {arm: [] for _, arm, _, _ in rows}
+    places = {block: place for place, block in enumerate(dict.fromkeys(block for block, *_ in rows))}
+    for _, arm, errors, requests in sorted(rows, key=lambda row: places[row[0]]):
+        counts[arm].append((errors, requests))
+    baseline, *candidates = counts
+    paid = one_look(len(places), 1, len(candidates))
+    judged = [
+        _line(name, baseline, arm, counts, margin, judge_rates(counts[baseline], counts[arm], paid, margin=margin)) for arm in candidates
+    ]
+    return judged, [sentence for line in judged for sentence in _told(line, counts)]
+
+
+def _line(
+    name: str, baseline: str, candidate: str, counts: Mapping[str, Sequence[tuple[int, int]]], margin: float, found: Verdict
+) -> Judged:
+    compared = found.comparison
+    return Judged(
+        scenario=name,
+        metric=name,
+        unit="errors per request",
+        better="lower",
+        kind="rate",
+        primary=True,
+        baseline=baseline,
+        candidate=candidate,
+        baseline_value=_pooled(counts[baseline]),
+        candidate_value=_pooled(counts[candidate]),
+        blocks=compared.blocks if compared else len(counts[baseline]),
+        effect=compared.effect if compared else None,
+        interval=found.interval,
+        level=found.level,
+        margin=margin,
+        mde=None,
+        verdict=found.outcome,
+        reason=found.reason,
+        warnings=found.warnings,
+        q=None,
+    )
+
+
+def _pooled(counts: Sequence[tuple[int, int]]) -> float:
+    return sum(errors for errors, _ in counts) / sum(requests for _, requests in counts)
+
+
+def _told(line: Judged, counts: Mapping[str, Sequence[tuple[int, int]]]) -> list[str]:
+    """The reasoning, each sentence with its number."""
+    sides = (f"{arm} {sum(e for e, _ in counts[arm])} of {sum(r for _, r in counts[arm])}" for arm in (line.baseline, line.candidate))
+    told = [f"Errors of requests, over {words.count(line.blocks, 'block')}: {', '.join(sides)}."]
+    if line.effect is not None and line.interval is not None and line.level is not None and line.margin is not None:
+        told.append(
+            f"The mean difference over blocks is {words.change(line.effect, 'difference')}; its {words.level(line.level)} interval, never "
+            f"narrower than Newcombe's for the pooled counts, is {words.span(line.interval, 'difference')}; "
+            f"the margin is {words.size(line.margin, 'difference')}."
+        )
+    return [*told, f"{line.candidate} is {line.verdict}: {line.reason}."]
 
 
 def decide_within(effect: float, change: tuple[float, float], equal: tuple[float, float], margin: float) -> int:

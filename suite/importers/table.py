@@ -1,4 +1,7 @@
-"""Anybody's numbers: a CSV with the columns `block,arm,value`, the first arm named being the baseline."""
+"""Anybody's numbers: a CSV with the columns `block,arm,value`, the first arm named being the baseline.
+
+Or counts of errors: `block,arm,errors,requests`, for what is a rate and may be zero.
+"""
 
 from __future__ import annotations
 
@@ -10,36 +13,41 @@ from pathlib import Path
 from suite.model.errors import BadInput
 
 COLUMNS = ("block", "arm", "value")
+RATES = ("block", "arm", "errors", "requests")
 LARGEST_FILE = 200_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One trial: `line` is where it stands in the file."""
+    """One trial: `line` is where it stands in the file. `value` counts errors where `requests` is not None."""
 
     block: str
     arm: str
     value: float
+    requests: int | None
     line: int
 
 
 def read(path: Path) -> list[Row]:
     """The rows of a table; raises `BadInput` with every faulty line (the first twenty are named).
 
-    Other columns are passed over. Values must be finite and positive: the verdict is about ratios.
+    Other columns are passed over. Values must be finite and positive: the verdict is about ratios. A table without values may
+    count errors and requests instead.
     """
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise BadInput(f"{path}: larger than {LARGEST_FILE // 1_000_000} MB")
         with open(path, newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
-            missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
+            named = reader.fieldnames or ()
+            columns = RATES if "value" not in named and {"errors", "requests"} & set(named) else COLUMNS
+            missing = [column for column in columns if column not in named]
             if missing:
                 raise BadInput(
-                    f"{path}: column {', '.join(missing)} is missing; a table needs {', '.join(COLUMNS)}, "
-                    f"it has {', '.join(reader.fieldnames or ()) or 'none'}"
+                    f"{path}: column {', '.join(missing)} is missing; a table needs {', '.join(columns)}, "
+                    f"it has {', '.join(named) or 'none'}"
                 )
-            rows, faults = _rows(path, reader)
+            rows, faults = _rows(path, reader, columns)
     except OSError as error:
         raise BadInput(f"{path}: can't be read: {error.strerror}") from error
     except (UnicodeDecodeError, csv.Error) as error:
@@ -50,17 +58,17 @@ def read(path: Path) -> list[Row]:
     return rows
 
 
-def _rows(path: Path, reader: csv.DictReader[str]) -> tuple[list[Row], list[str]]:
+def _rows(path: Path, reader: csv.DictReader[str], columns: tuple[str, ...]) -> tuple[list[Row], list[str]]:
     rows: list[Row] = []
     faults: list[str] = []
     for record in reader:
         line = reader.line_num
-        block, arm, text = ((record.get(column) or "").strip() for column in COLUMNS)
-        fault = _fault(block, arm, text)
+        block, arm, text, *more = ((record.get(column) or "").strip() for column in columns)
+        fault = _count_fault(block, arm, text, more[0]) if more else _fault(block, arm, text)
         if fault:
             faults.append(f"{path}:{line}: {fault}")
         else:
-            rows.append(Row(block=block, arm=arm, value=float(text), line=line))
+            rows.append(Row(block=block, arm=arm, value=float(text), requests=int(more[0]) if more else None, line=line))
     return rows, faults
 
 
@@ -75,6 +83,17 @@ def _fault(block: str, arm: str, text: str) -> str:
         return f"value: {text} is not a finite number"
     if value <= 0:
         return f"value: {text} is not positive, and ratios need positive values"
+    return ""
+
+
+def _count_fault(block: str, arm: str, errors: str, requests: str) -> str:
+    if not block or not arm:
+        return f"{'block' if not block else 'arm'}: is empty"
+    for name, text in (("errors", errors), ("requests", requests)):
+        if not (text.isascii() and text.isdigit()):
+            return f"{name}: expected a count, got {text!r}"
+    if int(requests) < 1 or int(errors) > int(requests):
+        return f"{errors} errors of {requests} requests: each trial needs at least one request, and no more errors than requests"
     return ""
 
 
