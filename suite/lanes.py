@@ -6,6 +6,7 @@ Everything a user can get wrong is refused here, before the first install.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -16,10 +17,11 @@ from suite.model.decode import DEFAULT_BUILD
 from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Plan
 from suite.model.scenario import Build, MicroWorkload, OfflineWorkload, PythonBuild, ReleaseBuild, Scenario, ServeWorkload
-from suite.run import catalog, offline, serve
+from suite.run import catalog, offline, serve, variables
 from suite.run.lane import Lane
 from suite.run.micro import MicroLane
 from suite.run.offline import OfflineLane
+from suite.run.process import TAKEN
 from suite.run.serve import ServeLane
 
 Say = Callable[[str], None]
@@ -82,6 +84,8 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say) -> Iterator[Callab
 
     With the first lane asked for, the client of every serve scenario is started, so that a flag it refuses is told before any trial runs.
     """
+    if told := variables.left_behind(os.environ, TAKEN, plan.scenarios):
+        say(told)
     ready = {build.key: made for build, made in zip(plan.builds(), prepare_all(plan.builds(), builds, say), strict=True)}
     check_names(plan, {key: made.fingerprint.vllm_version for key, made in ready.items()})
     with contextlib.ExitStack() as stack:

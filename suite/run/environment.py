@@ -1,6 +1,6 @@
 """What a record keeps of the machine: enough to judge a figure by, nothing that names machine or user.
 
-Environment variables come from an allow-list: a name that is not on it is never recorded, whatever
+Environment variables come from an allow-list of names and beginnings of names: one that is not on it is never recorded, whatever
 it holds. Host name, user, home folder, network addresses and serial numbers are never asked for.
 """
 
@@ -19,6 +19,7 @@ import psutil
 
 from suite import __version__
 from suite.builds.ready import ReadyBuild
+from suite.run import variables
 from suite.run.process import inherited, run_to_end, scrub
 
 RECORDED = (
@@ -59,12 +60,17 @@ RECORDED = (
     "PERFPROOF_CASES",
     "PERFPROOF_ALLOW_UNVERIFIED",
 )
-"""The only environment variables that a record may hold."""
+"""The environment variables that a record holds whole; of others it holds those that may change what vLLM does (`variables.changing`)."""
 
 
 def kept(environment: Mapping[str, str]) -> dict[str, str]:
-    """Those of an arm's variables that a record may hold, scrubbed all the same."""
-    return {name: scrub(environment[name]) for name in RECORDED if name in environment}
+    """Those of an arm's variables that a record may hold, scrubbed all the same; what is not among them was not set."""
+    whole = {name: scrub(environment[name]) for name in RECORDED if name in environment}
+    return {**whole, **{name: scrub(variables.shown(environment[name])) for name in sorted(environment) if _further(name)}}
+
+
+def _further(name: str) -> bool:
+    return name not in RECORDED and variables.changing(name)
 
 
 def of_build(build: ReadyBuild, variables: Mapping[str, str]) -> dict[str, Any]:
@@ -74,6 +80,7 @@ def of_build(build: ReadyBuild, variables: Mapping[str, str]) -> dict[str, Any]:
         "build": build.label,
         "device": build.fingerprint.device,
         "packages": dict(build.fingerprint.packages),
+        "lock": build.lock,
     }
 
 

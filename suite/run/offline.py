@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from suite.builds.ready import ReadyBuild
+from suite.builds.whole import lost
 from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Block
 from suite.model.record import SCHEMA, Attestation, Record, Status
@@ -156,7 +157,7 @@ class OfflineLane:
         finally:
             _remove(folder)
         trial.seconds["total"] = time.monotonic() - began
-        if trial.status == "failed" and (outside := interrupted(trial.reason)):
+        if trial.status == "failed" and (outside := interrupted(trial.reason) or lost(self._build(arm))):
             trial.status, trial.reason = "invalid", outside
         return self._record(trial)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from suite.builds.process import (
+    INHERITED,
     Channel,
     Running,
     how_ended,
@@ -29,6 +30,7 @@ from suite.run.variables import of_caches
 
 __all__ = [
     "ATTEST_PLUGIN",
+    "TAKEN",
     "Channel",
     "Ended",
     "Running",
@@ -68,6 +70,9 @@ PASSED = (
     "NVIDIA_VISIBLE_DEVICES",
 )
 """Where models come from: handed on, never recorded."""
+
+TAKEN = frozenset([*INHERITED, *PASSED])
+"""What the processes of an arm have from the caller's shell, the same in every arm."""
 
 
 class Ended(CannotRun):

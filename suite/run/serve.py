@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from suite.builds.ready import ReadyBuild
+from suite.builds.whole import lost
 from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Block
 from suite.model.record import SCHEMA, Attestation, Record, Status
@@ -163,7 +164,7 @@ class ServeLane:
             if self._launches is not None and not self._launches.shared:
                 self._launches.drop(arm.name)
         trial.seconds["total"] = time.monotonic() - trial.began - (sum(self._spent.values()) - waited)
-        outside = interrupted(trial.reason) if trial.status == "failed" else ""
+        outside = interrupted(trial.reason) or lost(self._build(arm)) if trial.status == "failed" else ""
         if outside:
             trial.status, trial.reason = "invalid", outside
         return self._record(trial)
