@@ -8,24 +8,40 @@ from __future__ import annotations
 
 import re
 
+PORT_TAKEN = "its port was taken by another program between the choice and the start"
+ERROR = r"((?:\w+\.)*\w*(?:Error|Exception|Refused|Interrupt): .+)"
+"""The last line of a traceback."""
 RULES: tuple[tuple[str, str], ...] = (
-    (r"[Aa]ddress already in use", "its port was taken by another program between the choice and the start: run again"),
+    (r"[Aa]ddress already in use", PORT_TAKEN),
     (r"patch (\S+) refused: (.+)", r"patch \1 refused: \2"),
+    (rf"in load_general_plugins\n.*func\(\)\n(?:.*\n){{1,40}}?.*?{ERROR}", r"a plugin raised while it was applied: \1"),
     (r"unrecognized arguments: (.+)", r"this vLLM knows no such server argument: \1"),
     (r"error: argument (.+)", r"a server argument was refused: \1"),
     (
-        r"larger than the available KV cache|KV cache is (?:too small|needed)|No available memory for the cache blocks|max seq len .* KV",
+        r"larger than the available KV cache|KV cache is (?:too small|needed)|No available memory for the cache blocks|max seq len .* KV"
+        r"|larger than the maximum number of tokens that can be stored in KV cache",
         "the KV cache is too small for the model's context: give less context, or more cache memory",
     ),
     (
-        r"CUDA out of memory|torch\.OutOfMemoryError|DefaultCPUAllocator: can't allocate|MemoryError|Cannot allocate memory",
+        r"CUDA out of memory|torch\.OutOfMemoryError|DefaultCPUAllocator: can't allocate|MemoryError|Cannot allocate memory"
+        r"|Free memory on device .* is less than desired|on kv cache allocation is less than requested",
         "it ran out of memory: a smaller model, fewer sequences, or a machine with more",
     ),
-    (r"No CUDA GPUs are available|Found no NVIDIA driver|libcuda\.so\.1: cannot open", "it found no CUDA device on this machine"),
     (
-        r"Can't load the configuration|not a valid model identifier|Invalid repository ID|couldn't connect to|Repo id must|RepositoryNotF",
+        r"Value error, Model Runner V2 requires Triton",
+        "the Model Runner V2 was asked for, and this build has no Triton for it (as on a CPU)",
+    ),
+    (
+        r"No CUDA GPUs are available|Found no NVIDIA driver|libcuda\.so\.1: cannot open|NVML Shared Library Not Found"
+        r"|Failed to infer device type",
+        "it found no CUDA device on this machine",
+    ),
+    (
+        r"Can't load the configuration|not a valid model identifier|Invalid repository ID|couldn't connect to|Repo id must|RepositoryNotF"
+        r"|LocalEntryNotFoundError|Cannot find an appropriate cached snapshot",
         "there is no such model, or the hub can't be reached",
     ),
+    (r"validation errors? for (\w+)\n(?:\w+\n)?\s+(.+?)(?: \[type=|\n)", r"its settings don't fit together (\1): \2"),
     (r"ModuleNotFoundError: (.+)", r"a Python package is missing there: \1"),
     (r"Failed to load plugin (\S+)", r"the plugin \1 does not import"),
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -19,8 +18,8 @@ import psutil
 
 from suite import __version__
 from suite.builds.ready import ReadyBuild
-from suite.run import variables
-from suite.run.process import inherited, run_to_end, scrub
+from suite.run import gpus, variables
+from suite.run.process import scrub
 
 RECORDED = (
     "VLLM_PLUGINS",
@@ -101,7 +100,7 @@ def machine() -> dict[str, Any]:
         "turbo_off": _read("/sys/devices/system/cpu/intel_pstate/no_turbo"),
         "transparent_hugepages": _chosen(_read("/sys/kernel/mm/transparent_hugepage/enabled")),
         "virtual": "hypervisor" in (_read("/proc/cpuinfo") or ""),
-        "gpus": gpus(),
+        "gpus": gpus.describe(),
     }
 
 
@@ -132,20 +131,6 @@ def processor() -> str:
 def usable_cores() -> int:
     """The cores that this process may use: what a container or taskset leaves."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def gpus() -> list[dict[str, str]]:
-    """Name, memory and driver of every NVIDIA GPU; empty where there is none."""
-    if not Path("/proc/driver/nvidia").exists() and not Path("/dev/nvidiactl").exists():
-        return []
-    with tempfile.TemporaryDirectory(prefix="perfproof-") as folder:
-        log = Path(folder) / "gpus"
-        fields = "name,memory.total,driver_version,persistence_mode,clocks_throttle_reasons.active"
-        query = ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"]
-        done = run_to_end(query, environment=inherited(), log=log, timeout=30)
-        lines = log.read_text().splitlines() if done.ok else []
-    names = ("name", "memory", "driver", "persistence", "throttled")
-    return [dict(zip(names, (cell.strip() for cell in line.split(",")), strict=False)) for line in lines if line.strip()]
 
 
 def _read(path: str) -> str | None:

@@ -16,10 +16,10 @@ from suite.builds.ready import ReadyBuild
 from suite.model.scenario import Arm, OfflineWorkload, Scenario, ServeWorkload, ToyModel
 from suite.run.client import DATASET, OURS, client_faults, endpoint_faults
 from suite.run.environment import usable_cores
+from suite.run.ports import HOST
 from suite.run.process import arm_variables, build_environment
 from suite.run.toy_model import faults_of, write_toy_model
 
-HOST = "127.0.0.1"
 SET_BY_SUITE = frozenset(
     ["--host", "--port", "--served-model-name", "--model", "--uds", "--api-key", "--root-path", "--ssl-keyfile", "--ssl-certfile"]
 )

@@ -2,7 +2,7 @@
 
 With shared launches all arms' servers are up before the first is measured, so that none starts while another is
 measured; one that has ended between trials is launched again, and the trial says so. With fresh launches a server
-lives for one trial.
+lives for one trial, and the next is launched when the GPUs have their memory back. How long a start may take is learnt from those before.
 """
 
 from __future__ import annotations
@@ -13,8 +13,16 @@ from pathlib import Path
 
 from suite.builds.ready import ReadyBuild
 from suite.model.scenario import Arm, Scenario
+from suite.run import gpus
+from suite.run.diagnosis import PORT_TAKEN
 from suite.run.launch import Launch, ModelAt, server_environment, server_words, workload_of
-from suite.run.server import READY_TIMEOUT, Say, Server, ServerEnded, free_port
+from suite.run.ports import free_port
+from suite.run.scratch import Scratch
+from suite.run.server import BROKEN_GRACE, GRACE, Say, Server, ServerEnded
+from suite.run.starts import Starts, patience, start_key
+
+ATTEMPTS = 3
+"""How often a server is launched whose port was taken between the choice and the start."""
 
 
 class Launches:
@@ -30,11 +38,11 @@ class Launches:
         builds: Mapping[str, ReadyBuild],
         model: ModelAt,
         *,
-        scratch: Path,
+        scratch: Scratch,
         logs: Path,
         watch: Iterable[str],
         say: Say,
-        ready_timeout: float = READY_TIMEOUT,
+        ready_timeout: float,
         pick_port: Callable[[], int] = free_port,
     ) -> None:
         self._scenario = scenario
@@ -47,7 +55,9 @@ class Launches:
         self._say = say
         self._timeout = ready_timeout
         self._pick_port = pick_port
+        self._idle = gpus.used()
         self._up: dict[str, Server] = {}
+        self._keys: dict[str, tuple[Starts, str]] = {}
         self._broken: dict[str, ServerEnded] = {}
 
     @property
@@ -73,7 +83,7 @@ class Launches:
         """Forgets servers that have ended; the names of their arms."""
         ended = [name for name, server in self._up.items() if not server.whole]
         for name in ended:
-            self.drop(name)
+            self.drop(name, lost=True)
         return ended
 
     def _attempt(self, arm: Arm, what: Callable[[Arm], None]) -> None:
@@ -82,37 +92,57 @@ class Launches:
             what(arm)
         except ServerEnded as error:
             self._broken[arm.name] = error
-            self.drop(arm.name)
+            self.drop(arm.name, lost=True)
 
     def _wait(self, arm: Arm) -> None:
-        self._up[arm.name].wait_ready(self._say, self._timeout)
+        starts, key = self._keys[arm.name]
+        starts.add(key, self._wait_with(arm, starts.known(key), ATTEMPTS))
+
+    def _wait_with(self, arm: Arm, known: Sequence[float], attempts: int) -> float:
+        """Waits for the server, whose earlier starts took `known` seconds, and launches it again where its port was taken meanwhile."""
+        try:
+            return self._up[arm.name].wait_ready(self._say, patience(known, self._timeout), known[-1] if known else None)
+        except ServerEnded as error:
+            if PORT_TAKEN not in str(error) or attempts == 1:
+                raise
+        self._say(f"arm {arm.name}: port {self._up[arm.name].launch.port} was taken meanwhile; it is launched again on another")
+        self.drop(arm.name, lost=True)
+        self._launch(arm)
+        return self._wait_with(arm, known, attempts - 1)
 
     def _launch(self, arm: Arm) -> None:
+        """Launches the arm's server. Raises `CannotRun` where a GPU still holds the memory of one before."""
+        if not self._up:
+            gpus.wait_free(self._idle)
         build, port, mark = self._builds[arm.build], self._pick_port(), uuid.uuid4().hex[:8]
         name = f"perfproof-{self._scenario.name}-{arm.name}-{mark}"
-        attests = self._scratch / f"attest-{arm.name}-{mark}"
+        attests = self._scratch.folder / f"attest-{arm.name}-{mark}"
         attests.mkdir(parents=True)
         environment = server_environment(
             build, arm, self._workload, offline=self._model.offline, attests=attests.absolute(), watch=self._watch
         )
+        words = server_words(self._workload, arm, self._model, name, port)
+        told = [word for word in words if word not in (f"--port={port}", f"--served-model-name={name}")]
+        cache = Path(environment["VLLM_CACHE_ROOT"])
+        self._keys[arm.name] = Starts(cache.parent / "starts.json"), start_key(cache.name, *told)
         self._up[arm.name] = Server(
             Launch(
                 arm=arm.name,
                 name=name,
                 port=port,
-                command=[str(build.interpreter), *server_words(self._workload, arm, self._model, name, port)],
-                environment=environment,
+                command=[str(build.interpreter), *words],
+                environment={"VLLM_RPC_BASE_PATH": str(self._scratch.sockets()), **environment},
                 log=next_log(self._logs, f"server-{arm.name}"),
                 attest=attests,
                 folder=self._model.folder,
             )
         )
 
-    def drop(self, arm: str) -> None:
-        """Ends an arm's server, if it has one."""
+    def drop(self, arm: str, *, lost: bool = False) -> None:
+        """Ends an arm's server, if it has one; one that is lost already is not waited for."""
         server = self._up.pop(arm, None)
         if server is not None:
-            server.stop()
+            server.stop(BROKEN_GRACE if lost else GRACE)
 
     def close(self) -> None:
         """Ends all of them, asking all before waiting for any."""

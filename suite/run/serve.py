@@ -15,11 +15,8 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
-import shutil
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,17 +30,23 @@ from suite.model.scenario import Arm, Scenario
 from suite.run import attest, environment, host_cost, telemetry
 from suite.run.bench_result import BenchResult, read_result, warnings_for
 from suite.run.client import Client, ClientEnded, arguments_for
+from suite.run.counted import disagreement
 from suite.run.dataset import write_dataset
 from suite.run.diagnosis import interrupted
 from suite.run.instructions import Instructions
 from suite.run.launch import ModelAt, asked_of, locate_model, scenario_faults, workload_of
 from suite.run.launches import Launches, next_log
+from suite.run.ports import free_port
 from suite.run.process import scrub, scrub_file, tail
-from suite.run.server import READY_TIMEOUT, Say, Server, ServerEnded, free_port
+from suite.run.scratch import Scratch
+from suite.run.server import Say, Server, ServerEnded
+from suite.run.starts import FIRST
 from suite.run.watching import Moment, Watcher, between, moment_of
 
 __all__ = ["ServeLane", "scenario_faults"]
 
+RUNNING = ".running"
+"""The folder in the results folder for what is only needed while a run lives."""
 LONGEST_TRIAL = 3600.0
 """Seconds after which a run of the client is given up."""
 DYING = 5.0
@@ -89,7 +92,7 @@ class ServeLane:
         seed: int,
         watch: Iterable[str],
         say: Say,
-        ready_timeout: float = READY_TIMEOUT,
+        ready_timeout: float = FIRST,
         pick_port: Callable[[], int] = free_port,
     ) -> None:
         faults = scenario_faults(scenario)
@@ -103,7 +106,7 @@ class ServeLane:
         self.watch = tuple(sorted({*watch, *attest.RUNNERS.values()}))
         self.say = say
         self._logs = self.results / "logs" / scenario.name
-        self._scratch = self.results / ".running" / f"{scenario.name}-{uuid.uuid4().hex[:8]}"
+        self._scratch = Scratch(self.results / RUNNING, scenario.name)
         self._ready_timeout, self._pick_port = ready_timeout, pick_port
         self._model: ModelAt | None = None
         self._client: Client | None = None
@@ -114,7 +117,7 @@ class ServeLane:
 
     def check(self) -> None:
         """Starts the client and has its own parser look at the scenario's flags; raises `BadInput` if it refuses them."""
-        client, unmeant = self._ready_client(), ("http://127.0.0.1:1", "check", self.scenario.seed, self._scratch / "check.json")
+        client, unmeant = self._ready_client(), ("http://127.0.0.1:1", "check", self.scenario.seed, self._scratch.folder / "check.json")
         faults: dict[str, str] = {}
         for arm in self.scenario.arms:
             where = f"arms.{arm.name}.client" if arm.client else "workload.client"
@@ -137,9 +140,7 @@ class ServeLane:
         if self._launches is not None:
             self._launches.close()
         self._drop_client()
-        shutil.rmtree(self._scratch, ignore_errors=True)
-        with suppress(OSError):
-            self._scratch.parent.rmdir()
+        self._scratch.close()
 
     # --- a trial --------------------------------------------------------------------------------
 
@@ -162,7 +163,9 @@ class ServeLane:
             trial.reason = str(error)
         finally:
             if self._launches is not None and not self._launches.shared:
+                stopping = time.monotonic()
                 self._launches.drop(arm.name)
+                trial.seconds["stopping the server"] = time.monotonic() - stopping
         trial.seconds["total"] = time.monotonic() - trial.began - (sum(self._spent.values()) - waited)
         outside = interrupted(trial.reason) or lost(self._build(arm)) if trial.status == "failed" else ""
         if outside:
@@ -183,12 +186,17 @@ class ServeLane:
 
     def _measure(self, trial: _Trial, client: Client, server: Server) -> None:
         """Runs the client once and judges whether what it measured counts."""
-        result = self._scratch / f"block{trial.block.number:03d}-{trial.arm.name}.json"
+        result = self._scratch.folder / f"block{trial.block.number:03d}-{trial.arm.name}.json"
         arguments = self._arguments(trial.arm, server.launch.url, server.launch.name, trial.block.seed, result)
         counting = Instructions(process.pid for process in server.processes())
-        before, watcher, quiet = moment_of(server), Watcher(server), telemetry.read()
-        answer = client.measure(arguments, timeout=LONGEST_TRIAL, watch=watcher.look)
-        trial.environment["telemetry"] = telemetry.between(quiet, telemetry.read(gpus=True))
+        before, watcher, sampler, quiet = moment_of(server), Watcher(server), telemetry.Sampler(), telemetry.read()
+
+        def look() -> None:
+            watcher.look()
+            sampler.look()
+
+        answer = client.measure(arguments, timeout=LONGEST_TRIAL, watch=look)
+        self._tell(trial, quiet, sampler)
         counted = counting.stop()
         trial.environment |= {"no_instructions": counting.why} if counted is None else {"instructions": counted}
         if answer["ok"] and not result.exists():  # so it ends where the server died under it
@@ -209,13 +217,26 @@ class ServeLane:
             **host_cost.kv_blocks(server.get("/metrics")),
             **host_cost.gpu_memory(trial.environment.get("while_measuring", {})),
         }
-        trial.status, trial.reason = self._judge(trial, found, server)
+        trial.status, trial.reason = self._judge(trial, found, server, done)
 
-    def _judge(self, trial: _Trial, found: BenchResult, server: Server) -> tuple[Status, str]:
+    @staticmethod
+    def _tell(trial: _Trial, quiet: telemetry.Reading, sampler: telemetry.Sampler) -> None:
+        """What the machine did meanwhile: for the rules of invalidation, and for whoever reads the record."""
+        seen = telemetry.between(quiet, telemetry.read(gpus=True))
+        if sampler.throttled():
+            seen["throttled"] = max(seen.get("throttled", 0), sampler.throttled())
+        told = sampler.told()
+        trial.environment |= {"telemetry": seen, "while_measuring": told}
+        errors = sum(gpu.get("uncorrected_errors", 0) for gpu in told.get("gpus", ()))
+        if errors:
+            trial.warnings.append(f"{errors} errors of GPU memory that ECC could not correct came while measuring: look after the card")
+
+    def _judge(self, trial: _Trial, found: BenchResult, server: Server, done: Moment) -> tuple[Status, str]:
         unproven = attest.verify(trial.attestation, trial.arm, self._build(trial.arm), tail(server.launch.log, LOG_LINES))
         if unproven:
             return "unattested", unproven
-        return ("invalid", found.fault) if found.fault else ("ok", "")
+        fault = found.fault or disagreement(asked_of(self.workload, trial.arm), done.counters)
+        return ("invalid", fault) if fault else ("ok", "")
 
     def _fill(self, trial: _Trial, found: BenchResult, done: Moment, answer: Mapping[str, Any]) -> None:
         """Measurements, counts of work, seconds and warnings of a run that ended.
@@ -227,6 +248,7 @@ class ServeLane:
         host = host_cost.per_unit(done.cpu_seconds, trial.environment.get("instructions"), tokens=tokens, requests=sent)
         trial.measurements, trial.raw = {**found.measurements, **host}, found.raw
         trial.work = {**found.work, **{f"server_{name}": count for name, count in done.counters.items()}}
+        trial.environment["server_counted"] = dict(done.told)
         whole = float(answer["seconds"])
         trial.seconds |= {"warming up": max(0.0, whole - found.seconds), "measuring": found.seconds}
         load = float(answer["cpu_seconds"]) / max(1e-9, whole)
@@ -254,7 +276,7 @@ class ServeLane:
         if isinstance(error, ClientEnded):
             self._drop_client()
         if self._launches is not None:
-            self._launches.drop(trial.arm.name)
+            self._launches.drop(trial.arm.name, lost=isinstance(error, ServerEnded))
 
     def _describe(self, server: Server) -> dict[str, Any]:
         """The arm's part of a record's environment; variables by the allow-list only."""
@@ -313,9 +335,8 @@ class ServeLane:
 
     def _model_at(self) -> ModelAt:
         if self._model is None:
-            self._scratch.mkdir(parents=True, exist_ok=True)
             models = self._build(self.scenario.baseline).side.parent / "models"
-            self._model = locate_model(self.workload.model, models, self._scratch)
+            self._model = locate_model(self.workload.model, models, self._scratch.folder)
         return self._model
 
     def _ready_launches(self) -> Launches:

@@ -14,22 +14,26 @@ import json
 import os
 import re
 import signal
-import socket
 import time
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 import psutil
 
 from suite.run import attest
 from suite.run.diagnosis import diagnose, telling
-from suite.run.launch import HOST, Launch
+from suite.run.launch import Launch
+from suite.run.ports import answers, shared_with_others
 from suite.run.process import Ended, Running, signal_name, start, tail
+from suite.run.starts import FIRST
 
-READY_TIMEOUT = 900.0
-"""Seconds a server may take to be ready: a first start on a GPU compiles for minutes."""
 GRACE = 45.0
 """Seconds between the request to end and the kill."""
+BROKEN_GRACE = 2.0
+"""The same for a server that is lost already: one that hangs does not hear the request."""
+STOPPED = 5.0
+"""Seconds for which a process of a server may be stopped (SIGSTOP) before it is taken to have been stopped from outside."""
 LOOKED_THROUGH = 400
 """Lines at the end of a log in which the cause of an end is looked for."""
 
@@ -38,23 +42,6 @@ Say = Callable[[str], None]
 
 class ServerEnded(Ended):
     """A server that is not there any more, or never was."""
-
-
-def free_port() -> int:
-    """A port that nothing listens on at this moment."""
-    while True:
-        with socket.socket() as probe:
-            probe.bind((HOST, 0))
-            port: int = probe.getsockname()[1]
-        if not answers(port):
-            return port
-
-
-def answers(port: int) -> bool:
-    """Whether anything accepts connections there."""
-    with socket.socket() as probe:
-        probe.settimeout(1.0)
-        return probe.connect_ex((HOST, port)) == 0
 
 
 class Server:
@@ -66,25 +53,34 @@ class Server:
         self.launch = launch
         self.running: Running = start(launch.command, environment=launch.environment, log=launch.log, folder=launch.folder, grace=GRACE)
         self.ready_after: float | None = None
+        self._stopped = Patience(STOPPED)
+        self._shared_memory: set[str] = set()
 
     @property
     def arm(self) -> str:
         return self.launch.arm
 
-    def wait_ready(self, say: Say, timeout: float = READY_TIMEOUT) -> float:
-        """Seconds from launch to ready, identity checked. Raises `ServerEnded` if it ends, is another's, or takes longer than `timeout`."""
-        tell_at = 0.0
+    def wait_ready(self, say: Say, timeout: float = FIRST, usual: float | None = None) -> float:
+        """Seconds from launch to ready, identity checked; `usual` is what earlier starts took.
+
+        Raises `ServerEnded` if it ends, is another's, is stopped from outside, or takes longer than `timeout`.
+        """
+        tell_at, before = 0.0, f", {usual:.0f} s the last time" if usual else ""
         while not self._healthy():
             self.check_alive()
+            self.check_running(self.processes())
             seconds = self.running.seconds
             if seconds > timeout:
-                raise ServerEnded(f"arm {self.arm}: the server was not ready after {timeout:.0f} s; the end of its log:\n{self.tail()}")
+                raise ServerEnded(
+                    f"arm {self.arm}: the server was not ready after {timeout:.0f} s{before}; the end of its log:\n{self.tail()}"
+                )
             if seconds >= tell_at:
-                say(f"arm {self.arm}: the server starts, {seconds:.0f} s so far")
+                say(f"arm {self.arm}: the server starts, {seconds:.0f} s so far{before}")
                 tell_at = seconds + max(5.0, seconds / 4)
             time.sleep(0.25)
         self.check_identity()
         self.ready_after = self.running.seconds
+        self._shared_memory |= shared_memory(self.processes())
         say(f"arm {self.arm}: the server is ready after {self.ready_after:.0f} s")
         return self.ready_after
 
@@ -99,6 +95,12 @@ class Server:
         self.check_alive(grace)
         if self._signals():
             raise self._ended("the server is not whole any more")
+
+    def check_running(self, processes: Sequence[psutil.Process]) -> None:
+        """Raises `ServerEnded`, as killed from outside, if one of the processes is stopped and stays so."""
+        stopped = any(_of_each(processes, lambda process: process.status() == psutil.STATUS_STOPPED))
+        if self._stopped.over(not stopped):
+            raise self._ended("the server was stopped from outside (SIGSTOP) and did not go on", killed=True)
 
     def _ended(self, how: str, *, killed: bool = False) -> ServerEnded:
         """What is to be told of its end: how, the signal that a process of it was ended by, the cause, the end of its log."""
@@ -129,6 +131,8 @@ class Server:
             raise self._foreign(f"it does not answer /v1/models as vLLM does ({error})") from error
         if self.launch.name not in served:
             raise self._foreign(f"it serves {', '.join(served) or 'nothing'}, not {self.launch.name}")
+        if shared_with_others(self.launch.port, [process.pid for process in self.processes()]):
+            raise self._foreign("another program listens there too, and the requests are dealt out to both")
 
     def _foreign(self, why: str) -> ServerEnded:
         return ServerEnded(f"arm {self.arm}: port {self.launch.port} is answered by a server that is not ours: {why}")
@@ -168,9 +172,11 @@ class Server:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.running.pid, signal.SIGTERM)
 
-    def stop(self) -> None:
-        """Asks it to end, waits, kills what is left of it."""
-        self.running.stop(grace=GRACE + 5.0)
+    def stop(self, grace: float = GRACE) -> None:
+        """Asks it to end, waits up to `grace` seconds, kills what is left of it, and removes the shared memory that it left."""
+        self._shared_memory |= shared_memory(self.processes())
+        self.running.stop(grace=grace + (5.0 if grace >= GRACE else 0.0))
+        remove_unused(self._shared_memory)
 
 
 def cpu_seconds(processes: Sequence[psutil.Process]) -> float:
@@ -181,6 +187,45 @@ def cpu_seconds(processes: Sequence[psutil.Process]) -> float:
 def resident(processes: Sequence[psutil.Process]) -> int:
     """Resident bytes of the processes at this moment; pages that they share count once for each."""
     return int(sum(_of_each(processes, lambda process: process.memory_info().rss)))
+
+
+class Patience:
+    """Something that may last so many seconds. Time in which nobody looked, as while this process was stopped itself, does not count."""
+
+    def __init__(self, seconds: float, longest: float = 2.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self.seconds, self._longest, self._clock = seconds, longest, clock
+        self._spent, self._looked = 0.0, clock()
+
+    def over(self, well: bool) -> bool:
+        """Whether it has lasted too long; `well` says that at this moment all is well."""
+        now = self._clock()
+        self._spent = 0.0 if well else self._spent + min(now - self._looked, self._longest)
+        self._looked = now
+        return self._spent > self.seconds
+
+
+SHARED = Path("/dev/shm")  # noqa: S108 (nothing is written there; what our servers left is removed)
+
+
+def shared_memory(processes: Iterable[psutil.Process]) -> set[str]:
+    """The names of the shared-memory segments that the processes have mapped."""
+    found = set()
+    for process in processes:
+        with contextlib.suppress(OSError):
+            maps = Path(f"/proc/{process.pid}/maps").read_text(errors="replace")
+            found |= {
+                line.rpartition(f"{SHARED}/")[2] for line in maps.splitlines() if f" {SHARED}/" in line and not line.endswith("(deleted)")
+            }
+    return {name for name in found if "/" not in name}
+
+
+def remove_unused(names: set[str]) -> None:
+    """Removes those of the segments that are still there and that no process has mapped: a killed process leaves its own."""
+    left = {name for name in names if (SHARED / name).exists()}
+    if left:
+        for name in left - shared_memory(psutil.process_iter()):
+            with contextlib.suppress(OSError):
+                (SHARED / name).unlink()
 
 
 def _of_each(processes: Sequence[psutil.Process], what: Callable[[psutil.Process], float]) -> list[float]:

@@ -1,6 +1,7 @@
 """What the machine did while a trial was measured, as the rules of invalidation read it (`analysis.invalidation`).
 
-Two readings, one before and one after, a few milliseconds each and outside everything that is timed. Foreign CPU time is
+Two readings, one before and one after, a few milliseconds each and outside everything that is timed; and, beside a trial that takes
+long, a look every other second (`Sampler`), at under a millisecond, for what comes and goes: clocks, heat, memory. Foreign CPU time is
 what the usable cores did less what this process and all its descendants did: the trial, the other arm's idle server, the
 client and the suite itself are ours. A process that ends in between is counted by the one that waits for it, and the wardens adopt whatever
 is orphaned, so nothing of ours is taken for foreign. What a machine does not tell is left out, and breaks no rule.
@@ -10,23 +11,24 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
-from suite.run.process import inherited, run_to_end
+from suite.run import gpus
+from suite.run.gpus import Look
 
 SHORTEST = 0.5
 """Seconds below which shares of CPU time are not told: the kernel counts in steps of 10 ms, and one step would be several per cent."""
 PAGE = os.sysconf("SC_PAGE_SIZE")
-ALL_PROCESSES = "pid:[4026531836]"
-"""The kernel's first process namespace; in any other, as in most containers, the process numbers of `nvidia-smi` mean nothing to us."""
-THERMAL = ("hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowdown")
-"""What `nvidia-smi` calls the reasons for a lower clock that are throttling; a power cap that is always there is not."""
+EVERY = 2.0
+"""Seconds between two looks of a `Sampler`, at least."""
+CORES_ASKED = 4
+"""Cores whose frequency is looked at: asking one can take the kernel a while, and they tell much the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +51,10 @@ class Reading:
 
 
 def read(*, gpus: bool = False) -> Reading:
-    """A reading of now; GPUs, which take some 50 ms to ask, only where `gpus` is set: after a trial."""
+    """A reading of now; GPUs only where `gpus` is set: after a trial."""
     ours = _ours()
     whole, busy, stolen = _cores()
-    asked = gpus and Path("/dev/nvidiactl").exists()
+    looks = _gpus() if gpus else ()
     return Reading(
         seconds=time.monotonic(),
         whole=whole,
@@ -61,8 +63,8 @@ def read(*, gpus: bool = False) -> Reading:
         ours=ours,
         swapped=_swapped(),
         throttled=_throttled(),
-        hot=_hot() if asked else None,
-        strangers=_strangers() if asked and os.readlink("/proc/self/ns/pid") == ALL_PROCESSES else None,
+        hot=sum(one.throttled for one in looks) if looks else None,
+        strangers=_strangers(looks),
     )
 
 
@@ -129,37 +131,13 @@ def _throttled() -> int | None:
     return sum(int(_text(file) or 0) for file in files) if files else None
 
 
-def _hot() -> int | None:
-    """GPUs that are throttled for heat, or by the board, at this moment."""
-    page = _asked("--query-gpu=" + ",".join(f"clocks_throttle_reasons.{reason}" for reason in THERMAL))
-    return None if page is None else throttled_gpus(page)
+def _gpus() -> tuple[Look, ...]:
+    return gpus.look()
 
 
-def throttled_gpus(page: str) -> int:
-    """How many lines of `nvidia-smi`'s answer name an active reason."""
-    return sum(any(cell.strip() == "Active" for cell in line.split(",")) for line in page.splitlines())
-
-
-def _strangers() -> int | None:
+def _strangers(looks: Sequence[Look]) -> int | None:
     """Processes that compute on our GPUs and are not ours."""
-    page = _asked("--query-compute-apps=pid")
-    ours = {process.pid for process in psutil.Process().children(recursive=True)}
-    return None if page is None else sum(psutil.pid_exists(pid) and pid not in ours for pid in pids_of(page))
-
-
-def pids_of(page: str) -> list[int]:
-    """The process numbers in `nvidia-smi`'s answer."""
-    return [int(line) for line in page.split() if line.isdigit()]
-
-
-def _asked(query: str) -> str | None:
-    """What `nvidia-smi` answers for the GPUs that are ours; None where it doesn't."""
-    mine = os.environ.get("CUDA_VISIBLE_DEVICES")
-    with tempfile.TemporaryDirectory(prefix="perfproof-") as folder:
-        log = Path(folder) / "gpus"
-        command = ["nvidia-smi", *(["-i", mine] if mine else []), query, "--format=csv,noheader"]
-        done = run_to_end(command, environment=inherited(), log=log, timeout=30)
-        return log.read_text() if done.ok else None
+    return gpus.strangers(looks, {process.pid for process in psutil.Process().children(recursive=True)}) if looks else None
 
 
 def _text(path: str | Path) -> str:
@@ -167,3 +145,64 @@ def _text(path: str | Path) -> str:
         return Path(path).read_text().strip()
     except OSError:
         return ""
+
+
+# --- beside a trial -----------------------------------------------------------------------------------
+
+
+class Sampler:
+    """Looks at the machine now and then while a trial runs: `look` may be called as often as one likes, `told` at the end."""
+
+    def __init__(self, every: float = EVERY, gpus: Callable[[], tuple[Look, ...]] = gpus.look) -> None:
+        self._every, self._gpus = every, gpus
+        self._next = 0.0
+        self._frequencies: list[int] = []
+        self._memory: list[int] = []
+        self._looks: list[tuple[Look, ...]] = []
+
+    def look(self) -> None:
+        """Does nothing where the last look was just now."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + self._every
+        self._frequencies += frequencies()
+        self._memory.append(psutil.virtual_memory().available)
+        self._looks.append(self._gpus())
+
+    def throttled(self) -> int:
+        """GPUs that were seen throttled."""
+        return sum(any(one.throttled for one in seen) for seen in zip(*self._looks, strict=True))
+
+    def told(self) -> dict[str, Any]:
+        """What a record keeps: extremes over the trial, in MHz, bytes, degrees Celsius and watts; what is not told is not there."""
+        clocks = {"cpu_mhz": _range(self._frequencies)} if self._frequencies else {}
+        memory = {"memory_available_bytes": min(self._memory)} if self._memory else {}
+        every = [_gpu_told(seen) for seen in zip(*self._looks, strict=True)]
+        return {"looks": len(self._looks), **clocks, **memory, **({"gpus": every} if every else {})}
+
+
+def frequencies() -> list[int]:
+    """What the first of the usable cores run at now, in MHz; empty where the machine does not tell."""
+    cores = sorted(os.sched_getaffinity(0))[:CORES_ASKED] if hasattr(os, "sched_getaffinity") else []
+    said = (_text(f"/sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq") for core in cores)
+    return [int(text) // 1000 for text in said if text.isdigit()]
+
+
+def _gpu_told(seen: Sequence[Look]) -> dict[str, Any]:
+    """One GPU over a trial: lowest and highest of each, every reason that its clock had, errors beyond ECC that came meanwhile."""
+    found: dict[str, Any] = {}
+    for name in ("clock", "memory_clock", "temperature", "power", "used"):
+        values = [value for one in seen if (value := getattr(one, name)) is not None]
+        if values:
+            found[name] = _range(values)
+    reasons = {bit for one in seen for bit in gpus.REASONS if (one.reasons or 0) & bit}
+    found["reasons"] = [gpus.REASONS[bit] for bit in sorted(reasons)]
+    errors = [one.uncorrected for one in seen if one.uncorrected is not None]
+    if errors:
+        found["uncorrected_errors"] = errors[-1] - errors[0]
+    return found
+
+
+def _range(values: Sequence[float]) -> list[float]:
+    return [round(min(values), 1), round(max(values), 1)]

@@ -25,8 +25,8 @@ from suite.model.plan import Block
 from suite.model.record import Record
 from suite.model.scenario import Arm, PythonBuild, Scenario, ServeWorkload, ToyModel
 from suite.run import watching
+from suite.run.ports import free_port
 from suite.run.serve import ServeLane, scenario_faults
-from suite.run.server import free_port
 from tests import toy
 
 SWAP = "vllm.v1.worker.batch:Batch.swap"
@@ -123,6 +123,7 @@ def test_a_block_leaves_one_attested_record_an_arm(serve: Serve) -> None:
         "requests": 3,
         "input_tokens": 12,
         "output_tokens": 24,
+        "server_requests": 6,
         "server_prompt_tokens": 24,
         "server_generation_tokens": 48,
         "server_prefix_cache_hits": 0,

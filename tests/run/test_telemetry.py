@@ -83,14 +83,6 @@ def test_what_the_rules_ask_for_is_what_is_told() -> None:
         assert words in said
 
 
-def test_answers_about_gpus_are_read() -> None:
-    """A GPU with any active reason is throttled; process numbers are one a line."""
-    assert telemetry.throttled_gpus("Not Active, Not Active, Not Active\nNot Active, Active, Not Active\n") == 1
-    assert telemetry.throttled_gpus("[N/A], [N/A], [N/A]\n") == 0
-    assert telemetry.pids_of("12\n345\n") == [12, 345]
-    assert telemetry.pids_of("No running processes found\n") == []
-
-
 def test_the_share_of_others_is_looked_at_before_a_run() -> None:
     """A share between 0 and all of the cores."""
     assert 0 <= telemetry.in_use(0.2) <= 1.2

@@ -43,7 +43,7 @@ def main():
     engine = multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,), daemon=True)
     if any(word.startswith("engine") for word in given.fake):
         engine.start()
-    done = {"prompt_tokens": 0, "generation_tokens": 0, "prefix_cache_hits": 0, "num_preemptions": 0}
+    done = {"request_success": 0, "prompt_tokens": 0, "generation_tokens": 0, "prefix_cache_hits": 0, "num_preemptions": 0}
     seen = set()
 
     class Handler(BaseHTTPRequestHandler):
@@ -87,6 +87,7 @@ def main():
             time.sleep(given.delay)
             tokens = asked["max_tokens"] - (1 if "short" in given.fake else 0)
             runner.execute_model()
+            done["request_success"] += 1
             done["prompt_tokens"] += 4
             done["generation_tokens"] += tokens
             if given.enable_prefix_caching and asked["prompt"] in seen:
