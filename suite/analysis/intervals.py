@@ -33,7 +33,10 @@ class Student:
     sd: Floats
 
     def half(self, level: float, widening: float | Floats = 1.0) -> Floats:
-        """Half the width of the interval of this two-sided level, times `widening`."""
+        """Half the width of the interval of this two-sided level, times `widening`.
+
+        Source: Student, Biometrika 6, 1908; of the widening: Bartlett, JRSS Supplement 8, 1946.
+        """
         half: Floats = quantile(self.n, level) * widening * self.sd / math.sqrt(self.n)
         return half
 

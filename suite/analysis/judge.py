@@ -67,6 +67,7 @@ def judge_records(records: Iterable[Record], *, final: bool = True, floors: Sequ
 
     `final` is False while a run may go on. `floors` are the noise floors of the results folder: the latest A/A of the same machine and
     workload may forbid timed verdicts, or widen their intervals. Raises `BadInput` where one name stands for two different scenarios.
+    Source: `verdict.judge_all`, `witness.judge_witness`, `exploratory.explore`.
     """
     found: dict[str, list[Record]] = defaultdict(list)
     for record in records:
@@ -75,7 +76,10 @@ def judge_records(records: Iterable[Record], *, final: bool = True, floors: Sequ
 
 
 def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, floors: Sequence[Floor] = ()) -> JudgedScenario:
-    """Judges the records of one scenario; see `judge_records`. While a run may go on, a failed A/A stops nothing: a later one may pass."""
+    """Judges the records of one scenario; see `judge_records`. While a run may go on, a failed A/A stops nothing: a later one may pass.
+
+    Source: see `judge_records`.
+    """
     digests = {record.digest for record in records}
     if len(digests) > 1:
         raise BadInput(
@@ -103,6 +107,7 @@ def judge_table(
     """Judges rows of (block, arm, value), all blocks as one look; the first arm named is the baseline.
 
     Returns a line for each other arm, and the whole reasoning in sentences. The table must be whole (`importers.table`).
+    Source: `verdict.judge`.
     """
     arms = list(dict.fromkeys(arm for _, arm, _ in rows))
     numbers = {block: number for number, block in enumerate(dict.fromkeys(block for block, _, _ in rows), 1)}
@@ -124,7 +129,10 @@ def judge_table(
 
 
 def spending_of(scenario: Scenario) -> Spending:
-    """The looks that a scenario plans, its error shared by timed primary metrics and candidates."""
+    """The looks that a scenario plans, its error shared by timed primary metrics and candidates.
+
+    Source: `spending`.
+    """
     timed = max(1, sum(is_timed(choice.name) for choice in scenario.primaries))
     candidates = len(scenario.candidates)
     return spending.sequential(timed, candidates) if scenario.blocks is None else spending.one_look(scenario.blocks, timed, candidates)
