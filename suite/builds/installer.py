@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from suite.model.errors import CannotRun
 Say = Callable[[str], None]
 STEP_LIMIT = 1800.0
 """Seconds that one step may take: an hour's download is told as a fault."""
+LEAST_ROOM = 16 * 2**20
+"""Bytes below which a step that failed has failed for want of room."""
 
 _NETWORK = re.compile(
     r"dns error|failed to lookup|Connection refused|Network is unreachable|timed out|Temporary failure|client error|network was disabled"
@@ -97,9 +100,14 @@ class Installer:
         told = self._common_cause() or remedy
         return f"{self.what}: step '{step}' {how}:\n{lines}\n  what to do: {told}\n  whole output: {self.log}"
 
+    @property
+    def disk_is_full(self) -> bool:
+        """Whether the last command said that there was no room, or could not even say so: its log lies on that disk."""
+        return bool(_FULL.search(self.said)) or shutil.disk_usage(self.builds).free < LEAST_ROOM
+
     def _common_cause(self) -> str:
         """What to do where the output shows a full disk, a network that is not there, or a file that is not what it should be."""
-        if _FULL.search(self.said):
+        if self.disk_is_full:
             return f"the disk is full: make room beside {self.builds}; what was half made is made again next time"
         if _NETWORK.search(self.said):
             return "the package index can't be reached: look at network, proxy and pip or uv settings, or name an interpreter (python:)"
