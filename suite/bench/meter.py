@@ -76,6 +76,10 @@ class TokenMeter:
                 meter.compared += 1
                 return int.__eq__(self, other)
 
+            def __ne__(self, other: object) -> bool:
+                meter.compared += 1
+                return int.__ne__(self, other)
+
             __hash__ = int.__hash__
 
         self._token = Token

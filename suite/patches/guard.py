@@ -221,11 +221,9 @@ def _watch_now(target: Target) -> None:
 
 
 def _counted(function: Callable[..., Any], original: Callable[..., Any], count: Counter) -> Callable[..., Any]:
-    add = count.add
-
     @functools.wraps(original)
     def counted(*args: Any, **kwargs: Any) -> Any:
-        add()
+        count._cell[0] += 1  # `count.add()` without its call: this stands in every call that is measured, in every arm
         return function(*args, **kwargs)
 
     counted.perfproof_original = original  # type: ignore[attr-defined]

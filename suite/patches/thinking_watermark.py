@@ -52,12 +52,15 @@ PATCH = Patch(
 
 
 def find_last(output: list[int], marker: list[int], low: int, high: int) -> int:
-    """Where in `output[low:high]` the last `marker` starts, `ABSENT` if nowhere; it compares `high - low` tokens unless one starts it."""
-    if not marker:
+    """Where in `output[low:high]` the last `marker` starts, `ABSENT` if nowhere.
+
+    It compares every place where one could start with the marker's first token, and goes on only where one does.
+    """
+    last = high - len(marker)
+    if not marker or last < low or marker[0] not in output[low : last + 1]:
         return ABSENT
-    first, rest = marker[0], marker[1:]
-    for start in range(high - len(marker), low - 1, -1):
-        if output[start] == first and (not rest or output[start + 1 : start + len(marker)] == rest):
+    for start in range(last, low - 1, -1):
+        if output[start : start + len(marker)] == marker:
             return start
     return ABSENT
 
@@ -65,6 +68,8 @@ def find_last(output: list[int], marker: list[int], low: int, high: int) -> int:
 def settled(output: list[int]) -> int:
     """How many tokens come before the placeholders at the end."""
     end = len(output)
+    if not end or output[-1] != PLACEHOLDER:
+        return end
     while end and output[end - 1] == PLACEHOLDER:
         end -= 1
     return end
@@ -99,20 +104,20 @@ def incremental(upstream: Callable[[Any, dict[str, Any]], None]) -> Callable[[An
     def _update_think_state(self: Any, state: dict[str, Any]) -> None:
         if state["thinking_token_budget"] == -1 or not self.think_end_token_ids:
             return upstream(self, state)
-        seek_start, seek_end = state["start_thinking"] < 0, state["end_thinking"] < 0
-        if seek_start or seek_end:
+        start, stop = state["start_thinking"], state["end_thinking"]
+        if start < 0 or stop < 0:
             output, offset = state["output_tok_ids"], state.get("scan_offset", 0)
             end = settled(output)
             scanned = watermark(state, end, rescans)
-            if seek_start:
+            if start < 0:
                 marker = self.think_start_token_ids
                 found = find_last(output, marker, max(offset, scanned - len(marker) + 1), end)
-                state["start_thinking"] = UNSCANNED if found == ABSENT else found
-            if seek_end:
+                state["start_thinking"] = start = UNSCANNED if found == ABSENT else found
+            if stop < 0:
                 marker = self.think_end_token_ids
-                state["end_thinking"] = find_last(output, marker, max(offset, scanned - len(marker) + 1), end)
+                state["end_thinking"] = stop = find_last(output, marker, max(offset, scanned - len(marker) + 1), end)
             state[SCANNED], state[LAST] = end, output[end - 1] if end else None
-        if state["start_thinking"] < 0 or (state["end_thinking"] < 0 and counted_down(state, self.think_start_token_ids)):
+        if start < 0 or (stop < 0 and counted_down(state, self.think_start_token_ids)):
             return None
         return upstream(self, state)
 

@@ -22,6 +22,7 @@ from streams import drive, none_rare, skip_unless_held
 
 from suite.bench import adapter
 from suite.bench import thinking_scan as bench
+from suite.bench.meter import TokenMeter
 from suite.patches import thinking_watermark as patch
 from suite.patches.guard import PatchRefused, vllm_release
 
@@ -332,3 +333,11 @@ def test_upstream_compares_the_whole_output() -> None:
     """As released 0.22 and 0.26 on compare every token at every step, 0.25 only the new one."""
     compared = bench.count_compared({**bench.PARAMETERS, "requests": 2, "output_length": 1_000})
     assert compared == (1.0 if adapter.release()[:2] == (0, 25) else 1_000 + bench.SETTLING + (bench.PARAMETERS["steps"] + 1) / 2)
+
+
+def test_every_way_to_compare_a_token_is_counted() -> None:
+    """In a loop, in a search, in a comparison of lists, by `==` and by `!=`: a patch can't look at a token unnoticed."""
+    meter = TokenMeter()
+    tokens = meter.tokens([1, 2, 3])
+    assert (tokens[0] == 1, tokens[1] != 2, 9 in tokens, tokens == [1, 2, 4]) == (True, False, False, False)
+    assert meter.compared == 1 + 1 + 3 + 3
