@@ -16,7 +16,7 @@ from pathlib import Path
 from suite import store
 from suite.analysis import invalidation, selfcheck
 from suite.analysis.calibration import Calibration
-from suite.conduct import Conducted, conduct
+from suite.conduct import Conducted, at_once, conduct
 from suite.model.decode import scenario_of
 from suite.model.errors import BadInput
 from suite.model.floor import Floor
@@ -26,6 +26,7 @@ from suite.model.scenario import PythonBuild, Scenario
 from suite.planning import make_plan
 from suite.progress import RunProgress
 from suite.run.lane import Lane
+from suite.run.start import Start
 
 Say = Callable[[str], None]
 OpenLanes = Callable[[Plan, Path, Say], contextlib.AbstractContextManager[Callable[[Scenario], Lane]]]
@@ -68,17 +69,19 @@ def calibrate(
     *,
     seed: int,
     now: Callable[[], str],
-    settle: Callable[[Say], None] = lambda say: None,
+    start: Start | None = None,
 ) -> Calibrated:
     """Runs an A/A (made by `against_itself`) to its end and stores its noise floors in the results folder.
 
-    `open_lanes` gives the lanes of a plan, `progress` a display for so many trials, `now` the time in words, `settle` waits for a quiet
-    machine. Raises as `conduct` does, and `CannotRun` where the A/A left nothing to measure a spread by: then no floor is stored.
+    `open_lanes` gives the lanes of a plan, `progress` a display for so many trials, `now` the time in words, `start` says how a run
+    begins (None: at once). Raises as `conduct` does, and `CannotRun` where the A/A left nothing to measure a spread by: then no
+    floor is stored.
     """
     plan = make_plan([scenario], seed)
     folder = _folder(results, scenario, seed)
     with progress(sum(len(block.order) for block in plan.blocks)) as shown:
-        done = conduct(plan, folder, lambda: open_lanes(plan, folder, shown.say), shown, settle=settle)
+        alone, settle = (start.alone, start.settle) if start else (at_once, at_once)
+        done = conduct(plan, folder, lambda: open_lanes(plan, folder, shown.say), shown, alone=alone, settle=settle)
     records = [record for record in store.read(folder).records if record.scenario == scenario.name]
     checked = selfcheck.check(scenario, records)
     floors = selfcheck.floors_of(scenario, records, checked, when=now(), folder=str(folder.relative_to(results)))

@@ -65,6 +65,7 @@ def parser() -> argparse.ArgumentParser:
     _blocks(run)
     _results(run)
     run.add_argument("--report", type=Path, metavar="FILE", help="also write the HTML report there")
+    _start(run)
     run.add_argument("--budget", type=_minutes, metavar="MINUTES", help="begin no block after so many minutes of measuring")
     _builds(run)
 
@@ -78,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
     calibrate.add_argument(
         "--second-install", action="store_true", help="install the baseline's release once more, and run that against the first"
     )
+    _start(calibrate)
     _results(calibrate)
     _builds(calibrate)
 
@@ -148,6 +150,17 @@ def _results(verb: argparse.ArgumentParser) -> None:
     )
 
 
+def _start(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--wait",
+        type=_minutes,
+        default=1.0,
+        metavar="MINUTES",
+        help="how long to wait for a machine that is busy, or held by another run (default 1)",
+    )
+    verb.add_argument("--anyway", action="store_true", help="begin on a busy machine too, whatever the profile; never beside another run")
+
+
 def _builds(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--builds", type=Path, default=Path("builds"), metavar="DIR", help="where builds are made (default builds)")
 
@@ -188,6 +201,8 @@ def _run(arguments: argparse.Namespace) -> int:
         builds=arguments.builds,
         report=arguments.report,
         budget=arguments.budget,
+        wait=60 * arguments.wait,
+        anyway=arguments.anyway,
     )
 
 
@@ -202,6 +217,8 @@ def _calibrate(arguments: argparse.Namespace) -> int:
         results=arguments.results,
         builds=arguments.builds,
         second_install=arguments.second_install,
+        wait=60 * arguments.wait,
+        anyway=arguments.anyway,
     )
 
 

@@ -3,7 +3,7 @@
 In order: the records that are there are checked against the plan; names, parameters and versions are checked
 before anything is made; builds are prepared; blocks run in the plan's order, skipping what is done and what is
 decided; blocks that a rule of invalidation threw out are measured again at the end, three times at most. What this refuses: to mix
-records of different scenarios, seeds or profiles, and to run beside another run in the same folder.
+records of different scenarios, seeds or profiles, and to run beside another run in the same folder or on the same machine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ from suite.model.record import Record
 from suite.model.scenario import Scenario
 from suite.progress import RunProgress
 from suite.run.lane import Lane
+from suite.run.scratch import RUNNING, sweep
 from suite.run.variables import unasked
+
+Say = Callable[[str], None]
 
 AGAIN = 3
 """How often a block that was invalid is measured again, at most."""
@@ -44,6 +47,11 @@ class Conducted:
     warnings: tuple[str, ...]
 
 
+def at_once(say: Say) -> contextlib.AbstractContextManager[None]:
+    """Begins without waiting and without holding anything."""
+    return contextlib.nullcontext()
+
+
 def conduct(
     plan: Plan,
     results: Path,
@@ -51,16 +59,17 @@ def conduct(
     progress: RunProgress,
     *,
     rules: Rules = STANDARD,
-    settle: Callable[[Callable[[str], None]], None] = lambda say: None,
+    alone: Callable[[Say], contextlib.AbstractContextManager[object]] = at_once,
+    settle: Callable[[Say], object] = at_once,
     budget: float | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Conducted:
     """Runs what is missing of the plan; every record is on disk before the next trial starts.
 
     `open_lanes` prepares builds and gives the lane that runs a scenario. `rules` of invalidation are put to what each trial tells of the
-    machine, and kept with it. `settle` waits for a quiet machine, or refuses. `budget` is minutes of measuring, after which no
-    block is begun; `clock` gives seconds. Raises `BadInput` for records of
-    another plan, `CannotRun` where another run holds the folder.
+    machine, and kept with it. `alone` holds the machine as long as trials may run, `settle` waits for a quiet one, or refuses.
+    `budget` is minutes of measuring, after which no block is begun; `clock` gives seconds. Raises `BadInput` for records of
+    another plan, `CannotRun` where another run holds the folder or the machine.
     """
     began = clock()
     found, warnings = _found(plan, results)
@@ -72,7 +81,7 @@ def conduct(
     seconds: dict[str, float] = {}
     skipped: list[str] = []
     if any(_open_blocks(plan, kept, floors)):
-        with _held(results), open_lanes() as lane_of:
+        with _held(results), alone(progress.say), _swept(results), open_lanes() as lane_of:
             seconds["preparing builds"] = clock() - began
             settle(progress.say)
             measuring = clock()
@@ -211,6 +220,13 @@ def _found(plan: Plan, results: Path) -> tuple[tuple[Record, ...], tuple[str, ..
                     f"{path}: was begun with --seed {record.seed}, not {plan.seed}: go on with that seed or name another --results folder"
                 )
     return read.records, read.warnings
+
+
+@contextlib.contextmanager
+def _swept(results: Path) -> Iterator[None]:
+    """What a run that was killed left in the results folder is gone before this one begins."""
+    sweep(results / RUNNING)
+    yield
 
 
 @contextlib.contextmanager

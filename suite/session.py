@@ -27,6 +27,8 @@ from suite.model.record import Record
 from suite.model.scenario import LEAST_BLOCKS, Profile, Scenario
 from suite.planning import Estimate, estimates, make_plan
 from suite.progress import RunProgress
+from suite.run.alone import WAIT
+from suite.run.start import Start
 
 # --- run ----------------------------------------------------------------------------------------------
 
@@ -41,26 +43,34 @@ def run(
     builds: Path,
     report: Path | None,
     budget: float | None = None,
+    wait: float = WAIT,
+    anyway: bool = False,
     console: Console | None = None,
 ) -> int:
     """Plans, checks, runs what is missing, prints the verdicts and where the time went; the default policy decides the exit code.
 
-    `budget` is minutes of measuring, after which no block is begun.
+    `budget` is minutes of measuring, after which no block is begun; `wait` and `anyway` say how it begins (`run.start`).
     """
     console = console or Console()
     plan = make_plan(load(files, profile, blocks), seed)
     from suite.lanes import check_names, opened
-    from suite.run.start import settle
 
     check_names(plan)
     for sentence in _distrusted(plan, results):
         console.print(sentence, style="bold red", highlight=False, markup=False)
     with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
         lanes = partial(opened, plan, builds, results, progress.say)
-        done = conduct(plan, results, lanes, progress, settle=partial(settle, profile), budget=budget)
+        start = _start("run", files, profile, wait, anyway)
+        done = conduct(plan, results, lanes, progress, alone=start.alone, settle=start.settle, budget=budget)
     code = verdicts.show(results, console, report, only={scenario.name for scenario in plan.scenarios})
     _show_time(done, console)
     return code
+
+
+def _start(verb: str, files: Sequence[Path], profile: Profile, wait: float, anyway: bool) -> Start:
+    """How a run begins, and what one that has to wait for it is told."""
+    what = f"perfproof {verb} {' '.join(file.name for file in files)}"
+    return Start(what=what, profile=profile, wait=wait, anyway=anyway)
 
 
 def load(files: Sequence[Path], profile: Profile, blocks: int | None) -> list[Scenario]:
@@ -116,17 +126,18 @@ def calibrate(
     results: Path,
     builds: Path,
     second_install: bool = False,
+    wait: float = WAIT,
+    anyway: bool = False,
     console: Console | None = None,
     open_lanes: OpenLanes | None = None,
     now: Callable[[], str] = lambda: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
 ) -> int:
     """Runs each scenario's baseline against itself, prints and stores what that says of the machine; untestable if any A/A failed.
 
-    With `second_install` the other side of each A/A is the same release, installed once more.
+    With `second_install` the other side of each A/A is the same release, installed once more; `wait` and `anyway` as in `run`.
     """
     from suite.lanes import check_names, opened
     from suite.lanes import second_install as install_again
-    from suite.run.start import settle
 
     console = console or Console()
     say = partial(console.print, highlight=False, markup=False)
@@ -136,10 +147,10 @@ def calibrate(
     ]
     check_names(make_plan(scenarios, seed))
     lanes = open_lanes or (lambda plan, folder, say: opened(plan, builds, folder, say))
-    quiet = partial(settle, profile) if open_lanes is None else lambda say: None
+    start = _start("calibrate", files, profile, wait, anyway) if open_lanes is None else None
     failed = False
     for scenario in scenarios:
-        found = calibrating.calibrate(scenario, results, lanes, partial(RunProgress, console), seed=seed, now=now, settle=quiet)
+        found = calibrating.calibrate(scenario, results, lanes, partial(RunProgress, console), seed=seed, now=now, start=start)
         _show_calibration(found, results, console)
         failed = failed or bool(found.failed)
     return EXIT_UNTESTABLE if failed else EXIT_PASS

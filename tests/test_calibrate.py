@@ -494,7 +494,7 @@ def test_calibrate_installs_again_where_it_is_asked_to(
     """`perfproof calibrate --second-install` measures the first install against the second."""
     (tmp_path / "example.yaml").write_text(yaml.safe_dump(SCENARIO))
     monkeypatch.setattr("suite.lanes.opened", lambda plan, builds, folder, say: lanes(Machine())())
-    monkeypatch.setattr("suite.run.start.settle", lambda profile, say: None)
+    monkeypatch.setattr("suite.run.start.settle", lambda profile, say, **_: None)
     words = ["calibrate", str(tmp_path / "example.yaml"), "--second-install", "--profile", "quick"]
     assert main([*words, "--results", str(tmp_path / "results"), "--builds", str(tmp_path / "builds")]) == EXIT_PASS
     records = store.read(tmp_path / "results" / "calibration" / "example-001").records

@@ -291,3 +291,31 @@ def test_a_machine_is_waited_for_only_where_something_is_to_be_measured(tmp_path
 
 def _invalid(one: Record) -> Record:
     return record(one.definition, **{**_fields(one), "status": "invalid", "reason": "busy"})
+
+
+def test_a_run_holds_the_machine_from_before_the_builds_to_the_end(tmp_path: Path) -> None:
+    """The lock is there before anything is prepared or waited for, goes with the last trial, and is not asked for if there is none."""
+    told: list[str] = []
+
+    @contextlib.contextmanager
+    def alone(say: Callable[[str], None]) -> Iterator[None]:
+        told.append("held")
+        yield
+        told.append("let go")
+
+    def settle(say: Callable[[str], None]) -> None:
+        told.append("quiet")
+
+    plan = make_plan([scenario()], seed=0)
+    for _ in range(2):
+        carry_out(plan, tmp_path, FakeLane(), alone=alone, settle=settle)
+    assert told == ["held", "quiet", "let go"]
+
+
+def test_what_a_killed_run_left_is_gone_before_the_next_one_begins(tmp_path: Path) -> None:
+    """A folder under `.running` whose owner is dead is removed; no one's files but those are touched."""
+    (tmp_path / ".running" / "swap_states-0123abcd" / "attest-x").mkdir(parents=True)
+    (tmp_path / "logs").mkdir()
+    carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane())
+    assert not (tmp_path / ".running").exists()
+    assert (tmp_path / "logs").is_dir()

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+RUNNING = ".running"
+"""The folder in a results folder for what is only needed while a run lives."""
 SOCKETS = "sockets"
 """A link in a scratch folder to a folder in the system's own temporary one: the paths of sockets must be short."""
 PREFIX = "perfproof-"

@@ -38,15 +38,13 @@ from suite.run.launch import ModelAt, asked_of, locate_model, scenario_faults, w
 from suite.run.launches import Launches, next_log
 from suite.run.ports import free_port
 from suite.run.process import scrub, scrub_file, tail
-from suite.run.scratch import Scratch
+from suite.run.scratch import RUNNING, Scratch
 from suite.run.server import Say, Server, ServerEnded
 from suite.run.starts import FIRST
 from suite.run.watching import Moment, Watcher, between, moment_of
 
 __all__ = ["ServeLane", "scenario_faults"]
 
-RUNNING = ".running"
-"""The folder in the results folder for what is only needed while a run lives."""
 LONGEST_TRIAL = 3600.0
 """Seconds after which a run of the client is given up."""
 DYING = 5.0

@@ -1,44 +1,74 @@
-"""The start of a run on a machine that is busy with something else: waited for, warned about, or refused."""
+"""How a run begins: alone on its machine, and on a quiet one, or not at all.
+
+A machine that another run holds, or that is busy with something else, is waited for. Another run is never measured beside; a busy
+machine is, by the quick profile and by whoever asks for it, with a warning.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 from suite.analysis.invalidation import busy
 from suite.model.errors import CannotRun
 from suite.model.scenario import Profile
-from suite.run import environment, telemetry
+from suite.run import gpus, telemetry
+from suite.run.alone import WAIT, alone
 
-WAIT = 60.0
-"""Seconds in which a busy machine may become quiet before the run goes on all the same, or is refused."""
 PAUSE = 4.0
 """Seconds between two looks, each of a second."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """`what` is told to a run that is kept out; `wait` are seconds in which the machine may become free and quiet; `anyway` begins on a
+    busy one."""
+
+    what: str
+    profile: Profile
+    wait: float
+    anyway: bool
+
+    def alone(self, say: Say) -> AbstractContextManager[None]:
+        """Holds the machine and its GPUs; see `run.alone`."""
+        return alone(self.what, say, gpus=gpus.uuids(), wait=self.wait)
+
+    def settle(self, say: Say) -> None:
+        """Waits for a quiet machine, or refuses; see `settle`."""
+        settle(self.profile, say, wait=self.wait, anyway=self.anyway)
 
 
 def settle(
     profile: Profile,
-    say: Callable[[str], None],
+    say: Say,
     *,
-    gpu: bool | None = None,
+    wait: float = WAIT,
+    anyway: bool = False,
     look: Callable[[], float] = telemetry.in_use,
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Waits up to a minute for a quiet machine, then goes on with a warning; on a GPU, `standard` and `thorough` raise `CannotRun` instead.
+    """Waits up to `wait` seconds for a quiet machine. `quick`, and every profile with `anyway`, then goes on with a warning; `standard` and
+    `thorough` raise `CannotRun`: what is measured for long is not begun beside somebody else.
 
-    `gpu` says whether there is one (asked of the machine if None); `look` gives the share of CPU time that others take now.
+    `look` gives the share of CPU time that others take now.
     """
     if not (why := busy(look())):
         return
-    say(f"{why}; waiting up to {WAIT:.0f} s for it to become quiet")
+    say(f"{why}; waiting up to {wait:.0f} s for it to become quiet")
     began = clock()
-    while why and clock() - began < WAIT:
+    while why and clock() - began < wait:
         sleep(PAUSE)
         why = busy(look())
     if not why:
         return
-    has_gpu = bool(environment.machine()["gpus"]) if gpu is None else gpu
-    if has_gpu and profile != "quick":
-        raise CannotRun(f"{why}: a {profile} run on a GPU is not begun on it; end what runs there, or take the quick profile")
+    if profile != "quick" and not anyway:
+        raise CannotRun(
+            f"{why}: a {profile} run is not begun on it; end what runs there, give it longer with --wait MINUTES, "
+            "take the quick profile, or begin all the same with --anyway"
+        )
     say(f"{why}: the run goes on, and blocks that lose too much to others are thrown out and measured again")

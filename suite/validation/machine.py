@@ -27,8 +27,9 @@ from suite.patches.known_slowdown import ADDED, MEASURED
 from suite.planning import make_plan
 from suite.progress import RunProgress
 from suite.run import environment
+from suite.run.alone import WAIT
 from suite.run.lane import Lane
-from suite.run.start import settle
+from suite.run.start import Start, settle
 from suite.validation import injected
 from suite.validation.outcomes import Run, Sitting, Trial, append, read
 
@@ -84,7 +85,8 @@ def _conduct(
         seed=seed,
     )
     lanes = partial(opened, plan, place.builds, folder, progress.say)
-    conduct(plan, folder, lanes, progress, settle=partial(settle, "quick"), budget=until.minutes)
+    start = Start(what="make validate-real", profile="quick", wait=WAIT, anyway=True)
+    conduct(plan, folder, lanes, progress, alone=start.alone, settle=start.settle, budget=until.minutes)
     records = store.read(folder).records
     for scenario in plan.scenarios:
         for run in runs_of(scenario, [record for record in records if record.scenario == scenario.name]):

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,8 @@ from suite.analysis import invalidation
 from suite.builds.process import run_to_end
 from suite.model.errors import CannotRun
 from suite.run import telemetry
-from suite.run.start import WAIT, settle
+from suite.run.alone import WAIT
+from suite.run.start import settle
 from suite.run.telemetry import Reading
 
 BEFORE = Reading(seconds=0.0, whole=100.0, busy=50.0, stolen=1.0, ours=20.0, swapped=0.0, throttled=3, hot=None, strangers=None)
@@ -104,40 +106,40 @@ class Clock:
         return self.now
 
 
-def start(profile: str, look: Callable[[], float], *, gpu: bool) -> tuple[list[str], float]:
+def start(profile: str, look: Callable[[], float], **told: Any) -> tuple[list[str], float]:
     said: list[str] = []
     clock = Clock()
-    settle(profile, said.append, gpu=gpu, look=look, sleep=clock.sleep, clock=clock)  # type: ignore[arg-type]
+    settle(profile, said.append, look=look, sleep=clock.sleep, clock=clock, **told)  # type: ignore[arg-type]
     return said, clock.now
 
 
 def test_a_quiet_machine_is_not_waited_for() -> None:
     """Nothing is said and no time is lost."""
-    assert start("quick", lambda: 0.1, gpu=False) == ([], 0.0)
+    assert start("quick", lambda: 0.1) == ([], 0.0)
 
 
 def test_a_machine_that_becomes_quiet_is_waited_for() -> None:
     """The run begins as soon as the others are done, without a warning that it began on a busy machine."""
     shares = iter([0.9, 0.8, 0.1])
-    said, waited = start("standard", lambda: next(shares), gpu=True)
+    said, waited = start("standard", lambda: next(shares))
     assert len(said) == 1
     assert "waiting up to 60 s" in said[0]
     assert 0 < waited < WAIT
 
 
-@pytest.mark.parametrize(("profile", "gpu"), [("quick", False), ("quick", True), ("standard", False), ("thorough", False)])
-def test_a_busy_start_is_warned_about_after_a_minute(profile: str, gpu: bool) -> None:
-    """`quick`, and every profile on a CPU, goes on and says so."""
-    said, waited = start(profile, lambda: 0.9, gpu=gpu)
+@pytest.mark.parametrize(("profile", "anyway"), [("quick", False), ("standard", True), ("thorough", True)])
+def test_a_busy_start_is_warned_about_after_a_minute(profile: str, anyway: bool) -> None:
+    """`quick`, and every profile that was told to, goes on and says so."""
+    said, waited = start(profile, lambda: 0.9, anyway=anyway)
     assert "the run goes on" in said[-1]
     assert WAIT <= waited < WAIT + 10
 
 
 @pytest.mark.parametrize("profile", ["standard", "thorough"])
-def test_a_busy_start_on_a_gpu_is_refused(profile: str) -> None:
-    """What is measured there for long is not begun beside somebody else."""
-    with pytest.raises(CannotRun, match="not begun"):
-        start(profile, lambda: 0.9, gpu=True)
+def test_a_busy_start_of_what_takes_long_is_refused(profile: str) -> None:
+    """What is measured for long is not begun beside somebody else, and the refusal says what may be done about it."""
+    with pytest.raises(CannotRun, match=r"not begun on it; .*--wait MINUTES, .*--anyway"):
+        start(profile, lambda: 0.9, wait=8.0)
 
 
 def test_only_usable_cores_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

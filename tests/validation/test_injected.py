@@ -127,6 +127,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> machine.Place:
 
     monkeypatch.setattr(machine, "opened", lanes)
     monkeypatch.setattr(machine, "settle", lambda *_: None)
+    monkeypatch.setattr("suite.run.start.settle", lambda *_, **__: None)
     place = machine.Place(results=tmp_path / "lines", work=tmp_path / "work", builds=tmp_path / "builds", build=injected.DEFAULT_BUILD)
     until = machine.Until(end=1e9, clock=lambda: 0.0)
     with RunProgress(Console(file=io.StringIO()), 0) as progress:
