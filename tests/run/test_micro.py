@@ -82,6 +82,14 @@ def test_nothing_leaks_from_a_trial_into_the_next(run_toy: RunToy, tmp_path: Pat
     assert [bool(record.attestation and record.attestation.patches) for record in records] == [True, False, True]
 
 
+def test_what_a_patch_is_asked_reaches_its_trial_alone_and_costs_no_import(run_toy: RunToy, tmp_path: Path) -> None:
+    """Arms that differ in a variable of the suite's own patches share one import, and each trial sees only its own."""
+    asked = [toy.arm(name, environment={"PERFPROOF_TOY": name}) for name in ("one", "other")]
+    records = run_toy(asked[0], toy.arm("plain"), asked[1])
+    assert [leftovers(record, tmp_path)["asked"] for record in records] == ["one", "", "other"]
+    assert len(list((tmp_path / "results" / "logs" / "imports").glob("*.log"))) == 1
+
+
 def test_the_hash_seed_is_the_blocks(run_toy: RunToy) -> None:
     """The arms of a block share one hash seed, taken from the block's seed."""
     plain, patched = run_toy(toy.arm("plain"), toy.arm("patched", "toy_patch"), seed=41)
