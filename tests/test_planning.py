@@ -1,0 +1,52 @@
+"""What a plan says of a serving scenario before it runs: its minutes, its warm-ups, and trials that were too short."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from suite.model.decode import load_scenario
+from suite.model.record import Record
+from suite.planning import estimates, make_plan
+from tests import factory
+
+SERVE = """
+schema: 1
+question: How long?
+workload: {{kind: serve, model: {{layers: 1}}, requests: 8, {more}}}
+arms: {{a: {{baseline: true}}, b: {{}}}}
+metrics: {{output_throughput: {{primary: true}}}}
+blocks: 6
+"""
+
+
+def told(folder: Path, more: str, *records: Record) -> tuple[float, tuple[str, ...]]:
+    """Minutes and sentences of the plan of a scenario in the standard profile, with records of it."""
+    (folder / "serving.yaml").write_text(SERVE.format(more=more))
+    scenario = load_scenario(folder / "serving.yaml", "standard")
+    mine = [dataclasses.replace(record, scenario="serving", digest=scenario.digest) for record in records]
+    (estimate,) = estimates(make_plan([scenario], 0), mine, [], "machine")
+    return estimate.minutes, estimate.foreseen.told
+
+
+def test_a_server_of_its_own_is_part_of_a_trial(tmp_path: Path) -> None:
+    """Before anything was measured a fresh launch is guessed at; afterwards its start counts, as a shared one's does not."""
+    assert told(tmp_path, "launches: shared")[0] * 60 == 12 * 40
+    assert told(tmp_path, "launches: fresh")[0] * 60 == 12 * 100
+    record = dataclasses.replace(factory.record(), seconds={"total": 20.0, "server starts": 30.0})
+    assert told(tmp_path, "launches: fresh", dataclasses.replace(record, how="fresh server"))[0] * 60 == 12 * 50
+    assert told(tmp_path, "launches: shared", dataclasses.replace(record, how="shared server"))[0] * 60 == 12 * 20
+
+
+def test_warm_ups_below_a_wave_are_told_before_the_run(tmp_path: Path) -> None:
+    """Left out, they are a full wave, and nothing is said."""
+    assert not any("warm-ups" in sentence for sentence in told(tmp_path, "launches: fresh")[1])
+    few = told(tmp_path, "warmups: 3")[1]
+    assert any("3 warm-ups are less than one wave: 8 requests run at once" in sentence for sentence in few)
+    assert not any("warm-ups" in sentence for sentence in told(tmp_path, "warmups: 3, client: {max-concurrency: 2}")[1])
+
+
+def test_trials_that_were_too_short_are_told_with_the_requests_that_would_do(tmp_path: Path) -> None:
+    """Ten seconds where standard asks for thirty: three times as many."""
+    record = dataclasses.replace(factory.record(), seconds={"total": 20.0, "measuring": 10.0})
+    assert any("measured for 10.0 s; standard asks for 30 s: longer outputs, or 'requests: 24'" in one for one in told(tmp_path, "", record)[1])
