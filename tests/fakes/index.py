@@ -23,8 +23,8 @@ HERE = Path(__file__).resolve().parent
 TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
 
 
-def wheel(name: str, version: str, files: Mapping[str, bytes], needs: tuple[str, ...] = ()) -> bytes:
-    """The bytes of a wheel, the same ones every time."""
+def wheel_files(name: str, version: str, files: Mapping[str, bytes], needs: tuple[str, ...] = ()) -> dict[str, bytes]:
+    """Every file of a wheel, by its path: those given, and what tells of them."""
     info = f"{name}-{version}.dist-info"
     said = [
         "Metadata-Version: 2.1",
@@ -38,10 +38,14 @@ def wheel(name: str, version: str, files: Mapping[str, bytes], needs: tuple[str,
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: toy\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     rows = [f"{path},sha256={_digest(content)},{len(content)}" for path, content in every.items()]
-    every[f"{info}/RECORD"] = ("\n".join([*rows, f"{info}/RECORD,,"]) + "\n").encode()
+    return {**every, f"{info}/RECORD": ("\n".join([*rows, f"{info}/RECORD,,"]) + "\n").encode()}
+
+
+def wheel(name: str, version: str, files: Mapping[str, bytes], needs: tuple[str, ...] = ()) -> bytes:
+    """The bytes of a wheel, the same ones every time."""
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w") as archive:
-        for path, content in every.items():
+        for path, content in wheel_files(name, version, files, needs).items():
             archive.writestr(zipfile.ZipInfo(path), content)
     return whole.getvalue()
 
