@@ -49,4 +49,5 @@ def test_warm_ups_below_a_wave_are_told_before_the_run(tmp_path: Path) -> None:
 def test_trials_that_were_too_short_are_told_with_the_requests_that_would_do(tmp_path: Path) -> None:
     """Ten seconds where standard asks for thirty: three times as many."""
     record = dataclasses.replace(factory.record(), seconds={"total": 20.0, "measuring": 10.0})
-    assert any("measured for 10.0 s; standard asks for 30 s: longer outputs, or 'requests: 24'" in one for one in told(tmp_path, "", record)[1])
+    sentences = told(tmp_path, "", record)[1]
+    assert any("measured for 10.0 s; standard asks for 30 s: longer outputs, or 'requests: 24'" in one for one in sentences)
