@@ -10,27 +10,25 @@ A fraction of 0 is the baseline under the same wrapper: no change.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from suite.model.decode import DEFAULT_BUILD, scenario_of
 from suite.model.scenario import Arm, Scenario
 from suite.patches.known_slowdown import ENGINE_STEP, PATCH, THINKING, VARIABLE
 
-PERCENTS = (0, 1, 2, 3, 5, 10)
-RUNS: Mapping[int, int] = {0: 8, 1: 2, 2: 2, 3: 2, 5: 2, 10: 2}
-"""Runs of each slowdown in one batch; a batch is one plan, whose runs take turns block by block and share the imports."""
-SITTINGS: Mapping[int, int] = {0: 4, 1: 1, 2: 1, 3: 1, 5: 1, 10: 1}
-"""Sittings of the other tools in one batch, half as many."""
-BATCHES = 5
-"""Batches of the whole proof: 40 runs without a change, 10 of every slowdown."""
+BATCHES: tuple[Mapping[int, int], ...] = ({0: 20, 5: 5, 10: 5}, {0: 20, 5: 5, 10: 5}, {1: 10, 2: 10, 3: 10})
+"""Runs of each slowdown, in per cent, in each batch: 40 without a change and 10 of every slowdown in all. A batch is one plan, whose runs
+take turns block by block and share the imports."""
+SITTINGS: tuple[Mapping[int, int], ...] = ({0: 10, 5: 3, 10: 3}, {0: 10, 5: 2, 10: 2}, {1: 5, 2: 5, 3: 5})
+"""Sittings of the other tools beside each batch, half as many."""
 MARGIN = 0.02
 BASELINE, CANDIDATE = "baseline", "candidate"
 
 MICRO: Mapping[str, Any] = {
     "kind": "micro",
     "bench": "thinking_scan",
-    "parameters": {"requests": 4, "output_length": 4000, "steps": 16, "rounds": 10, "warmup_rounds": 1},
+    "parameters": {"requests": 4, "output_length": 1000, "steps": 16, "rounds": 40, "warmup_rounds": 2},
 }
 MICRO_METRIC = "round_time"
 
@@ -51,8 +49,19 @@ SERVE_METRIC = "output_throughput"
 
 def batch(number: int, build: Mapping[str, Any] = DEFAULT_BUILD) -> list[Scenario]:
     """The runs of a batch of the microbenchmark (1 and up), each a scenario of its own; in random order, so that none is always last."""
-    made = [micro(percent, (number - 1) * RUNS[percent] + run, build) for percent in PERCENTS for run in range(1, RUNS[percent] + 1)]
-    random.Random(f"batch/{number}").shuffle(made)
+    return [micro(percent, run, build) for percent, run in _numbered(BATCHES, number, "batch")]
+
+
+def sittings(number: int) -> list[tuple[int, int]]:
+    """What the other tools are asked about in a batch, in random order: slowdown in per cent, and the sitting's number."""
+    return _numbered(SITTINGS, number, "sittings")
+
+
+def _numbered(counts: Sequence[Mapping[int, int]], number: int, name: str) -> list[tuple[int, int]]:
+    """The slowdowns of a batch with the numbers of their runs, which go on from batch to batch; shuffled."""
+    before = {percent: sum(batch.get(percent, 0) for batch in counts[: number - 1]) for percent in counts[number - 1]}
+    made = [(percent, before[percent] + one) for percent, count in counts[number - 1].items() for one in range(1, count + 1)]
+    random.Random(f"{name}/{number}").shuffle(made)
     return made
 
 
@@ -99,10 +108,3 @@ def slower(target: str, percent: int) -> dict[str, Any]:
 def percent_of(arm: Arm) -> int:
     """The slowdown of an arm, in per cent."""
     return round(100 * float(arm.environment[VARIABLE].split()[1]))
-
-
-def sittings(number: int) -> list[tuple[int, int]]:
-    """What the other tools are asked about in a batch, in random order: slowdown in per cent, and the sitting's number."""
-    made = [(percent, (number - 1) * count + one) for percent, count in SITTINGS.items() for one in range(1, count + 1)]
-    random.Random(f"sittings/{number}").shuffle(made)
-    return made

@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m suite.validation.real", description=__doc__)
     made.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="what to run (all)")
-    made.add_argument("--batches", nargs="+", type=int, default=list(range(1, injected.BATCHES + 1)), help="which batches (all)")
+    made.add_argument("--batches", nargs="+", type=int, default=list(range(1, len(injected.BATCHES) + 1)), help="which batches (all)")
     made.add_argument("--minutes", type=float, default=float("inf"), help="begin nothing after so many minutes of measuring")
     made.add_argument("--results", type=Path, default=RESULTS, help=f"where a line a run is kept ({RESULTS})")
     made.add_argument("--work", type=Path, default=Path("results/local/validation"), help="where records and logs are kept meanwhile")
