@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m suite.validation.real", description=__doc__)
-    made.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="what to run (all)")
+    made.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="what to run, in this order (all)")
     made.add_argument("--batches", nargs="+", type=int, default=list(range(1, len(injected.BATCHES) + 1)), help="which batches (all)")
     made.add_argument("--minutes", type=float, default=float("inf"), help="begin nothing after so many minutes of measuring")
     made.add_argument("--results", type=Path, default=RESULTS, help=f"where a line a run is kept ({RESULTS})")
@@ -54,19 +54,19 @@ def parser() -> argparse.ArgumentParser:
 
 
 def measure(given: argparse.Namespace) -> None:
-    """Runs the parts in turn, a batch at a time, until the minutes are spent."""
+    """Runs the parts in their order, a batch at a time, until the minutes are spent."""
     build = {"kind": "python", "path": given.python} if given.python else DEFAULT_BUILD
     place = machine.Place(results=given.results, work=given.work, builds=given.builds, build=build)
     until = machine.Until(end=time.monotonic() + 60 * given.minutes)
     with RunProgress(Console(stderr=True), 0) as progress:
-        for number in given.batches:
-            if "micro" in given.parts:
-                machine.batch(number, place, until, progress)
-            if "tools" in given.parts:
-                machine.sitting(number, trials_taken(given.results), place, until, progress)
-        if "serve" in given.parts:
-            for number in range(1, injected.SERVE_RUNS + 1):
-                machine.serve(number, place, until, progress)
+        for part in given.parts:
+            for number in given.batches if part != "serve" else range(1, injected.SERVE_RUNS + 1):
+                if part == "micro":
+                    machine.batch(number, place, until, progress)
+                elif part == "tools":
+                    machine.sitting(number, trials_taken(given.results), place, until, progress)
+                else:
+                    machine.serve(number, place, until, progress)
 
 
 def trials_taken(results: Path) -> dict[int, int]:
