@@ -103,6 +103,18 @@ def parser() -> argparse.ArgumentParser:
     judge.add_argument("--json", action="store_true", help="as JSON")
     judge.add_argument("--explain", action="store_true", help="the whole reasoning, each sentence with its number")
 
+    accuracy = _verb(verbs, "accuracy", _accuracy, "judge two runs of lm_eval (--log_samples) item by item")
+    accuracy.add_argument("baseline", type=Path, metavar="BASELINE", help="a samples file of lm_eval, or a folder of them")
+    accuracy.add_argument("candidate", type=Path, metavar="CANDIDATE")
+    _points(accuracy)
+    accuracy.add_argument("--json", action="store_true", help="as JSON")
+
+    paste = _verb(verbs, "pasted", _pasted, "what a pasted before-and-after shows, and what it could not have seen")
+    paste.add_argument("file", type=Path, metavar="FILE.txt", help="lm_eval tables or blocks of `vllm bench serve`, under headings")
+    _points(paste)
+    paste.add_argument("--items", type=_natural, metavar="N", help="how many items the totals are of, for display")
+    paste.add_argument("--json", action="store_true", help="as JSON")
+
     report = _verb(verbs, "report", _report, "write the HTML report of a results folder")
     _results(report)
     report.add_argument("--out", type=Path, metavar="FILE.html", help="the file to write")
@@ -159,6 +171,12 @@ def _start(verb: argparse.ArgumentParser) -> None:
         help="how long to wait for a machine that is busy, or held by another run (default 1)",
     )
     verb.add_argument("--anyway", action="store_true", help="begin on a busy machine too, whatever the profile; never beside another run")
+
+
+def _points(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--margin", type=_fraction, default=0.01, help="smallest drop that matters, as a fraction (default %(default)s: one point)"
+    )
 
 
 def _builds(verb: argparse.ArgumentParser) -> None:
@@ -252,6 +270,18 @@ def _judge(arguments: argparse.Namespace) -> int:
         as_json=arguments.json,
         explain=arguments.explain,
     )
+
+
+def _accuracy(arguments: argparse.Namespace) -> int:
+    from suite import answers
+
+    return answers.accuracy(arguments.baseline, arguments.candidate, margin=arguments.margin, as_json=arguments.json)
+
+
+def _pasted(arguments: argparse.Namespace) -> int:
+    from suite import answers
+
+    return answers.paste(arguments.file, margin=arguments.margin, items=arguments.items, as_json=arguments.json)
 
 
 def _report(arguments: argparse.Namespace) -> int:

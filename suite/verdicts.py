@@ -64,6 +64,11 @@ def compare(results: Path, *, as_json: bool, console: Console | None = None) -> 
     return EXIT_PASS
 
 
+def print_json(rows: Sequence[Judged]) -> None:
+    """Prints judged metrics as `compare --json` does."""
+    print(json.dumps({"schema": 1, "comparisons": [_comparison(row) for row in rows]}, indent=1))
+
+
 def _comparison(row: Judged) -> dict[str, Any]:
     """One entry of `compare --json`."""
     return {
@@ -123,7 +128,7 @@ def judge(file: Path, *, better: Better, margin: float, unit: str, as_json: bool
         [(row.block, row.arm, row.value) for row in rows], name=file.stem, better=better, margin=margin, unit=unit
     )
     if as_json:
-        print(json.dumps({"schema": 1, "comparisons": [_comparison(row) for row in judged]}, indent=1))
+        print_json(judged)
     else:
         from suite.report import terminal, view
 
@@ -143,7 +148,7 @@ def _judge_rates(
         raise BadInput(f"{file}: --better {better}: of errors, fewer are better")
     judged, sentences = judge_rate_table(rows, name=file.stem, margin=margin)
     if as_json:
-        print(json.dumps({"schema": 1, "comparisons": [_comparison(row) for row in judged]}, indent=1))
+        print_json(judged)
     for sentence in () if as_json else sentences:
         console.print(sentence, highlight=False, markup=False)
     return decide(judged, DEFAULT_POLICY).exit_code

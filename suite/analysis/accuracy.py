@@ -11,7 +11,7 @@ The margin is in points (a fraction: .01 is one point), from the scenario, never
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,8 @@ from scipy import special
 
 from suite.analysis import words
 from suite.analysis.samples import Floats
-from suite.model.judged import Outcome
+from suite.model.items import TaskItems
+from suite.model.judged import Judged, Outcome
 
 CHANGE_ERROR = 0.01
 """One-sided error of *regressed*, and of *improved*, over all tasks of a scenario."""
@@ -29,6 +30,10 @@ EQUIVALENCE_ERROR = 0.05
 POWER = 0.8
 LEAST_ITEMS = 20
 """Fewer items are not judged: one item would be five points."""
+
+
+class Unpairable(ValueError):
+    """The two arms were not asked the same items: the verdict is *untestable*."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +158,55 @@ def judge_totals(
         paired=False,
         reason=_reason(outcome, difference, change, equal, margin, detectable, told),
     )
+
+
+def match(baseline: TaskItems, candidate: TaskItems) -> PairedItems:
+    """The items of both arms, paired by id.
+
+    Raises `Unpairable` where an item is missing on one side or was another one there. Source: none, bookkeeping.
+    """
+    first, second = baseline.items, candidate.items
+    sides = (("the candidate", first.keys() - second.keys()), ("the baseline", second.keys() - first.keys()))
+    lacking = [f"{side} lacks {_named(ids)}" for side, ids in sides if ids]
+    if lacking:
+        raise Unpairable(f"{baseline.name}: {', '.join(lacking)}: run both arms with one limit, over all items")
+    other = [item for item in first if first[item].digest != second[item].digest]
+    if other:
+        raise Unpairable(f"{baseline.name}: document or prompt differ in {_named(other)}: both arms must be asked the same")
+    ids = list(first)
+    return pair_items(baseline.name, [first[item].score for item in ids], [second[item].score for item in ids])
+
+
+def as_judged(found: AccuracyVerdict, *, scenario: str, baseline: str, candidate: str) -> Judged:
+    """The verdict as a line of the table; `blocks` counts items. Source: none, bookkeeping."""
+    return Judged(
+        scenario=scenario,
+        metric=found.name,
+        unit="1",
+        better="higher",
+        kind="share",
+        primary=True,
+        baseline=baseline,
+        candidate=candidate,
+        baseline_value=found.baseline,
+        candidate_value=found.candidate,
+        blocks=found.items or 0,
+        effect=found.difference,
+        interval=found.interval,
+        level=found.level,
+        margin=found.margin,
+        mde=found.detectable,
+        verdict=found.outcome,
+        reason=found.reason,
+        warnings=() if found.paired else ("only totals are known: unpaired, so most of the information is gone",),
+        q=None,
+    )
+
+
+def _named(ids: Iterable[str]) -> str:
+    """How many items, and the first three of them."""
+    found = sorted(ids)
+    return f"{words.count(len(found), 'item')} ({', '.join(found[:3])}{', …' if len(found) > 3 else ''})"
 
 
 def difference_interval(items: PairedItems, error: float) -> tuple[float, float]:

@@ -80,7 +80,7 @@ def _line(
         metric=name,
         unit="errors per request",
         better="lower",
-        kind="rate",
+        kind="share",
         primary=True,
         baseline=baseline,
         candidate=candidate,

@@ -29,8 +29,8 @@ OUTCOMES = (Outcome.REGRESSED, Outcome.UNTESTABLE, Outcome.INCONCLUSIVE, Outcome
 class Judged:
     """One metric of one candidate against the baseline: a line of the verdict table, an entry of `perfproof compare --json`.
 
-    `effect`, `interval` and `mde` are relative changes of the candidate as fractions (0.31 is +31 %), None where there is
-    nothing to say; `level` is the interval's confidence (0.995); `margin` is a fraction, None for a count.
+    `effect`, `interval` and `mde` are relative changes of the candidate as fractions (0.31 is +31 %), for shares differences (0.01 is one
+    point); None where there is nothing to say; `level` is the interval's confidence (0.995); `margin` is a fraction, None for a count.
     `baseline_value` and `candidate_value` are in the metric's base unit, geometric means over the blocks counted, so that
     their ratio is the effect. `verdict` is None
     for a metric that was not declared primary: it is explored, never judged. `q` is such a metric's q-value.
@@ -66,6 +66,11 @@ class Judged:
     def high(self) -> float | None:
         """The upper end of the interval."""
         return self.interval[1] if self.interval else None
+
+    @property
+    def in_points(self) -> bool:
+        """Whether effect, interval, margin and detectable change are differences, to be told in percentage points."""
+        return self.kind == "share"
 
     @property
     def exact(self) -> bool:

@@ -11,14 +11,15 @@ from difflib import get_close_matches
 from typing import Literal
 
 Better = Literal["lower", "higher"]
-Kind = Literal["time", "rate", "memory", "witness"]
+Kind = Literal["time", "rate", "memory", "witness", "share"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """One row of the registry.
 
-    `kind` is `witness` for exact counts of work, which compare exactly; everything else is timed.
+    `kind` is `witness` for exact counts of work, which compare exactly, and `share` for fractions that are compared by their difference in
+    points (accuracy, errors of requests); everything else is timed.
     `per` says in words what one value is.
     """
 

@@ -64,7 +64,12 @@ def change(row: Judged) -> str:
         return NONE
     if row.exact and row.effect == 0:
         return "unchanged"
-    return f"{units.percent(row.effect, units.places_for(row.effect))}{THIN}%"
+    return f"{units.percent(row.effect, units.places_for(row.effect))}{_sign(row)}"
+
+
+def _sign(row: Judged) -> str:
+    """What stands behind a change: per cent, or points for what is compared by its difference."""
+    return f"{THIN}{'points' if row.in_points else '%'}"
 
 
 def interval(row: Judged) -> str:
@@ -78,16 +83,16 @@ def interval(row: Judged) -> str:
 
 
 def factor(row: Judged) -> str:
-    return "" if row.effect is None else units.factor(row.effect)
+    return "" if row.effect is None or row.in_points else units.factor(row.effect)
 
 
 def margin(row: Judged) -> str:
-    return NONE if row.margin is None or row.exact else f"±{THIN}{units.percent(row.margin, _few(row.margin), plus=False)}{THIN}%"
+    return NONE if row.margin is None or row.exact else f"±{THIN}{units.percent(row.margin, _few(row.margin), plus=False)}{_sign(row)}"
 
 
 def detectable(row: Judged) -> str:
     """The smallest true worsening that this comparison would have seen: "1.4 %"."""
-    return NONE if row.mde is None or row.exact else f"{units.percent(row.mde, _few(row.mde), plus=False)}{THIN}%"
+    return NONE if row.mde is None or row.exact else f"{units.percent(row.mde, _few(row.mde), plus=False)}{_sign(row)}"
 
 
 def _few(fraction: float) -> int:
@@ -97,13 +102,25 @@ def _few(fraction: float) -> int:
 def values(row: Judged) -> tuple[str, str]:
     """The arms' typical values, in one scale if they are near each other; counts unrounded."""
     first, second = row.baseline_value, row.candidate_value
+    if row.in_points:
+        return (_share(first), _share(second))
     if row.exact and row.unit == "1":
         return (NONE if first is None else units.exact(first), NONE if second is None else units.exact(second))
     return units.pair(first, second, row.unit)
 
 
+def _share(value: float | None) -> str:
+    return NONE if value is None else f"{value * 100:.2f}{THIN}%"
+
+
 def blocks(count: int) -> str:
     return f"{count} block{'' if count == 1 else 's'}"
+
+
+def counted(row: Judged) -> str:
+    """What the verdict rests on: "9 blocks", or for answers "1,319 items"."""
+    answers = row.in_points and row.unit == "1"
+    return f"{row.blocks:,} item{'' if row.blocks == 1 else 's'}" if answers else blocks(row.blocks)
 
 
 def outcome(rows: Sequence[Judged]) -> Outcome:
@@ -128,7 +145,9 @@ def answer(name: str, rows: Sequence[Judged], growths: Sequence[GrowthView] = ()
     several = len({row.candidate for row in told}) > 1
     shown = told if len(told) <= MOST_CLAIMS else sorted(told, key=rank)[:MOST_CLAIMS]
     more = [f"and {len(told) - len(shown)} more, in the table"] if len(told) > len(shown) else []
-    primary = {base_name(row.metric) for row in rows if row.primary} - {base_name(row.metric) for row in rows if row.verdict == "untestable"}
+    primary = {base_name(row.metric) for row in rows if row.primary} - {
+        base_name(row.metric) for row in rows if row.verdict == "untestable"
+    }
     grown = [told for view in growths if view.metric in primary for told in growth(view)]
     return f"{name}: {'; '.join([*(claim(row, several) for row in shown), *more, *grown])}"
 
@@ -146,7 +165,7 @@ def claim(row: Judged, name_candidate: bool = False) -> str:
     times = f" ({factor(row)})" if factor(row) else ""
     if row.exact:
         return f"{who} {change(row)}{times}, counted exactly"
-    said = f"{who} {change(row)}{times} {interval(row)}, {blocks(row.blocks)}"
+    said = f"{who} {change(row)}{times} {interval(row)}, {counted(row)}"
     if row.verdict == "inconclusive":
         return f"{said}: inconclusive{_would_see(row)}"
     if row.verdict == "equivalent":
