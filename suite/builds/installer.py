@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import time
@@ -120,8 +119,7 @@ class Installer:
 
 
 def _since(log: Path, start: int) -> str:
-    """What was appended to a log; scrubbing may have shortened it, so never less than the last lines."""
+    """What was appended to a log; what stood there before was scrubbed already, so it has not changed its length."""
     with open(log, "rb") as file:
-        file.seek(0, os.SEEK_END)
-        file.seek(min(start, max(0, file.tell() - 2000)))
+        file.seek(start)
         return file.read().decode(errors="replace")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -35,6 +36,7 @@ MISSING = (
     "there are no versions",
     "no usable",
     "has no available",
+    "published after the exclude newer time",
 )
 """What uv says of a version that the index has not, or not for this machine."""
 CHECK = "look at the output; if a package has no wheel for this Python, try another one, or name an interpreter (python:)"
@@ -161,7 +163,7 @@ def write_lock(build: ReleaseBuild, resolver: Resolver, lock: Path, torch: Sourc
 
 
 def _lock_remedy(build: ReleaseBuild, resolver: Resolver) -> str:
-    if resolver.cutoff and "exclude-newer" in resolver.installer.said:
+    if resolver.cutoff and re.search("exclude.newer", resolver.installer.said):
         return f"some package was not there before {resolver.cutoff}, or its index does not say when it was uploaded: try a later as_of"
     if build.constraints and "constrain" in resolver.installer.said.lower():
         return f"the constraints of {build.constraints.name} do not go with this release: change them"
@@ -198,7 +200,7 @@ def refuse_unknown(build: ReleaseBuild, said: str, cutoff: str | None, near: Seq
     """
     here = f"Python {platform.python_version()} on {sys.platform} {platform.machine()}"
     beside = f"; there are {', '.join(near)}" if near else ""
-    if cutoff and build.as_of != "release" and "exclude-newer" in said:
+    if cutoff and build.as_of != "release" and re.search("exclude.newer", said):
         raise BadInput(f"build {build.name}: as_of: {build.distribution} {build.version} was not there at the end of {build.as_of}")
     if "matching" in said or "no usable" in said:
         raise BadInput(f"build {build.name}: {build.distribution} {build.version} has no wheel for {here}{beside}")
