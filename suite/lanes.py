@@ -11,13 +11,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from suite.analysis import selfcheck
+from suite.builds import editable, lock, overlay
 from suite.builds.prepare import missing, prepare
 from suite.builds.ready import ReadyBuild
 from suite.model.decode import DEFAULT_BUILD
 from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Plan
-from suite.model.scenario import Build, MicroWorkload, OfflineWorkload, PythonBuild, ReleaseBuild, Scenario, ServeWorkload
-from suite.run import catalog, offline, serve, variables
+from suite.model.scenario import (
+    Build,
+    EditableBuild,
+    MicroWorkload,
+    OfflineWorkload,
+    OverlayBuild,
+    PythonBuild,
+    ReleaseBuild,
+    Scenario,
+    ServeWorkload,
+)
+from suite.run import catalog, offline, same_code, serve, variables
 from suite.run.lane import Lane
 from suite.run.micro import MicroLane
 from suite.run.offline import OfflineLane
@@ -35,7 +46,7 @@ def check_names(plan: Plan, versions: Mapping[str, str] | None = None) -> None:
 
     `versions` maps the key of a build to its vLLM version, for builds that only tell it once they are asked.
     """
-    faults = [fault for build in plan.builds() if isinstance(build, PythonBuild) and (fault := missing(build))]
+    faults = [fault for build in plan.builds() for fault in build_faults(build)]
     for scenario in plan.scenarios:
         faults += catalog.faults(scenario, versions)
         if isinstance(scenario.workload, ServeWorkload):
@@ -44,6 +55,24 @@ def check_names(plan: Plan, versions: Mapping[str, str] | None = None) -> None:
             faults += offline.scenario_faults(scenario)
     if faults:
         raise BadInput(*faults)
+
+
+def check_arms(plan: Plan, ready: Mapping[str, ReadyBuild]) -> None:
+    """Raises `BadInput` for arms that run the same code. `ready` maps keys to builds that are ready; none before any is."""
+    faults = [fault for scenario in plan.scenarios for fault in same_code.faults(scenario, ready)]
+    if faults:
+        raise BadInput(*faults)
+
+
+def build_faults(build: Build) -> list[str]:
+    """What is wrong with a build as far as can be seen before anything is made: with its base first, for an overlay."""
+    if isinstance(build, OverlayBuild):
+        return [*build_faults(build.base), *overlay.faults_of(build)]
+    if isinstance(build, EditableBuild):
+        return editable.faults_of(build)
+    if isinstance(build, ReleaseBuild):
+        return lock.faults_of(build)
+    return [fault for fault in [missing(build)] if fault]
 
 
 def default_build() -> Build:
@@ -79,7 +108,7 @@ def second_install(build: Build, builds: Path, say: Say) -> PythonBuild:
 
 
 @contextlib.contextmanager
-def opened(plan: Plan, builds: Path, results: Path, say: Say) -> Iterator[Callable[[Scenario], Lane]]:
+def opened(plan: Plan, builds: Path, results: Path, say: Say, *, itself: bool = False) -> Iterator[Callable[[Scenario], Lane]]:
     """Prepares the plan's builds and gives the lane that runs a scenario; whatever the lanes keep alive ends with the context.
 
     With the first lane asked for, the client of every serve scenario is started, so that a flag it refuses is told before any trial runs.
@@ -88,6 +117,8 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say) -> Iterator[Callab
         say(told)
     ready = {build.key: made for build, made in zip(plan.builds(), prepare_all(plan.builds(), builds, say), strict=True)}
     check_names(plan, {key: made.fingerprint.vllm_version for key, made in ready.items()})
+    if not itself:
+        check_arms(plan, ready)
     with contextlib.ExitStack() as stack:
         benches = [scenario.workload.bench for scenario in plan.scenarios if isinstance(scenario.workload, MicroWorkload)]
         micro = MicroLane(ready, results / "logs", benches=benches, seed=plan.seed)

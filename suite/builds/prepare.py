@@ -22,15 +22,16 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from suite.builds import editable, overlay, probing, release, side, whole
 from suite.builds import lock as locking
-from suite.builds import probing, release, side, whole
+from suite.builds.commit import commit_of
 from suite.builds.installer import Installer, Say
 from suite.builds.probing import Look
 from suite.builds.process import Finished
 from suite.builds.ready import Fingerprint, ReadyBuild
 from suite.builds.whole import COMPLETE as COMPLETE
 from suite.model.errors import BadInput, CannotRun, PerfproofError
-from suite.model.scenario import Build, PythonBuild, ReleaseBuild
+from suite.model.scenario import Build, EditableBuild, OverlayBuild, PythonBuild, ReleaseBuild
 
 
 def prepare(build: Build, builds: Path, say: Say, package: Path = side.PACKAGE) -> ReadyBuild:
@@ -39,19 +40,50 @@ def prepare(build: Build, builds: Path, say: Say, package: Path = side.PACKAGE) 
     `say` is told what is being done and who is waited for. `package` is where patches and benchmarks are
     taken from. Raises `BadInput` for a build that can't exist, `CannotRun` for one that can't be made here.
     """
-    builds, name = builds.resolve(), identity(build)
+    builds = builds.resolve()
     try:
         for folder in (builds, builds / ".locks", builds / ".logs", builds / ".kept"):
             folder.mkdir(parents=True, exist_ok=True)
+        base = prepare(build.base, builds, say, package) if isinstance(build, OverlayBuild) else None
+        name = overlay.identity(build, base) if isinstance(build, OverlayBuild) and base is not None else identity(build)
         installer = Installer(what=build.label, builds=builds, log=builds / ".logs" / f"{name}.log", say=say)
         with locked(builds, name, build.label, say):
+            if isinstance(build, OverlayBuild) and base is not None:
+                return _overlay(build, base, name, installer)
             if isinstance(build, PythonBuild):
                 return _python(build, name, installer, package)
-            if isinstance(build, ReleaseBuild):
-                return _release(build, name, installer, package)
-            raise CannotRun(f"{build.label}: builds of this kind can't be made yet")
+            if isinstance(build, EditableBuild):
+                return _editable(build, name, installer, package)
+            assert isinstance(build, ReleaseBuild)  # noqa: S101 (the last kind there is)
+            return _release(build, name, installer, package)
     except OSError as error:
         raise CannotRun(_told(error, build, builds)) from error
+
+
+def _overlay(build: OverlayBuild, base: ReadyBuild, name: str, installer: Installer) -> ReadyBuild:
+    """Made if it is not there whole; what is kept of it is written last."""
+    kept = installer.builds / name / COMPLETE
+    ready, new = overlay.make(build, base, name, installer, _known(kept))
+    if new:
+        _keep(kept, ready.fingerprint, installer.seconds)
+    return ready
+
+
+def _editable(build: EditableBuild, name: str, installer: Installer, package: Path) -> ReadyBuild:
+    """Made by the user's command once; its Python files are the tree's own, so an edit of them is another fingerprint, not another make."""
+    folder = installer.builds / name
+    interpreter = folder / "bin" / "python"
+    known = _known(folder / COMPLETE)
+    if known is None or not interpreter.exists():
+        if folder.exists():
+            remove(folder)
+        installer.log.unlink(missing_ok=True)
+        editable.install(build, folder, installer)
+    if known is None or (known.sources, known.files) != probing.hash_sources(known.package):
+        with installer.step("first import"):
+            known = editable.fingerprint(build, interpreter, installer, side.side_folder(installer.builds, package))
+        _keep(folder / COMPLETE, known, installer.seconds)
+    return _beside(build, name, interpreter, known.package.parent, known, installer, package)
 
 
 def _told(error: OSError, build: Build, builds: Path) -> str:
@@ -232,6 +264,9 @@ def _beside(
         fingerprint=found,
         side=beside,
         tools=tools,
+        front=None,
+        touched=None,
+        commit=commit_of(found.package),
         seconds=dict(installer.seconds),
         warnings=() if found.compiled_operators else (f"{build.label}: compiled operators did not load ({found.compiled_reason})",),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,3 +96,15 @@ def hash_sources(package: Path) -> tuple[str, int]:
         total.update(content)
         count += 1
     return total.hexdigest()[:16], count
+
+
+def syntax_faults(interpreter: Path, root: Path, paths: Sequence[str], log: Path) -> list[str]:
+    """What that Python can't compile of some files below `root`, a sentence each."""
+    with tempfile.TemporaryDirectory(prefix="perfproof-") as folder:
+        answer, asked = Path(folder) / "answer.json", Path(folder) / "asked.json"
+        asked.write_text(json.dumps({"root": str(root), "paths": list(paths)}))
+        finished = run_to_end([interpreter, PROBE, "syntax", answer, asked], environment=inherited(), log=log, timeout=120.0)
+        if not finished.ok or not answer.exists():
+            return [f"its Python does not answer: it {finished.how()}"]
+        said: list[str] = json.loads(answer.read_text())
+        return said

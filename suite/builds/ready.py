@@ -32,10 +32,21 @@ class Fingerprint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Touched:
+    """What an overlay changes of its base (a label): the files, and a hash over them as the overlay has them."""
+
+    base: str
+    files: tuple[str, ...]
+    sources: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadyBuild:
     """An interpreter with vLLM, and what goes beside it.
 
     `folder` is the root that paths are told relative to in records; `ours` says whether the suite made the interpreter.
+    `front` goes first on `PYTHONPATH`: the vLLM of an overlay, `touched` what that changes; None for every other build. `commit` is the
+    commit that its vLLM was made from, "" where that is not known.
     `side` goes on `PYTHONPATH` (patches,
     benchmarks, entry points); `tools` (pytest where the interpreter has none) goes to the end of `sys.path`, None if not needed.
     `seconds` says how long each step of making it took, empty where it was there.
@@ -50,6 +61,9 @@ class ReadyBuild:
     fingerprint: Fingerprint
     side: Path
     tools: Path | None
+    front: Path | None
+    touched: Touched | None
+    commit: str
     seconds: Mapping[str, float]
     warnings: tuple[str, ...]
 

@@ -1,8 +1,9 @@
-"""Says what an interpreter has: `python probe.py look|load OUT.json [TOOLS]`.
+"""Says what an interpreter has: `python probe.py look|load|syntax OUT.json [TOOLS|ASKED.json]`.
 
 `look` imports nothing of vLLM: where it lies, which distributions there are, whether pytest and
 pytest-benchmark (from TOOLS, at the end of `sys.path`, where the interpreter has none) import.
 `load` imports vLLM and torch and says what came of it.
+`syntax` compiles the files that ASKED names and keeps nothing of it.
 """
 
 from __future__ import annotations
@@ -113,8 +114,30 @@ def load() -> dict[str, Any]:
     }
 
 
+def syntax(asked: str) -> list[str]:
+    """What can't be compiled of the files that ASKED lists below a folder."""
+    with open(asked) as file:
+        question = json.load(file)
+    faults = []
+    for path in question["paths"]:
+        try:
+            with open(os.path.join(question["root"], path), "rb") as file:
+                compile(file.read(), path, "exec", dont_inherit=True)
+        except SyntaxError as error:
+            faults.append(f"{path} is no valid Python: line {error.lineno}: {error.msg}")
+        except ValueError as error:
+            faults.append(f"{path} is no valid Python: {error}")
+    return faults
+
+
+def answer(what: str, more: str | None) -> Any:
+    if what == "syntax":
+        return syntax(more or "")
+    return look(more) if what == "look" else load()
+
+
 def main(argv: list[str]) -> int:
-    said = look(argv[2] if len(argv) > 2 else None) if argv[0] == "look" else load()
+    said = answer(argv[0], argv[2] if len(argv) > 2 else None)
     with open(argv[1], "w") as file:
         json.dump(said, file)
     return 0

@@ -19,12 +19,15 @@ from suite.builds.ready import ReadyBuild
 from suite.model.record import Attestation
 from suite.model.scenario import Arm
 from suite.patches.guard import SLOT
+from suite.run.process import PINNED
 
 RUNNERS: Mapping[str, str] = {
     "V1": "vllm.v1.worker.gpu_model_runner:GPUModelRunner.execute_model",
     "V2": "vllm.v1.worker.gpu.model_runner:GPUModelRunner.execute_model",
 }
 """What to watch in a server, so that its attestation says which model runner ran."""
+RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
+"""The variable that asks for one of them."""
 
 
 def read(folder: Path, build: ReadyBuild) -> Attestation | None:
@@ -44,7 +47,7 @@ def read(folder: Path, build: ReadyBuild) -> Attestation | None:
         build=build.id,
         python=_one(said, "python"),
         vllm_version=_one(said, "vllm_version"),
-        vllm_file=_relative(_one(said, "vllm_file"), build.folder),
+        vllm_file=" and ".join(sorted({_relative(one["vllm_file"], build.folder) for one in said})),
         sources=build.fingerprint.sources,
         torch_version=_one([one for one in said if one["torch_version"]], "torch_version"),
         compiled_operators=build.fingerprint.compiled_operators,
@@ -69,8 +72,11 @@ def _one(said: Sequence[Mapping[str, Any]], key: str) -> str:
 
 
 def _relative(file: str, folder: Path) -> str:
-    """A path as told from the build's folder; of one that lies elsewhere only the end, for the rest may name a home."""
-    real, root = Path(os.path.realpath(file)), Path(os.path.realpath(folder))
+    """A path as told from the build's folder; of one that lies elsewhere only the end, for the rest may name a home.
+
+    The file itself may be a link (an overlay's are): where it was imported counts, not where it leads to.
+    """
+    real, root = Path(os.path.realpath(os.path.dirname(file)), os.path.basename(file)), Path(os.path.realpath(folder))
     return str(real.relative_to(root)) if real.is_relative_to(root) else str(Path("elsewhere", *real.parts[-2:]))
 
 
@@ -106,6 +112,7 @@ def verify(attestation: Attestation | None, arm: Arm, build: ReadyBuild, log: st
         _wrong_code(attestation, build)
         or _wrong_patches(attestation, arm, log)
         or _lost_plugin(arm, log)
+        or _wrong_runner(attestation, arm)
         or _never_called(attestation, arm, exercises)
     )
 
@@ -143,6 +150,14 @@ def _lost_plugin(arm: Arm, log: str) -> str:
         if re.search(rf"Failed to load plugin {re.escape(name)}\b", log):
             return f"plugin {name} failed to import" + plugin_fault(name, log)
     return ""
+
+
+def _wrong_runner(attestation: Attestation, arm: Arm) -> str:
+    """Releases choose the model runner by themselves and fall back to the other one with no more than a line in the log."""
+    asked = {"0": "V1", "1": "V2"}.get({**PINNED, **arm.environment}[RUNNER], "")
+    if attestation.runner in ("", asked) or not asked:
+        return ""
+    return f"the model runner {asked} was asked for ({RUNNER}) and {attestation.runner} ran"
 
 
 def _never_called(attestation: Attestation, arm: Arm, exercises: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ import os
 import platform
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,8 @@ def of_build(build: ReadyBuild, variables: Mapping[str, str]) -> dict[str, Any]:
         "device": build.fingerprint.device,
         "packages": dict(build.fingerprint.packages),
         "lock": build.lock,
+        "commit": build.commit,
+        "overlay": asdict(build.touched) if build.touched else None,
     }
 
 

@@ -86,8 +86,8 @@ class Ended(CannotRun):
 def build_environment(build: ReadyBuild, arm: Arm | None = None, *, threads: int, hash_seed: int = 0) -> dict[str, str]:
     """The environment of a process of that build before any arm has its say, but for the folders that `arm` adds to `PYTHONPATH`.
 
-    The side folder on `PYTHONPATH` brings the patches and their entry points to every process that vLLM
-    starts. `VLLM_PLUGINS` is always set: unset, vLLM loads every plugin there is. `threads` is
+    An overlay's vLLM comes first on `PYTHONPATH`, before the interpreter's own. The side folder there brings the patches and their
+    entry points to every process that vLLM starts. `VLLM_PLUGINS` is always set: unset, vLLM loads every plugin there is. `threads` is
     `OMP_NUM_THREADS`; `hash_seed` (`PYTHONHASHSEED`) is what the arms of a block share.
     """
     added = arm.environment.get("PYTHONPATH") if arm else None
@@ -98,7 +98,7 @@ def build_environment(build: ReadyBuild, arm: Arm | None = None, *, threads: int
         **({} if build.ours else {"PYTHONDONTWRITEBYTECODE": "1"}),
         "OMP_NUM_THREADS": str(threads),
         "PYTHONHASHSEED": str(hash_seed % 2**32),
-        "PYTHONPATH": os.pathsep.join([str(build.side), *([added] if added else [])]),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(build.front or ""), str(build.side), added])),
         "VLLM_PLUGINS": ATTEST_PLUGIN,
     }
 

@@ -1,0 +1,139 @@
+"""What git says of a change: the difference of two commits below `vllm/`, and which commits those are.
+
+Git is asked about commits alone, never about the working tree, and none of the user's settings for showing a diff has a say. A branch
+may move, so a scenario is pinned once it is read: the hash of the difference is what identifies the build.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import shutil
+import tempfile
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+
+from suite.builds.process import inherited, run_to_end
+from suite.model.decode_builds import LARGEST_DIFF, kept
+from suite.model.errors import BadInput, CannotRun
+from suite.model.scenario import Build, GitSource, OverlayBuild, Scenario
+
+COMPILED = ("csrc", "cmake", "CMakeLists.txt", "setup.py", "pyproject.toml", "requirements", "rust", "Cargo.toml")
+"""What a vLLM is compiled or packaged from."""
+TIME_LIMIT = 120.0
+_PLAIN = (
+    *("-c", "core.quotePath=true", "-c", "core.fsmonitor=false", "-c", "core.attributesFile=/dev/null", "-c", "diff.orderFile="),
+    *("-c", "diff.renameLimit=10000", "--no-pager", "--no-optional-locks"),
+)
+_DIFF = (
+    *("--no-color", "--no-ext-diff", "--no-textconv", "--full-index", "--find-renames", "--unified=3", "--submodule=short"),
+    *("--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--diff-algorithm=myers", "--ignore-submodules=none"),
+)
+
+
+def pinned(scenario: Scenario) -> Scenario:
+    """The scenario with the difference of every overlay of git hashed; the same one where there is none.
+
+    Raises `BadInput` for a repository or a commit that is not there.
+    """
+    if not any(_open(build) for build in scenario.builds.values()):
+        return scenario
+    builds = {name: _pinned(build) for name, build in scenario.builds.items()}
+    return dataclasses.replace(scenario, builds=builds, definition=kept(dict(scenario.definition), builds))
+
+
+def _open(build: Build) -> bool:
+    return isinstance(build, OverlayBuild) and (build.sha256 is None or _open(build.base))
+
+
+def _pinned(build: Build) -> Build:
+    if not isinstance(build, OverlayBuild):
+        return build
+    source = build.git
+    if source is not None and source.sha256 is None:
+        source = dataclasses.replace(source, sha256=hashlib.sha256(difference(build.name, source)).hexdigest())
+    return dataclasses.replace(build, base=_pinned(build.base), git=source)
+
+
+def difference(name: str, source: GitSource) -> bytes:
+    """The diff below `vllm/` between the two commits; `name` is the build's. Raises `BadInput`, also where compiled code differs too."""
+    where = f"build {name}: git"
+    base, ref = (_commit(where, source.repo, revision) for revision in (source.base, source.ref))
+    data = _difference(source.repo, base, ref)
+    if source.sha256 not in (None, hashlib.sha256(data).hexdigest()):
+        raise BadInput(f"{where}: {source.ref} or {source.base} has moved since the scenario was read: run again")
+    if compiled := _ask(source.repo, "diff", "--name-only", *_DIFF[:3], base, ref, "--", *COMPILED).split("\n")[:-1]:
+        more = f" and {len(compiled) - 8} more" if len(compiled) > 8 else ""
+        raise BadInput(
+            f"{where}: between {source.base} and {source.ref} {', '.join(compiled[:8])}{more} differ too, which an overlay can't follow: "
+            "it keeps what its base was compiled from; use a build of kind 'editable', or a 'base' next to 'ref'"
+        )
+    if not data:
+        raise BadInput(f"{where}: below vllm/ {source.ref} does not differ from {source.base}")
+    return data
+
+
+def commit(source: GitSource) -> str:
+    """The commit that `ref` is."""
+    return _commit("git", source.repo, source.ref)
+
+
+def _commit(where: str, repo: str, revision: str) -> str:
+    """The hash of a commit; raises `BadInput` with the near names."""
+    if shutil.which("git") is None:
+        raise CannotRun(f"{where}: there is no program 'git' here; give the change as a file (diff:)")
+    if "://" in repo or not Path(repo).is_dir():
+        raise BadInput(f"{where}.repo: {_no_repository(repo)}")
+    if _run(repo, "rev-parse", "--git-dir") is None:
+        raise BadInput(
+            f"{where}.repo: {Path(repo).name} is no git repository, or one that git does not trust (git -C {repo} status says why)"
+        )
+    found = _run(repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if found is None:
+        names = sorted(set(_ask(repo, "for-each-ref", "--format=%(refname:short)").split()))
+        near = get_close_matches(revision, names, n=3, cutoff=0.5) or [one for one in names if revision.lower() in one.lower()][:3]
+        hint = f", did you mean {', '.join(near)}?" if near else "; a branch of another remote has to be fetched first"
+        raise BadInput(f"{where}: {Path(repo).name} has no commit {revision!r}{hint}")
+    return found.strip()
+
+
+def _no_repository(repo: str) -> str:
+    if "://" in repo:
+        return f"expected a local clone, got an address: git clone {repo.rpartition('/')[2]} first, and name its folder"
+    folder = Path(repo)
+    try:
+        near = get_close_matches(folder.name, [one.name for one in folder.parent.iterdir() if one.is_dir()], n=3)
+    except OSError:
+        near = []
+    return f"there is no folder {folder.name!r}" + (
+        f", did you mean {', '.join(near)}?" if near else " (paths are relative to the scenario)"
+    )
+
+
+@cache
+def _difference(repo: str, base: str, ref: str) -> bytes:
+    """The diff of two commits, which never changes."""
+    with tempfile.TemporaryDirectory(prefix="perfproof-") as folder:
+        out = Path(folder) / "change.diff"
+        _ask(repo, "diff", *_DIFF, f"--output={out}", base, ref, "--", "vllm")
+        size = out.stat().st_size if out.exists() else 0
+        if size > LARGEST_DIFF:
+            raise BadInput(f"git: the difference below vllm/ has {size:,} bytes, at most {LARGEST_DIFF:,} are taken")
+        return out.read_bytes() if size else b""
+
+
+def _ask(repo: str, *words: str) -> str:
+    said = _run(repo, *words)
+    if said is None:
+        raise CannotRun(f"git {words[0]} in {Path(repo).name} failed: see that the repository is whole (git fsck)")
+    return said
+
+
+def _run(repo: str, *words: str) -> str | None:
+    """What git prints; None where it fails."""
+    with tempfile.TemporaryDirectory(prefix="perfproof-") as folder:
+        log = Path(folder) / "git.log"
+        environment = {**inherited(), "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+        done = run_to_end(["git", *_PLAIN, "-C", repo, *words], environment=environment, log=log, timeout=TIME_LIMIT)
+        return log.read_text(errors="replace") if done.ok else None

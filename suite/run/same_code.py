@@ -1,0 +1,44 @@
+"""Two arms that run the same code with the same settings compare nothing: refused, but in a calibration, which asks for just that.
+
+What runs is a build's code (the hash over all of vLLM's Python files, Python, PyTorch, packages, the lock), the patches, the environment
+and the arguments. Two installs of different PyTorchs with one vLLM are two; a release and an interpreter that hold the same are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+
+from suite.builds.ready import ReadyBuild
+from suite.model.scenario import Arm, Scenario
+
+
+def faults(scenario: Scenario, ready: Mapping[str, ReadyBuild]) -> list[str]:
+    """A sentence for every two arms of a scenario that run the same. `ready` maps keys of builds to ready ones; what is not there yet is
+    told apart by its key alone."""
+    return [
+        f"{scenario.source}: arms {one.name} and {other.name}: both arms run the same code: {words}"
+        for one, other in combinations(scenario.arms, 2)
+        if _settings(one) == _settings(other) and (words := _same(scenario, one, other, ready))
+    ]
+
+
+def _settings(arm: Arm) -> tuple[object, ...]:
+    return frozenset(arm.patches), dict(arm.environment), arm.server_arguments, dict(arm.client)
+
+
+def _same(scenario: Scenario, one: Arm, other: Arm, ready: Mapping[str, ReadyBuild]) -> str:
+    """How the code of two arms is the same, in words; "" if it is not."""
+    builds = [scenario.builds[arm.build] for arm in (one, other)]
+    equal = "with equal patches, environment and arguments (the noise of one arm against itself is measured by 'perfproof calibrate')"
+    if builds[0].key == builds[1].key:
+        return f"the build {builds[0].label}, {equal}"
+    here, there = (ready.get(build.key) for build in builds)
+    if here is None or there is None or _code(here) != _code(there) or (here.lock and there.lock and here.lock != there.lock):
+        return ""
+    return f"vLLM's files have the hash {here.fingerprint.sources} in {here.label} and in {there.label}, {equal}"
+
+
+def _code(build: ReadyBuild) -> tuple[object, ...]:
+    print_ = build.fingerprint
+    return print_.sources, print_.files, print_.python, print_.torch_version, dict(print_.packages)
