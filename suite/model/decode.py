@@ -78,7 +78,9 @@ def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | No
         blocks=doc.blocks,
         seed=doc.seed,
         source=source,
-        definition=kept(doc.model_dump(mode="json", by_alias=True), builds),
+        definition=kept(doc.model_dump(mode="json", by_alias=True, exclude={"exercises", "device"}), builds),
+        exercises=tuple(doc.exercises),
+        device=doc.device,
     )
 
 

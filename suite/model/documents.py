@@ -107,6 +107,10 @@ class MetricDoc(_Doc):
     margin: Annotated[float, Field(gt=0, lt=1)] = DEFAULT_MARGIN
 
 
+Target = Annotated[str, StringConstraints(pattern=r"^vllm(\.[A-Za-z_][A-Za-z0-9_]*)*(:[A-Za-z_][A-Za-z0-9_.]*)?$")]
+"""A module of vLLM, or `module:Qual.name` for a function in it."""
+
+
 class ScenarioDoc(_Doc):
     schema_: Annotated[Literal[1], Field(alias="schema")]
     name: Name
@@ -118,6 +122,8 @@ class ScenarioDoc(_Doc):
     metrics: dict[str, MetricDoc]
     blocks: Annotated[int, Field(ge=LEAST_BLOCKS, le=1000)] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    exercises: list[Target] = []
+    device: Literal["cpu", "cuda"] | None = None
 
     @field_validator("arms")
     @classmethod

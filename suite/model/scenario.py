@@ -169,7 +169,8 @@ class Scenario:
 
     `blocks` is None for the sequential looks, else one look after so many blocks. `definition` is the
     scenario as plain JSON, profile merged: what a record keeps; `digest` is its fingerprint, so that records of
-    different questions never mix.
+    different questions never mix. `exercises` are modules and functions of vLLM (`module:Qual.name`) beyond those that its
+    benchmark names, `device` what it needs ("cuda"), None for anything: they say when to ask it, and are no part of the definition.
     """
 
     name: str
@@ -183,6 +184,8 @@ class Scenario:
     seed: int
     source: str
     definition: Mapping[str, Any]
+    exercises: tuple[str, ...] = ()
+    device: str | None = None
 
     @property
     def baseline(self) -> Arm:

@@ -122,6 +122,12 @@ def watched(scenario: Scenario) -> tuple[str, ...]:
     return tuple(sorted({*exercised, *targets_of(scenario.arms)}))
 
 
+def exercised(scenario: Scenario) -> tuple[str, ...]:
+    """The modules and functions of vLLM that a scenario says it exercises: its own list, and its benchmark's."""
+    known = benches().get(scenario.workload.bench) if isinstance(scenario.workload, MicroWorkload) else None
+    return tuple(dict.fromkeys([*(known.exercises if known else ()), *scenario.exercises]))
+
+
 def case_name(case: Mapping[str, Any]) -> str:
     """What stands behind the `@` of a case's metrics: "output_length=16000"."""
     return ",".join(f"{key}={value}" for key, value in case.items())
