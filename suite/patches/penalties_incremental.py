@@ -12,11 +12,18 @@ again (resumed, or continued with another prompt), is counted from the start, an
 become shorter. A placeholder (-1, asynchronous scheduling) is not counted before it is repaired. Drafts
 are added for the operation and taken off again.
 
+Under asynchronous scheduling upstream waits, before it samples, until the tokens of the step before have come
+to the host. Where nothing but penalties reads the output lists in that step, and every row has one new token
+or none, the newest tokens are counted where the sampler left them on the device (`prev_sampled_token_ids`),
+nobody waits, and the lists are repaired later (`on the device penalties_incremental`). Bad words, logits
+processors that read outputs, a thinking budget, speculation, rows that lost or regained tokens: such a step
+waits as upstream does (`awaited the host penalties_incremental`).
+
 Whatever this can't vouch for goes upstream's way: a batch it has not seen filled, a vocabulary other than
 the batch's, rows that are not the batch's, tokens out of range (counted as `fallback penalties_incremental`).
 
-The arithmetic is upstream's, in upstream's order, with upstream's repetition operator; steps that could
-not change a bit (all their factors +0.0, or 1.0 for repetition) are left out.
+The arithmetic is upstream's, in upstream's order: on a GPU in one pass (`penalties_kernel`), elsewhere with upstream's
+repetition operator. Steps that could not change a bit (all their factors +0.0, or 1.0 for repetition) are left out.
 
 Not upstream's, not prime-rl's: vLLM #47540 and #27709 aim at the same.
 """
@@ -29,7 +36,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from suite.patches.guard import Patch, Target, counter, original_of
-from suite.patches.penalties_tally import Tally
+from suite.patches.penalties_tally import Newest, Tally
 
 NAME = "penalties_incremental"
 
@@ -53,6 +60,11 @@ ENTER = Target(
     "InputBatch.add_request",
     {"0.22.0": "1623645fc08dada5", "0.32.0": "d1d5a3ee7945bb4c"},
 )
+REPAIR = Target(
+    "vllm.v1.worker.gpu_input_batch",
+    "InputBatch.update_async_output_token_ids",
+    {"0.22.0": "d49fe0fd5f447d81", "0.32.0": "a356345c5d0167db"},
+)
 
 PATCH = Patch(
     name=NAME,
@@ -60,7 +72,7 @@ PATCH = Patch(
     summary="penalties keep counts per row and add the new tokens, instead of counting whole outputs at every step",
     origin="perfproof",
     holds={"0.22.0": frozenset({"cpu", "cuda"}), "0.32.0": frozenset({"cpu"})},
-    targets=(APPLY, APPLY_TO_DRAFTS, OPERATION, ENTER),
+    targets=(APPLY, APPLY_TO_DRAFTS, OPERATION, ENTER, REPAIR),
 )
 
 
@@ -71,12 +83,13 @@ def register() -> None:
 
 def replacements() -> Mapping[str, Callable[..., Any]]:
     """The new functions, around this vLLM's own."""
-    penalties = Penalties(original_of(APPLY), original_of(APPLY_TO_DRAFTS), original_of(OPERATION), original_of(ENTER))
+    penalties = Penalties(*map(original_of, (APPLY, APPLY_TO_DRAFTS, OPERATION, ENTER, REPAIR)))
     return {
         APPLY.name: penalties.apply_penalties,
         APPLY_TO_DRAFTS.name: penalties.apply_penalties_to_drafts,
         OPERATION.name: penalties.operation,
         ENTER.name: penalties.add_request,
+        REPAIR.name: penalties.update_async_output_token_ids,
     }
 
 
@@ -95,37 +108,74 @@ class Needed:
 
 @dataclass(frozen=True)
 class Counted:
-    """What the operation is fed in place of the output tokens: int32 `[rows, vocabulary]`, and the prompts' tokens, if needed."""
+    """What the operation is fed in place of the output tokens: int32 `[rows, vocabulary]`, and the prompts' tokens, if needed.
+
+    Tokens that are `newest` are not in the counts yet: the operation counts them first.
+    """
 
     counts: Any
     prompt_mask: Any
     needed: Needed
+    newest: Newest | None = None
 
 
 class Penalties:
     """The sampler's penalties, with a tally for every live batch."""
 
     def __init__(
-        self, apply: Callable[..., Any], apply_to_drafts: Callable[..., Any], operation: Callable[..., Any], enter: Callable[..., Any]
+        self,
+        apply: Callable[..., Any],
+        apply_to_drafts: Callable[..., Any],
+        operation: Callable[..., Any],
+        enter: Callable[..., Any],
+        repair: Callable[..., Any],
     ) -> None:
         self._apply = apply
         self._apply_to_drafts = apply_to_drafts
         self._operation = operation
         self._enter = enter
+        self._repair = repair
         self._batches: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._tallies: weakref.WeakKeyDictionary[Any, Tally] = weakref.WeakKeyDictionary()
         self._needed: tuple[Any, Needed] = (None, Needed())
         self._fast = counter(f"fast {NAME}")
         self._fallback = counter(f"fallback {NAME}")
+        self._on_device = counter(f"on the device {NAME}")
+        self._awaited = counter(f"awaited the host {NAME}")
 
     def add_request(self, batch: Any, request: Any) -> Any:
         """Adds a request; whatever was counted for it before no longer holds."""
+        self.pay(batch)
         row = self._enter(batch, request)
         self._batches[id(batch.req_output_token_ids)] = batch
         tally = self._tallies.get(batch)
         if tally is not None:
             tally.forget(request.output_token_ids)
         return row
+
+    def pay(self, batch: Any) -> None:
+        """Writes into the batch's output lists the tokens that were counted on the device."""
+        tally = self._tallies.get(batch)
+        if tally is not None:
+            tally.pay()
+
+    def update_async_output_token_ids(self, batch: Any) -> None:
+        """Called before the sampler runs: repairs the newest placeholders, unless these tokens can be counted on the device."""
+        tally = self._tallies.get(batch)
+        if tally is not None and only_penalties_read_outputs(batch):
+            known = batch.prev_req_id_to_index
+            places = [known.get(req_id, -1) for req_id in batch.req_ids]
+            arriving, event = batch.sampled_token_ids_cpu, batch.async_copy_ready_event
+            if tally.expect(batch.req_output_token_ids, places, batch.prev_sampled_token_ids, arriving, event):
+                return
+        self._repair_now(batch, tally)
+
+    def _repair_now(self, batch: Any, tally: Tally | None) -> None:
+        """Upstream's repair, which waits for the newest tokens, on lists that are owed nothing older."""
+        if tally is not None:
+            tally.pay()
+            self._awaited.add(int(batch.sampled_token_ids_cpu is not None and bool(batch.sampling_metadata.output_token_ids)))
+        self._repair(batch)
 
     def apply_penalties(self, logits: Any, sampling_metadata: Any, output_token_ids: Sequence[list[int]]) -> Any:
         """Penalises `logits`, float32 `[rows, vocabulary]`, in place."""
@@ -160,11 +210,15 @@ class Penalties:
         rows = sampling_metadata.output_token_ids
         batch = self._batches.get(id(rows))
         if batch is not None and batch.req_output_token_ids is rows:
+            known = self._tallies.get(batch)
             fits = drafts is not None and batch.vocab_size == logits.shape[1] and len(logits) == len(output_token_ids)
+            if known is not None and known.expecting and not (fits and output_token_ids is rows and known.device == logits.device):
+                self._repair_now(batch, known)
             tally = self._up_to_date(batch, logits, sampling_metadata) if fits else None
             if tally is not None and drafts is not None and tally.in_range(drafts[1]):
                 self._fast.add()
                 return tally
+            self.pay(batch)
             self._tallies.pop(batch, None)
         self._fallback.add()
         return None
@@ -172,9 +226,12 @@ class Penalties:
     def _up_to_date(self, batch: Any, logits: Any, sampling_metadata: Any) -> Tally | None:
         tally = self._tallies.get(batch)
         if tally is None or tally.device != logits.device:
+            self.pay(batch)
             tally = self._tallies[batch] = Tally(logits.shape[1], logits.device, batch.max_num_reqs)
         rows = sampling_metadata.output_token_ids
-        if not tally.follow(rows):
+        if tally.take_newest(rows):
+            self._on_device.add()
+        elif not tally.follow(rows):
             return None
         if self._need(batch, sampling_metadata).repetition:
             tally.learn_prompts(len(rows), sampling_metadata.prompt_token_ids)
@@ -193,7 +250,8 @@ class Penalties:
         from vllm.v1.sample.ops import penalties
 
         needed = self._needed[1]
-        counted = Counted(counts, tally.prompt_mask[rows] if needed.repetition else None, needed)
+        newest, tally.newest = tally.newest, None
+        counted = Counted(counts, tally.prompt_mask[rows] if needed.repetition else None, needed, newest)
         return penalties.apply_penalties(
             logits,
             None,
@@ -207,17 +265,68 @@ class Penalties:
         """The operation over the vocabulary: upstream's where it is fed tokens, ours where it is fed counts."""
         if not isinstance(output, Counted):
             return self._operation(logits, prompt, output, presence, frequency, repetition)
-        from vllm._custom_ops import apply_repetition_penalties
-
-        needed = output.needed
-        produced = output.counts > 0 if needed.presence or needed.repetition else None
-        if needed.repetition:
-            apply_repetition_penalties(logits, output.prompt_mask, produced, repetition)
-        if needed.frequency:
-            logits -= frequency.unsqueeze(dim=1) * output.counts
-        if needed.presence:
-            logits -= presence.unsqueeze(dim=1) * produced
+        if logits.is_cuda and logits.is_contiguous():
+            in_one_pass(logits, output, presence, frequency, repetition)
+        else:
+            step_by_step(logits, output, presence, frequency, repetition)
         return logits
+
+
+def in_one_pass(logits: Any, counted: Counted, presence: Any, frequency: Any, repetition: Any) -> None:
+    """Penalises `logits` in place with one kernel."""
+    from suite.patches.penalties_kernel import penalise
+
+    needed, newest = counted.needed, counted.newest
+    penalise(
+        logits,
+        counted.counts,
+        (presence, frequency, repetition),
+        (needed.presence, needed.frequency, needed.repetition),
+        prompt_mask=counted.prompt_mask,
+        places=newest.places if newest is not None else None,
+        newest=newest.tokens if newest is not None else None,
+    )
+
+
+def step_by_step(logits: Any, counted: Counted, presence: Any, frequency: Any, repetition: Any) -> None:
+    """Penalises `logits` in place with PyTorch's operators and upstream's for repetition."""
+    from vllm._custom_ops import apply_repetition_penalties
+
+    if counted.newest is not None:
+        count_newest(counted.counts, counted.newest)
+    needed = counted.needed
+    produced = counted.counts > 0 if needed.presence or needed.repetition else None
+    if needed.repetition:
+        apply_repetition_penalties(logits, counted.prompt_mask, produced, repetition)
+    if needed.frequency:
+        logits -= frequency.unsqueeze(dim=1) * counted.counts
+    if needed.presence:
+        logits -= presence.unsqueeze(dim=1) * produced
+
+
+def count_newest(counts: Any, newest: Newest) -> None:
+    """Adds each row's newest token to `counts`, int32 `[rows, vocabulary]`."""
+    rows = (newest.places >= 0).nonzero().flatten()
+    tokens = newest.tokens[newest.places[rows].long(), 0].long()
+    known = tokens >= 0
+    counts[rows[known], tokens[known]] += 1
+
+
+def only_penalties_read_outputs(batch: Any) -> bool:
+    """Whether the step before left one token a row on the device, and nothing but penalties wants the outputs' values now."""
+    arriving, sampled, metadata = batch.sampled_token_ids_cpu, batch.prev_sampled_token_ids, batch.sampling_metadata
+    if arriving is None or sampled is None or batch.prev_req_id_to_index is None or metadata.no_penalties:
+        return False
+    holder = metadata.thinking_budget_state_holder
+    return bool(
+        sampled.shape == arriving.shape
+        and sampled.shape[1] == 1
+        and metadata.output_token_ids is batch.req_output_token_ids
+        and not metadata.bad_words_token_ids
+        and not batch.logitsprocs_need_output_token_ids
+        and not any(metadata.spec_token_ids or ())
+        and not (holder is not None and holder.has_tracked_requests())
+    )
 
 
 def needed_by(batch: Any) -> Needed:

@@ -4,17 +4,39 @@ Storage row *i* is row *i* of the batch, so that a step in which nothing moved w
 grows with the batch up to the most rows that the batch can have: 4 bytes a row and token, and one more
 once a repetition penalty needs to know which tokens the prompts hold. (Upstream takes about 22 bytes for
 the length of every step.)
+
+With asynchronous scheduling a row's newest token is on the device before it is on the host. `expect` settles, before
+the sampler runs, that this step's tokens can be counted there; the lists are then paid later (`penalties_ledger`).
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from suite.patches.guard import counter
+from suite.patches.penalties_ledger import Ledger
+
+
+@dataclass(frozen=True)
+class Newest:
+    """Where the newest token of each row lies on the device: `tokens[places[row], 0]`, or nowhere (-1). Both int32."""
+
+    places: Any
+    tokens: Any
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """The same tokens on their way to the host: `arriving[places[row], 0]` is there once `event` has happened."""
+
+    places: list[int]
+    arriving: Any
+    event: Any
 
 
 class Tally:
@@ -33,6 +55,11 @@ class Tally:
         self._counted: list[int] = []
         self._last: list[int] = []
         self._prompted: list[bool] = []
+        self._ledger = Ledger()
+        self.newest: Newest | None = None
+        self._expected: tuple[Newest, Arrival] | None = None
+        self._rows: list[Any] | None = None
+        self._placed: tuple[list[int], Any] = ([], None)
         self._entered = counter("rows entered penalties_incremental")
         self._moved = counter("rows moved penalties_incremental")
         self._recounted = counter("rows recounted penalties_incremental")
@@ -48,6 +75,7 @@ class Tally:
 
         False if some token is none of the vocabulary's: nothing that is kept here holds then.
         """
+        self.pay()
         self._settle(rows)
         counted, last = self._counted, self._last
         places: list[int] = []
@@ -89,6 +117,72 @@ class Tally:
             return [token for token in new if token != -1]
         return new[:known]
 
+    # --- newest tokens, counted where the sampler left them ------------------------------------------
+
+    def expect(self, rows: Sequence[list[int]], places: list[int], tokens: Any, arriving: Any, event: Any) -> bool:
+        """Whether all that is new in these output lists is one token a row that lies on the device, or nothing.
+
+        The newest token of row *i* is `tokens[places[i], 0]`, int32 on the device, and on its way to the host in `arriving`
+        (there once `event` has happened); -1 is no place. If so, `take_newest` counts this step; if not, nothing has changed and
+        `follow` must.
+        """
+        self._expected = None
+        if self._ledger.full:
+            self.pay()
+        self._settle(rows)
+        if not self._one_each(rows, places):
+            return False
+        if self._placed[0] != places:
+            self._placed = (places, self._send_int32(places))
+        self._expected = (Newest(self._placed[1], tokens), Arrival(self._placed[0], arriving, event))
+        return True
+
+    def _one_each(self, rows: Sequence[list[int]], places: list[int]) -> bool:
+        """Whether every list with a place ends in one placeholder that is not counted, and the others in nothing new.
+
+        A list whose last token is none that is missing has no place: `places` then says so.
+        """
+        counted, lengths = self._counted[: len(rows)], list(map(len, rows))
+        if min(places, default=-1) >= 0 and lengths == [have + 1 for have in counted] and all(out[-1] == -1 for out in rows):
+            return True
+        for row, out in enumerate(rows):
+            ahead = lengths[row] - counted[row]
+            if places[row] < 0 or not out or out[-1] != -1:
+                places[row] = -1
+                if ahead:
+                    return False
+            elif ahead != 1:
+                return False
+        return True
+
+    @property
+    def expecting(self) -> bool:
+        return self._expected is not None
+
+    def take_newest(self, rows: Sequence[list[int]]) -> bool:
+        """Leaves in `newest` what `expect` found, if it did, for the operation to count; the lists are owed it from now on."""
+        if self._expected is None:
+            return False
+        (self.newest, arrival), self._expected = self._expected, None
+        if self._rows is None:
+            self._rows = list(rows)
+        self._ledger.owe(self._rows, arrival.places, arrival.arriving, arrival.event)
+        size = len(rows)
+        self._counted[:size] = [have + (place >= 0) for have, place in zip(self._counted[:size], arrival.places, strict=True)]
+        return True
+
+    def pay(self) -> None:
+        """Writes into the lists what they are owed."""
+        self._expected = None
+        if not len(self._ledger):
+            return
+        short = self._ledger.pay()
+        for row, owner in enumerate(self._owners):
+            if owner is not None and 0 < self._counted[row] <= len(owner):
+                self._last[row] = owner[self._counted[row] - 1]
+        for owner in short:
+            self.forget(owner)
+
     # --- rows that come, go and move ------------------------------------------------------------
 
     def _settle(self, rows: Sequence[Sequence[int]]) -> None:
@@ -98,6 +192,7 @@ class Tally:
             self._grow(size)
         owners = self._owners
         if not all(map(operator.is_, rows, owners)):
+            self._rows = None
             known = {id(owner): row for row, owner in enumerate(owners) if owner is not None}
             astray = [row for row in range(size) if owners[row] is not rows[row]]
             came_from = {row: known[id(rows[row])] for row in astray if id(rows[row]) in known}
@@ -105,6 +200,7 @@ class Tally:
             self._enter([row for row in astray if row not in came_from])
             owners[:size] = rows
         if len(owners) > size and owners[size] is not None:
+            self._rows = None
             owners[size:] = [None] * (len(owners) - size)
 
     def _move(self, to: list[int], came_from: list[int]) -> None:
@@ -186,6 +282,12 @@ class Tally:
             np.add.at(counts.view(-1).numpy(), flat, amount)
             return
         counts.view(-1).scatter_add_(0, self._send(flat), self._unit[amount].expand(len(flat)))
+
+    def _send_int32(self, numbers: list[int]) -> Any:
+        import torch
+
+        tensor = torch.tensor(numbers, dtype=torch.int32)
+        return tensor if self.device.type == "cpu" else tensor.pin_memory().to(self.device, non_blocking=True)
 
     def _send(self, numbers: Any) -> Any:
         """Whole numbers as an int64 tensor on the device; the host does not wait for the copy."""

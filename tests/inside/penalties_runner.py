@@ -37,10 +37,12 @@ class Runner:
         self.unrepaired: dict[str, list[int]] = {}
         self.optimistic: dict[str, int] = {}
 
-    def enter(self, req_id: str, prompt: list[int], params: dict[str, float]) -> None:
+    def enter(self, req_id: str, prompt: list[int], params: dict[str, float], bad_words: list[list[int]] | None = None) -> None:
         from vllm import SamplingParams
 
-        self.requests[req_id] = adapter.cached_request(req_id, prompt, sampling_params=SamplingParams(**params), block_ids=[0])
+        sampling = SamplingParams(**params)
+        sampling._bad_words_token_ids = bad_words
+        self.requests[req_id] = adapter.cached_request(req_id, prompt, sampling_params=sampling, block_ids=[0])
         self.produced[req_id] = []
         self.batch.add_request(self.requests[req_id])
 
@@ -150,6 +152,8 @@ class Runner:
         waiting = [self.unrepaired.get(req_id, []) if req_id in sampled else [] for req_id in self.batch.req_ids]
         width = max([1, *map(len, waiting)])
         ids = torch.tensor([tokens + [-1] * (width - len(tokens)) for tokens in waiting], dtype=torch.int32, device=self.device)
+        # Upstream keeps the tokens of a step without drafts on the device, one a row, for the step after.
+        self.batch.prev_sampled_token_ids = ids if width == 1 else ids[:, :1]
         event: Any = Copied()
         if self.device == "cuda":
             event = torch.cuda.Event()

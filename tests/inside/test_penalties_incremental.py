@@ -15,6 +15,7 @@ from penalties_harness import EVENTS
 from streams import STEPS
 
 from suite.patches import penalties_incremental as patch
+from suite.patches import penalties_ledger as ledger
 from suite.patches import penalties_tally as tally
 from suite.patches.guard import counter
 
@@ -27,7 +28,7 @@ def switch() -> Iterator[harness.Switch]:
 
 
 def counts() -> dict[str, int]:
-    names = ("fast", "fallback", "rows entered", "rows moved", "rows recounted")
+    names = ("fast", "fallback", "on the device", "awaited the host", "rows entered", "rows moved", "rows recounted")
     return {name: counter(f"{name} {patch.NAME}").value for name in names}
 
 
@@ -41,6 +42,8 @@ def equal_over_a_stream(switch: harness.Switch, *, device: str, asynchronous: bo
     assert not asynchronous or harness.rare(stream, "placeholders") == []
     assert not asynchronous or speculating or harness.rare(stream, "repaired late") == []
     assert not speculating or harness.rare(stream, "drafted") == []
+    assert not asynchronous or speculating or min(paths["on the device"], paths["awaited the host"], stream.events["owed"]) > STEPS // 50
+    assert (paths["on the device"] > 0) == (stream.events["owed"] > 0) == asynchronous
     assert paths["fallback"] == 0
     assert paths["fast"] >= stream.events["steps with penalties"]
     assert all(paths[name] > STEPS // 50 for name in ("rows entered", "rows moved", "rows recounted"))
@@ -72,6 +75,21 @@ MUTANTS = {
     "re-entry not noticed": ("                self._owners[row] = None\n\n    def follow", "                pass\n\n    def follow"),
     "row not cleared for the next request": ("self.counts[self._send(rows)] = 0", "pass"),
     "prompt learnt once a row": ("            self._prompted[row] = False\n", "            pass\n"),
+    "newest counted though others are missing": ("            elif ahead != 1:\n                return False\n", ""),
+    "newest looked for where it was": ("if self._placed[0] != places:", "if len(self._placed[0]) != len(places):"),
+    "newest counted twice": ("have + (place >= 0) for", "have for"),
+    "lists paid to who sat there": ("            self._rows = None\n            known", "            known"),
+    "lists not paid before they are read": (
+        "        self.pay()\n        self._settle(rows)\n        counted, last",
+        "        self._settle(rows)\n        counted, last",
+    ),
+}
+
+LEDGER_MUTANTS = {
+    "never paid": ("    out[start : start + len(there)] = known\n", ""),
+    "paid a place too far": ("[len(out) - 1 for out", "[len(out) for out"),
+    "a step before that had other rows": (" or last.arriving[0].shape != arriving.shape", ""),
+    "other places taken for the same": (" or last.places is not places", ""),
 }
 
 
@@ -82,6 +100,64 @@ def test_planted_faults_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(patch, "Tally", harness.mutated(tally, *MUTANTS[name]).Tally)
     with harness.switched(patch) as switch, pytest.raises(harness.Difference):
         harness.run_all_modes(600, switch)
+
+
+@pytest.mark.parametrize("name", LEDGER_MUTANTS)
+def test_planted_faults_of_the_ledger_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of these faults makes the outputs or the logits differ from upstream's, or breaks off."""
+    harness.skip_unless_held(patch.PATCH)
+    monkeypatch.setattr(tally, "Ledger", harness.mutated(ledger, *LEDGER_MUTANTS[name]).Ledger)
+    with harness.switched(patch) as switch, pytest.raises((harness.Difference, ValueError, IndexError)):
+        harness.run_all_modes(600, switch)
+
+
+class Arrived:
+    """The event of a copy that is done."""
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""
+
+
+def test_only_placeholders_are_paid_and_only_where_they_were() -> None:
+    """Tokens go where the placeholders were when they were counted; a list that was cut takes what still has a place."""
+    import torch
+
+    owing = ledger.Ledger()
+    lists = [[7, -1], [-1], [5]]
+    rows, places = list(lists), [1, 0, -1]
+    owing.owe(rows, places, torch.tensor([[20], [10]]), Arrived())
+    for out in lists:
+        out.append(-1)
+    owing.owe(rows, places, torch.tensor([[21], [11]]), Arrived())
+    lists[0].append(-1)
+    del lists[1][1:]
+    assert len(owing) == 2
+    assert owing.pay() == []
+    assert lists == [[7, 10, 11, -1], [20], [5, -1]]
+    assert len(owing) == 0
+
+
+def test_a_token_that_is_none_gives_up_its_place() -> None:
+    """Where the sampler left a placeholder for a token, the list loses the place, as upstream's repair has it, and is named."""
+    import torch
+
+    owing = ledger.Ledger()
+    lists = [[-1], [-1]]
+    owing.owe(lists, [0, 1], torch.tensor([[-1], [4]]), Arrived())
+    for out in lists:
+        out.append(-1)
+    owing.owe(list(lists), [0, 1], torch.tensor([[6], [5]]), Arrived())
+    assert [out is lists[0] for out in owing.pay()] == [True]
+    assert lists == [[6], [4, 5]]
+
+
+def test_a_token_that_is_none_is_not_counted() -> None:
+    """The operation counts no placeholder, and no row without a place."""
+    import torch
+
+    counts = torch.zeros((3, 5), dtype=torch.int32)
+    patch.count_newest(counts, tally.Newest(torch.tensor([1, -1, 0], dtype=torch.int32), torch.tensor([[-1], [4]], dtype=torch.int32)))
+    assert counts.tolist() == [[0, 0, 0, 0, 1], [0] * 5, [0] * 5]
 
 
 def test_a_list_that_lost_tokens_and_got_others_is_counted_anew() -> None:
