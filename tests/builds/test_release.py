@@ -204,7 +204,7 @@ def test_requirements_and_days_are_checked_before_anything_is_made(
 def test_no_network_says_so(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the index can't be reached the step and the remedy are told, and nothing half made stays."""
     monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
-    with pytest.raises(CannotRun, match=r"step 'wheel'.*(.|\n)*the package index can't be reached"):
+    with pytest.raises(CannotRun, match=r"step 'virtual environment'(.|\n)*the package index can't be reached"):
         make(release())
     assert nothing_is_left(tmp_path / "builds")
 

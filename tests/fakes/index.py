@@ -115,6 +115,8 @@ def serve(index: Index) -> http.server.ThreadingHTTPServer:
             content = index.page(what[1]) if what[0] == "simple" else index.files.get(what[-1].replace("%2B", "+"))
             self.send_response(404 if content is None else 200)
             self.send_header("Content-Type", "application/vnd.pypi.simple.v1+json" if what[0] == "simple" else "application/octet-stream")
+            if what[0] != "simple":
+                self.send_header("Cache-Control", "max-age=365000000, immutable, public")  # as PyPI says of its files
             self.send_header("Content-Length", str(len(content or b"")))
             self.end_headers()
             if self.command == "GET":
