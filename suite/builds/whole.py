@@ -126,6 +126,8 @@ def _kept(folder: Path) -> Kept:
         fault = damage(packages)
     if not fault and not (folder / "bin" / "python").exists() and (folder / "bin").exists():
         fault = "its interpreter is gone"
+    if not fault and (folder / "site" / "vllm").is_dir() and not (folder / "site" / "vllm" / "__init__.py").is_file():
+        fault = "the build that it lies on is gone"
     return Kept(name=folder.name, bytes=whole, own=own, fault=fault, words=words)
 
 

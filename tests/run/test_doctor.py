@@ -80,3 +80,14 @@ def test_what_is_no_build_is_not_told(build: Path) -> None:
     assert [kept.name for kept in survey(build.parent)] == [build.name]
     assert survey(build.parent / "nowhere") == []
     assert any("'perfproof setup' makes the default one" in finding.words for finding in examine(build.parent / "cache"))
+
+
+def test_an_overlay_whose_base_is_gone_is_not_whole(build: Path) -> None:
+    """An overlay is links to its base: with the base gone it is told as such."""
+    package = build.parent / "overlay-12345678" / "site" / "vllm"
+    package.mkdir(parents=True)
+    (package / "__init__.py").symlink_to(next(build.glob("lib/python3*/site-packages/vllm/__init__.py")))
+    (package.parents[1] / COMPLETE).write_text((build / COMPLETE).read_text())
+    assert [kept.fault for kept in survey(build.parent)] == ["", ""]
+    next(build.glob("lib/python3*/site-packages/vllm/__init__.py")).unlink()
+    assert survey(build.parent)[0].fault == "the build that it lies on is gone"
