@@ -31,7 +31,7 @@ from suite.run.alone import WAIT
 from suite.run.lane import Lane
 from suite.run.start import Start, settle
 from suite.validation import injected
-from suite.validation.outcomes import Run, Sitting, Trial, append, read
+from suite.validation.outcomes import ROUND_UNITS, Run, Sitting, Trial, append, read
 
 OF = {"micro": "the wrapped calls", "serve": "the client's whole run"}
 
@@ -141,17 +141,18 @@ def runs_of(scenario: Scenario, records: list[Record]) -> list[Run]:
 
 
 def _trial(scenario: Scenario, arm: Arm, record: Record, metric: str) -> Trial:
-    told = record.environment.get("telemetry", {})
+    told, serving = record.environment.get("telemetry", {}), isinstance(scenario.workload, ServeWorkload)
     return Trial(
         block=record.block,
         position=record.position,
         arm="b" if record.arm == arm.name else "a",
         status=record.status,
         value=_digits(record.measurements.get(metric)),
-        added=round(_added(record, isinstance(scenario.workload, ServeWorkload)), 5),
+        added=round(_added(record, serving), 5),
         steal=told.get("steal"),
         foreign=told.get("foreign"),
         seconds=round(record.seconds.get("total", 0.0) - record.seconds.get("import", 0.0), 3),
+        rounds=() if serving else tuple(round(ROUND_UNITS * seconds) for seconds in record.raw.get(metric, ())),
     )
 
 

@@ -13,12 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from suite.analysis.samples import Observation, Status, pair
+import numpy as np
+
+from suite.analysis.samples import Floats, Observation, Status, pair
 from suite.analysis.spending import Spending, one_look, sequential
 from suite.analysis.verdict import Verdict, judge
 from suite.model.metrics import metric
 
 SCHEMA = 1
+ROUND_UNITS = 1e7
+"""Units of a kept round in a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +31,7 @@ class Trial:
 
     `added` is what the busy wait added, as a share of the time that it is told of (`Run.of`); 0 in the baseline. `steal` and `foreign` are
     shares of the CPU time, None where the machine did not tell. `seconds` is the trial's wall time, imports and server starts apart.
+    `rounds` are the timed rounds of a microbenchmark, in units of 0.1 microseconds: what the other tools look at.
     """
 
     block: int
@@ -38,6 +43,7 @@ class Trial:
     steal: float | None
     foreign: float | None
     seconds: float
+    rounds: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +114,18 @@ def verdict_of(run: Run) -> Verdict:
     return judge(sample, spending_of(run), margin=run.margin)
 
 
+def rounds_of(run: Run) -> tuple[Floats, Floats]:
+    """Seconds of the rounds of both arms over a run's whole blocks, shape (blocks, rounds) each, in the order of blocks."""
+    sides: dict[str, dict[int, tuple[int, ...]]] = {"a": {}, "b": {}}
+    for trial in run.trials:
+        sides[trial.arm].pop(trial.block, None)
+        if trial.status == "ok":
+            sides[trial.arm][trial.block] = trial.rounds
+    both = sorted(sides["a"].keys() & sides["b"].keys())
+    first, second = (np.array([sides[arm][block] for block in both], dtype=float) / ROUND_UNITS for arm in ("a", "b"))
+    return first, second
+
+
 def append(file: Path, line: Run | Sitting) -> None:
     """Adds a line, whole or not at all."""
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -137,7 +155,7 @@ def read(folder: Path) -> tuple[list[Run], list[Sitting]]:
 
 def _run(line: dict[str, Any]) -> Run:
     names = [field.name for field in dataclasses.fields(Trial)]
-    trials = tuple(Trial(**dict(zip(names, values, strict=True))) for values in line["trials"])
+    trials = tuple(Trial(**{**dict(zip(names, values, strict=True)), "rounds": tuple(values[-1])}) for values in line["trials"])
     return Run(**{**line, "looks": tuple(line["looks"]), "trials": trials})
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from suite.analysis.invalidation import STANDARD
 from suite.model.judged import Outcome
 from suite.validation import injected
-from suite.validation.outcomes import Run, Sitting, verdict_of
+from suite.validation.outcomes import Run, Sitting, rounds_of, verdict_of
 from suite.validation.tables import pc, table
 from suite.validation.tools import TOOLS
 
@@ -35,6 +35,7 @@ def page(runs: Sequence[Run], sittings: Sequence[Sitting]) -> str:
         "## The toy server",
         _chapter(serve),
         "## Other tools on the same machine",
+        _same(micro),
         _others(micro, sittings),
         "## What the machine did meanwhile",
         _machine(runs),
@@ -142,6 +143,25 @@ def _spread(run: Run) -> float | None:
     return float(np.std([np.log(sides["b"][block] / sides["a"][block]) for block in both], ddof=1))
 
 
+def _same(micro: Sequence[Run]) -> str:
+    """How often each tool says "slower" of the trials that perfproof's own runs took."""
+    percents = sorted({run.percent for run in micro})
+    if not percents:
+        return "Not measured yet."
+    of = {percent: [run for run in micro if run.percent == percent] for percent in percents}
+    rows = [["**perfproof**", *(_share(*_count(micro, percent, Outcome.REGRESSED)) for percent in percents)]]
+    for tool in [tool for tool in TOOLS if tool.installed]:
+        said = {p: sum(tool.slower(*rounds_of(run)) for run in of[p]) for p in percents}
+        rows.append([tool.name, *(_share(said[percent], len(of[percent])) for percent in percents)])
+    text = (
+        "The very trials of perfproof's runs, interleaved and stopped as perfproof stopped them, given to the other tools: the same "
+        "machine, the same slowdowns, the same wall time. That is kinder to them than their own recipe, which runs the baseline first. "
+        "Each trial is a process, with all its rounds; *one process* looks at the first of each. What they say of 0 % are false alarms. "
+        "`pytest-benchmark` and `asv` have thresholds of 5 and 10 %, and do not see less."
+    )
+    return f"{text}\n\n{table(['says slower', *(f'+{percent} %' for percent in percents)], rows)}\n\n{_versions()}"
+
+
 def _others(micro: Sequence[Run], sittings: Sequence[Sitting]) -> str:
     """How often each tool says "slower" of its sittings, and perfproof of its runs."""
     if not sittings:
@@ -158,17 +178,20 @@ def _others(micro: Sequence[Run], sittings: Sequence[Sitting]) -> str:
         ["seconds of trials, perfproof", *(f"{fmean(mine[p]):.1f}" if mine[p] else "" for p in percents)],
         ["seconds of trials, the others", *(f"{fmean(one.seconds for one in of[p]):.1f}" for p in percents)],
     ]
-    packages = {"pyperf": "pyperf", "pytest_benchmark": "pytest-benchmark", "asv": "asv"}
-    used = sorted({packages[tool.package] for tool in tools if tool.package})
-    absent = sorted({packages[tool.package] for tool in TOOLS if not tool.installed})
-    versions = f"By their own code: {', '.join(f'{name} {metadata.version(name)}' for name in used) or 'none'}."
-    missing = f" Not installed, and left out: {', '.join(absent)}." if absent else ""
     text = (
-        "The other tools get what they are usually given: all trials of the baseline, then all of the candidate, in as many seconds as "
-        "perfproof's runs took on average. Each trial is a process of its own, forked like perfproof's; *one process* looks at the first "
-        "of each. What they say of 0 % are false alarms. `pytest-benchmark` and `asv` have thresholds of 5 and 10 %, and do not see less."
+        "The other tools with what they are usually given: all trials of the baseline, then all of the candidate, in as many seconds as "
+        "perfproof's runs took on average."
     )
-    return f"{text}\n\n{table(['says slower', *(f'+{percent} %' for percent in percents)], rows)}\n\n{versions}{missing}"
+    return f"{text}\n\n{table(['says slower', *(f'+{percent} %' for percent in percents)], rows)}"
+
+
+def _versions() -> str:
+    """Which tools answered by their own code, and which could not be asked."""
+    packages = {"pyperf": "pyperf", "pytest_benchmark": "pytest-benchmark", "asv": "asv"}
+    used = sorted({packages[tool.package] for tool in TOOLS if tool.package and tool.installed})
+    absent = sorted({packages[tool.package] for tool in TOOLS if not tool.installed})
+    told = f"By their own code: {', '.join(f'{name} {metadata.version(name)}' for name in used) or 'none'}."
+    return f"{told} Not installed, and left out: {', '.join(absent)}." if absent else told
 
 
 def _share(count: int, of: int) -> str:

@@ -171,9 +171,10 @@ def test_the_page_is_made_of_the_lines_alone(measured: machine.Place, tmp_path: 
     assert main(["--page-only", "--results", str(measured.results), "--out", str(out)]) == 0
     text = out.read_text()
     assert text == page(*read(measured.results))
-    assert "| 5 % is *regressed* in at least 9 of 10 runs | 5 of 5 | too few runs |" in text
+    assert "| 5 % is *regressed* in at least 9 of 10 runs | 10 of 10 | met |" in text
+    assert "| 0 % is *regressed* at most once in 40 runs | 0 of 40 | met |" in text
     assert "--page-only" in text
-    assert "| 10 % | 10.00 % | 5 | 5 | 0 | 0 | 0 | 0 |" in text
+    assert "| 10 % | 10.00 % | 10 | 10 | 0 | 0 | 0 | 0 |" in text
 
 
 def test_lines_come_back_as_they_were_kept(tmp_path: Path) -> None:
@@ -194,7 +195,11 @@ def test_lines_come_back_as_they_were_kept(tmp_path: Path) -> None:
         mde=None,
         blocks=0,
         of="the wrapped calls",
-        trials=(machine.Trial(block=1, position=0, arm="a", status="ok", value=0.5, added=0.0, steal=None, foreign=0.1, seconds=1.0),),
+        trials=(
+            machine.Trial(
+                block=1, position=0, arm="a", status="ok", value=0.5, added=0.0, steal=None, foreign=0.1, seconds=1.0, rounds=(5, 6)
+            ),
+        ),
     )
     sitting = Sitting(percent=1, number=1, machine="m", when="", seconds=1.5, baseline=((0.1, 0.2),), candidate=((0.3,),))
     append(tmp_path / "a.jsonl", run)
