@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import gc
-import importlib
+import importlib.util
 import io
 import json
 import os
@@ -63,11 +63,14 @@ def parse(arguments: list[str], bench: str = "serve") -> Any:
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
-            return parser.parse_args(arguments)
+            parsed = parser.parse_args(arguments)
     except SystemExit:
         lines = said.getvalue().strip().splitlines() or ["refused without a word"]
         fault = lines[-1].partition("error: ")[2] or lines[-1]
         raise ValueError(fault + near(fault, list(parser._option_string_actions))) from None
+    if getattr(parsed, "dataset_name", None) == "custom" and importlib.util.find_spec("pandas") is None:
+        raise ValueError("a custom data set is read with pandas, which the client's build has not: add it to that build's 'requirements'")
+    return parsed
 
 
 def near(fault: str, known: list[str]) -> str:

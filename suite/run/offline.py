@@ -8,6 +8,7 @@ trial counts only if its processes proved what they ran and did the work asked f
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 import uuid
@@ -178,7 +179,7 @@ class OfflineLane:
         trial.environment["telemetry"] = telemetry.between(quiet, telemetry.read(gpus=True))
         trial.attestation = attest.read(attests, build)
         if running.poll() != 0 or not result.exists():
-            cause = diagnose(tail(log, LOG_LINES))
+            cause = diagnose(tail(log, LOG_LINES)) or raised(tail(log, LOG_LINES))
             end = "\n".join(telling(tail(log, 400))[-12:])
             trial.reason = f"arm {trial.arm.name}: {running.finished().how()}{f': {cause}' if cause else ''}; the end of its log:\n{end}"
             trial.status = "invalid" if running.poll() == -9 else "failed"
@@ -231,6 +232,12 @@ class OfflineLane:
             environment={**trial.environment, "after": environment.moment(), "block_seed": block.seed},
             log=trial.log,
         )
+
+
+def raised(log: str) -> str:
+    """The last exception that a log names at the start of a line: vLLM's engine says much while it ends, and nothing of why."""
+    found = re.findall(r"^(?:\(\w+ pid=\d+\) )?((?:\w+\.)*\w*(?:Error|Exception|Refused): .+)$", log, re.MULTILINE)
+    return str(found[-1])[:300] if found else ""
 
 
 def _remove(folder: Path) -> None:

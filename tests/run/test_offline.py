@@ -12,7 +12,7 @@ import pytest
 from suite.model.metrics import METRICS
 from suite.model.scenario import OfflineWorkload, Scenario, ToyModel
 from suite.run.launch import ModelAt
-from suite.run.offline import arguments_for, scenario_faults
+from suite.run.offline import arguments_for, raised, scenario_faults
 from suite.run.offline_result import read_latency, read_throughput
 from tests import toy
 
@@ -72,3 +72,10 @@ def test_what_can_not_be_measured_is_refused(work: OfflineWorkload, server: tupl
     faults = scenario_faults(scenario(work, *server))
     assert len(faults) == 1
     assert faults[0].startswith(f"off.yaml: {told}")
+
+
+def test_the_exception_that_ended_a_run_is_found_behind_what_the_engine_says() -> None:
+    """The last line of a log is the engine's farewell; the cause stands before it, with or without the process's name."""
+    log = "Traceback\nValueError: first\n(EngineCore pid=7) vllm.x.OddError: no more blocks\n(EngineCore pid=7) INFO done\n"
+    assert raised(log) == "vllm.x.OddError: no more blocks"
+    assert raised("INFO all is well\n") == ""
