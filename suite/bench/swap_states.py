@@ -40,7 +40,10 @@ PARAMETERS = {
     "rounds": 5,
     "warmup_rounds": 1,
 }
-EXERCISES = ("vllm.v1.worker.gpu_input_batch:InputBatch.swap_states",)
+EXERCISES = (
+    "vllm.v1.worker.gpu_input_batch:InputBatch.swap_states",
+    "vllm.v1.attention.backends.utils:reorder_batch_to_split_decodes_and_prefills",
+)
 WITNESSES = ("bytes_per_swap",)
 
 REORDER = "vllm.v1.attention.backends.utils:reorder_batch_to_split_decodes_and_prefills"

@@ -111,11 +111,13 @@ def incremental(upstream: Callable[[Any, dict[str, Any]], None]) -> Callable[[An
             scanned = watermark(state, end, rescans)
             if start < 0:
                 marker = self.think_start_token_ids
-                found = find_last(output, marker, max(offset, scanned - len(marker) + 1), end)
+                low = scanned - len(marker) + 1
+                found = find_last(output, marker, low if low > offset else offset, end)
                 state["start_thinking"] = start = UNSCANNED if found == ABSENT else found
             if stop < 0:
                 marker = self.think_end_token_ids
-                state["end_thinking"] = stop = find_last(output, marker, max(offset, scanned - len(marker) + 1), end)
+                low = scanned - len(marker) + 1
+                state["end_thinking"] = stop = find_last(output, marker, low if low > offset else offset, end)
             state[SCANNED], state[LAST] = end, output[end - 1] if end else None
         if start < 0 or (stop < 0 and counted_down(state, self.think_start_token_ids)):
             return None

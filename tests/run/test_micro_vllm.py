@@ -87,3 +87,21 @@ def test_the_swap_moves_less_where_it_copies_active_prefixes(run: Run) -> None:
     assert (whole.status, active.status) == ("ok", "ok"), (whole.reason, active.reason)
     assert whole.work == active.work
     assert whole.witnesses["bytes_per_swap"] > 5 * active.witnesses["bytes_per_swap"]
+
+
+def test_a_patch_that_goes_around_the_exchange_counts_as_exercising_it(run: Run) -> None:
+    """The batched patch reorders without one call of `swap_states`: its trials are attested by the reordering that it replaces."""
+    pairs, batched = run(
+        "swap_states",
+        toy.arm("as_released"),
+        toy.arm("batched", "swap_states_batched"),
+        requests=16,
+        max_model_len=4096,
+        shortest=64,
+        longest=256,
+        reorders=3,
+        rounds=2,
+    )
+    assert (pairs.status, batched.status) == ("ok", "ok"), (pairs.reason, batched.reason)
+    assert pairs.work == batched.work
+    assert batched.witnesses["bytes_per_swap"] < pairs.witnesses["bytes_per_swap"]
