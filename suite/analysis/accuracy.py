@@ -28,6 +28,8 @@ CHANGE_ERROR = 0.01
 EQUIVALENCE_ERROR = 0.05
 """One-sided error of *equivalent* at the margin."""
 POWER = 0.8
+FEW_CHANGED = 10
+"""So few changed values say little of how large a change can be."""
 LEAST_ITEMS = 20
 """Fewer items are not judged: one item would be five points."""
 
@@ -212,22 +214,25 @@ def _named(ids: Iterable[str]) -> str:
 def difference_interval(items: PairedItems, error: float) -> tuple[float, float]:
     """The interval of candidate minus baseline at one-sided `error`.
 
-    For values of 0 and 1 Agresti and Min's (half an item is added to each of the four cells, so that no flips at all still leave
-    something possible); else Student's, never narrower than theirs on the range of the values. Where items share a passage, the hull with
-    the clustered one. Source: Agresti & Min, Statistics in Medicine 24, 2005; Miller, arXiv 2411.00640, 2024; `scipy.special.stdtrit`.
+    For values of 0 and 1 Agresti and Min's, never narrower than Clopper and Pearson's for the items lost or won alone: no flips at all
+    among 200 items leave a loss of 1.5 points possible. Else Student's; where fewer than ten items changed, never narrower than the former
+    over the range of the values. Where items share a passage, the hull with the clustered one. Source: Agresti & Min, Statistics in Medicine 24, 2005; Clopper & Pearson,
+    Biometrika 26, 1934; Miller, arXiv 2411.00640, 2024; `scipy.special.betaincinv`, `stdtrit`.
     """
     difference = items.candidate - items.baseline
-    n = difference.size
-    values = np.concatenate([items.baseline, items.candidate])
-    scale = 1.0 if items.binary else float(np.ptp(values)) or 1.0
+    n, centre = difference.size, float(difference.mean())
     lost, won = int((difference < 0).sum()), int((difference > 0).sum())
-    low, high = _agresti_min(lost, won, n, error) if items.binary else tuple(scale * end for end in _agresti_min(0, 0, n, error))
-    if not items.binary:
+    if items.binary:
+        low, high = _binary_interval(lost, won, n, error)
+    else:
         half = float(special.stdtrit(n - 1, 1 - error)) * float(difference.std(ddof=1)) / math.sqrt(n)
-        centre = float(difference.mean())
-        low, high = centre + min(low, -half), centre + max(high, half)
+        low, high = centre - half, centre + half
+        if lost + won < FEW_CHANGED:
+            reach = float(np.ptp(np.concatenate([items.baseline, items.candidate])))
+            few = _binary_interval(lost, won, n, error)
+            low, high = min(low, reach * few[0]), max(high, reach * few[1])
     if items.clusters is not None:
-        centre, half = float(difference.mean()), _clustered_half(difference, items.clusters, error)
+        half = _clustered_half(difference, items.clusters, error)
         low, high = min(low, centre - half), max(high, centre + half)
     return low, high
 
@@ -255,10 +260,17 @@ def detectable_drop(items: int, flip_rate: float, *, margin: float, error: float
     return float(drops[np.argmax(seen)]) if seen.any() else 1.0
 
 
-def _agresti_min(lost: int, won: int, n: int, error: float) -> tuple[float, float]:
+def _binary_interval(lost: int, won: int, n: int, error: float) -> tuple[float, float]:
+    """Agresti and Min's interval, never narrower than what the few flips there are leave possible by Clopper and Pearson."""
     centre = (won - lost) / (n + 2)
     half = _normal(error) * math.sqrt(lost + won + 1 - (won - lost) ** 2 / (n + 2)) / (n + 2)
-    return centre - half, centre + half
+    most_lost, most_won = (_most(count, n, error) for count in (lost, won))
+    return min(centre - half, won / n - most_lost), max(centre + half, most_won - lost / n)
+
+
+def _most(count: int, n: int, error: float) -> float:
+    """The largest share of items that so few are compatible with."""
+    return 1.0 if count == n else float(special.betaincinv(count + 1, n - count, 1 - error))
 
 
 def _clustered_half(difference: Floats, clusters: Sequence[str], error: float) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from suite.validation.agreement import agreement
 from suite.validation.alarms import correlated_blocks, false_alarms, many_metrics
+from suite.validation.answers import answers
 from suite.validation.contest import contest
 from suite.validation.coverage import coverage
 from suite.validation.detection import detection
@@ -19,6 +20,7 @@ CHAPTERS: tuple[Callable[[int, int], Chapter], ...] = (
     coverage,
     correlated_blocks,
     agreement,
+    answers,
     contest,
 )
 
