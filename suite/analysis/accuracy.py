@@ -215,9 +215,10 @@ def difference_interval(items: PairedItems, error: float) -> tuple[float, float]
     """The interval of candidate minus baseline at one-sided `error`.
 
     For values of 0 and 1 Agresti and Min's, never narrower than Clopper and Pearson's for the items lost or won alone: no flips at all
-    among 200 items leave a loss of 1.5 points possible. Else Student's; where fewer than ten items changed, never narrower than the former
-    over the range of the values. Where items share a passage, the hull with the clustered one. Source: Agresti & Min, Statistics in Medicine 24, 2005; Clopper & Pearson,
-    Biometrika 26, 1934; Miller, arXiv 2411.00640, 2024; `scipy.special.betaincinv`, `stdtrit`.
+    among 200 items leave a loss of 1.5 points possible. Else Student's; where fewer than ten items changed, never narrower than the
+    former over the range of the values. Where items share a passage, the hull with the clustered one.
+    Source: Agresti & Min, Statistics in Medicine 24, 2005; Clopper & Pearson, Biometrika 26, 1934; Miller, arXiv 2411.00640, 2024;
+    `scipy.special.betaincinv`, `stdtrit`.
     """
     difference = items.candidate - items.baseline
     n, centre = difference.size, float(difference.mean())

@@ -68,7 +68,8 @@ def parse(text: str) -> Paste:
     """What a text holds; lines that are neither are passed over."""
     totals: list[Total] = []
     blocks: list[ServeBlock] = []
-    side, columns, task, values = "", [], "", None
+    side, columns, task = "", list[str](), ""
+    values: dict[str, float] | None = None
     for line in (raw.strip() for raw in text.splitlines()):
         if values is not None:
             if _RULE.match(line):
