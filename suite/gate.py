@@ -48,10 +48,12 @@ def decide(judged: Sequence[Judged], policy: Policy) -> Decision:
 
 
 def _ruling(row: Judged, policy: Policy) -> Ruling:
-    verdict = row.verdict or Outcome.UNTESTABLE
+    verdict, reason = row.verdict or Outcome.UNTESTABLE, row.reason
+    if row.suggests and policy.shared_launches == "inconclusive":
+        verdict, reason = Outcome.INCONCLUSIVE, f"{verdict.value}, but counted as inconclusive (policy: shared_launches): {reason}"
     passes = {
         Outcome.REGRESSED: False,
         Outcome.INCONCLUSIVE: policy.inconclusive == "pass",
         Outcome.UNTESTABLE: policy.untestable == "pass",
     }.get(verdict, True)
-    return Ruling(scenario=row.scenario, metric=row.metric, candidate=row.candidate, verdict=verdict, passes=passes, reason=row.reason)
+    return Ruling(scenario=row.scenario, metric=row.metric, candidate=row.candidate, verdict=verdict, passes=passes, reason=reason)

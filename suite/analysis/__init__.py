@@ -3,7 +3,8 @@
 The way of a number through this package, one file a step:
 
 1. `design`         who runs when: random order within a block, reversed in the next, so that drift cancels;
-2. `work`, `invalidation`  what makes a block not comparable, or invalid, by rules fixed before the run;
+2. `work`, `invalidation`  what makes a block not comparable, or invalid, by rules fixed before the run; `twins`: means and medians that
+                    contradict each other;
 3. `samples`        observations become a paired sample: one value of each arm a block, and why the others are lost;
 4. `intervals`      Student's interval and the robust companion, over arrays of many metrics at once;
 5. `comparison`     effect, interval, spread and smallest detectable effect of one metric, in the metric's own direction;

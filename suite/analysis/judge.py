@@ -7,11 +7,12 @@ judged.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from suite.analysis import explain, exploratory, spending, verdict, witness
+from suite.analysis import explain, exploratory, spending, twins, verdict, witness, words
 from suite.analysis.calibration import Trust, trusted
 from suite.analysis.samples import Observation, PairedSample, Status, pair, typical
 from suite.analysis.spending import Spending
@@ -20,7 +21,7 @@ from suite.analysis.verdict import Verdict
 from suite.model.decode import scenario_of
 from suite.model.errors import BadInput
 from suite.model.floor import Floor, machine_fingerprint, workload_digest
-from suite.model.judged import Judged, Outcome
+from suite.model.judged import SUGGESTS, Judged, Outcome
 from suite.model.metrics import Better, Metric, is_timed, metric
 from suite.model.record import Record
 from suite.model.scenario import Arm, MetricChoice, Scenario
@@ -143,15 +144,17 @@ def _judge_candidate(case: _Case) -> tuple[list[Judged], list[Verdict]]:
     scenario, samples = case.scenario, paired(case.scenario, case.candidate, case.trials)
     estimates, verdicts = _estimates(scenario, samples), _timed_verdicts(case, samples)
     extra = _warnings(case.trials, case.candidate.name, scenario.baseline.name)
+    effects = {name: float(sample.x.mean()) for name, sample in samples.items() if sample.n and twins.twin(name)}
     rows = []
     for choice in scenario.metrics:
         row, sample = metric(choice.name), samples[choice.name]
+        disagree = tuple(filter(None, [twins.contradicted(choice.name, choice.margin, effects)]))
         if choice.name in estimates:
-            rows.append(_explored(case.versus, choice, row, sample, estimates[choice.name]))
+            rows.append(_explored(case.versus, choice, row, sample, estimates[choice.name], disagree))
             continue
         if choice.name not in verdicts:
             verdicts[choice.name] = _witness(row, sample)
-        rows.append(_line(case.versus, choice, row, sample, verdicts[choice.name], extra if is_timed(choice.name) else ()))
+        rows.append(_line(case.versus, choice, row, sample, verdicts[choice.name], (*disagree, *extra) if is_timed(choice.name) else ()))
     return rows, [verdicts[choice.name] for choice in scenario.primaries]
 
 
@@ -167,7 +170,7 @@ def _timed_verdicts(case: _Case, samples: Mapping[str, PairedSample]) -> dict[st
         final=case.final,
         minutes_per_block=minutes_per_block(case.trials),
     )
-    return {choice.name: found for choice, found in zip(timed, verdicts, strict=True)}
+    return {choice.name: _cautious(found, case.trials) for choice, found in zip(timed, verdicts, strict=True)}
 
 
 def _estimates(scenario: Scenario, samples: Mapping[str, PairedSample]) -> dict[str, exploratory.Estimate]:
@@ -192,10 +195,20 @@ def _witness(row: Metric, sample: PairedSample) -> Verdict:
 
 def _warnings(trials: Sequence[Record], *arms: str) -> tuple[str, ...]:
     mine = [trial for trial in trials if trial.arm in arms]
-    told = dict.fromkeys(warning for trial in mine for warning in trial.warnings)
-    if any(trial.how == "shared server" for trial in mine):
+    told = dict.fromkeys(words.folded(warning for trial in mine for warning in trial.warnings).values())
+    if _shared(mine):
         told[SHARED_WARNING] = None
     return tuple(told)
+
+
+def _shared(trials: Sequence[Record]) -> bool:
+    return any(trial.how == "shared server" for trial in trials)
+
+
+def _cautious(found: Verdict, trials: Sequence[Record]) -> Verdict:
+    """The verdict, its reason begun with the word for what shared launches can show, where it decides anything."""
+    decides = found.outcome in (verdict.Outcome.REGRESSED, verdict.Outcome.IMPROVED, verdict.Outcome.EQUIVALENT)
+    return dataclasses.replace(found, reason=f"{SUGGESTS}: {found.reason}") if decides and _shared(trials) else found
 
 
 def _typical_of(sample: PairedSample, blocks: int) -> tuple[float, float] | tuple[None, None]:
@@ -235,7 +248,9 @@ def _line(versus: _Versus, choice: MetricChoice, row: Metric, sample: PairedSamp
     )
 
 
-def _explored(versus: _Versus, choice: MetricChoice, row: Metric, sample: PairedSample, found: exploratory.Estimate) -> Judged:
+def _explored(
+    versus: _Versus, choice: MetricChoice, row: Metric, sample: PairedSample, found: exploratory.Estimate, extra: tuple[str, ...]
+) -> Judged:
     """The line of a metric that is estimated and never judged."""
     before, after = _typical_of(sample, sample.n)
     return Judged(
@@ -257,6 +272,6 @@ def _explored(versus: _Versus, choice: MetricChoice, row: Metric, sample: Paired
         mde=None,
         verdict=None,
         reason=found.reason,
-        warnings=(),
+        warnings=extra,
         q=found.q,
     )

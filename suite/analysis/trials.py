@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from suite.analysis import work
 from suite.analysis.samples import Observation, PairedSample, Status, pair
-from suite.model.metrics import is_timed, metric
+from suite.analysis.twins import twin
+from suite.model.metrics import METRICS, is_timed, metric
 from suite.model.record import Record
 from suite.model.scenario import Arm, Scenario
 
@@ -26,14 +27,17 @@ def latest(records: Sequence[Record]) -> list[Record]:
 
 
 def paired(scenario: Scenario, candidate: Arm, records: Sequence[Record]) -> dict[str, PairedSample]:
-    """The paired sample of each of a scenario's metrics, by name: what `judge_scenario` judges.
+    """The paired sample of each of a scenario's metrics, by name: what `judge_scenario` judges; with the mean the median, and vice versa.
 
     Source: none, bookkeeping.
     """
     every = latest(records)
     unequal = unequal_blocks(every)
     trials = [trial for trial in every if trial.arm in (scenario.baseline.name, candidate.name)]
-    return {choice.name: _sample(choice.name, scenario.baseline.name, candidate.name, trials, unequal) for choice in scenario.metrics}
+    names = dict.fromkeys(
+        name for choice in scenario.metrics for name in (choice.name, twin(choice.name)) if name in METRICS or "@" in name
+    )
+    return {name: _sample(name, scenario.baseline.name, candidate.name, trials, unequal) for name in names}
 
 
 def unequal_blocks(trials: Sequence[Record]) -> Mapping[int, str]:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
 from suite.analysis.samples import Scale
+
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w|\.\d)")
+"""A number by itself: not one in a name, and no part of a version."""
+_RANGE = re.compile(rf"{_NUMBER.pattern}(?: to {_NUMBER.pattern})?")
 
 
 def percent(fraction: float, signed: bool = True) -> str:
@@ -44,3 +52,26 @@ def duration(minutes: float) -> str:
 def count(number: int, noun: str) -> str:
     """A number with its noun, as in "1 block", "3 blocks"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def shape(sentence: str) -> str:
+    """A sentence without its numbers and ranges of them: what sentences that say the same of different trials have in common."""
+    return _RANGE.sub("\0", sentence)
+
+
+def folded(sentences: Iterable[str]) -> dict[str, str]:
+    """Maps each sentence to one for all those that differ from it in their numbers alone: "1.2 s" and "1.9 s" are "1.2 to 1.9 s"."""
+    alike: dict[str, list[str]] = defaultdict(list)
+    for sentence in dict.fromkeys(sentences):
+        alike[_NUMBER.sub("\0", sentence)].append(sentence)
+    return {sentence: _one_for(group) for group in alike.values() for sentence in group}
+
+
+def _one_for(group: list[str]) -> str:
+    columns = iter([sorted(set(column), key=float) for column in zip(*map(_NUMBER.findall, group), strict=True)])
+
+    def spanned(_: re.Match[str]) -> str:
+        values = next(columns)
+        return values[0] if len(values) == 1 else f"{values[0]} to {values[-1]}"
+
+    return _NUMBER.sub(spanned, group[0])

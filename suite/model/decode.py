@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from suite.model.decode_builds import kept, nouns
-from suite.model.documents import ArmDoc, MicroDoc, PolicyDoc, ScenarioDoc, ServeDoc, told
+from suite.model.documents import ArmDoc, MicroDoc, PolicyDoc, ScenarioDoc, ServeDoc, asked_in_vain, told
 from suite.model.errors import BadInput
 from suite.model.plain import merged, read_mapping, shown
 from suite.model.policy import Policy
@@ -102,7 +102,7 @@ def load_policy(path: Path) -> Policy:
         doc = PolicyDoc.model_validate_json(json.dumps(read_mapping(path)))
     except ValidationError as error:
         raise BadInput(*(f"{path}: {told(detail)}" for detail in error.errors())) from error
-    return Policy(inconclusive=doc.inconclusive, untestable=doc.untestable)
+    return Policy(inconclusive=doc.inconclusive, untestable=doc.untestable, shared_launches=doc.shared_launches)
 
 
 def _profile_faults(profiles: Any) -> list[str]:
@@ -148,10 +148,9 @@ def _document_faults(data: Mapping[str, Any], profiles: Mapping[str, Any], profi
 
 def _faults(doc: Mapping[str, Any]) -> list[str]:
     try:
-        ScenarioDoc.model_validate_json(json.dumps(doc))
+        return asked_in_vain(ScenarioDoc.model_validate_json(json.dumps(doc)))
     except ValidationError as error:
         return [told(detail) for detail in error.errors()]
-    return []
 
 
 def _workload(doc: MicroDoc | ServeDoc | OfflineDoc, profile: Profile) -> Workload:

@@ -173,6 +173,21 @@ class ScenarioDoc(_Doc):
         return self
 
 
+def asked_in_vain(doc: ScenarioDoc) -> list[str]:
+    """What a well-formed file asks for that can't come: metrics that its workload does not measure, a patch applied twice.
+
+    Asked of files only: a record that was made when nobody minded is still read.
+    """
+    kind = doc.workload.kind
+    can = ", ".join(name for name in metrics.METRICS if metrics.is_measured_by(name, kind))
+    odd = [name for name in doc.metrics if not metrics.is_measured_by(name, kind)]
+    found = [f"metrics.{name}: a workload of kind {kind!r} does not measure it; it measures {can}" for name in odd]
+    for name, arm in doc.arms.items():
+        twice = [patch for patch in dict.fromkeys(arm.patches) if arm.patches.count(patch) > 1]
+        found += [f"arms.{name}.patches: {patch!r} is named twice, name it once" for patch in twice]
+    return found
+
+
 def _base_fault(name: str, build: BuildDoc, builds: dict[str, BuildDoc]) -> str:
     """Why an overlay can't stand on its base; "" if it can, or is no overlay."""
     passed = [name]
@@ -194,6 +209,7 @@ class PolicyDoc(_Doc):
     schema_: Annotated[Literal[1], Field(alias="schema")]
     inconclusive: Literal["pass", "fail"] = DEFAULT_POLICY.inconclusive
     untestable: Literal["pass", "fail"] = DEFAULT_POLICY.untestable
+    shared_launches: Literal["inconclusive", "count"] = DEFAULT_POLICY.shared_launches
 
 
 # --- faults ---------------------------------------------------------------------------------------------

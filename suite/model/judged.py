@@ -25,6 +25,10 @@ OUTCOMES = (Outcome.REGRESSED, Outcome.UNTESTABLE, Outcome.INCONCLUSIVE, Outcome
 """The five outcomes, the one that a reader must not miss first."""
 
 
+SUGGESTS = "suggests only, as launches were shared"
+"""How the reason of a verdict begins that both arms' one and only launch may have decided."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     """One metric of one candidate against the baseline: a line of the verdict table, an entry of `perfproof compare --json`.
@@ -56,6 +60,11 @@ class Judged:
     reason: str
     warnings: tuple[str, ...]
     q: float | None
+
+    @property
+    def suggests(self) -> bool:
+        """Whether the verdict is no more than a suggestion, because launch-to-launch variance was not sampled."""
+        return self.reason.startswith(SUGGESTS)
 
     @property
     def low(self) -> float | None:

@@ -109,3 +109,21 @@ def metric(name: str) -> Metric:
 
 def is_timed(name: str) -> bool:
     return metric(name).kind != "witness"
+
+
+OF_ROUNDS = frozenset(["round_time", "feed_time", "apply_time", "device_time"])
+"""The times that a microbenchmark takes of its rounds; witnesses are its counts."""
+OFFLINE = frozenset(
+    ["batch_latency", "duration", "output_throughput", "request_throughput", "total_token_throughput", "peak_memory", "peak_gpu_memory"]
+)
+"""What a run without a server leaves."""
+
+
+def is_measured_by(name: str, kind: str) -> bool:
+    """Whether a workload of that kind (`micro`, `serve`, `offline`) can leave the metric; only a microbenchmark has cases."""
+    row = metric(name)
+    if kind == "micro":
+        return row.name in OF_ROUNDS or row.kind == "witness"
+    if "@" in name or row.name in OF_ROUNDS or row.kind == "witness":
+        return False
+    return row.name in OFFLINE if kind == "offline" else row.name != "batch_latency"

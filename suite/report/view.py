@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from suite.analysis.words import folded, shape
 from suite.model.judged import Judged
 from suite.model.record import Record
 from suite.report import curves, facts, words
@@ -160,10 +161,13 @@ def _work(records: Sequence[Record]) -> Iterable[WorkView]:
 def _warnings(rows: Sequence[Judged], records: Sequence[Record]) -> tuple[str, ...]:
     """Every warning once: those of the comparisons, then those of the trials with how many of them said so.
 
-    A warning of some comparisons only says of which; one of the trials is not repeated by the comparisons made of them.
+    A warning of some comparisons only says of which; one of the trials is not repeated by the comparisons made of them. Warnings that
+    differ in their numbers alone are one, with the range.
     """
-    counts = Counter(line(warning) for record in records for warning in record.warnings)
-    said = [(row, warning) for row in rows for warning in row.warnings if warning not in counts]
+    one_for = folded(line(warning) for record in records for warning in record.warnings)
+    counts = Counter(sentence for record in records for sentence in {one_for[line(warning)] for warning in record.warnings})
+    known = {shape(sentence) for sentence in one_for}
+    said = [(row, warning) for row in rows for warning in row.warnings if shape(warning) not in known]
     timed = sum(row.verdict is not None and row.kind != "witness" for row in rows)
     rows_saying = Counter(warning for _, warning in said)
     told = dict.fromkeys(warning if rows_saying[warning] >= timed else f"{_about(row, rows)}: {warning}" for row, warning in said)

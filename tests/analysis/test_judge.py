@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import random
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from suite.analysis.judge import SHARED_WARNING, judge_records, judge_table
 from suite.gate import decide
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput
-from suite.model.judged import Judged
+from suite.model.judged import SUGGESTS, Judged
 from suite.model.policy import DEFAULT_POLICY, Policy
 from suite.model.record import Record
 from tests.factory import DEFINITION, record, run
@@ -50,7 +51,7 @@ def test_noise_beyond_the_margin_is_inconclusive_and_says_what_would_settle_it()
     assert row.verdict == "inconclusive"
     assert "more block" in row.reason
     assert decide([row], DEFAULT_POLICY).exit_code == EXIT_PASS
-    assert decide([row], Policy(inconclusive="fail", untestable="fail")).exit_code == EXIT_INCONCLUSIVE
+    assert decide([row], Policy(inconclusive="fail", untestable="fail", shared_launches="inconclusive")).exit_code == EXIT_INCONCLUSIVE
 
 
 @pytest.mark.parametrize("status", ["failed", "unattested"])
@@ -110,7 +111,54 @@ def test_a_shared_server_is_told() -> None:
         record(block=r.block, arm=r.arm, position=r.position, measurements=r.measurements, how="shared server")
         for r in run(values(0.04), values(0.02))
     ]
-    assert SHARED_WARNING in judged(records).warnings
+    row = judged(records)
+    assert SHARED_WARNING in row.warnings
+    assert (row.verdict, row.suggests) == ("improved", True)
+    assert row.reason.startswith(SUGGESTS)
+
+
+@pytest.mark.parametrize(("after", "verdict"), [(0.02, "improved"), (0.08, "regressed"), (0.04, "equivalent")])
+def test_what_shared_launches_suggest_is_inconclusive_to_the_gate(after: float, verdict: str) -> None:
+    """Neither a regression nor anything else is decided by launches that were not repeated, unless the policy says that it counts."""
+    records = [
+        record(block=r.block, arm=r.arm, position=r.position, measurements=r.measurements, how="shared server")
+        for r in run(values(0.04), values(after, seed=2))
+    ]
+    row = judged(records)
+    assert row.verdict == verdict
+    assert decide([row], DEFAULT_POLICY).exit_code == EXIT_PASS
+    [ruling] = decide([row], dataclasses.replace(DEFAULT_POLICY, inconclusive="fail")).rulings
+    assert (ruling.passes, ruling.verdict) == (False, "inconclusive")
+    assert f"{verdict}, but counted as inconclusive (policy: shared_launches)" in ruling.reason
+    counted = decide([row], dataclasses.replace(DEFAULT_POLICY, shared_launches="count"))
+    assert counted.exit_code == (EXIT_REGRESSED if verdict == "regressed" else EXIT_PASS)
+
+
+def test_warnings_that_differ_in_their_numbers_are_told_as_one() -> None:
+    """Six trials that were each too short by a little are one sentence with the range, not six; a version is no such number."""
+    records = [
+        dataclasses.replace(r, warnings=[f"measured for {1 + r.block / 10:.1f} s only; quick asks for 2 s", f"tested with 0.{r.block}.0"])
+        for r in run(values(0.04), values(0.02, seed=2))
+    ]
+    told = judged(records).warnings
+    assert told[0] == "measured for 1.1 to 1.6 s only; quick asks for 2 s"
+    assert len(told) == 1 + 6
+
+
+def test_a_mean_and_a_median_that_disagree_are_warned_of() -> None:
+    """A candidate whose median waits less and whose mean waits more is no improvement that one could name: both lines say so."""
+    metrics = {"median_ttft": {"primary": True, "margin": 0.02}, "mean_ttft": {"primary": False, "margin": 0.02}}
+    definition = copy.deepcopy(DEFINITION) | {"metrics": metrics}
+    records = [
+        record(definition, block=r.block, arm=r.arm, position=r.position, measurements={"median_ttft": median, "mean_ttft": mean})
+        for r in run(values(0.04), values(0.04))
+        for median, mean in [(0.2, 0.2) if r.arm == "before" else (0.15, 0.26)]
+    ]
+    for name in metrics:
+        told = next(warning for warning in judged(records, name).warnings if "sign" in warning)
+        assert told.startswith("mean and median disagree in sign (")
+        assert "median_ttft -25.0 %" in told
+        assert "mean_ttft +30.0 %" in told
 
 
 def test_records_of_two_scenarios_of_one_name_are_refused() -> None:

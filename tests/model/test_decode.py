@@ -231,3 +231,41 @@ def test_a_policy_is_read_and_its_faults_are_told(tmp_path: Path) -> None:
     assert decode.load_policy(write(tmp_path, {"schema": 1, "inconclusive": "fail"})).inconclusive == "fail"
     with pytest.raises(BadInput, match="inconclusive: expected 'pass' or 'fail', got 'maybe'"):
         decode.load_policy(write(tmp_path, {"schema": 1, "inconclusive": "maybe"}))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            {"metrics": {"output_throughput": {"primary": True}}},
+            "metrics.output_throughput: a workload of kind 'micro' does not measure it; it ",
+        ),
+        (
+            {"arms": {"before": {"baseline": True}, "after": {"patches": ["swap_states_batched", "swap_states_batched"]}}},
+            "arms.after.patches: 'swap_states_batched' is named twice, name it once",
+        ),
+        (
+            {
+                "workload": {"kind": "serve", "model": {}, "requests": 1, "warmups": 1},
+                "metrics": {"round_time": {"primary": True}, "output_throughput@a=1": {}},
+            },
+            "metrics.round_time: a workload of kind 'serve' does not measure it; it measures duration, start_time, ",
+        ),
+    ],
+)
+def test_what_can_not_come_is_refused_before_anything_is_made(tmp_path: Path, change: dict[str, Any], told: str) -> None:
+    """A metric of another kind of workload, and a patch that is listed twice, are faults with place and remedy."""
+    assert any(fault.startswith(told) for fault in faults(tmp_path, {**GOOD, **change}))
+
+
+def test_a_record_of_when_nobody_minded_is_still_read(tmp_path: Path) -> None:
+    """A definition that a file may not have any more is decoded: what was measured can always be shown."""
+    definition = dict(decode.load_scenario(write(tmp_path, GOOD), "quick").definition)
+    definition["metrics"] = {**definition["metrics"], "duration": {"primary": False, "margin": 0.02}}
+    assert len(decode.scenario_of(definition, source="a record").metrics) == 2
+
+
+def test_a_policy_says_what_shared_launches_are_worth(tmp_path: Path) -> None:
+    """By default they only suggest; a policy may count them."""
+    assert decode.load_policy(write(tmp_path, {"schema": 1})).shared_launches == "inconclusive"
+    assert decode.load_policy(write(tmp_path, {"schema": 1, "shared_launches": "count"})).shared_launches == "count"
