@@ -49,7 +49,7 @@ def _how() -> str:
         "The slowdown is a busy wait after each call of one function of vLLM, for a fraction of that call's own duration "
         "(`suite/patches/known_slowdown.py`). Its counters say what it really added. 0 % is the same wrapper without a wait, against the "
         f"unpatched baseline. The microbenchmark is `{injected.MICRO['bench']}` with {p['requests']} requests of {p['output_length']:,} "
-        f"tokens, {p['rounds']} rounds of {p['steps']} steps a trial; margin {injected.MARGIN:.0%}, looks at 6, 10, 16 and 24 blocks, as "
+        f"tokens, {p['rounds']} rounds of {p['steps']} steps a trial; margin {100 * injected.MARGIN:g} %, looks at 6, 10, 16 and 24 blocks, as "
         "by default. Runs of a batch take turns, block by block, and the first trials of each block number share one import of vLLM."
     )
 
@@ -208,7 +208,7 @@ def _machine(runs: Sequence[Run]) -> str:
         shares = [share for trial in trials if (share := getattr(trial, what)) is not None]
         if shares:
             quantiles = (f"{100 * float(np.quantile(shares, q)):.1f} %" for q in (0.5, 0.9, 0.95, 0.99, 1.0))
-            rows.append([what, str(len(shares)), *quantiles, f"{limit:.0%}", str(sum(share > limit for share in shares))])
+            rows.append([what, str(len(shares)), *quantiles, f"{100 * limit:g} %", str(sum(share > limit for share in shares))])
     blocks = {(run.workload, run.percent, run.number, trial.block) for run in runs for trial in run.trials}
     lost = {(run.workload, run.percent, run.number, t.block) for run in runs for t in run.trials if t.status == "invalid"}
     header = ["share of CPU time", "trials that told", "median", "90 %", "95 %", "99 %", "most", "rule", "beyond it"]
