@@ -6,7 +6,9 @@ import dataclasses
 from pathlib import Path
 
 from suite.model.decode import load_scenario
+from suite.model.floor import workload_digest
 from suite.model.record import Record
+from suite.model.scenario import PROFILES
 from suite.planning import estimates, make_plan
 from tests import factory
 
@@ -51,3 +53,11 @@ def test_trials_that_were_too_short_are_told_with_the_requests_that_would_do(tmp
     record = dataclasses.replace(factory.record(), seconds={"total": 20.0, "measuring": 10.0})
     sentences = told(tmp_path, "", record)[1]
     assert any("measured for 10.0 s; standard asks for 30 s: longer outputs, or 'requests: 24'" in one for one in sentences)
+
+
+def test_the_floor_of_the_serving_a_a_counts_for_what_is_run_after_it() -> None:
+    """The A/A, the patch and the known slowdown share workload and baseline: one noise floor serves all three."""
+    folder = Path(__file__).parents[1] / "scenarios"
+    names = ("serve_penalties_cpu_same", "serve_penalties_cpu", "serve_known_slowdown_cpu")
+    for profile in PROFILES:
+        assert len({workload_digest(load_scenario(folder / f"{name}.yaml", profile).definition) for name in names}) == 1
