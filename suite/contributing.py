@@ -12,7 +12,7 @@ import contextlib
 import dataclasses
 import hashlib
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,32 +20,29 @@ from typing import Any
 
 from rich.console import Console
 
-from suite import selecting, store, verdicts
+from suite import store, verdicts
 from suite.builds import diff as diffs
 from suite.builds import git, overlay
 from suite.builds.prepare import prepare
-from suite.builds.ready import ReadyBuild
-from suite.builds.side import PACKAGE
+from suite.choosing import NEIGHBOURS, by_files, choose, differences, files, package_of, scenario_files
 from suite.conduct import conduct
 from suite.lanes import build_faults, check_names, opened
 from suite.model.decode import scenario_of
 from suite.model.errors import EXIT_REGRESSED, BadInput, CannotRun
 from suite.model.plan import Plan
-from suite.model.scenario import MicroWorkload, OverlayBuild, Profile, Scenario
+from suite.model.scenario import OverlayBuild, Profile, Scenario
 from suite.model.spec import EXPECTED, parse_build
 from suite.planning import make_plan
 from suite.progress import RunProgress
-from suite.run import catalog, upstream
+from suite.run import upstream
 from suite.run.lane import Lane
 from suite.run.micro_files import NOT_HERE
 from suite.run.start import Start
-from suite.selecting import Choice, TouchedModule
 from suite.session import load
 
 BASE, DIFF = "base", "diff"
 """The arms, and the builds that they run on."""
 RESULTS = Path("results/pr")
-MOST_NEAR = 6
 OpenLanes = Callable[[Plan, Path], contextlib.AbstractContextManager[Callable[[Scenario], Lane]]]
 
 
@@ -86,15 +83,17 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
     read or that no scenario exercises.
     """
     console = console or Console()
-    say = partial(console.print, highlight=False, markup=False)
+    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     docs = documents(change, Path.cwd())
     upstream.checked(wanted.tests)
     scenarios = load(wanted.scenarios or scenario_files(), wanted.profile, wanted.blocks)
     built = _overlay(scenarios[0], docs)
     paths = diffs.touched(diffs.read_diff(overlay.change_of(built), overlay.words_of(built)))
-    candidates = _by_files(scenarios, paths, picked=wanted.scenarios is None)
+    candidates = scenarios if wanted.scenarios is not None else by_files(scenarios, paths, package_of(built, wanted.builds))
     base, changed = prepare(built.base, wanted.builds, say), prepare(built, wanted.builds, say)
-    chosen, notes = choose(candidates, _differences(paths, base, changed), base, wanted)
+    chosen, notes = choose(
+        candidates, differences(paths, base, changed), base.fingerprint.device, wanted.profile, picked=wanted.scenarios is not None
+    )
     for note in [f"{built.base.label} against {built.label}", *notes]:
         say(note)
     results = wanted.results or RESULTS / _folder(built, wanted)
@@ -106,7 +105,8 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
     plan = make_plan([rearmed(scenario, docs, built.label) for scenario in chosen], wanted.seed)
     _measure(plan, results, wanted, console, open_lanes)
     only, absent = _there(plan, results)
-    notes = [f"{built.base.label} against {built.label}, which changes {_files(paths)}", *notes, *absent]
+    kept = [note for note in notes if not note.startswith(NEIGHBOURS)]
+    notes = [f"{built.base.label} against {built.label}, which changes {files(paths)}", *kept, *absent]
     block, code = verdicts.show_change(
         results, console, report=wanted.report, text=wanted.text, only=only, notes=notes, command=_command(change, wanted)
     )
@@ -163,89 +163,6 @@ def _folder(build: OverlayBuild, wanted: Wanted) -> str:
     plain = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name.rsplit(".", 1)[0])[:40].strip(".-")
     asked = f"{build.key} {wanted.profile} {wanted.blocks} {wanted.seed}"
     return f"{plain or 'change'}-{hashlib.sha256(asked.encode()).hexdigest()[:8]}"
-
-
-# --- which scenarios -----------------------------------------------------------------------------------------
-
-
-def scenario_files() -> list[Path]:
-    """The scenario files that there are: of the folder `scenarios` here, else of the suite's own checkout."""
-    for folder in (Path("scenarios"), PACKAGE.parent / "scenarios"):
-        if found := sorted(folder.glob("*.yaml")):
-            return found
-    raise BadInput("there is no folder 'scenarios' here: run this in a checkout of perfproof, or name files with --scenarios")
-
-
-def _by_files(scenarios: Sequence[Scenario], paths: Sequence[str], *, picked: bool) -> Sequence[Scenario]:
-    """Those that exercise a touched file, as far as names tell; all of them where the user picked. Raises `BadInput` with the nearest."""
-    modules = [selecting.module_of(path) for path in paths]
-    exercised = {scenario.name: catalog.exercised(scenario) for scenario in scenarios}
-    found = {one.scenario for one in selecting.choose([TouchedModule(module=name, names=None, uses={}) for name in modules], exercised)}
-    if not picked:
-        return scenarios
-    if not found:
-        near = selecting.nearest(modules, exercised, {})
-        raise BadInput(
-            f"no scenario exercises what the change touches: {_files(paths)}",
-            *(f"near: {one.scenario}: {one.reason}" for one in near[:MOST_NEAR]),
-            *([] if near else ["near: no scenario is in the same folder of vLLM either"]),
-            "what to do: name scenarios with --scenarios scenarios/NAME.yaml, or write one (docs/scenarios.md)",
-        )
-    return [scenario for scenario in scenarios if scenario.name in found]
-
-
-def _differences(paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild) -> list[TouchedModule]:
-    """What differs in each touched file between the two builds."""
-    roots = [build.fingerprint.package.parent for build in (base, changed)]
-    return [selecting.touched(path, *(_source(root / path) for root in roots)) for path in paths]
-
-
-def _source(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
-
-
-def choose(
-    scenarios: Sequence[Scenario], changes: Sequence[TouchedModule], base: ReadyBuild, wanted: Wanted
-) -> tuple[list[Scenario], list[str]]:
-    """The scenarios to measure, and in sentences why these, and why not others. Raises `CannotRun` where none runs on this machine."""
-    device = base.fingerprint.device
-    exercised = {scenario.name: catalog.exercised(scenario) for scenario in scenarios}
-    choices = {choice.scenario: choice for choice in selecting.choose(changes, exercised)}
-    if wanted.scenarios is not None:
-        return list(scenarios), [_told(scenario.name, choices.get(scenario.name)) for scenario in scenarios]
-    run, left = selecting.picked(list(choices.values()))
-    of_name = {scenario.name: scenario for scenario in scenarios}
-    here = [of_name[choice.scenario] for choice in run if of_name[choice.scenario].device in (None, device or "cpu")]
-    elsewhere = [choice.scenario for choice in run if of_name[choice.scenario] not in here]
-    chosen = _few(selecting.one_a_question(here), wanted.profile)
-    if not chosen:
-        raise CannotRun(f"what the change touches is measured on another device only than this {device or 'cpu'}: {', '.join(elsewhere)}")
-    more = [scenario.name for scenario in selecting.one_a_question(here) if scenario not in chosen]
-    passed = {
-        "sweeps, for --profile standard": more,
-        "exercising other functions of the same files": [choice.scenario for choice in left],
-        "needing another device": elsewhere,
-    }
-    notes = [_told(scenario.name, choices[scenario.name]) for scenario in chosen]
-    return chosen, [*notes, *(f"not measured ({why}): {', '.join(names)}" for why, names in passed.items() if names)]
-
-
-def _told(name: str, choice: Choice | None) -> str:
-    return f"{name}: {'; '.join(choice.reasons[:4]) if choice else 'exercises none of the touched code; measured because it was named'}"
-
-
-def _few(scenarios: Iterable[Scenario], profile: Profile) -> list[Scenario]:
-    """In the quick profile a sweep over sizes is left out where the same benchmark is measured at one size."""
-    found = list(scenarios)
-    single = {one.workload.bench for one in found if isinstance(one.workload, MicroWorkload) and len(one.workload.cases) < 2}
-    sweeps = [
-        one for one in found if isinstance(one.workload, MicroWorkload) and len(one.workload.cases) > 1 and one.workload.bench in single
-    ]
-    return [one for one in found if profile != "quick" or one not in sweeps]
-
-
-def _files(paths: Sequence[str], most: int = 6) -> str:
-    return ", ".join(paths[:most]) + (f" and {len(paths) - most} more" if len(paths) > most else "")
 
 
 # --- tests, trials, words ------------------------------------------------------------------------------------

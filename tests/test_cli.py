@@ -51,7 +51,7 @@ def test_help_answers_at_once() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("verb", ["run", "calibrate", "plan", "compare", "judge", "report", "gate", "setup", "doctor"])
+@pytest.mark.parametrize("verb", ["run", "pr", "calibrate", "plan", "compare", "judge", "report", "gate", "setup", "doctor"])
 def test_every_verb_explains_itself_and_the_exit_codes(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`perfproof VERB --help` names the exit codes."""
     with pytest.raises(SystemExit) as caught:

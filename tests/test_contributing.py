@@ -131,6 +131,16 @@ def test_what_no_scenario_exercises_is_told_with_the_nearest_before_anything_is_
     assert not (place.folder / "results").exists()
 
 
+def test_what_an_exercised_module_imports_is_nearest_once_the_base_is_there(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where the base was made before, its sources say which exercised module imports the touched one."""
+    place.pr()
+    for name in ("swap", "again", "never"):
+        place.scenario(name)
+    place.scenario("runner", {"swaps": 7}, exercises=["vllm.v1.worker.gpu_model_runner"])
+    assert place.pr() == EXIT_USAGE
+    assert "near: runner: vllm.v1.worker.gpu_model_runner, which it exercises, imports vllm.v1.worker.batch" in capsys.readouterr().err
+
+
 def test_a_named_scenario_is_measured_whatever_the_change_touches(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     """The user knows better; that it exercises none of the touched code is told."""
     (place.folder / "my.diff").write_text(ELSEWHERE)

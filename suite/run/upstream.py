@@ -124,7 +124,11 @@ def compare(base: Ran, changed: Ran) -> Compared:
     """What the change did. Raises `BadInput` where no test ran on the base: there is nothing to hold the change against."""
     if not base.outcomes:
         raise BadInput(f"--tests: no test ran on {base.label}: {base.ended}")
-    broken, failing, mended, skipped, passed = [], [], [], [], 0
+    broken: list[str] = []
+    failing: list[str] = []
+    mended: list[str] = []
+    skipped: list[str] = []
+    passed = 0
     for test, before in base.outcomes.items():
         after = changed.outcomes.get(test) or _lost(test, changed)
         if (before.word, after.word) == ("passed", "passed"):
