@@ -44,7 +44,7 @@ workload:
   kind: offline
   bench: throughput
   model: {layers: 1, hidden: 64, heads: 2, vocabulary: 512, context: 256}
-  arguments: {dataset-name: random, input-len: 8, output-len: 8, num-prompts: 8, enforce-eager: true}
+  arguments: {dataset-name: random, random-input-len: 8, random-output-len: 8, num-prompts: 8, enforce-eager: true}
 arms:
   one: {baseline: true}
   two: {server_arguments: [--max-num-seqs=4]}
