@@ -81,9 +81,9 @@ def conduct(
     seconds: dict[str, float] = {}
     skipped: list[str] = []
     if any(_open_blocks(plan, kept, floors)):
-        with _held(results), alone(progress.say), _swept(results), open_lanes() as lane_of:
+        with _held(results), alone(progress.tell), _swept(results), open_lanes() as lane_of:
             seconds["preparing builds"] = clock() - began
-            settle(progress.say)
+            settle(progress.tell)
             measuring = clock()
             spent = (lambda: clock() - measuring >= 60 * budget) if budget is not None else (lambda: False)
             for scenario in plan.scenarios:

@@ -14,7 +14,9 @@ from typing import Self
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
+from suite.analysis.words import duration
 from suite.model.plan import Block
 from suite.model.record import Record
 
@@ -28,15 +30,17 @@ class RunProgress:
         self.taken: dict[str, list[float]] = defaultdict(list)
         self.left: dict[str, int] = defaultdict(int)
         self._started = clock()
+        self._where = ""
         self._bar = Progress(
-            TextColumn("[bold]{task.fields[what]}"),
-            BarColumn(bar_width=24),
+            TextColumn("[bold]{task.fields[what]}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
+            BarColumn(bar_width=16),
             MofNCompleteColumn(),
             TextColumn("trials"),
             TimeElapsedColumn(),
             TextColumn("{task.fields[left]}"),
             console=console,
             transient=True,
+            expand=True,
         )
         self._task = self._bar.add_task("", total=trials, what="starting", left="")
 
@@ -54,20 +58,27 @@ class RunProgress:
         self.left[scenario] = trials
 
     def say(self, message: str) -> None:
-        """A step that is no trial: an install, a server start."""
-        self._bar.update(self._task, what=escape(message))
+        """What happens now, an install, a server's start: until the next thing does."""
+        self._bar.update(self._task, what=escape(f"{self._where} · {message}" if self._where else message))
         if not self.console.is_terminal:
             self.console.print(escape(message), highlight=False)
 
+    def tell(self, message: str) -> None:
+        """What is not to be missed, though the next thing happens at once: stays to be read."""
+        self._bar.update(self._task, what=escape(message))
+        self.console.print(escape(message), style="yellow", highlight=False)
+
     def block(self, block: Block) -> None:
+        self._where = ""
         self.say(f"{block.scenario.name}: block {block.number} of {block.scenario.most_blocks}, {' then '.join(block.order)}")
+        self._where = f"{block.scenario.name}: block {block.number} of {block.scenario.most_blocks}"
 
     def trial(self, record: Record) -> None:
         """A trial has ended."""
         name = record.scenario
         self.taken[name].append(record.seconds.get("total", 0.0))
         self.left[name] = max(0, self.left[name] - 1)
-        self._bar.update(self._task, advance=1, left=f"about {self.seconds_left() / 60:.0f} min left")
+        self._bar.update(self._task, advance=1, left=f"about {duration(self.seconds_left() / 60)} left")
         if record.status != "ok":
             self.console.print(
                 f"[yellow]{escape(name)}, block {record.block}, {escape(record.arm)}: {record.status}: {escape(record.reason)}[/]",

@@ -193,6 +193,7 @@ class ServeLane:
             watcher.look()
             sampler.look()
 
+        self.say(f"arm {trial.arm.name}: {self.workload.warmups} warm-ups, then {self.workload.requests} requests")
         answer = client.measure(arguments, timeout=LONGEST_TRIAL, watch=look)
         self._tell(trial, quiet, sampler)
         counted = counting.stop()

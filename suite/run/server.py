@@ -65,15 +65,13 @@ class Server:
 
         Raises `ServerEnded` if it ends, is another's, is stopped from outside, or takes longer than `timeout`.
         """
-        tell_at, before = 0.0, f", {usual:.0f} s the last time" if usual else ""
+        tell_at, before = 0.0, f" ({usual:.0f} s the last time)" if usual else ""
         while not self._healthy():
             self.check_alive()
             self.check_running(self.processes())
             seconds = self.running.seconds
             if seconds > timeout:
-                raise ServerEnded(
-                    f"arm {self.arm}: the server was not ready after {timeout:.0f} s{before}; the end of its log:\n{self.tail()}"
-                )
+                raise ServerEnded(f"arm {self.arm}: the server was not ready after {timeout:.0f} s{before}; {self._log_end()}")
             if seconds >= tell_at:
                 say(f"arm {self.arm}: the server starts, {seconds:.0f} s so far{before}")
                 tell_at = seconds + max(5.0, seconds / 4)
@@ -110,7 +108,7 @@ class Server:
             f"arm {self.arm}: {how} after {self.running.seconds:.0f} s"
             + "".join(lost)
             + (f": {cause}" if cause else "")
-            + f"; the end of its log:\n{self.tail()}",
+            + f"; {self._log_end()}",
             killed=killed or signals[:1] == (signal.SIGKILL,),
         )
 
@@ -161,6 +159,10 @@ class Server:
     def processes(self) -> list[psutil.Process]:
         """The server's processes at this moment. Finding them costs milliseconds: ask once, look often."""
         return self.running.processes()
+
+    def _log_end(self) -> str:
+        """The end of its log, and where the whole of it is, as told from the results folder."""
+        return f"the end of its log, {Path(*self.launch.log.parts[-3:])}:\n{self.tail()}"
 
     def tail(self, lines: int = 12) -> str:
         """The last lines of its log that say something."""
