@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -139,6 +141,24 @@ def test_what_an_exercised_module_imports_is_nearest_once_the_base_is_there(plac
     place.scenario("runner", {"swaps": 7}, exercises=["vllm.v1.worker.gpu_model_runner"])
     assert place.pr() == EXIT_USAGE
     assert "near: runner: vllm.v1.worker.gpu_model_runner, which it exercises, imports vllm.v1.worker.batch" in capsys.readouterr().err
+
+
+def test_a_branch_is_measured_as_a_diff_is(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--git REPO --ref REF --base REF` takes what differs below vllm/ between two commits."""
+    repo = place.folder / "clone"
+    shutil.copytree(toy.FAKES / "vllm", repo / "vllm", ignore=shutil.ignore_patterns("__pycache__"))
+    git = ["git", "-C", str(repo), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "one"], ["checkout", "-q", "-b", "feature"]):
+        subprocess.run([*git, *words], check=True)
+    batch = repo / "vllm" / "v1" / "worker" / "batch.py"
+    batch.write_text(batch.read_text().replace("(second, first)", "(second, first + 0)"))
+    subprocess.run([*git, "commit", "-q", "-a", "-m", "two"], check=True)
+    words = ["--git", str(repo), "--ref", "feature", "--base", "main", "--build", str(place.python)]
+    assert main(["pr", *words]) == EXIT_REGRESSED
+    assert "touches Batch.swap, which it exercises" in capsys.readouterr().out
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "perfproof pr --git clone --ref feature --base main" in text
+    assert str(place.folder) not in text
 
 
 def test_a_named_scenario_is_measured_whatever_the_change_touches(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,12 +23,12 @@ COMPILED = ("csrc", "cmake", "CMakeLists.txt", "setup.py", "pyproject.toml", "re
 """What a vLLM is compiled or packaged from."""
 TIME_LIMIT = 120.0
 _PLAIN = (
-    *("-c", "core.quotePath=true", "-c", "core.fsmonitor=false", "-c", "core.attributesFile=/dev/null", "-c", "diff.orderFile="),
+    *("-c", "core.quotePath=true", "-c", "core.fsmonitor=false", "-c", "core.attributesFile=/dev/null"),
     *("-c", "diff.renameLimit=10000", "--no-pager", "--no-optional-locks"),
 )
 _DIFF = (
     *("--no-color", "--no-ext-diff", "--no-textconv", "--full-index", "--find-renames", "--unified=3", "--submodule=short"),
-    *("--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--diff-algorithm=myers", "--ignore-submodules=none"),
+    *("--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--diff-algorithm=myers", "--ignore-submodules=none", "-O/dev/null"),
 )
 
 
