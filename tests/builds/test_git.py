@@ -1,0 +1,166 @@
+"""Overlays of git: what differs below vllm/ between two commits, pinned by its hash, with every fault in words."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from suite.builds import git
+from suite.builds.commit import commit_of
+from suite.builds.diff import read_diff, touched
+from suite.lanes import build_faults
+from suite.model.errors import BadInput, CannotRun
+from suite.model.scenario import GitSource, OverlayBuild, PythonBuild, Scenario
+from tests import toy
+
+ME = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
+
+
+def run(repo: Path, *words: str) -> str:
+    environment = {**os.environ, **ME, "GIT_CONFIG_GLOBAL": os.devnull}
+    return subprocess.run(["git", "-C", repo, *words], env=environment, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def commit(repo: Path, words: str, **files: str) -> None:
+    for name, text in files.items():
+        path = repo / name.replace("__", "/").replace("_dot_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    run(repo, "add", "-A")
+    run(repo, "commit", "-q", "-m", words)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """A repository with a main branch, a branch `faster` that changes vllm/x.py and a test, and one that changes C++ too."""
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    run(folder, "init", "-q", "-b", "main")
+    commit(folder, "first", vllm__x_dot_py="A = 1\n", csrc__x_dot_cu="int a;\n", tests__test_x_dot_py="")
+    run(folder, "checkout", "-q", "-b", "faster")
+    commit(folder, "faster", vllm__x_dot_py="A = 2\n", tests__test_x_dot_py="x = 1\n")
+    run(folder, "checkout", "-q", "-b", "compiled")
+    commit(folder, "compiled", csrc__x_dot_cu="int b;\n")
+    run(folder, "checkout", "-q", "main")
+    return folder
+
+
+def source(repo: Path, ref: str = "faster", base: str = "main") -> GitSource:
+    return GitSource(repo=str(repo), ref=ref, base=base, sha256=None)
+
+
+def scenario(repo: Path, ref: str = "faster") -> Scenario:
+    """A scenario with an overlay of git, and another overlay on that."""
+    made = toy.scenario(Path("/python"))
+    below = OverlayBuild(name="mine", base=PythonBuild(name="default", path="/python"), diff=None, git=source(repo, ref))
+    builds = {"mine": below, "top": OverlayBuild(name="top", base=below, diff=None, git=source(repo, ref))}
+    return dataclasses.replace(made, builds=builds, definition={"builds": {name: {"kind": "overlay"} for name in builds}})
+
+
+def test_what_differs_below_vllm_is_the_change(repo: Path) -> None:
+    """A test that the branch changes too does not count; what the working tree holds does not either."""
+    (repo / "vllm" / "x.py").write_text("A = 3\n")
+    changes = read_diff(git.difference("mine", source(repo)), "mine")
+    assert touched(changes) == ("vllm/x.py",)
+    assert changes[0].hunks[0].after == ("A = 2\n",)
+
+
+def test_the_users_settings_have_no_say(repo: Path) -> None:
+    """Another diff program, colours, prefixes and renames of the user's configuration leave the difference as it is."""
+    plain = git.difference("mine", source(repo))
+    for name, value in (("diff.external", "false"), ("diff.noprefix", "true"), ("diff.mnemonicPrefix", "true"), ("color.diff", "always")):
+        run(repo, "config", name, value)
+    run(repo, "config", "diff.context", "9")
+    git._difference.cache_clear()
+    assert git.difference("mine", source(repo)) == plain
+
+
+def test_a_scenario_is_pinned_and_follows_the_branch(repo: Path) -> None:
+    """The hash of the difference identifies the build, its base's too; a branch that moves on makes another scenario."""
+    first = git.pinned(scenario(repo))
+    digest = hashlib.sha256(git.difference("mine", source(repo))).hexdigest()
+    top = first.builds["top"]
+    assert isinstance(top, OverlayBuild)
+    assert isinstance(top.base, OverlayBuild)
+    assert top.sha256 == top.base.sha256 == digest
+    assert first.definition["builds"]["mine"] == {
+        "kind": "overlay",
+        "git": {"repo": "clone", "ref": "faster", "base": "main"},
+        "sha256": digest,
+    }
+    run(repo, "checkout", "-q", "faster")
+    commit(repo, "more", vllm__x_dot_py="A = 4\n")
+    second = git.pinned(scenario(repo))
+    assert second.digest != first.digest
+    assert second.builds["top"].key != top.key
+    (fault,) = build_faults(dataclasses.replace(top.base, base=PythonBuild(name="d", path=sys.executable)))
+    assert "has moved since the scenario was read" in fault
+
+
+def test_a_scenario_without_git_stays_what_it_is() -> None:
+    """Nothing is asked where nothing is of git."""
+    made = toy.scenario(Path("/python"))
+    assert git.pinned(made) is made
+
+
+def test_compiled_code_that_differs_too_is_refused(repo: Path) -> None:
+    """An overlay keeps what its base was compiled from, so a branch that changes that is told, file by file."""
+    with pytest.raises(BadInput, match=r"csrc/x\.cu differ too.*kind 'editable'"):
+        git.difference("mine", source(repo, "compiled"))
+
+
+@pytest.mark.parametrize(
+    ("ref", "base", "words"),
+    [
+        ("fastre", "main", "clone has no commit 'fastre', did you mean faster"),
+        ("faster", "mian", "clone has no commit 'mian', did you mean main"),
+        ("0123456789", "main", "a branch of another remote has to be fetched first"),
+        ("main", "main", "below vllm/ main does not differ from main"),
+    ],
+)
+def test_a_commit_that_is_not_there_is_told_with_the_near_names(repo: Path, ref: str, base: str, words: str) -> None:
+    """An unknown branch, tag or hash, on either side, and two that are the same."""
+    with pytest.raises(BadInput) as caught:
+        git.difference("mine", source(repo, ref, base))
+    assert words in str(caught.value)
+
+
+def test_a_repository_that_is_not_there_is_told(repo: Path, tmp_path: Path) -> None:
+    """A misspelt folder gets its near names, an address the way to a clone, a folder without git the reason."""
+    (tmp_path / "plain").mkdir()
+    for place, words in (
+        (str(tmp_path / "clon"), "did you mean clone?"),
+        (str(tmp_path / "plain"), "plain is no git repository"),
+        ("https://github.com/vllm-project/vllm", "expected a local clone"),
+    ):
+        with pytest.raises(BadInput, match=words.replace("?", r"\?")):
+            git.difference("mine", GitSource(repo=place, ref="faster", base="main", sha256=None))
+
+
+def test_a_machine_without_git_is_told(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no git, a file is the way."""
+    monkeypatch.setattr(git.shutil, "which", lambda _: None)
+    with pytest.raises(CannotRun, match="give the change as a file"):
+        git.difference("mine", source(repo))
+
+
+def test_the_commit_of_a_checkout_is_read_from_its_files(repo: Path, tmp_path: Path) -> None:
+    """A branch, a packed branch, a detached head and a worktree tell their commit; a plain folder tells none."""
+    (repo / "vllm" / "_version.py").write_text("__commit_id__ = commit_id = 'g0123abcd'\n")
+    assert commit_of(repo / "vllm") == run(repo, "rev-parse", "HEAD") == git.commit(source(repo, "main"))
+    run(repo, "pack-refs", "--all")
+    assert commit_of(repo / "vllm") == run(repo, "rev-parse", "HEAD")
+    run(repo, "worktree", "add", "-q", tmp_path / "tree", "faster")
+    assert commit_of(tmp_path / "tree" / "vllm") == run(repo, "rev-parse", "faster")
+    run(repo, "checkout", "-q", "--detach")
+    assert commit_of(repo / "vllm") == run(repo, "rev-parse", "HEAD")
+    (tmp_path / "vllm").mkdir()
+    assert commit_of(tmp_path / "vllm") == ""
+    (tmp_path / "vllm" / "_version.py").write_text("__commit_id__ = commit_id = 'g0123abcd'\n")
+    assert commit_of(tmp_path / "vllm") == "0123abcd"
