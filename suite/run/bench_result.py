@@ -89,8 +89,8 @@ def wanted_output(workload: ServeWorkload) -> int | None:
     """The length that every output must have; None where the workload leaves it open."""
     client = workload.client
     if workload.dataset is not None:
-        length = client.get("custom-output-len", client.get("output-len", CUSTOM_LENGTH))
-        return int(length) if workload.dataset.output_tokens is None and client.get("ignore-eos", True) else None
+        fixed = workload.dataset.output_tokens is None and client.get("ignore-eos", True)
+        return int(client.get("custom-output-len") or client.get("output-len") or CUSTOM_LENGTH) if fixed else None
     length = client.get("random-output-len", client.get("output-len"))
     fixed = client.get("dataset-name", "random") == "random" and _ratio(client.get("random-range-ratio", 0)) == 0
     return int(length) if fixed and length is not None and client.get("ignore-eos", True) else None
