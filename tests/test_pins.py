@@ -10,12 +10,18 @@ from typing import Any
 import pytest
 
 from suite import store
+from suite.model.build import OverlayBuild, foundation
 from suite.model.decode import load_scenario, scenario_of
 from suite.model.scenario import PROFILES, MicroWorkload, ReleaseBuild, Scenario
 from suite.run.catalog import bench, case_name
 from tests.inside.pins import PINS, Pin
 
 ROOT = Path(__file__).resolve().parents[1]
+COUNT_LIKE: dict[str, tuple[str, tuple[int, ...] | None]] = {
+    "swap_states_full_rows.diff": ("swap_states_full_rows", None),
+    "thinking_scan_lost.diff": ("", (0, 26, 0)),
+}
+"""The plugin, or the release, that an overlay of a diff must count like to the last digit."""
 NEEDS_A_GPU = "sampler_copy"
 RECORDED = [folder for name in ("reference", "patches") if (folder := ROOT / "results" / name).is_dir()]
 
@@ -35,9 +41,12 @@ def pinned(scenario: Scenario, arm_name: str, case: Mapping[str, Any]) -> Pin | 
     assert isinstance(scenario.workload, MicroWorkload)
     arm = next(arm for arm in scenario.arms if arm.name == arm_name)
     build = scenario.builds[arm.build]
-    assert isinstance(build, ReleaseBuild)
-    release = tuple(int(part) for part in build.version.split("."))
+    below = foundation(build)
+    assert isinstance(below, ReleaseBuild)
+    release = tuple(int(part) for part in below.version.split("."))
     patch, parameters = " ".join(arm.patches), {**scenario.workload.parameters, **case}
+    if isinstance(build, OverlayBuild) and build.diff is not None:
+        patch, release = COUNT_LIKE[build.diff.name][0], COUNT_LIKE[build.diff.name][1] or release
     return next((pin for pin in PINS if pin.fits(scenario.workload.bench, parameters, patch, release)), None)
 
 
