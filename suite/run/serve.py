@@ -329,7 +329,7 @@ class ServeLane:
 
     def _arguments(self, arm: Arm, url: str, name: str, seed: int, result: Path) -> list[str]:
         made = self.workload.dataset
-        dataset = made and write_dataset(made, self.workload.requests, seed, result.with_name("dataset.jsonl"))
+        dataset = None if made is None else write_dataset(made, self.workload.requests, seed, result.with_name("dataset.jsonl"))
         return arguments_for(self.workload, arm, model=self._model_at().name, url=url, name=name, seed=seed, result=result, dataset=dataset)
 
     def _model_at(self) -> ModelAt:
