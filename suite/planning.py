@@ -60,18 +60,13 @@ def estimates(plan: Plan, records: Sequence[Record], floors: Sequence[Floor], ma
 
 def _estimate(scenario: Scenario, records: Sequence[Record], seen: Foreseen) -> Estimate:
     mine = [record for record in records if record.scenario == scenario.name and record.digest == scenario.digest]
-    taken = [_took(record) for record in mine if "total" in record.seconds]
+    taken = [record.took for record in mine if "total" in record.seconds]
     typical = sum(taken) / len(taken) if taken else _guessed(scenario.workload)
     trials = scenario.most_blocks * len(scenario.arms)
     source = f"{trials} trials, {'measured' if taken else 'guessed'} at {typical:.1f} s each"
     measured = [record.seconds["measuring"] for record in mine if "measuring" in record.seconds]
     told = dataclasses.replace(seen, told=(*seen.told, *_doubts(scenario, measured)))
     return Estimate(scenario=scenario.name, minutes=trials * typical / 60, source=source, foreseen=told)
-
-
-def _took(record: Record) -> float:
-    """Seconds of a trial, its own server's start among them: of a shared one, no trial is to blame for it."""
-    return record.seconds["total"] + (record.seconds.get("server starts", 0.0) if record.how == "fresh server" else 0.0)
 
 
 def _guessed(workload: Workload) -> float:

@@ -76,7 +76,7 @@ class RunProgress:
     def trial(self, record: Record) -> None:
         """A trial has ended."""
         name = record.scenario
-        self.taken[name].append(record.seconds.get("total", 0.0))
+        self.taken[name].append(record.took)
         self.left[name] = max(0, self.left[name] - 1)
         self._bar.update(self._task, advance=1, left=f"about {duration(self.seconds_left() / 60)} left")
         if record.status != "ok":

@@ -72,7 +72,7 @@ def minutes_per_block(records: Sequence[Record]) -> float | None:
     """
     seconds: dict[int, float] = defaultdict(float)
     for trial in latest(records):
-        seconds[trial.block] += trial.seconds.get("total", 0.0)
+        seconds[trial.block] += trial.took
     return sum(seconds.values()) / len(seconds) / 60 if seconds else None
 
 

@@ -69,6 +69,11 @@ class Record:
     log: str
 
     @property
+    def took(self) -> float:
+        """Seconds that the trial cost a run: with a server of its own its start too, which `total` leaves out."""
+        return self.seconds.get("total", 0.0) + (self.seconds.get("server starts", 0.0) if self.how == "fresh server" else 0.0)
+
+    @property
     def trial(self) -> tuple[str, int, str]:
         """What identifies the trial within its results folder."""
         return (self.scenario, self.block, self.arm)

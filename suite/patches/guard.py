@@ -425,7 +425,8 @@ def _watch_children() -> None:
         return code
 
     def sent(self: Any, number: int) -> None:
-        self.perfproof_asked = True
+        if polled(self) is None:  # vLLM asks an engine to end that it has seen dead: that request ended nothing
+            self.perfproof_asked = True
         send(self, number)
 
     popen.poll, popen._send_signal, popen.perfproof_watches = polled, sent, True

@@ -141,6 +141,7 @@ class Client:
             channel=self._channel,
         )
         self.import_seconds: float | None = None
+        self._busy = False
 
     @property
     def alive(self) -> bool:
@@ -171,13 +172,21 @@ class Client:
         """
         self.wait_ready()
         deadline = time.monotonic() + timeout
+        self._busy = True
         self._send("run", arguments)
         while time.monotonic() < deadline:
             said = self._receive(every)
             if said is not None:
+                self._busy = False
                 return said
             watch()
         raise ClientEnded(f"the client was not done after {timeout:.0f} s; the end of its log:\n{tail(self.running.log)}")
+
+    def idle(self, timeout: float) -> bool:
+        """Whether it is done with a run that was given up, or is so within `timeout` seconds: what it then answers is nobody's."""
+        if self._busy and self._receive(timeout) is not None:
+            self._busy = False
+        return not self._busy
 
     def _send(self, what: str, arguments: list[str], bench: str = "serve") -> None:
         try:

@@ -47,6 +47,8 @@ __all__ = ["ServeLane", "scenario_faults"]
 
 LONGEST_TRIAL = 3600.0
 """Seconds after which a run of the client is given up."""
+GIVEN_UP = 10.0
+"""Seconds in which a client may end a run whose server was lost, before another takes its place."""
 DYING = 5.0
 """Seconds in which a server whose requests failed may turn out to have ended."""
 LOG_LINES = 20_000
@@ -193,6 +195,7 @@ class ServeLane:
             watcher.look()
             sampler.look()
 
+        result.unlink(missing_ok=True)
         self.say(f"arm {trial.arm.name}: {self.workload.warmups} warm-ups, then {self.workload.requests} requests")
         answer = client.measure(arguments, timeout=LONGEST_TRIAL, watch=look)
         self._tell(trial, quiet, sampler)
@@ -201,7 +204,7 @@ class ServeLane:
         if answer["ok"] and not result.exists():  # so it ends where the server died under it
             answer = {"ok": False, "fault": "it ended without a result file"}
         found = read_result(json.loads(result.read_text()), asked_of(self.workload, trial.arm)) if answer["ok"] else None
-        server.check_whole(DYING if found is None or found.fault else 0.0)
+        server.check_well(DYING if found is None or found.fault else 0.0)
         done = between(before, moment_of(server))
         trial.attestation = self._attestation(server, trial.arm, done)
         if found is None:
@@ -213,7 +216,7 @@ class ServeLane:
             **trial.measurements,
             "peak_memory": float(watcher.peak),
             **self._start_time(server),
-            **host_cost.kv_blocks(server.get("/metrics")),
+            **host_cost.kv_blocks(server.metrics()),
             **host_cost.gpu_memory(trial.environment.get("while_measuring", {})),
         }
         trial.status, trial.reason = self._judge(trial, found, server, done)
@@ -355,7 +358,7 @@ class ServeLane:
 
     def _ready_client(self) -> Client:
         """The client of the baseline's build, started again if it has died."""
-        if self._client is not None and not self._client.alive:
+        if self._client is not None and not (self._client.alive and self._is_idle(self._client)):
             self._drop_client()
         if self._client is None:
             model, build, began = self._model_at(), self._build(self.scenario.baseline), time.monotonic()
@@ -368,6 +371,14 @@ class ServeLane:
                 raise
             self._spend("client imports", time.monotonic() - began)
         return self._client
+
+    @staticmethod
+    def _is_idle(client: Client) -> bool:
+        """Whether the client waits for orders: a run that was given up ends soon after the server that was lost, or not at all."""
+        try:
+            return client.idle(GIVEN_UP)
+        except ClientEnded:
+            return False
 
     def _drop_client(self) -> None:
         if self._client is not None:

@@ -32,6 +32,9 @@ GRACE = 45.0
 """Seconds between the request to end and the kill."""
 BROKEN_GRACE = 2.0
 """The same for a server that is lost already: one that hangs does not hear the request."""
+LAST_BREATH = 2.0
+"""Seconds in which a server that does not answer may turn out to have ended."""
+STOPPED_WORDS = "the server was stopped from outside (SIGSTOP) and did not go on"
 STOPPED = 5.0
 """Seconds for which a process of a server may be stopped (SIGSTOP) before it is taken to have been stopped from outside."""
 LOOKED_THROUGH = 400
@@ -94,11 +97,19 @@ class Server:
         if self._signals():
             raise self._ended("the server is not whole any more")
 
+    def check_well(self, grace: float = 0.0) -> None:
+        """As `check_whole`; and one that is stopped at this moment, after something went wrong with it, is lost too."""
+        self.check_whole(grace)
+        if self._is_stopped(self.processes()):
+            raise self._ended(STOPPED_WORDS, killed=True)
+
+    def _is_stopped(self, processes: Sequence[psutil.Process]) -> bool:
+        return any(_of_each(processes, lambda process: process.status() == psutil.STATUS_STOPPED))
+
     def check_running(self, processes: Sequence[psutil.Process]) -> None:
         """Raises `ServerEnded`, as killed from outside, if one of the processes is stopped and stays so."""
-        stopped = any(_of_each(processes, lambda process: process.status() == psutil.STATUS_STOPPED))
-        if self._stopped.over(not stopped):
-            raise self._ended("the server was stopped from outside (SIGSTOP) and did not go on", killed=True)
+        if self._stopped.over(not self._is_stopped(processes)):
+            raise self._ended(STOPPED_WORDS, killed=True)
 
     def _ended(self, how: str, *, killed: bool = False) -> ServerEnded:
         """What is to be told of its end: how, the signal that a process of it was ended by, the cause, the end of its log."""
@@ -126,6 +137,7 @@ class Server:
         try:
             served = [str(entry["id"]) for entry in json.loads(self.get("/v1/models"))["data"]]
         except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException) as error:
+            self.check_well(LAST_BREATH)
             raise self._foreign(f"it does not answer /v1/models as vLLM does ({error})") from error
         if self.launch.name not in served:
             raise self._foreign(f"it serves {', '.join(served) or 'nothing'}, not {self.launch.name}")
@@ -151,10 +163,14 @@ class Server:
 
     def counters(self) -> dict[str, float]:
         """The counters of `/metrics`, summed over their labels; empty where the page can't be had."""
+        return parse_metrics(self.metrics())
+
+    def metrics(self) -> str:
+        """The page `/metrics`; "" where it can't be had."""
         try:
-            return parse_metrics(self.get("/metrics"))
+            return self.get("/metrics")
         except (OSError, http.client.HTTPException):
-            return {}
+            return ""
 
     def processes(self) -> list[psutil.Process]:
         """The server's processes at this moment. Finding them costs milliseconds: ask once, look often."""
@@ -177,6 +193,8 @@ class Server:
     def stop(self, grace: float = GRACE) -> None:
         """Asks it to end, waits up to `grace` seconds, kills what is left of it, and removes the shared memory that it left."""
         self._shared_memory |= shared_memory(self.processes())
+        if self._is_stopped(self.processes()):
+            grace = min(grace, BROKEN_GRACE)
         self.running.stop(grace=grace + (5.0 if grace >= GRACE else 0.0))
         remove_unused(self._shared_memory)
 

@@ -271,7 +271,7 @@ def test_a_server_killed_from_outside_makes_the_trial_invalid(serve: Serve) -> N
     assert "SIGKILL" in killed.reason
 
 
-@pytest.mark.parametrize("fake", ["engine killed", "engine lost"])
+@pytest.mark.parametrize("fake", ["engine killed", "engine killed, then asked to end", "engine lost"])
 def test_an_engine_killed_from_outside_makes_the_trial_invalid(serve: Serve, fake: str) -> None:
     """A SIGKILL of the engine's process alone is told from a crash, though vLLM then exits with code 0 or answers on: invalid."""
     lane = serve(PLAIN, arm("killed", server=(f"--fake={fake}",)))
@@ -311,6 +311,15 @@ def test_a_server_that_is_stopped_makes_the_trial_invalid(serve: Serve) -> None:
     assert stopped.status == "invalid"
     assert "the server was stopped from outside (SIGSTOP) and did not go on" in stopped.reason
     assert stopped.seconds["total"] < 20
+
+
+def test_a_client_whose_run_was_given_up_is_not_believed_for_the_next_one(serve: Serve) -> None:
+    """When a server is lost in the midst of a run, what the client says of it later is not taken for the answer of the next trial."""
+    lane = serve(PLAIN, arm("stopped", server=("--fake=stopped",)))
+    first = run(lane)
+    second = run(lane, 2, seed=12)
+    assert [record.status for record in (*first, *second)] == ["ok", "invalid", "ok", "invalid"], [record.reason for record in second]
+    assert "server starts" not in second[0].seconds or second[0].work == first[0].work
 
 
 def test_a_port_that_was_taken_meanwhile_is_given_up_for_another(serve: Serve) -> None:

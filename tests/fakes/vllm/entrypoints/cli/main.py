@@ -72,6 +72,12 @@ def main():
                 os._exit(7)
             if "killed" in given.fake:
                 os.kill(os.getpid(), signal.SIGKILL)
+            if "engine killed, then asked to end" in given.fake:
+                os.kill(engine.pid, signal.SIGKILL)
+                time.sleep(0.3)
+                engine.terminate()
+                engine.join()
+                os._exit(0)
             if "engine killed" in given.fake or "engine crashed" in given.fake:
                 os.kill(engine.pid, signal.SIGKILL if "engine killed" in given.fake else signal.SIGSEGV)
                 engine.join()
