@@ -16,13 +16,13 @@ from typing import Any
 
 from suite import store
 from suite.analysis.judge import judge_scenario, spending_of
-from suite.analysis.trials import latest
+from suite.analysis.trials import latest, whole_blocks
 from suite.conduct import conduct
 from suite.lanes import opened
 from suite.model.floor import machine_fingerprint
 from suite.model.plan import Block, Plan
 from suite.model.record import Record
-from suite.model.scenario import Arm, Scenario, ServeWorkload
+from suite.model.scenario import LEAST_BLOCKS, Arm, Scenario, ServeWorkload
 from suite.patches.known_slowdown import ADDED, MEASURED
 from suite.planning import make_plan
 from suite.progress import RunProgress
@@ -104,12 +104,24 @@ def _number(scenario: Scenario) -> int:
     return int(scenario.name.rpartition("_")[2])
 
 
-def runs_of(scenario: Scenario, records: list[Record]) -> list[Run]:
-    """The lines of a scenario that has ended, one a candidate; none while blocks are missing."""
+def close(place: Place) -> None:
+    """Keeps the runs of the microbenchmark that have begun as they stand, if they have blocks enough for a verdict: the time is over."""
+    for number in range(1, len(injected.BATCHES) + 1):
+        folder = place.work / f"micro-{number:02d}"
+        records = store.read(folder).records if any(folder.glob("*.jsonl")) else ()
+        for scenario in injected.batch(number, place.build):
+            mine = [record for record in records if record.scenario == scenario.name]
+            if not _there(scenario, place) and whole_blocks(latest(mine), scenario) >= LEAST_BLOCKS:
+                for run in runs_of(scenario, mine, cut=True):
+                    append(place.results / f"{run.workload}.jsonl", run)
+
+
+def runs_of(scenario: Scenario, records: list[Record], *, cut: bool = False) -> list[Run]:
+    """The lines of a scenario that has ended, one a candidate; none while blocks are missing, unless it is `cut` short."""
     if not records:
         return []
     found = judge_scenario(scenario.name, records, final=False)
-    if not found.stop and found.blocks < scenario.most_blocks:
+    if not cut and not found.stop and found.blocks < scenario.most_blocks:
         return []
     judged = {row.candidate: row for row in judge_scenario(scenario.name, records).judged if row.primary}
     spending, last = spending_of(scenario), latest(records)[-1]
@@ -133,6 +145,7 @@ def runs_of(scenario: Scenario, records: list[Record]) -> list[Run]:
                 effect=row.effect,
                 mde=row.mde,
                 blocks=row.blocks,
+                cut=cut,
                 of=OF[scenario.workload.kind],
                 trials=tuple(_trial(scenario, arm, record, row.metric) for record in records if record.arm in (row.baseline, arm.name)),
             )

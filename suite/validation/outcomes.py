@@ -50,7 +50,8 @@ class Trial:
 class Run:
     """One run with a known slowdown in per cent, the verdict that it earned then, and its trials.
 
-    `looks` are the blocks of the planned looks, `family` the comparisons that shared the error. `of` says of what `Trial.added` is a share.
+    `looks` are the blocks of the planned looks, `family` the comparisons that shared the error. `cut` says that it was ended before it was
+    decided. `of` says of what `Trial.added` is a share.
     """
 
     workload: str
@@ -67,6 +68,7 @@ class Run:
     effect: float | None
     mde: float | None
     blocks: int
+    cut: bool
     of: str
     trials: tuple[Trial, ...]
 

@@ -49,6 +49,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--builds", type=Path, default=Path("builds"), help="where builds are made (builds)")
     made.add_argument("--python", help="measure the vLLM of this interpreter instead of the release")
     made.add_argument("--out", type=Path, help="write the page here, for example docs/validation-real.md")
+    made.add_argument("--close", action="store_true", help="at the end keep the runs that have begun as they stand")
     made.add_argument("--page-only", action="store_true", help="measure nothing, write the page of the lines that are there")
     return made
 
@@ -67,6 +68,8 @@ def measure(given: argparse.Namespace) -> None:
                     machine.sitting(number, trials_taken(given.results), place, until, progress)
                 else:
                     machine.serve(number, place, until, progress)
+    if given.close:
+        machine.close(place)
 
 
 def trials_taken(results: Path) -> dict[int, int]:

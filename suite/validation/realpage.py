@@ -49,8 +49,9 @@ def _how() -> str:
         "The slowdown is a busy wait after each call of one function of vLLM, for a fraction of that call's own duration "
         "(`suite/patches/known_slowdown.py`). Its counters say what it really added. 0 % is the same wrapper without a wait, against the "
         f"unpatched baseline. The microbenchmark is `{injected.MICRO['bench']}` with {p['requests']} requests of {p['output_length']:,} "
-        f"tokens, {p['rounds']} rounds of {p['steps']} steps a trial; margin {100 * injected.MARGIN:g} %, looks at 6, 10, 16 and 24 blocks, as "
-        "by default. Runs of a batch take turns, block by block, and the first trials of each block number share one import of vLLM."
+        f"tokens, {p['rounds']} rounds of {p['steps']} steps a trial; margin {100 * injected.MARGIN:g} %, looks at 6, 10, 16 and 24 "
+        "blocks, as by default. Runs of a batch take turns, block by block, and the first trials of each block number share one import of "
+        "vLLM. A run that was cut short took its next look early, as one does whose time budget is spent."
     )
 
 
@@ -92,6 +93,7 @@ def _chapter(runs: Sequence[Run]) -> str:
         "minimum detectable effect, median (least to most)",
         "block deviation",
         "blocks",
+        "cut short",
         "seconds of trials",
     ]
     machines, releases = {run.machine for run in runs}, sorted({run.vllm for run in runs})
@@ -118,6 +120,7 @@ def _row(runs: Sequence[Run]) -> list[str]:
         _range([one.mde for one in compared if one.mde is not None]),
         f"{pc(median(spreads))} %" if spreads else "",
         f"{fmean(run.blocks for run in runs):.1f}",
+        str(sum(run.cut for run in runs)),
         f"{fmean(sum(trial.seconds for trial in run.trials) for run in runs):.0f}",
     ]
 

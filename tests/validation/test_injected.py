@@ -149,6 +149,30 @@ def test_every_run_leaves_one_line_that_judges_as_it_did(measured: machine.Place
     assert found[5] == found[10] == {"regressed"}
 
 
+def test_a_run_that_is_cut_short_takes_its_next_look_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the time is over, runs with 6 blocks and more are kept with the verdict of what there is; those with fewer are not."""
+
+    @contextlib.contextmanager
+    def lanes(*_: Any) -> Iterator[Any]:
+        lane = SlowedLane(0.05)
+        yield lambda scenario: lane
+
+    monkeypatch.setattr(machine, "opened", lanes)
+    monkeypatch.setattr(machine, "settle", lambda *_: None)
+    monkeypatch.setattr(injected, "BATCHES", ({0: 2},))
+    place = machine.Place(results=tmp_path / "lines", work=tmp_path / "work", builds=tmp_path / "builds", build=injected.DEFAULT_BUILD)
+    with RunProgress(Console(file=io.StringIO()), 0) as progress:
+        machine.batch(1, place, machine.Until(end=1e9, clock=lambda: 0.0), progress)
+    for file in (tmp_path / "work" / "micro-01").glob("*.jsonl"):
+        blocks = 8 if file.stem == "micro_00_01" else 5
+        file.write_text("".join(line for line in file.read_text().splitlines(True) if json.loads(line)["block"] <= blocks))
+    (tmp_path / "lines" / "micro.jsonl").unlink()
+    machine.close(place)
+    (run,), _ = read(place.results)
+    assert (run.number, run.blocks, run.cut) == (1, 8, True)
+    assert str(verdict_of(run).outcome) == run.verdict
+
+
 def test_what_was_added_is_told_by_its_own_counter(measured: machine.Place) -> None:
     """A candidate's trial says what share the busy wait added, a baseline's none; imports are no part of its seconds."""
     runs, _ = read(measured.results)
@@ -194,6 +218,7 @@ def test_lines_come_back_as_they_were_kept(tmp_path: Path) -> None:
         effect=None,
         mde=None,
         blocks=0,
+        cut=False,
         of="the wrapped calls",
         trials=(
             machine.Trial(
