@@ -23,6 +23,8 @@ COUNT_LIKE: dict[str, tuple[str, tuple[int, ...] | None]] = {
 }
 """The plugin, or the release, that an overlay of a diff must count like to the last digit."""
 NEEDS_A_GPU = "sampler_copy"
+REPETITION = ("rounds", "warmup_rounds")
+"""How often a round is repeated changes no count."""
 RECORDED = [folder for name in ("reference", "patches") if (folder := ROOT / "results" / name).is_dir()]
 
 
@@ -44,7 +46,8 @@ def pinned(scenario: Scenario, arm_name: str, case: Mapping[str, Any]) -> Pin | 
     below = foundation(build)
     assert isinstance(below, ReleaseBuild)
     release = tuple(int(part) for part in below.version.split("."))
-    patch, parameters = " ".join(arm.patches), {**scenario.workload.parameters, **case}
+    parameters = {name: value for name, value in {**scenario.workload.parameters, **case}.items() if name not in REPETITION}
+    patch = " ".join(arm.patches)
     if isinstance(build, OverlayBuild) and build.diff is not None:
         patch, release = COUNT_LIKE[build.diff.name][0], COUNT_LIKE[build.diff.name][1] or release
     return next((pin for pin in PINS if pin.fits(scenario.workload.bench, parameters, patch, release)), None)
