@@ -135,7 +135,21 @@ def parser() -> argparse.ArgumentParser:
 
     doctor = _verb(verbs, "doctor", _doctor, "what this machine can run, and why not")
     _builds(doctor)
+
+    _bundle_of(_verb(verbs, "bundle", _bundle, "pack the suite, a vLLM and what they need for a host that reaches no package index"))
     return top
+
+
+def _bundle_of(bundle: argparse.ArgumentParser) -> None:
+    bundle.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder to pack into: empty, or not there yet")
+    bundle.add_argument("--vllm", metavar="VERSION", help="the release of vllm to pack; without it the suite alone is packed")
+    bundle.add_argument("--with", dest="needs", nargs="+", default=[], metavar="REQUIREMENT", help="what else to pack: 'lm-eval[api]'")
+    bundle.add_argument("--have", type=Path, metavar="FILE", help="the host's packages, as its pip freeze prints them; they are left out")
+    bundle.add_argument("--carry", nargs="+", default=[], metavar="NAME", help="packages to pack though the host has them")
+    bundle.add_argument("--python", default="3.12", metavar="VERSION", help="the host's Python (default %(default)s)")
+    bundle.add_argument("--as-of", metavar="DATE", help="leave out what was uploaded later")
+    bundle.add_argument("--part-mb", type=_natural, metavar="N", help="in parts of at most so many megabytes")
+    _builds(bundle)
 
 
 def _pull_request(pr: argparse.ArgumentParser) -> None:
@@ -380,6 +394,25 @@ def _doctor(arguments: argparse.Namespace) -> int:
     from suite import session
 
     return session.doctor(builds=arguments.builds)
+
+
+def _bundle(arguments: argparse.Namespace) -> int:
+    from suite.builds import bundle
+    from suite.builds.installer import Installer
+
+    packed = bundle.Bundle(
+        needs=(*([f"vllm=={arguments.vllm}"] if arguments.vllm else []), *arguments.needs),
+        have=bundle.names_in(arguments.have.read_text().splitlines()) if arguments.have else frozenset(),
+        carry=frozenset(map(bundle.name_of, arguments.carry)),
+        python=arguments.python,
+        as_of=arguments.as_of,
+        part_bytes=arguments.part_mb * 10**6 if arguments.part_mb else None,
+    )
+    arguments.builds.mkdir(parents=True, exist_ok=True)
+    log = arguments.builds / "bundle.log"
+    pins = bundle.make(packed, arguments.out, Installer(what="bundle", builds=arguments.builds, log=log, say=print))
+    print(f"{len(pins)} packages and the suite are in {arguments.out}: move it to the host and run install.sh there")
+    return 0
 
 
 if __name__ == "__main__":
