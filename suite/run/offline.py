@@ -158,6 +158,7 @@ class OfflineLane:
         finally:
             _remove(folder)
         trial.seconds["total"] = time.monotonic() - began
+        trial.seconds["engine start and end"] = trial.seconds["total"] - trial.seconds.get("measuring", 0.0)
         if trial.status == "failed" and (outside := interrupted(trial.reason) or lost(self._build(arm))):
             trial.status, trial.reason = "invalid", outside
         return self._record(trial)
