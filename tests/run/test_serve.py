@@ -27,6 +27,7 @@ from suite.model.record import Record
 from suite.model.scenario import Arm, PythonBuild, Scenario, ServeWorkload, ToyModel
 from suite.run import watching
 from suite.run.ports import free_port
+from suite.run.scratch import RUNNING, sweep
 from suite.run.serve import ServeLane, scenario_faults
 from tests import toy
 
@@ -448,7 +449,7 @@ def test_closing_ends_every_process_and_removes_what_was_only_needed_meanwhile(s
 
 
 def test_nothing_of_a_lane_outlives_a_killed_runner(toy_build: ReadyBuild, tmp_path: Path) -> None:
-    """After `kill -9` of the runner in the midst of a measurement, client and servers are gone within seconds."""
+    """After `kill -9` of the runner client and servers are gone within seconds, and what it needed meanwhile with the next run."""
     runner = multiprocessing.get_context("fork").Process(target=_run_slowly, args=(toy_build, tmp_path / "results"))
     runner.start()
     deadline = time.monotonic() + 90
@@ -461,6 +462,8 @@ def test_nothing_of_a_lane_outlives_a_killed_runner(toy_build: ReadyBuild, tmp_p
     while leftovers(toy_build) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert not leftovers(toy_build)
+    assert sweep(tmp_path / "results" / RUNNING) == 1
+    assert not (tmp_path / "results" / RUNNING).exists()
 
 
 def _run_slowly(build: ReadyBuild, results: Path) -> None:
