@@ -19,8 +19,8 @@ BASELINES = ("main", "master", "before", "baseline", "base", "as released", "ups
 """Words of a heading that make its side the baseline, whichever side comes first."""
 _RULE = re.compile(r"^=+(?: [\w ().-]+ )?=+$")
 _SECTION = re.compile(r"^-{3,}.*-{3,}$")
-_VALUE = re.compile(r"^(?P<name>[A-Za-z][^:]*):\s+(?P<value>-?\d[\d.,eE+-]*)\s*$")
-_NUMBER = re.compile(r"^-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$")
+_VALUE = re.compile(r"^(?P<name>[A-Za-z][^:]*):\s+(?P<value>-?[0-9][0-9,]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?)\s*$")
+_NUMBER = re.compile(r"^-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
