@@ -105,7 +105,7 @@ def test_a_folder_that_holds_something_is_refused(tmp_path: Path) -> None:
         bundle.make(Bundle(needs=("it",)), tmp_path, Packer([]))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("part_bytes", [None, 1_000])
+@pytest.mark.parametrize("part_bytes", [None, 1_000, 50])
 def test_the_bundle_installs_beside_the_hosts_packages(part_bytes: int | None, tmp_path: Path) -> None:
     """Moved to the host, whole or in parts, `install.sh` makes an environment with the bundle's packages, and the host's behind them."""
     out = tmp_path / "out"
@@ -113,6 +113,7 @@ def test_the_bundle_installs_beside_the_hosts_packages(part_bytes: int | None, t
     if part_bytes:
         assert not (out / "wheels").exists()
         assert {path.stat().st_size <= part_bytes for path in out.glob("part_*")} == {True}
+        assert len(list(out.glob("part_*"))) > (100 if part_bytes == 50 else 1)
     done = subprocess.run(
         ["sh", str(out / "install.sh")], env={"PATH": "/usr/bin:/bin", "PYTHON": sys.executable}, capture_output=True, text=True
     )

@@ -146,7 +146,7 @@ def download(pin: str, python: str, wheels: Path, installer: Installer) -> None:
 
 
 def finish(out: Path, part_bytes: int | None) -> None:
-    """Writes the sums and the script; then, if parts are asked for, moves all but the script into `part_00`, `part_01`, ..."""
+    """Writes the sums and the script; then, if parts are asked for, moves all but the script into `part_0000`, `part_0001`, ..."""
     packed = sorted((out / "wheels").iterdir())
     (out / "SHA256SUMS").write_text("".join(f"{_sum_of(path)}  wheels/{path.name}\n" for path in packed))
     (out / "install.sh").write_text(INSTALL)
@@ -167,7 +167,7 @@ def finish(out: Path, part_bytes: int | None) -> None:
 def _split(whole: Path, part_bytes: int) -> None:
     with open(whole, "rb") as file:
         for number in range(-(-whole.stat().st_size // part_bytes)):
-            part = whole.with_name(f"part_{number:02d}")
+            part = whole.with_name(f"part_{number:04d}")  # `cat part_*` takes them by name
             with open(part, "wb") as to:
                 left = part_bytes
                 while left and (piece := file.read(min(left, 2**20))):
