@@ -37,8 +37,6 @@ class Growth:
     factor: float
     factor_interval: tuple[float, float] | None
     trials: int
-    smallest: float
-    largest: float
     shape: str
     words: str
 
@@ -62,8 +60,6 @@ def growth(sizes: ArrayLike, costs: ArrayLike, *, of: str = "the cost", size: st
         factor=factor,
         factor_interval=around,
         trials=cost.shape[0],
-        smallest=float(at[small]),
-        largest=float(at[large]),
         shape=shape,
         words=f"{told}: {factor:.3g} times from {size} {at[small]:g} to {at[large]:g}, {around[0]:.3g} to {around[1]:.3g}",
     )
@@ -91,8 +87,6 @@ def counted_growth(sizes: Sequence[float], counts: Sequence[float], *, of: str =
         factor=factor,
         factor_interval=None,
         trials=0,
-        smallest=float(at[small]),
-        largest=float(at[large]),
         shape=shape,
         words=f"{of} is {shape}, exactly: {law}",
     )

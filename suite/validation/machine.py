@@ -19,6 +19,7 @@ from suite.analysis.judge import judge_scenario, spending_of
 from suite.analysis.trials import latest, whole_blocks
 from suite.conduct import conduct
 from suite.lanes import opened
+from suite.model.errors import CannotRun
 from suite.model.floor import machine_fingerprint
 from suite.model.plan import Block, Plan
 from suite.model.record import Record
@@ -210,7 +211,7 @@ def _sit(scenario: Scenario, lane: Lane, trials: int) -> Sitting:
         records = list(_in_a_row(scenario, lane, arm, trials))
         fault = next((record.reason for record in records if record.status != "ok"), "")
         if fault:
-            raise RuntimeError(f"{scenario.name}: a trial of {arm} did not end well: {fault}")
+            raise CannotRun(f"{scenario.name}: a trial of {arm} did not end well: {fault}")
         sides[arm] = tuple(tuple(round(one, 9) for one in record.raw[injected.MICRO_METRIC]) for record in records)
         seconds += sum(record.seconds["total"] - record.seconds["import"] for record in records)
         last = records[-1]

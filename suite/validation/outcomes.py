@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 from suite.analysis.samples import Floats, Observation, Status, pair
 from suite.analysis.spending import Spending, one_look, sequential
 from suite.analysis.verdict import Verdict, judge
+from suite.model.errors import BadInput
 from suite.model.metrics import metric
 
 SCHEMA = 1
@@ -140,13 +140,13 @@ def append(file: Path, line: Run | Sitting) -> None:
 
 
 def read(folder: Path) -> tuple[list[Run], list[Sitting]]:
-    """Every run and sitting of the folder's files. Raises ValueError for a line of another schema."""
+    """Every run and sitting of the folder's files. Raises `BadInput` for a line of another schema."""
     runs, sittings = [], []
     for file in sorted(folder.glob("*.jsonl")):
         for number, text in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
             line = json.loads(text)
             if line.pop("schema") != SCHEMA:
-                raise ValueError(f"{file}: line {number}: a schema that is not {SCHEMA}")
+                raise BadInput(f"{file}:{number}: schema: expected {SCHEMA}")
             if line.pop("kind") == "run":
                 runs.append(_run(line))
             else:
@@ -159,8 +159,3 @@ def _run(line: dict[str, Any]) -> Run:
     names = [field.name for field in dataclasses.fields(Trial)]
     trials = tuple(Trial(**{**dict(zip(names, values, strict=True)), "rounds": tuple(values[-1])}) for values in line["trials"])
     return Run(**{**line, "looks": tuple(line["looks"]), "trials": trials})
-
-
-def numbers(lines: Sequence[Run | Sitting], percent: int) -> set[int]:
-    """The numbers of those of a slowdown that are there."""
-    return {line.number for line in lines if line.percent == percent}

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from suite.model.errors import BadInput
 from suite.model.judged import Outcome
 from suite.model.plan import Block
 from suite.model.record import Record
@@ -231,5 +232,5 @@ def test_lines_come_back_as_they_were_kept(tmp_path: Path) -> None:
     append(tmp_path / "a.jsonl", sitting)
     assert read(tmp_path) == ([run], [sitting])
     (tmp_path / "b.jsonl").write_text(json.dumps({"schema": 2, "kind": "run"}) + "\n")
-    with pytest.raises(ValueError, match="schema"):
+    with pytest.raises(BadInput, match="schema"):
         read(tmp_path)
