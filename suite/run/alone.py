@@ -88,8 +88,8 @@ def _lock(name: str) -> FileLock:
             folder().mkdir(parents=True)
             folder().chmod(0o777)
         file = folder() / f"{name}.lock"
-        if not file.exists():
-            file.touch(0o666)
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
             file.chmod(0o666)
     except OSError as error:
         raise CannotRun(f"{folder()}: the lock of this machine can't be made: {error.strerror}; {FOLDER} names another folder") from error
@@ -112,8 +112,13 @@ def _holder_file(name: str) -> Path:
 
 def _write_holder(name: str, what: str) -> None:
     said = {"pid": os.getpid(), "what": what, "since": time.strftime("%H:%M")}
-    with contextlib.suppress(OSError):
-        _holder_file(name).write_text(json.dumps(said))
+    with contextlib.suppress(OSError), open(_holder_file(name), "w", encoding="utf-8", opener=_through_no_link) as file:
+        json.dump(said, file)
+
+
+def _through_no_link(path: str, flags: int) -> int:
+    """Opens a file that anybody may have made: never one elsewhere that a link there leads to."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o644)
 
 
 def _holder(name: str) -> str:

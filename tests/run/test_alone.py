@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -75,6 +76,20 @@ def test_a_lock_is_let_go_of_and_taken_again(locks: Path) -> None:
         with alone("mine", print, gpus=["GPU-1", "GPU-2"], wait=0.0):
             assert len(list(locks.glob("*.holder"))) == 3
         assert not list(locks.glob("*.holder"))
+
+
+@pytest.mark.parametrize("name", ["machine.lock", "machine.holder"])
+def test_a_link_in_the_shared_folder_reaches_no_other_file(name: str, locks: Path, tmp_path: Path) -> None:
+    """All users of a machine may write there: what one of them has laid a link to stays as it is, or is not made."""
+    locks.mkdir()
+    for target in (tmp_path / "mine", tmp_path / "nowhere"):
+        (locks / name).unlink(missing_ok=True)
+        (locks / name).symlink_to(target)
+        (tmp_path / "mine").write_text("mine")
+        with contextlib.suppress(CannotRun), alone("a run", print, wait=0.0):
+            pass
+        assert (tmp_path / "mine").read_text() == "mine"
+        assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_gpu_is_held_by_itself() -> None:
