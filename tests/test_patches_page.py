@@ -1,0 +1,73 @@
+"""docs/patches.md: its table is what the committed records say, and the tests that it names exist."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from suite import store
+from suite.analysis.judge import judge_records
+from suite.report import view, words
+from suite.report.nouns import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "patches.md"
+RECORDS = ROOT / "results" / "patches"
+BEGIN, END = "<!-- from results/patches -->", "<!-- end -->"
+
+
+def page() -> Page:
+    records = store.read(RECORDS).records
+    judged = [row for one in judge_records(records) for row in one.judged]
+    return view.build(judged, records, made="", version="", results="results/patches")
+
+
+def rows(of: Page) -> Iterable[str]:
+    """Every judged metric on a line, then how each cost grows."""
+    yield "| scenario | metric | against | | baseline | candidate | change | interval, % | blocks | verdict |"
+    yield "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |"
+    for scenario in of.scenarios:
+        for row in scenario.rows:
+            if row.verdict:
+                first, second = words.values(row)
+                change = f"{words.change(row)} ({words.factor(row)})" if words.factor(row) else words.change(row)
+                cells = (words.label(row.metric), row.baseline, row.candidate, first, second, change, words.interval(row), str(row.blocks))
+                yield f"| `{scenario.name}` | {' | '.join(cells)} | {row.verdict} |"
+    yield ""
+    for scenario in of.scenarios:
+        yield from (f"- `{scenario.name}`: {told}" for grown in scenario.growths for told in words.growth(grown))
+
+
+def test_the_table_is_what_the_records_say() -> None:
+    """The measured table of the page is made from the records; `PERFPROOF_GOLDEN=write` makes it again."""
+    made = "\n".join([BEGIN, "", *rows(page()), "", END])
+    text = PAGE.read_text(encoding="utf-8")
+    kept = re.search(f"{re.escape(BEGIN)}.*?{re.escape(END)}", text, flags=re.S)
+    assert kept, f"{PAGE} has no measured table"
+    if os.environ.get("PERFPROOF_GOLDEN") == "write":
+        PAGE.write_text(text.replace(kept[0], made), encoding="utf-8")
+        return
+    assert kept[0] == made
+
+
+def test_every_test_that_the_page_names_is_there() -> None:
+    """A planted fault that is said to be caught has the test that catches it."""
+    there = "\n".join(file.read_text(encoding="utf-8") for file in sorted((ROOT / "tests" / "inside").glob("test_*.py")))
+    named = set(re.findall(r"`(?:test_\w+\.py::)?(test_\w+)`", PAGE.read_text(encoding="utf-8")))
+    assert len(named) >= 8
+    assert [name for name in named if f"def {name}(" not in there] == []
+
+
+def test_every_patch_is_on_the_page_with_where_it_holds() -> None:
+    """The page's first table names every patch with each release that it holds for."""
+    from suite.run.catalog import patches
+
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    for name, patch in patches().items():
+        if patch.origin == "the suite's own":
+            continue
+        line = next((line for line in lines if line.startswith(f"| `{name}`")), "")
+        assert line, f"{name} is not in the table of {PAGE.name}"
+        assert [release for release in patch.holds if release not in line] == []
