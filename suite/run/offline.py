@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +29,7 @@ from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, locate_model, serv
 from suite.run.launches import next_log
 from suite.run.offline_result import OfflineResult, read_latency, read_throughput
 from suite.run.process import Running, scrub, start, tail
+from suite.run.scratch import RUNNING, Scratch
 from suite.run.server import resident
 from suite.run.toy_model import faults_of
 
@@ -148,15 +146,13 @@ class OfflineLane:
             started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             environment={**environment.machine(), "before": environment.moment()},
         )
-        folder = self.results / ".running" / f"{self.scenario.name}-{uuid.uuid4().hex[:8]}"
-        folder.mkdir(parents=True)
-        began = time.monotonic()
+        scratch, began = Scratch(self.results / RUNNING, self.scenario.name), time.monotonic()
         try:
-            self._measure(trial, folder)
+            self._measure(trial, scratch.folder)
         except CannotRun as error:
             trial.reason = str(error)
         finally:
-            _remove(folder)
+            scratch.close()
         trial.seconds["total"] = time.monotonic() - began
         trial.seconds["engine start and end"] = trial.seconds["total"] - trial.seconds.get("measuring", 0.0)
         if trial.status == "failed" and (outside := interrupted(trial.reason) or lost(self._build(arm))):
@@ -185,11 +181,18 @@ class OfflineLane:
             trial.reason = f"arm {trial.arm.name}: {running.finished().how()}{f': {cause}' if cause else ''}; the end of its log:\n{end}"
             trial.status = "invalid" if running.poll() == -9 else "failed"
             return
-        read = read_latency if self.workload.bench == "latency" else read_throughput
-        trial.found = read(json.loads(result.read_text()), self.workload, self.scenario.profile)
+        trial.found = self._read(result)
         trial.seconds["measuring"] = trial.found.seconds
         unproven = attest.verify(trial.attestation, trial.arm, build, tail(log, LOG_LINES))
         trial.status, trial.reason = ("unattested", unproven) if unproven else ("ok", "")
+
+    def _read(self, result: Path) -> OfflineResult:
+        """What vLLM wrote; raises `CannotRun` where that is not what this command is known to write."""
+        read = read_latency if self.workload.bench == "latency" else read_throughput
+        try:
+            return read(json.loads(result.read_text()), self.workload, self.scenario.profile)
+        except (ValueError, TypeError, KeyError, ArithmeticError) as error:
+            raise CannotRun(f"the file of 'vllm bench {self.workload.bench}' can't be read: {type(error).__name__}: {error}") from error
 
     def _wait(self, trial: _Trial, running: Running) -> None:
         """Until it ends; raises `CannotRun` if that takes too long."""
@@ -239,10 +242,3 @@ def raised(log: str) -> str:
     """The last exception that a log names at the start of a line: vLLM's engine says much while it ends, and nothing of why."""
     found = re.findall(r"^(?:\(\w+ pid=\d+\) )?((?:\w+\.)*\w*(?:Error|Exception|Refused): .+)$", log, re.MULTILINE)
     return str(found[-1])[:300] if found else ""
-
-
-def _remove(folder: Path) -> None:
-    """A trial's own folder, and the one above it if it was the last."""
-    shutil.rmtree(folder, ignore_errors=True)
-    with suppress(OSError):
-        folder.parent.rmdir()

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from suite.builds.ready import ReadyBuild
 from suite.model.metrics import METRICS
+from suite.model.plan import Block
 from suite.model.scenario import OfflineWorkload, Scenario, ToyModel
 from suite.run.launch import ModelAt
-from suite.run.offline import arguments_for, raised, scenario_faults
+from suite.run.offline import OfflineLane, arguments_for, raised, scenario_faults
 from suite.run.offline_result import read_latency, read_throughput
 from tests import toy
 
@@ -79,3 +81,17 @@ def test_the_exception_that_ended_a_run_is_found_behind_what_the_engine_says() -
     log = "Traceback\nValueError: first\n(EngineCore pid=7) vllm.x.OddError: no more blocks\n(EngineCore pid=7) INFO done\n"
     assert raised(log) == "vllm.x.OddError: no more blocks"
     assert raised("INFO all is well\n") == ""
+
+
+def test_a_trial_is_one_run_and_a_file_of_another_kind_fails_that_trial_alone(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """What vLLM wrote is measured; where it is not what is known, the record says so, and the other arm's trial still runs."""
+    asked = scenario(workload(arguments={"batch-size": 2, "output-len": 4}), "--fake=other file")
+    lane = OfflineLane(asked, {"default": toy_build}, tmp_path, seed=1, watch=(), say=print)
+    block = Block(scenario=asked, number=1, order=("other", "plain"), seed=1)
+    other, plain = lane.trials(block, block.order)
+    assert (other.status, other.measurements) == ("failed", {})
+    assert other.reason == "the file of 'vllm bench latency' can't be read: KeyError: 'latencies'"
+    assert plain.status == "ok", plain.reason
+    assert plain.measurements["batch_latency"] == 2.0
+    assert plain.work == {"batches": 2, "output_tokens": 16}
+    assert not (tmp_path / ".running").exists()

@@ -1,4 +1,7 @@
-"""A stand-in for `vllm serve`: one process, a model that says the same word again and again. `--fake` makes it misbehave."""
+"""A stand-in for `vllm serve` and `vllm bench latency`: one process, whose model says the same word again and again.
+
+`--fake` makes it misbehave.
+"""
 
 import argparse
 import json
@@ -29,7 +32,21 @@ def arguments():
     return parser.parse_args()
 
 
+def bench(words):
+    """`vllm bench latency`: one step, and the file that vLLM writes; `--fake=other file` writes another one."""
+    load_general_plugins()
+    from vllm.v1.worker.gpu_model_runner import GPUModelRunner
+
+    GPUModelRunner().execute_model()
+    out = next(word.partition("=")[2] for word in words if word.startswith("--output-json="))
+    with open(out, "w") as file:
+        json.dump({} if "--fake=other file" in words else {"latencies": [1.5, 2.5]}, file)
+
+
 def main():
+    if sys.argv[1] == "bench":
+        bench(sys.argv[3:])
+        return
     given = arguments()
     print("the server is", os.getpid(), flush=True)
     if "crash" in given.fake:
