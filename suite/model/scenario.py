@@ -26,8 +26,6 @@ LOOKS = (6, 10, 16, 24)
 MOST_PRIMARY = 6
 LEAST_SECONDS: Mapping[Profile, float] = {"quick": 2.0, "standard": 30.0, "thorough": 30.0}
 """Seconds that a trial of a server should measure, at least."""
-LEAST_SECONDS: Mapping[Profile, float] = {"quick": 2.0, "standard": 30.0, "thorough": 30.0}
-"""Seconds that a trial of a server should measure, at least."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,12 +124,6 @@ def one_wave(requests: int, client: Mapping[str, str | int | float | bool]) -> i
     """How many of the requests are under way at once, at most, with these flags of the client."""
     most = client.get("max-concurrency")
     return min(requests, int(most)) if most is not None else requests
-
-
-def requests_for(seconds: float, requests: int, measured: float, wave: int) -> int:
-    """How many requests would be measured for so many seconds, whole waves of them, where `requests` took `measured` seconds."""
-    needed = requests * seconds / max(measured, 1e-3)
-    return wave * math.ceil(needed / wave)
 
 
 def requests_for(seconds: float, requests: int, measured: float, wave: int) -> int:
