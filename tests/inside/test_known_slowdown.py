@@ -27,7 +27,7 @@ def test_the_targets_are_those_that_were_tested() -> None:
 
 @here
 def test_the_state_is_the_same_and_the_time_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slowed by a half, the thinking state comes out as upstream's; the waits are a half of the calls and the calls nearly all of a round."""
+    """Slowed by a half, the state comes out as upstream's; the waits are a half of the calls, and the calls nearly all of a round."""
     plain = Decoding(PARAMETERS)
     plain.run()
     measured, added = Counter("measured"), Counter("added")
