@@ -90,8 +90,8 @@ class BadFile(ValueError):
 
 
 def kept(definition: dict[str, Any], builds: Mapping[str, Build]) -> dict[str, Any]:
-    """A definition as a record keeps it: files by name and hash, repositories and source trees without the way to them."""
-    return {**definition, "builds": {name: {**said, **_kept(builds[name])} for name, said in definition["builds"].items()}}
+    """A definition as a record keeps it: files by name and hash, repositories without the way to them, and no home of anybody's."""
+    return {**definition, "builds": {name: {**_without_home(said), **_kept(builds[name])} for name, said in definition["builds"].items()}}
 
 
 def _kept(build: Build) -> dict[str, Any]:
@@ -103,3 +103,10 @@ def _kept(build: Build) -> dict[str, Any]:
         git = build.git
         return {"git": {"repo": PurePath(git.repo).name, "ref": git.ref, "base": git.base}, "sha256": git.sha256}
     return {}
+
+
+def _without_home(said: Mapping[str, Any]) -> dict[str, Any]:
+    """A build's document, in which paths below the user's home begin with `~`."""
+    home = os.path.join(os.path.expanduser("~"), "")
+    places = {key: f"~/{said[key].removeprefix(home)}" for key in ("path", "source") if str(said.get(key)).startswith(home)}
+    return {**said, **places} if home != os.sep else dict(said)

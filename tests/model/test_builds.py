@@ -22,6 +22,21 @@ def told(folder: Path, **build: Any) -> list[str]:
     return faults(folder, {**GOOD, "builds": {"mine": build}})
 
 
+def test_no_home_gets_into_a_definition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interpreters and source trees below the user's home are kept from `~` on; others stand as they were named."""
+    monkeypatch.setenv("HOME", str(tmp_path / "jane"))
+    named = {"mine": "~/venv/bin/python", "yours": str(tmp_path / "jane" / "venv" / "bin" / "python"), "theirs": "/opt/bin/python"}
+    scenario = loaded(
+        tmp_path,
+        tree={"kind": "editable", "source": str(tmp_path / "jane" / "vllm")},
+        **{name: {"kind": "python", "path": path} for name, path in named.items()},
+    )
+    builds = scenario.definition["builds"]
+    assert [builds[name]["path"] for name in named] == ["~/venv/bin/python", "~/venv/bin/python", "/opt/bin/python"]
+    assert builds["tree"]["source"] == "~/vllm"
+    assert "jane" not in json.dumps(scenario.definition)
+
+
 def test_an_overlay_is_known_by_the_text_of_its_diff(tmp_path: Path) -> None:
     """The same text elsewhere is the same build and the same scenario; another text is another one. No path gets into the definition."""
     places = [tmp_path / name for name in ("one", "two")]
