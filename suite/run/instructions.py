@@ -1,4 +1,4 @@
-"""Instructions that the processes of a server retire, where the machine counts them: steadier than time, which depends on clock and neighbours.
+"""Instructions that the processes of a server retire, where the machine counts them: they depend on neither clock nor neighbours.
 
 One counter a thread through `perf_event_open(2)`, user mode only, inherited by the threads and processes that it starts. Most virtual
 machines count nothing; then there is no number, and a reason in words.
