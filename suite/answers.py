@@ -21,6 +21,7 @@ from suite.model.errors import EXIT_PASS, BadInput
 from suite.model.items import TaskItems, Total
 from suite.model.judged import Judged
 from suite.model.policy import DEFAULT_POLICY
+from suite.report.untrusted import line
 
 
 def accuracy(baseline: Path, candidate: Path, *, margin: float, as_json: bool, console: Console | None = None) -> int:
@@ -94,7 +95,9 @@ def _single_runs(found: Paste) -> list[str]:
         for name in values if side != base else ():
             before = blocks[base].get(name)
             if before:
-                told.append(f"{name}: {before:g} to {values[name]:g} ({words.percent(values[name] / before - 1)}), {side} against {base}")
+                told.append(
+                    line(f"{name}: {before:g} to {values[name]:g} ({words.percent(values[name] / before - 1)}), {side} against {base}")
+                )
     end = "one run a side has no error bars, so there is no verdict: two launches of one build have differed by half"
     return [*told, end] if told else []
 

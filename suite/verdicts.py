@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.text import Text
 
 from suite import __version__, store
 from suite.analysis import judge as judging
@@ -182,12 +183,15 @@ def gate(results: Path, *, policy: Path | None, console: Console | None = None) 
 
 
 def _show_decision(decision: Decision, console: Console) -> None:
+    from suite.report.untrusted import line
+
     if not decision.rulings:
         console.print("nothing to judge: no primary metric has a verdict", style="bold red")
     for ruling in decision.rulings:
         word, style = ("passes", "green") if ruling.passes else ("fails", "bold red")
-        console.print(f"[{style}]{word}[/]  {ruling.scenario}  {ruling.metric}  {ruling.candidate}: {ruling.verdict}", highlight=False)
-        console.print(f"        {ruling.reason}", highlight=False, markup=False)
+        said = line(f"{ruling.scenario}  {ruling.metric}  {ruling.candidate}: {ruling.verdict}")
+        console.print(Text.assemble((word, style), f"  {said}"))
+        console.print(Text(f"        {line(ruling.reason)}"))
     console.print(f"gate: {'pass' if decision.passes else 'fail'} (exit code {decision.exit_code})", style="bold")
 
 
