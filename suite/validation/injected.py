@@ -17,10 +17,10 @@ from suite.model.decode import DEFAULT_BUILD, scenario_of
 from suite.model.scenario import Arm, Scenario
 from suite.patches.known_slowdown import ENGINE_STEP, PATCH, THINKING, VARIABLE
 
-BATCHES: tuple[Mapping[int, int], ...] = ({0: 6, 5: 5, 10: 5}, {0: 34, 5: 5, 10: 5}, {1: 10, 2: 10, 3: 10})
+BATCHES: tuple[Mapping[int, int], ...] = ({0: 20, 5: 10, 10: 10}, {0: 20}, {1: 10, 2: 10, 3: 10})
 """Runs of each slowdown, in per cent, in each batch: 40 without a change and 10 of every slowdown in all. A batch is one plan, whose runs
 take turns block by block and share the imports."""
-SITTINGS: tuple[Mapping[int, int], ...] = ({0: 3, 5: 2, 10: 2}, {0: 17, 5: 3, 10: 3}, {1: 5, 2: 5, 3: 5})
+SITTINGS: tuple[Mapping[int, int], ...] = ({0: 10, 5: 5, 10: 5}, {0: 10}, {1: 5, 2: 5, 3: 5})
 """Sittings of the other tools beside each batch, half as many."""
 MARGIN = 0.02
 BASELINE, CANDIDATE = "baseline", "candidate"

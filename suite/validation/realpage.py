@@ -168,7 +168,7 @@ def _same(micro: Sequence[Run]) -> str:
 def _others(micro: Sequence[Run], sittings: Sequence[Sitting]) -> str:
     """How often each tool says "slower" of its sittings, and perfproof of its runs."""
     if not sittings:
-        return "Not measured yet."
+        return "With their usual recipe, all of the baseline first, they were not measured yet."
     percents = sorted({sitting.percent for sitting in sittings})
     of = {percent: [sitting for sitting in sittings if sitting.percent == percent] for percent in percents}
     rows = [["**perfproof**", *(_share(*_count(micro, percent, Outcome.REGRESSED)) for percent in percents)]]
@@ -205,7 +205,7 @@ def _machine(runs: Sequence[Run]) -> str:
     """What the rules of invalidation read, over all trials, and what they threw out."""
     trials = [trial for run in runs for trial in run.trials]
     if not trials:
-        return ""
+        return "Not measured yet."
     rows = []
     for what, limit in (("steal", STANDARD.steal), ("foreign", STANDARD.foreign)):
         shares = [share for trial in trials if (share := getattr(trial, what)) is not None]
