@@ -129,6 +129,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> machine.Place:
     monkeypatch.setattr(machine, "opened", lanes)
     monkeypatch.setattr(machine, "settle", lambda *_: None)
     monkeypatch.setattr("suite.run.start.settle", lambda *_, **__: None)
+    monkeypatch.setattr("suite.run.start.settle", lambda *_, **__: None)
     place = machine.Place(results=tmp_path / "lines", work=tmp_path / "work", builds=tmp_path / "builds", build=injected.DEFAULT_BUILD)
     until = machine.Until(end=1e9, clock=lambda: 0.0)
     with RunProgress(Console(file=io.StringIO()), 0) as progress:
@@ -160,6 +161,7 @@ def test_a_run_that_is_cut_short_takes_its_next_look_early(tmp_path: Path, monke
 
     monkeypatch.setattr(machine, "opened", lanes)
     monkeypatch.setattr(machine, "settle", lambda *_: None)
+    monkeypatch.setattr("suite.run.start.settle", lambda *_, **__: None)
     monkeypatch.setattr(injected, "BATCHES", ({0: 2},))
     place = machine.Place(results=tmp_path / "lines", work=tmp_path / "work", builds=tmp_path / "builds", build=injected.DEFAULT_BUILD)
     with RunProgress(Console(file=io.StringIO()), 0) as progress:
