@@ -78,7 +78,10 @@ def _take(task: str, line: Any, found: dict[Key, dict[str, Item]], left_out: dic
     if not isinstance(line, Mapping) or "doc_id" not in line:
         return "doc_id: is missing; is this a samples file of lm_eval?"
     which, item = str(line.get("filter", "none")), str(line["doc_id"])
-    digest = _digest(line)
+    try:
+        digest = _digest(line)
+    except TypeError:  # orjson reads deeper than it writes
+        return "doc: is nested too deeply to be compared"
     for metric in _metrics(line):
         score = _score(line.get(metric))
         key = (task, which, metric)

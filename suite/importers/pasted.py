@@ -18,7 +18,6 @@ LARGEST_FILE = 10_000_000
 BASELINES = ("main", "master", "before", "baseline", "base", "as released", "upstream", "old", "without", "off")
 """Words of a heading that make its side the baseline, whichever side comes first."""
 _RULE = re.compile(r"^=+(?: [\w ().-]+ )?=+$")
-_SECTION = re.compile(r"^-{3,}.*-{3,}$")
 _VALUE = re.compile(r"^(?P<name>[A-Za-z][^:]*):\s+(?P<value>-?[0-9][0-9,]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?)\s*$")
 _NUMBER = re.compile(r"^-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?$")
 
@@ -109,7 +108,7 @@ def _heading(line: str) -> str:
     """A short line of words, without its marks; "" for anything else."""
     words = line.strip("#*:` \t")
     plain = words and len(words) <= 60 and not line.startswith(("```", "-", "=", "|", "$")) and not re.search(r"--\w", line)
-    return words if plain and not _SECTION.match(line) else ""
+    return words if plain else ""
 
 
 def _unused(side: str, used: list[str]) -> str:

@@ -15,6 +15,8 @@ from suite.model.errors import BadInput
 COLUMNS = ("block", "arm", "value")
 RATES = ("block", "arm", "errors", "requests")
 LARGEST_FILE = 200_000_000
+MOST_DIGITS = 15
+"""Of a count: more than a float holds exactly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +93,9 @@ def _count_fault(block: str, arm: str, errors: str, requests: str) -> str:
         return f"{'block' if not block else 'arm'}: is empty"
     for name, text in (("errors", errors), ("requests", requests)):
         if not (text.isascii() and text.isdigit()):
-            return f"{name}: expected a count, got {text!r}"
+            return f"{name}: expected a count, got {text[:40]!r}"
+        if len(text) > MOST_DIGITS:
+            return f"{name}: a count of {len(text)} digits is none that a trial can have"
     if int(requests) < 1 or int(errors) > int(requests):
         return f"{errors} errors of {requests} requests: each trial needs at least one request, and no more errors than requests"
     return ""

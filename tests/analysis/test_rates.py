@@ -50,6 +50,9 @@ def test_the_difference_is_the_effect_of_a_rate(tmp_path: Path, capsys: pytest.C
         ("1,a,1,many", "requests: expected a count, got 'many'"),
         ("1,a,0,0", "at least one request"),
         ("1,a,11,10", "11 errors of 10 requests"),
+        ("1,a,1," + "9" * 16, "requests: a count of 16 digits"),
+        ("1,a," + "9" * 400 + ",10", "errors: a count of 400 digits"),
+        ("1,a,1," + "9" * 5000, "requests: a count of 5000 digits"),
         (",a,1,10", "block: is empty"),
     ],
 )

@@ -75,6 +75,7 @@ def test_a_rolling_pair_is_its_ratio_and_a_list_is_left_out_with_a_warning(tmp_p
     [
         (["{"], "not JSON"),
         (["[1]"], "doc_id: is missing"),
+        (['{"doc_id": 1, "acc": 1, "doc": ' + "[" * 300 + "]" * 300 + "}"], "samples_sums.*:1: doc: is nested too deeply"),
         ([{"doc": 1}], "doc_id: is missing"),
         ([line(1), line(1)], "item 1 comes twice"),
         (['{"doc_id": 1, "metrics": ["acc"], "acc": 1e999}'], "not JSON|no usable answer"),
