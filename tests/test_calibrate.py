@@ -493,7 +493,7 @@ def test_calibrate_installs_again_where_it_is_asked_to(
 ) -> None:
     """`perfproof calibrate --second-install` measures the first install against the second."""
     (tmp_path / "example.yaml").write_text(yaml.safe_dump(SCENARIO))
-    monkeypatch.setattr("suite.lanes.opened", lambda plan, builds, folder, say: lanes(Machine())())
+    monkeypatch.setattr("suite.lanes.opened", lambda plan, builds, folder, say, **_: lanes(Machine())())
     monkeypatch.setattr("suite.run.start.settle", lambda profile, say, **_: None)
     words = ["calibrate", str(tmp_path / "example.yaml"), "--second-install", "--profile", "quick"]
     assert main([*words, "--results", str(tmp_path / "results"), "--builds", str(tmp_path / "builds")]) == EXIT_PASS
