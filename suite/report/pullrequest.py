@@ -117,7 +117,7 @@ def _raw(scenario: ScenarioView) -> str:
             value = scales[name].text(trial.values[name]) if name in trial.values else units.NONE
             of_block.setdefault(trial.block, {})[f"{name}\n{trial.arm}"] = value if trial.ok else f"({value}) {trial.status}"
     orders = (
-        {block: ", ".join(trial.arm for trial in scenario.trials if trial.block == block) for block in of_block}
+        {block: ", ".join(dict.fromkeys(trial.arm for trial in scenario.trials if trial.block == block)) for block in of_block}
         if len(of_block) <= 200
         else {}
     )
