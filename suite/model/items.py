@@ -25,8 +25,8 @@ class TaskItems:
 
     @property
     def name(self) -> str:
-        """How the three are called together: "gsm8k, strict-match, exact_match"; a filter called none is left out."""
-        return ", ".join(part for part in (self.task, "" if self.filter == "none" else self.filter, self.metric) if part)
+        """What was scored, in words: "gsm8k, strict-match, exact_match"."""
+        return _called(self.task, self.filter, self.metric)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,4 +43,9 @@ class Total:
     @property
     def name(self) -> str:
         """As `TaskItems.name`."""
-        return ", ".join(part for part in (self.task, "" if self.filter == "none" else self.filter, self.metric) if part)
+        return _called(self.task, self.filter, self.metric)
+
+
+def _called(task: str, which: str, metric: str) -> str:
+    """Task, filter and metric together; a filter called none is left out."""
+    return ", ".join(part for part in (task, "" if which == "none" else which, metric) if part)
