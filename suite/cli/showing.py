@@ -1,0 +1,35 @@
+"""Commands that show and decide: report, gate."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from suite.cli import options
+from suite.model.errors import BadInput
+
+
+def add(verbs: Any) -> None:
+    report = options.verb(verbs, "report", _report, "write the HTML report of a results folder")
+    options.results(report)
+    report.add_argument("--out", type=Path, metavar="FILE.html", help="the file to write")
+    report.add_argument("--pr", action="store_true", help="print the block for a pull request instead")
+
+    gate = options.verb(verbs, "gate", _gate, "pass or fail by the records of a results folder")
+    options.results(gate)
+    gate.add_argument("--policy", type=Path, metavar="FILE", help="a policy file (YAML); without one inconclusive passes, untestable fails")
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from suite import verdicts
+
+    if not arguments.pr and arguments.out is None:
+        raise BadInput("report: name the file to write with --out FILE.html, or ask for the pull request's block with --pr")
+    return verdicts.report(arguments.results, out=arguments.out, pull_request=arguments.pr)
+
+
+def _gate(arguments: argparse.Namespace) -> int:
+    from suite import verdicts
+
+    return verdicts.gate(arguments.results, policy=arguments.policy)
