@@ -1,0 +1,17 @@
+"""The History remembers: one line a point, appended for ever, read back as series in the order of their builds.
+
+1. `lines`     the files, `results/history/MACHINE/SCENARIO.jsonl`: append, read, migrate, prune; the only reader and writer of them;
+2. `points`    the records of a results folder become points;
+3. `tracks`    points become series in the order of their builds, with what else changed between them, and their steps;
+4. `columns`   a million points as a table, for people.
+
+A line is never rewritten. What is there twice falls away by its id on reading; what a crash cut off is told and passed over; lines of
+an older schema are migrated on reading, lines of a newer one are told and left alone. `migrate` and `prune` write a new file beside the
+old one and rename it. Points of different machines, workloads or arms never mix, and where the environment changed a step says so.
+"""
+
+from suite.history.lines import History, Wanted, append, read
+from suite.history.points import entries_of
+from suite.history.tracks import Track, TrackSteps, steps_of, tracks
+
+__all__ = ["History", "Track", "TrackSteps", "Wanted", "append", "entries_of", "read", "steps_of", "tracks"]
