@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from suite.analysis import selfcheck
-from suite.builds import editable, lock, overlay
+from suite.builds import editable, lock, overlay, smollm
 from suite.builds.prepare import missing, prepare
 from suite.builds.ready import ReadyBuild
 from suite.model.decode import DEFAULT_BUILD
@@ -27,6 +27,7 @@ from suite.model.scenario import (
     ReleaseBuild,
     Scenario,
     ServeWorkload,
+    SmolModel,
 )
 from suite.run import catalog, offline, same_code, serve, variables
 from suite.run.lane import Lane
@@ -85,6 +86,13 @@ def prepare_all(builds: Sequence[Build], folder: Path, say: Say) -> list[ReadyBu
     return [prepare(build, folder, say) for build in builds]
 
 
+def _make_models(plan: Plan, ready: Mapping[str, ReadyBuild], builds: Path, say: Say) -> None:
+    """The models that come in packages, written out by the interpreter of the baseline."""
+    for scenario in plan.scenarios:
+        if not isinstance(scenario.workload, MicroWorkload) and isinstance(scenario.workload.model, SmolModel):
+            smollm.make(scenario.workload.model, builds, ready[scenario.builds[scenario.baseline.build].key].interpreter, say)
+
+
 def second_install(build: Build, builds: Path, say: Say) -> PythonBuild:
     """The same release installed a second time, below `builds`, as the interpreter that it is: two installs of one build may differ in
     speed (where their files lie), and an A/A of one install can't see that.
@@ -119,6 +127,7 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say, *, itself: bool = 
     check_names(plan, {key: made.fingerprint.vllm_version for key, made in ready.items()})
     if not itself:
         check_arms(plan, ready)
+    _make_models(plan, ready, builds, say)
     with contextlib.ExitStack() as stack:
         benches = [scenario.workload.bench for scenario in plan.scenarios if isinstance(scenario.workload, MicroWorkload)]
         micro = MicroLane(ready, results / "logs", benches=benches, seed=plan.seed)

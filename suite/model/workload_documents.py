@@ -12,9 +12,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     SerializerFunctionWrapHandler,
     StringConstraints,
+    Tag,
     field_validator,
     model_serializer,
     model_validator,
@@ -72,6 +74,24 @@ class ToyDoc(Growing):
     experts_per_token: Annotated[int, Field(ge=1, le=64)] | None = None
 
 
+class SmolDoc(Doc):
+    smollm2: Literal["135m-instruct"]
+
+
+def _kind_of_model(said: Any) -> str:
+    """The document that a model's entry is meant to be: a name, a model from a package, or a toy."""
+    if isinstance(said, str):
+        return "str"
+    return "SmolDoc" if isinstance(said, SmolDoc) or (isinstance(said, dict) and "smollm2" in said) else "ToyDoc"
+
+
+ModelDoc = Annotated[
+    Annotated[str, StringConstraints(min_length=1), Tag("str")] | Annotated[ToyDoc, Tag("ToyDoc")] | Annotated[SmolDoc, Tag("SmolDoc")],
+    Discriminator(_kind_of_model),
+]
+"""A hub name or a folder, a toy that the suite generates, or a real small model that comes in a package."""
+
+
 class DatasetDoc(Doc):
     template: Annotated[str, StringConstraints(min_length=1, max_length=MOST_TEXT)]
     values: dict[Name, Annotated[list[str], Field(min_length=1)]] = {}
@@ -94,7 +114,7 @@ class ServeDoc(Growing):
     LATER = frozenset({"dataset"})
 
     kind: Literal["serve"]
-    model: Annotated[str, StringConstraints(min_length=1)] | ToyDoc
+    model: ModelDoc
     server_arguments: list[str] = []
     client: Flags = {}
     dataset: DatasetDoc | None = None
@@ -106,7 +126,7 @@ class ServeDoc(Growing):
 class OfflineDoc(Doc):
     kind: Literal["offline"]
     bench: Literal["latency", "throughput"]
-    model: Annotated[str, StringConstraints(min_length=1)] | ToyDoc
+    model: ModelDoc
     arguments: Flags = {}
 
     @field_validator("arguments")

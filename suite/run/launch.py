@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from suite.builds import smollm
 from suite.builds.ready import ReadyBuild
-from suite.model.scenario import Arm, OfflineWorkload, Scenario, ServeWorkload, ToyModel
+from suite.model.errors import CannotRun
+from suite.model.scenario import Arm, Model, OfflineWorkload, Scenario, ServeWorkload, SmolModel, ToyModel
 from suite.run.client import DATASET, OURS, client_faults, endpoint_faults
 from suite.run.environment import usable_cores
 from suite.run.ports import HOST
@@ -84,14 +86,21 @@ def flags_of(arguments: Sequence[str]) -> set[str]:
     return {argument.partition("=")[0].replace("_", "-") for argument in arguments if argument.startswith("--")}
 
 
-def locate_model(model: str | ToyModel, models: Path, idle: Path) -> ModelAt:
+def locate_model(model: Model, models: Path, idle: Path) -> ModelAt:
     """The model, written below `models` if it is a toy; `idle` is where servers of a model from a hub run.
+
+    One from a package was made with the builds. Raises `CannotRun` where it was not.
 
     A folder is named from its parent, so that no path of this machine gets into a record or a log.
     """
     if isinstance(model, ToyModel):
         folder = write_toy_model(model, models)
         return ModelAt(name=folder.name, folder=folder.parent, arguments=("--load-format=dummy",), offline=True)
+    if isinstance(model, SmolModel):
+        folder = smollm.folder_of(model, models.parent)
+        if not folder.is_dir():
+            raise CannotRun(f"{folder.name} was not made; it is made with the builds")
+        return ModelAt(name=folder.name, folder=folder.parent, arguments=(), offline=True)
     if Path(model).is_dir():
         real = Path(model).resolve()
         return ModelAt(name=real.name, folder=real.parent, arguments=(), offline=True)
@@ -118,12 +127,12 @@ def server_environment(
 
     Each set of patches has a cache of its own, because vLLM's compile cache does not see that a function was replaced.
     """
-    toy = isinstance(workload.model, ToyModel)
+    small = isinstance(workload.model, ToyModel | SmolModel)
     patches = hashlib.sha256(f"{build.side.name} {' '.join(sorted(arm.patches))}".encode()).hexdigest()[:8]
     return {
         **build_environment(build, arm, threads=usable_cores()),
         "VLLM_CACHE_ROOT": str(build.side.parent / "cache" / f"{build.id}-{patches}"),
         **({"HF_HUB_OFFLINE": "1"} if offline else {}),
-        **({"VLLM_CPU_KVCACHE_SPACE": "1"} if toy and build.fingerprint.device == "cpu" else {}),
+        **({"VLLM_CPU_KVCACHE_SPACE": "1"} if small and build.fingerprint.device == "cpu" else {}),
         **arm_variables(arm, attest=attests, watch=watch),
     }
