@@ -21,7 +21,7 @@ from suite.model.errors import EXIT_PASS, BadInput
 from suite.model.items import TaskItems, Total
 from suite.model.judged import Judged
 from suite.model.policy import DEFAULT_POLICY
-from suite.report.untrusted import line
+from suite.model.untrusted import line
 
 
 def accuracy(baseline: Path, candidate: Path, *, margin: float, as_json: bool, console: Console | None = None) -> int:

@@ -19,6 +19,7 @@ from rich.table import Column
 from suite.analysis.words import duration
 from suite.model.plan import Block
 from suite.model.record import Record
+from suite.model.untrusted import lines
 
 
 class RunProgress:
@@ -80,10 +81,8 @@ class RunProgress:
         self.left[name] = max(0, self.left[name] - 1)
         self._bar.update(self._task, advance=1, left=f"about {duration(self.seconds_left() / 60)} left")
         if record.status != "ok":
-            self.console.print(
-                f"[yellow]{escape(name)}, block {record.block}, {escape(record.arm)}: {record.status}: {escape(record.reason)}[/]",
-                highlight=False,
-            )
+            told = lines(f"{name}, block {record.block}, {record.arm}: {record.status}: {record.reason}")
+            self.console.print(told, style="yellow", highlight=False, markup=False)
 
     def done(self, scenario: str) -> None:
         """No more trials of that scenario: decided, or spent."""

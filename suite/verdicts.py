@@ -51,8 +51,8 @@ def show_change(
     results: Path, console: Console, *, report: Path, text: Path, only: set[str], notes: Sequence[str], command: str
 ) -> tuple[str, int]:
     """As `show`, for a change: `notes` say what it touches; `command` measures it again. The text is written and returned."""
+    from suite.model.untrusted import line
     from suite.report import pullrequest, terminal
-    from suite.report.untrusted import line
 
     page, judged = _page(results, only)
     again = tuple(dataclasses.replace(one, commands=(line(command), *one.commands[1:])) for one in page.scenarios)
@@ -183,7 +183,7 @@ def gate(results: Path, *, policy: Path | None, console: Console | None = None) 
 
 
 def _show_decision(decision: Decision, console: Console) -> None:
-    from suite.report.untrusted import line
+    from suite.model.untrusted import line
 
     if not decision.rulings:
         console.print("nothing to judge: no primary metric has a verdict", style="bold red")

@@ -43,3 +43,11 @@ def test_warnings_and_failures_stay_to_be_read() -> None:
         text = shown(terminal=terminal)
         assert "the machine is busy: waiting\n" in text
         assert "swap_states, block 1, after: failed: it [crashed]\n" in text
+
+
+def test_what_a_trial_left_in_its_log_can_not_drive_the_terminal() -> None:
+    """The reason of a failed trial ends with lines of a foreign program's log: their escape sequences are not printed."""
+    printed = io.StringIO()
+    with RunProgress(Console(file=printed, width=200, color_system=None), 1) as progress:
+        progress.trial(record(status="failed", reason="it ended\n\x1b]0;title\x07\x1b[2Jlast words\u202e", seconds={"total": 1.0}))
+    assert printed.getvalue().endswith("it ended\nlast words<U+202E>\n")

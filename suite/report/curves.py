@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from suite.analysis.sweeps import sweeps
 from suite.model.metrics import METRICS
 from suite.model.record import Record
+from suite.model.untrusted import line
 from suite.report import words
 from suite.report.nouns import GrowthView, SpreadView
-from suite.report.untrusted import line
 
 LEVELS = tuple(k / 40 for k in range(41))
 """The shares at which each trial's distribution is kept."""

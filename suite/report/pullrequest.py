@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 from suite.model.judged import EXPLORATORY, Judged
+from suite.model.untrusted import shorten
 from suite.report import units, words
 from suite.report.nouns import Page, ScenarioView
-from suite.report.untrusted import shorten
 
 LIMIT = 65_000
 """GitHub refuses a comment of more than 65,536 characters."""

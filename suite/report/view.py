@@ -15,9 +15,9 @@ from typing import Any
 from suite.analysis.words import folded, shape
 from suite.model.judged import Judged
 from suite.model.record import Record
+from suite.model.untrusted import line, lines
 from suite.report import curves, facts, words
 from suite.report.nouns import ArmView, Fact, Page, ScenarioView, TrialView, WitnessView, WorkView
-from suite.report.untrusted import line, lines
 
 NAME = 160
 """Most characters of a name as shown."""

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from suite.model.untrusted import line, lines
 from suite.report import units
-from suite.report.untrusted import line, lines
 
 
 @pytest.mark.parametrize(
