@@ -19,7 +19,7 @@ from suite.model.plan import Block, Plan
 from suite.model.record import Record
 from suite.model.scenario import LEAST_SECONDS, Scenario, ServeWorkload, Workload, one_wave, requests_for
 
-GUESSED_SECONDS = {"micro": 8.0, "serve": 40.0, "offline": 90.0}
+GUESSED_SECONDS = {"micro": 8.0, "serve": 40.0, "offline": 90.0, "equality": 40.0}
 """A trial's wall time before any has been measured: a share of the import and a few rounds; a measured run with its warm-up."""
 FRESH_SECONDS = 60.0
 """What a server of its own adds to a trial, until it has been measured."""
@@ -38,7 +38,7 @@ class Estimate:
 def make_plan(scenarios: Sequence[Scenario], seed: int) -> Plan:
     """The plan of a run; the same scenarios and seed give the same plan."""
     blocks: list[Block] = []
-    arms = {s.name: orders([arm.name for arm in s.arms], s.most_blocks, seed, s.name) for s in scenarios}
+    arms = {s.name: _orders(s, seed) for s in scenarios}
     for place in range(max(s.most_blocks for s in scenarios)):
         taking_part = [s for s in scenarios if place < s.most_blocks]
         random.Random(f"{seed}/round/{place}").shuffle(taking_part)
@@ -46,6 +46,12 @@ def make_plan(scenarios: Sequence[Scenario], seed: int) -> Plan:
             Block(scenario=s, number=place + 1, order=arms[s.name][place], seed=_block_seed(seed, s.name, place)) for s in taking_part
         ]
     return Plan(scenarios=tuple(scenarios), blocks=tuple(blocks), seed=seed)
+
+
+def _orders(scenario: Scenario, seed: int) -> Sequence[tuple[str, ...]]:
+    """The arms of every block; of a scenario about answers all of them once, then the baseline alone."""
+    found = orders([arm.name for arm in scenario.arms], 1 if scenario.again else scenario.most_blocks, seed, scenario.name)
+    return [*found, *[(scenario.baseline.name,)] * scenario.again]
 
 
 def _block_seed(seed: int, scenario: str, place: int) -> int:

@@ -15,6 +15,8 @@ from pydantic import ValidationError
 
 from suite.model.decode_builds import kept, nouns
 from suite.model.documents import ArmDoc, PolicyDoc, ScenarioDoc, asked_in_vain, told
+from suite.model.equality import Sampling
+from suite.model.equality_document import EqualityDoc
 from suite.model.errors import BadInput
 from suite.model.plain import merged, read_mapping, shown
 from suite.model.policy import Policy
@@ -22,6 +24,7 @@ from suite.model.scenario import (
     PROFILES,
     Arm,
     Dataset,
+    EqualityWorkload,
     MetricChoice,
     MicroWorkload,
     Model,
@@ -155,11 +158,13 @@ def _faults(doc: Mapping[str, Any]) -> list[str]:
         return [told(detail) for detail in error.errors()]
 
 
-def _workload(doc: MicroDoc | ServeDoc | OfflineDoc, profile: Profile) -> Workload:
+def _workload(doc: MicroDoc | ServeDoc | OfflineDoc | EqualityDoc, profile: Profile) -> Workload:
     if isinstance(doc, MicroDoc):
         return MicroWorkload(bench=doc.bench, parameters=doc.parameters, cases=tuple(doc.cases))
     if isinstance(doc, OfflineDoc):
         return OfflineWorkload(bench=doc.bench, model=_model(doc.model), arguments=doc.arguments)
+    if isinstance(doc, EqualityDoc):
+        return _equality(doc)
     return ServeWorkload(
         model=_model(doc.model),
         server_arguments=tuple(doc.server_arguments),
@@ -169,6 +174,24 @@ def _workload(doc: MicroDoc | ServeDoc | OfflineDoc, profile: Profile) -> Worklo
         launches=doc.launches or ("shared" if profile == "quick" else "fresh"),
         dataset=None if doc.dataset is None else _dataset(doc.dataset),
     )
+
+
+def _equality(doc: EqualityDoc) -> EqualityWorkload:
+    return EqualityWorkload(
+        model=_model(doc.model),
+        arguments=doc.arguments,
+        dataset=_dataset(doc.dataset),
+        prompts=doc.prompts,
+        sampling=_in_turn(doc.sampling),
+        sampled=_in_turn(doc.sampled),
+        text=doc.text,
+        tolerance=doc.tolerance,
+        again=doc.again,
+    )
+
+
+def _in_turn(said: Mapping[str, Any]) -> Sampling:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
 
 
 def _model(doc: str | ToyDoc | SmolDoc) -> Model:
@@ -193,4 +216,5 @@ def _arm(name: str, doc: ArmDoc) -> Arm:
         server_arguments=tuple(doc.server_arguments),
         client=doc.client,
         allow_unverified=doc.allow_unverified,
+        equality=doc.equality,
     )

@@ -14,10 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 from pydantic_core import ErrorDetails
 
 from suite.model import metrics
+from suite.model.equality_document import EqualityDoc
 from suite.model.plain import shown
 from suite.model.policy import DEFAULT_POLICY
 from suite.model.scenario import DEFAULT_MARGIN, LEAST_BLOCKS, MOST_PRIMARY, Profile
-from suite.model.workload_documents import DatasetDoc, Flags, MicroDoc, Name, OfflineDoc, ServeDoc, SmolDoc, ToyDoc
+from suite.model.workload_documents import DatasetDoc, Flags, Growing, MicroDoc, Name, OfflineDoc, ServeDoc, SmolDoc, ToyDoc
 
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)*([a-z0-9.+]*)$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -88,7 +89,9 @@ class EditableDoc(_Doc):
 BuildDoc = ReleaseDoc | PythonDoc | OverlayDoc | EditableDoc
 
 
-class ArmDoc(_Doc):
+class ArmDoc(_Doc, Growing):
+    LATER = frozenset({"equality"})
+
     baseline: bool = False
     build: Name = "default"
     patches: list[Name] = []
@@ -96,9 +99,10 @@ class ArmDoc(_Doc):
     server_arguments: list[str] = []
     client: Flags = {}
     allow_unverified: bool = False
+    equality: Literal["off", "report", "require"] = "require"
 
 
-FOREIGN = {"micro": ("server_arguments", "client"), "serve": (), "offline": ("client",)}
+FOREIGN = {"micro": ("server_arguments", "client"), "serve": (), "offline": ("client",), "equality": ("client",)}
 """Keys of an arm that mean nothing to a kind of workload."""
 
 
@@ -116,7 +120,7 @@ class ScenarioDoc(_Doc):
     name: Name
     question: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
     profile: Profile
-    workload: Annotated[MicroDoc | ServeDoc | OfflineDoc, Field(discriminator="kind")]
+    workload: Annotated[MicroDoc | ServeDoc | OfflineDoc | EqualityDoc, Field(discriminator="kind")]
     builds: dict[Name, Annotated[BuildDoc, Field(discriminator="kind")]] = {}
     arms: dict[Name, ArmDoc]
     metrics: dict[str, MetricDoc]
@@ -275,6 +279,7 @@ def _near(key: str, loc: Sequence[int | str]) -> str:
             MicroDoc,
             ServeDoc,
             OfflineDoc,
+            EqualityDoc,
             DatasetDoc,
             ArmDoc,
             MetricDoc,

@@ -16,18 +16,21 @@ if TYPE_CHECKING:
 Part = Literal["greedy_outputs", "sampled_outputs", "text_perplexity", "embeddings"]
 PARTS: tuple[Part, ...] = ("greedy_outputs", "sampled_outputs", "text_perplexity", "embeddings")
 """The parts by the names of their metrics."""
+Equality = Literal["off", "report", "require"]
+"""What an arm's differences do: nothing, they are not even compared; they are shown; they decide."""
 PASSAGE = "passage"
 """The name of the suite's own text."""
-Sampling = Mapping[str, str | int | float | bool]
+Value = str | int | float | bool
+Sampling = Mapping[str, "Value | tuple[Value, ...]"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EqualityWorkload:
     """The same prompts for every arm, in one process that batches them the same way each time.
 
-    `arguments` are flags of the engine without their dashes. `prompts` prompts are made of `dataset`; each is answered with
-    `output_tokens` tokens, the least to the most in turn. `sampling` are vLLM's sampling parameters in every answer, `sampled` those
-    that seeded sampling has beyond them. `text` is what the model is led through, `passage` for the suite's own; None for none.
+    `arguments` are flags of the engine without their dashes. `prompts` prompts are made of `dataset`, with the lengths of their answers;
+    a model that pools has none. `sampling` are vLLM's sampling parameters in every answer, of several values each prompt has one, in
+    turn; `sampled` are those that seeded sampling has beyond them. `text` is what the model is led through, `passage` for the suite's own.
     Logprobs that differ by no more than `tolerance` (nats; for embeddings the largest difference of a value, and the cosine distance)
     count as equal. The baseline runs `again` so often, in processes of its own: the floor.
     """
@@ -36,10 +39,9 @@ class EqualityWorkload:
     arguments: Mapping[str, str | int | float | bool]
     dataset: Dataset
     prompts: int
-    output_tokens: tuple[int, int]
     sampling: Sampling
     sampled: Sampling
-    text: str | None
+    text: str
     tolerance: float
     again: int
     kind: Literal["equality"] = "equality"

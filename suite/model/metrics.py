@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
+from suite.model.equality import PARTS
+
 Better = Literal["lower", "higher"]
 Kind = Literal["time", "rate", "memory", "witness", "share"]
 
@@ -79,6 +81,15 @@ METRICS: dict[str, Metric] = {
             instructions_per_token="instructions of the server's processes per output token",
             instructions_per_request="instructions of the server's processes per request",
         ),
+        *_rows(
+            "1",
+            "higher",
+            "share",
+            greedy_outputs="prompts whose greedy answer is the baseline's",
+            sampled_outputs="prompts whose answer by seeded sampling is the baseline's",
+            embeddings="prompts whose embedding is the baseline's",
+        ),
+        *_rows("1", "lower", "time", text_perplexity="perplexity of a fixed text, teacher-forced"),
         *_rows("B", "lower", "witness", bytes_per_swap="copied per swap", bytes_allocated_per_step="allocated per step"),
         *_rows(
             "1",
@@ -119,9 +130,15 @@ OFFLINE = frozenset(
 """What a run without a server leaves."""
 
 
+ANSWERS = frozenset(PARTS)
+"""What is compared of answers, by scenarios of kind equality alone."""
+
+
 def is_measured_by(name: str, kind: str) -> bool:
-    """Whether a workload of that kind (`micro`, `serve`, `offline`) can leave the metric; only a microbenchmark has cases."""
+    """Whether a workload of that kind (`micro`, `serve`, `offline`, `equality`) can leave the metric; only a microbenchmark has cases."""
     row = metric(name)
+    if kind == "equality" or row.name in ANSWERS:
+        return kind == "equality" and name in ANSWERS
     if kind == "micro":
         return row.name in OF_ROUNDS or row.kind == "witness"
     if "@" in name or row.name in OF_ROUNDS or row.kind == "witness":

@@ -16,6 +16,8 @@ from suite.model.build import GitSource as GitSource
 from suite.model.build import OverlayBuild as OverlayBuild
 from suite.model.build import PythonBuild as PythonBuild
 from suite.model.build import ReleaseBuild as ReleaseBuild
+from suite.model.equality import Equality
+from suite.model.equality import EqualityWorkload as EqualityWorkload
 
 Profile = Literal["quick", "standard", "thorough"]
 PROFILES: tuple[Profile, ...] = ("quick", "standard", "thorough")
@@ -32,7 +34,8 @@ LEAST_SECONDS: Mapping[Profile, float] = {"quick": 2.0, "standard": 30.0, "thoro
 class Arm:
     """A build, the patches and the settings that it runs with.
 
-    `client` are flags of the client that differ from the workload's, for an arm that shows a ceiling (no penalty, say).
+    `client` are flags of the client that differ from the workload's, for an arm that shows a ceiling (no penalty, say). `equality` says
+    what it does if the arm's answers are not the baseline's: a patch that is to change numerics is judged on accuracy alone.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Arm:
     server_arguments: tuple[str, ...]
     client: Mapping[str, str | int | float | bool]
     allow_unverified: bool
+    equality: Equality = "require"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +158,7 @@ class OfflineWorkload:
     kind: Literal["offline"] = "offline"
 
 
-Workload = MicroWorkload | ServeWorkload | OfflineWorkload
+Workload = MicroWorkload | ServeWorkload | OfflineWorkload | EqualityWorkload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +207,14 @@ class Scenario:
         return tuple(choice for choice in self.metrics if choice.primary)
 
     @property
+    def again(self) -> int:
+        """How often the baseline alone runs again, after the only block of a scenario about answers: its own A/A. 0 for what is timed."""
+        return self.workload.again if isinstance(self.workload, EqualityWorkload) else 0
+
+    @property
     def most_blocks(self) -> int:
+        if self.again:
+            return 1 + self.again
         return self.blocks if self.blocks is not None else LOOKS[-1]
 
     @property
