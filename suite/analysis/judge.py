@@ -24,7 +24,7 @@ from suite.model.floor import Floor, machine_fingerprint, workload_digest
 from suite.model.judged import SUGGESTS, Judged, Outcome
 from suite.model.metrics import Better, Metric, is_timed, metric
 from suite.model.record import Record
-from suite.model.scenario import Arm, MetricChoice, Scenario
+from suite.model.scenario import Arm, MetricChoice, PytestWorkload, Scenario
 
 SHARED_WARNING = "both arms kept one server for all blocks: launch-to-launch variance was not sampled, so this suggests and does not prove"
 
@@ -130,12 +130,12 @@ def judge_table(
 
 
 def spending_of(scenario: Scenario) -> Spending:
-    """The looks that a scenario plans, its error shared by timed primary metrics and candidates.
+    """The looks that a scenario plans, its error shared by timed primary metrics, candidates and the benchmarks chosen with it.
 
     Source: `spending`.
     """
     timed = max(1, sum(is_timed(choice.name) for choice in scenario.primaries))
-    candidates = len(scenario.candidates)
+    candidates = len(scenario.candidates) * (scenario.workload.family if isinstance(scenario.workload, PytestWorkload) else 1)
     return spending.sequential(timed, candidates) if scenario.blocks is None else spending.one_look(scenario.blocks, timed, candidates)
 
 

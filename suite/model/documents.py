@@ -18,7 +18,7 @@ from suite.model.equality_document import EqualityDoc
 from suite.model.plain import shown
 from suite.model.policy import DEFAULT_POLICY
 from suite.model.scenario import DEFAULT_MARGIN, LEAST_BLOCKS, MOST_PRIMARY, Profile
-from suite.model.workload_documents import DatasetDoc, Flags, Growing, MicroDoc, Name, OfflineDoc, ServeDoc, SmolDoc, ToyDoc
+from suite.model.workload_documents import DatasetDoc, Flags, Growing, MicroDoc, Name, OfflineDoc, PytestDoc, ServeDoc, SmolDoc, ToyDoc
 
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)*([a-z0-9.+]*)$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -102,7 +102,13 @@ class ArmDoc(_Doc, Growing):
     equality: Literal["off", "report", "require"] = "require"
 
 
-FOREIGN = {"micro": ("server_arguments", "client"), "serve": (), "offline": ("client",), "equality": ("client",)}
+FOREIGN = {
+    "micro": ("server_arguments", "client"),
+    "serve": (),
+    "offline": ("client",),
+    "equality": ("client",),
+    "pytest": ("server_arguments", "client", "patches"),
+}
 """Keys of an arm that mean nothing to a kind of workload."""
 
 
@@ -120,7 +126,7 @@ class ScenarioDoc(_Doc):
     name: Name
     question: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
     profile: Profile
-    workload: Annotated[MicroDoc | ServeDoc | OfflineDoc | EqualityDoc, Field(discriminator="kind")]
+    workload: Annotated[MicroDoc | ServeDoc | OfflineDoc | EqualityDoc | PytestDoc, Field(discriminator="kind")]
     builds: dict[Name, Annotated[BuildDoc, Field(discriminator="kind")]] = {}
     arms: dict[Name, ArmDoc]
     metrics: dict[str, MetricDoc]
@@ -183,6 +189,8 @@ def asked_in_vain(doc: ScenarioDoc) -> list[str]:
     Asked of files only: a record that was made when nobody minded is still read.
     """
     kind = doc.workload.kind
+    if kind == "pytest":
+        return ["workload.kind: 'pytest' is asked by `pytest --perfproof` itself (docs/pytest.md), not by a file"]
     can = ", ".join(name for name in metrics.METRICS if metrics.is_measured_by(name, kind))
     odd = [name for name in doc.metrics if not metrics.is_measured_by(name, kind)]
     found = [f"metrics.{name}: a workload of kind {kind!r} does not measure it; it measures {can}" for name in odd]

@@ -158,7 +158,22 @@ class OfflineWorkload:
     kind: Literal["offline"] = "offline"
 
 
-Workload = MicroWorkload | ServeWorkload | OfflineWorkload | EqualityWorkload
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PytestWorkload:
+    """A pytest-benchmark test of a project, by its node id, in two checkouts; `pytest --perfproof` measures it.
+
+    `base` is the commit of one, `change` a hash of how the other differs. `family` benchmarks were chosen together and share the error of
+    the looks.
+    """
+
+    test: str
+    base: str
+    change: str
+    family: int
+    kind: Literal["pytest"] = "pytest"
+
+
+Workload = MicroWorkload | ServeWorkload | OfflineWorkload | EqualityWorkload | PytestWorkload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -123,6 +123,14 @@ class ServeDoc(Growing):
     launches: Literal["shared", "fresh"] | None = None
 
 
+class PytestDoc(Doc):
+    kind: Literal["pytest"]
+    test: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+    base: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40,64}$")]
+    change: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+    family: Annotated[int, Field(ge=1, le=100_000)]
+
+
 class OfflineDoc(Doc):
     kind: Literal["offline"]
     bench: Literal["latency", "throughput"]
