@@ -1,7 +1,7 @@
 """The view model: what every form of the report is laid out from.
 
 A `Page` holds scenarios; a scenario holds judged rows, trials, witnesses, attested facts, commands and the
-sentence that answers its question. Values stay in base units; texts are clean (see `untrusted`). `build` makes
+sentence that answers its question. Values stay in base units; texts are clean (see `model.untrusted`). `build` makes
 the page from rows (one judged comparison each) and records, and is the only way in.
 """
 
