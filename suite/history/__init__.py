@@ -10,8 +10,23 @@ an older schema are migrated on reading, lines of a newer one are told and left 
 old one and rename it. Points of different machines, workloads or arms never mix, and where the environment changed a step says so.
 """
 
-from suite.history.lines import History, Wanted, append, read
-from suite.history.points import entries_of
-from suite.history.tracks import Track, TrackSteps, steps_of, tracks
+from suite.history.lines import EVERYTHING, History, Wanted, append, migrate, prune, read
+from suite.history.points import entries_of, left_out
+from suite.history.tracks import BuildPoints, Track, TrackSteps, steps_of, tracks
 
-__all__ = ["History", "Track", "TrackSteps", "Wanted", "append", "entries_of", "read", "steps_of", "tracks"]
+__all__ = [
+    "EVERYTHING",
+    "BuildPoints",
+    "History",
+    "Track",
+    "TrackSteps",
+    "Wanted",
+    "append",
+    "entries_of",
+    "left_out",
+    "migrate",
+    "prune",
+    "read",
+    "steps_of",
+    "tracks",
+]

@@ -1,12 +1,17 @@
-"""The files of the history: `FOLDER/MACHINE/SCENARIO.jsonl`, one entry a line."""
+"""The files of the history: `FOLDER/MACHINE/SCENARIO.jsonl`, one entry a line, appended and never rewritten."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from suite.model.point import Acknowledgement, Entry, Point
+from suite.history import entries
+from suite.history.entries import Newer
+from suite.history.files import Change, Line, append_lines, lines, rewrite
+from suite.model.errors import BadInput
+from suite.model.metrics import base_name
+from suite.model.point import POINT_SCHEMA, Acknowledgement, Entry, Point, Setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +23,20 @@ class Wanted:
     arms: frozenset[str]
     builds: frozenset[str]
     machines: frozenset[str]
+
+    def takes(self, point: Point) -> bool:
+        """Whether this point is wanted; of a point read from a file, scenario and machine are those of the file."""
+        return (
+            _in(point.scenario, self.scenarios)
+            and (_in(point.metric, self.metrics) or base_name(point.metric) in self.metrics)
+            and _in(point.arm, self.arms)
+            and _in(point.build, self.builds)
+            and _in(point.machine, self.machines)
+        )
+
+
+def _in(value: str, wanted: frozenset[str]) -> bool:
+    return not wanted or value in wanted
 
 
 EVERYTHING = Wanted(scenarios=frozenset(), metrics=frozenset(), arms=frozenset(), builds=frozenset(), machines=frozenset())
@@ -33,14 +52,103 @@ class History:
     warnings: tuple[str, ...]
 
 
-def append(folder: Path, entries: Sequence[Entry]) -> int:
+def file_of(folder: Path, entry: Entry) -> Path:
+    """The file that an entry belongs to."""
+    return folder / entry.machine / f"{entry.scenario}.jsonl"
+
+
+def append(folder: Path, new: Sequence[Entry]) -> int:
     """Appends the entries that are not there yet, and says how many; one write a file, under a lock.
 
     Raises `CannotRun` if a file can't be written: it then ends where it ended before.
     """
-    raise NotImplementedError
+    by_file: dict[Path, dict[str, Entry]] = {}
+    for entry in new:
+        by_file.setdefault(file_of(folder, entry), {})[entry.id] = entry
+    return sum(append_lines(path, {key: entries.text(entry) for key, entry in group.items()}) for path, group in by_file.items())
 
 
 def read(folder: Path, wanted: Wanted = EVERYTHING) -> History:
-    """What a history folder holds; raises `BadInput` where there is none."""
-    raise NotImplementedError
+    """What a history folder holds; raises `BadInput` where there is none.
+
+    A line that can't be read is told, with its file and number, and passed over; it stays where it is.
+    """
+    found: dict[str, Entry] = {}
+    warnings: list[str] = []
+    for path in files(folder, wanted):
+        for line in lines(path):
+            entry = _entry(path, line)
+            if isinstance(entry, str):
+                warnings.append(entry)
+            elif not isinstance(entry, Point) or wanted.takes(entry):
+                found.setdefault(entry.id, entry)
+    return History(
+        points=tuple(entry for entry in found.values() if isinstance(entry, Point)),
+        settings={entry.id: entry.what for entry in found.values() if isinstance(entry, Setting)},
+        acknowledgements=tuple(entry for entry in found.values() if isinstance(entry, Acknowledgement)),
+        warnings=tuple(warnings),
+    )
+
+
+def files(folder: Path, wanted: Wanted = EVERYTHING) -> list[Path]:
+    """The files of a history folder that can hold what is wanted; raises `BadInput` where there is no such folder."""
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: no such history folder; 'perfproof history add RESULTS --history {folder}' makes one")
+    paths = sorted(folder.glob("*/*.jsonl"))
+    return [path for path in paths if _in(path.stem, wanted.scenarios) and _in(path.parent.name, wanted.machines)]
+
+
+def _entry(path: Path, line: Line) -> Entry | str:
+    """The entry of a line, or why there is none."""
+    try:
+        return entries.entry_of(line.parsed())
+    except Newer as newer:
+        return f"{path}:{line.number}: {newer}, skipped and kept; upgrade perfproof to see it"
+    except ValueError as error:
+        return f"{path}:{line.number}: {error}, skipped and kept"
+
+
+# --- rewriting, by way of a new file ------------------------------------------------------------------
+
+
+def migrate(folder: Path) -> tuple[int, list[str]]:
+    """Rewrites lines of an older schema in the current one, and no other; returns how many, and what could not be read."""
+    return _rewritten(folder, EVERYTHING, _migrated)
+
+
+def prune(folder: Path, wanted: Wanted, goes: Callable[[Point], bool], *, dry: bool) -> tuple[int, list[str]]:
+    """Takes out the wanted points that `goes` names, and lines that are there twice; returns how many, and what could not be read.
+
+    Acknowledgements, settings and lines that can't be read always stay. With `dry` nothing is written.
+    """
+    seen: set[str] = set()
+
+    def change(entry: Entry, line: bytes) -> bytes | None:
+        if entry.id in seen:
+            return None
+        seen.add(entry.id)
+        return None if isinstance(entry, Point) and wanted.takes(entry) and goes(entry) else line
+
+    return _rewritten(folder, wanted, change, dry=dry)
+
+
+def _migrated(entry: Entry, line: bytes) -> bytes:
+    return line if entries.schema_of(line) == POINT_SCHEMA else entries.text(entry)
+
+
+def _rewritten(folder: Path, wanted: Wanted, change: Callable[[Entry, bytes], bytes | None], *, dry: bool = False) -> tuple[int, list[str]]:
+    changed, warnings = 0, []
+
+    def of_file(path: Path) -> Change:
+        def of_line(line: Line) -> bytes | None:
+            entry = _entry(path, line)
+            if isinstance(entry, str):
+                warnings.append(entry)
+                return line.text
+            return change(entry, line.text)
+
+        return of_line
+
+    for path in files(folder, wanted):
+        changed += rewrite(path, of_file(path), dry=dry)
+    return changed, warnings

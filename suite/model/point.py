@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 from suite.model.metrics import Better
 
-POINT_SCHEMA = 1
+POINT_SCHEMA = 2
+"""Of every line of a history file. 1, of before the first release, had neither `packages` nor `rounds`."""
 PointKind = Literal["witness", "timed"]
 
 

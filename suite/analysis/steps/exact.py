@@ -1,0 +1,28 @@
+"""Steps of a count of work: it has no noise, so every change of it is a step, after one point already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from suite.analysis.samples import Floats
+
+
+def changes(values: Floats) -> list[int]:
+    """Where a count differs from the one before: index of the first point after. `values` has shape (n,).
+
+    Source: none, exact counts.
+    """
+    return [index for index in range(1, values.size) if values[index] != values[index - 1]]
+
+
+def looks_exact(groups: Sequence[Floats]) -> bool:
+    """Whether numbers of unknown origin look like counts: whole, equal within each group, and more often than not equal to the one before.
+
+    Source: none, a guess that the caller may overrule.
+    """
+    firsts = [float(group[0]) for group in groups]
+    whole = all(float(value).is_integer() for group in groups for value in group)
+    equal = all((group == group[0]).all() for group in groups)
+    same = sum(one == other for one, other in pairwise(firsts))
+    return whole and equal and len(groups) > 1 and 2 * same >= len(groups) - 1

@@ -1,0 +1,223 @@
+"""The steps of one series: proposed by two detectors that must agree, tested against autocorrelated noise, told in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from suite.analysis import words
+from suite.analysis.samples import Floats
+from suite.analysis.steps import exact, level, partition, scan
+from suite.analysis.steps.level import Levels
+from suite.model.step import Direction
+
+FALSE_ALARMS = 0.01
+"""How many quiet series, of whatever length, may show a step."""
+STRETCH = 100
+"""Points on each side of a split that it is tested on, at most."""
+PLACED = 10
+"""How far a proposed split may be moved to where it fits best."""
+LEVEL = 0.95
+
+Kind = Literal["auto", "timed", "witness"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A step at the group `index` (from 0): `Step` without the names that the caller has for its points."""
+
+    index: int
+    direction: Direction
+    before: float
+    after: float
+    effect: float | None
+    interval: tuple[float, float] | None
+    confidence: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What a series shows, whether its values were taken for exact counts, and what has to be said of it."""
+
+    changes: tuple[Change, ...]
+    exact: bool
+    warnings: tuple[str, ...]
+
+
+def find(groups: Sequence[Floats], *, floor: float, kind: Kind = "auto") -> Changes:
+    """The steps of a series of groups, each the measurements of one build, shape (m,) with m > 0 and finite.
+
+    `floor` is the smallest relative change that counts in a timed series, a fraction. "auto" takes numbers that look like counts for
+    counts (`exact.looks_exact`).
+    Source: `scan` and `partition` propose, `level` tests; see there.
+    """
+    if kind == "witness" and not all((group == group[0]).all() for group in groups):
+        found = find(groups, floor=floor, kind="timed")
+        told = "counts differ among measurements of one build: not exact, judged as a timed series"
+        return Changes(changes=found.changes, exact=False, warnings=(told, *found.warnings))
+    values = np.array([float(np.median(group)) for group in groups])
+    if kind == "witness" or (kind == "auto" and exact.looks_exact(groups)):
+        return Changes(changes=tuple(_counted(values, index) for index in exact.changes(values)), exact=True, warnings=())
+    return Changes(changes=tuple(_timed(values, floor)), exact=False, warnings=_too_short(values.size))
+
+
+def between(before: Sequence[Floats], after: Sequence[Floats], *, floor: float, kind: Kind) -> Change | None:
+    """The change from one run of groups to the next, whose border is known; None where there is none or too few points.
+
+    Source: `level`, at this split alone.
+    """
+    values = np.array([float(np.median(group)) for group in (*before, *after)])
+    split = len(before)
+    if kind == "witness":
+        return _counted(values, split) if values[split] != values[split - 1] else None
+    if min(split, values.size - split) < scan.LEAST:
+        return None
+    ratio = bool((values > 0).all())
+    found = _fit(np.log(values) if ratio else values, 0, split, values.size, {})
+    return _change(values, found, ratio) if found.chance <= FALSE_ALARMS and _matters(values, found, floor) else None
+
+
+def _too_short(points: int) -> tuple[str, ...]:
+    least = f"a step of a timed series needs at least {scan.LEAST} before it and {scan.LEAST} from it on"
+    return () if points >= 2 * scan.LEAST else (f"{words.count(points, 'point')}: {least}",)
+
+
+def _counted(values: Floats, index: int) -> Change:
+    before, after = float(values[index - 1]), float(values[index])
+    effect = _relative(before, after)
+    told = f" ({words.percent(effect)})" if effect is not None else ""
+    return Change(
+        index=index,
+        direction="rise" if after > before else "fall",
+        before=before,
+        after=after,
+        effect=effect,
+        interval=(effect, effect) if effect is not None else None,
+        confidence=1.0,
+        reason=f"an exact count: {before:.10g} before, {after:.10g} from here on{told}",
+    )
+
+
+def _relative(before: float, after: float) -> float | None:
+    return (after - before) / abs(before) if before else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Split:
+    """A split with the stretch that it is tested on, values[start:end], and what came of it; `chance` is that of the whole series."""
+
+    at: int
+    start: int
+    end: int
+    levels: Levels
+    chance: float
+
+
+def _timed(values: Floats, floor: float) -> list[Change]:
+    """Proposed, weeded, agreed on, and weeded again with the floor."""
+    ratio = bool((values > 0).all())
+    y = np.log(values) if ratio else values
+    likely = _weeded(y, _placed(y, scan.proposals(y)), lambda split: split.chance <= FALSE_ALARMS)
+    agreed = _agreed(y, likely)
+    kept = _weeded(y, agreed, lambda split: split.chance <= FALSE_ALARMS and _matters(values, split, floor))
+    return [_change(values, split, ratio) for split in kept]
+
+
+def _placed(y: Floats, splits: Sequence[int]) -> list[int]:
+    """Each split moved to where two levels explain most, within `PLACED` points: ranks alone place a small step badly."""
+    fits: dict[tuple[int, int, int], _Split] = {}
+    placed: list[int] = []
+    bounds = [0, *splits, y.size]
+    for i, split in enumerate(splits):
+        least = max(max(bounds[i], placed[-1] if placed else 0) + scan.LEAST, split - PLACED)
+        most = min(bounds[i + 2] - scan.LEAST, split + PLACED)
+        tried = [_fit(y, bounds[i], at, bounds[i + 2], fits) for at in range(least, most + 1)]
+        placed += [max(tried, key=lambda one: one.levels.ratio).at] if tried else []
+    return placed
+
+
+def _weeded(y: Floats, splits: Sequence[int], holds: Callable[[_Split], bool]) -> list[_Split]:
+    """Takes away the weakest of the splits that do not hold, fits its neighbours anew, and again until all hold.
+
+    Source: backward elimination, as in the merging of Fleming et al. (ICPE 2023).
+    """
+    fits: dict[tuple[int, int, int], _Split] = {}
+    kept = list(splits)
+    while kept:
+        bounds = [0, *kept, y.size]
+        tried = [_fit(y, bounds[i], at, bounds[i + 2], fits) for i, at in enumerate(kept)]
+        wanting = [split for split in tried if not holds(split)]
+        if not wanting:
+            return tried
+        kept.remove(min(wanting, key=lambda split: split.levels.ratio).at)
+    return []
+
+
+def _fit(y: Floats, start: int, at: int, end: int, fits: dict[tuple[int, int, int], _Split]) -> _Split:
+    start, end = max(start, at - STRETCH), min(end, at + STRETCH)
+    if (start, at, end) not in fits:
+        found = level.two_levels(y[start:end], at - start)
+        chance = min(1.0, found.chance * max(1.0, y.size / (end - start)))
+        fits[start, at, end] = _Split(at=at, start=start, end=end, levels=found, chance=chance)
+    return fits[start, at, end]
+
+
+def _agreed(y: Floats, splits: Sequence[_Split]) -> list[int]:
+    """The splits that the partition sees as well, where it sees them, each at least `scan.LEAST` points after the one before."""
+    kept: list[int] = []
+    for split in splits:
+        scale = max(split.levels.sd, 1e-9 * (1 + float(np.abs(y[split.start : split.end]).max())))
+        wander = math.sqrt((1 + split.levels.rho) / (1 - split.levels.rho))
+        place = partition.agreed(y[split.start : split.end], split.at - split.start, scale * wander)
+        if place is not None and split.start + place - (kept[-1] if kept else 0) >= scan.LEAST:
+            kept.append(split.start + place)
+    return kept
+
+
+def _sides(values: Floats, split: _Split) -> tuple[float, float]:
+    return float(np.median(values[split.start : split.at])), float(np.median(values[split.at : split.end]))
+
+
+def _matters(values: Floats, split: _Split, floor: float) -> bool:
+    """Whether the change is at least the floor, whichever side it is taken from."""
+    before, after = _sides(values, split)
+    if before > 0 and after > 0:
+        return abs(math.log(after / before)) >= math.log1p(floor)
+    return abs(after - before) >= floor * max(abs(before), abs(after))
+
+
+def _change(values: Floats, split: _Split, ratio: bool) -> Change:
+    before, after = _sides(values, split)
+    effect = _relative(before, after)
+    low, high = split.levels.interval(LEVEL)
+    shift = math.log(after / before) if ratio else after - before
+    bounds = [shift + bound - split.levels.shift for bound in (low, high)]
+    interval = (math.expm1(bounds[0]), math.expm1(bounds[1])) if ratio else (bounds[0] / abs(before), bounds[1] / abs(before))
+    counts = f"{split.at - split.start} points before, {split.end - split.at} from here on"
+    told = f"{words.percent(effect)}, " if effect is not None else ""
+    return Change(
+        index=split.at,
+        direction="rise" if after > before else "fall",
+        before=before,
+        after=after,
+        effect=effect,
+        interval=interval if effect is not None else None,
+        confidence=1 - split.chance,
+        reason=(
+            f"{told}{before:.6g} to {after:.6g} (medians of {counts}); seen by ranks and by partition; noise {_noise(split, ratio)}, "
+            f"autocorrelation {split.levels.rho:.2f}: chance would show it in {_odds(split.chance)}"
+        ),
+    )
+
+
+def _noise(split: _Split, ratio: bool) -> str:
+    return words.percent(split.levels.sd, signed=False) if ratio else f"{split.levels.sd:.4g}"
+
+
+def _odds(chance: float) -> str:
+    return "fewer than one series in a million" if chance < 1e-6 else f"{chance * 1e6:,.0f} series of a million"
