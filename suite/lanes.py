@@ -20,6 +20,7 @@ from suite.model.plan import Plan
 from suite.model.scenario import (
     Build,
     EditableBuild,
+    EqualityWorkload,
     MicroWorkload,
     OfflineWorkload,
     OverlayBuild,
@@ -28,8 +29,10 @@ from suite.model.scenario import (
     Scenario,
     ServeWorkload,
     SmolModel,
+    Workload,
 )
-from suite.run import catalog, offline, same_code, serve, variables
+from suite.run import catalog, equality, offline, same_code, serve, variables
+from suite.run.equality import EqualityLane
 from suite.run.lane import Lane
 from suite.run.micro import MicroLane
 from suite.run.offline import OfflineLane
@@ -37,6 +40,11 @@ from suite.run.process import TAKEN
 from suite.run.serve import ServeLane
 
 Say = Callable[[str], None]
+LANES: Mapping[type[Workload], type[ServeLane | OfflineLane | EqualityLane]] = {
+    ServeWorkload: ServeLane,
+    OfflineWorkload: OfflineLane,
+    EqualityWorkload: EqualityLane,
+}
 SECOND = "second"
 """Below the builds: where installs that an A/A asks for a second time are made."""
 
@@ -54,6 +62,8 @@ def check_names(plan: Plan, versions: Mapping[str, str] | None = None) -> None:
             faults += serve.scenario_faults(scenario)
         if isinstance(scenario.workload, OfflineWorkload):
             faults += offline.scenario_faults(scenario)
+        if isinstance(scenario.workload, EqualityWorkload):
+            faults += equality.scenario_faults(scenario)
     if faults:
         raise BadInput(*faults)
 
@@ -132,14 +142,14 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say, *, itself: bool = 
         benches = [scenario.workload.bench for scenario in plan.scenarios if isinstance(scenario.workload, MicroWorkload)]
         micro = MicroLane(ready, results / "logs", benches=benches, seed=plan.seed)
         stack.callback(micro.close)
-        serving: dict[str, ServeLane | OfflineLane] = {}
+        serving: dict[str, ServeLane | OfflineLane | EqualityLane] = {}
 
         def open_serving() -> None:
             for scenario in plan.scenarios:
                 if not isinstance(scenario.workload, MicroWorkload):
                     by_name = {name: ready[build.key] for name, build in scenario.builds.items() if build.key in ready}
                     watch = catalog.watched(scenario)
-                    lane = OfflineLane if isinstance(scenario.workload, OfflineWorkload) else ServeLane
+                    lane = LANES[type(scenario.workload)]
                     serving[scenario.name] = lane(scenario, by_name, results, seed=plan.seed, watch=watch, say=say)
                     stack.callback(serving[scenario.name].close)
                     serving[scenario.name].check()

@@ -15,7 +15,7 @@ from pathlib import Path
 from suite.builds import smollm
 from suite.builds.ready import ReadyBuild
 from suite.model.errors import CannotRun
-from suite.model.scenario import Arm, Model, OfflineWorkload, Scenario, ServeWorkload, SmolModel, ToyModel
+from suite.model.scenario import Arm, EqualityWorkload, Model, OfflineWorkload, Scenario, ServeWorkload, SmolModel, ToyModel
 from suite.run.client import DATASET, OURS, client_faults, endpoint_faults
 from suite.run.environment import usable_cores
 from suite.run.ports import HOST
@@ -121,7 +121,13 @@ def server_words(workload: ServeWorkload, arm: Arm, model: ModelAt, name: str, p
 
 
 def server_environment(
-    build: ReadyBuild, arm: Arm, workload: ServeWorkload | OfflineWorkload, *, offline: bool, attests: Path, watch: Iterable[str]
+    build: ReadyBuild,
+    arm: Arm,
+    workload: ServeWorkload | OfflineWorkload | EqualityWorkload,
+    *,
+    offline: bool,
+    attests: Path,
+    watch: Iterable[str],
 ) -> dict[str, str]:
     """The whole environment of an arm's server.
 

@@ -1,0 +1,293 @@
+"""Trials whose answers are compared: one process an arm, which answers the same prompts in the same batches.
+
+In order: the model is written, every arm's flags are checked by vLLM's own parser in the first process before its engine starts, and each
+trial is one process that answers everything. Answers are kept with the record, token by token, for the comparison is made
+from records alone. What this refuses: a trial that did not prove what it ran, that answered less than it was asked, or with numbers
+that are none.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from suite.builds.ready import ReadyBuild
+from suite.builds.whole import lost
+from suite.model.equality import PASSAGE as OURS_TEXT
+from suite.model.equality import EqualityWorkload, Part
+from suite.model.errors import BadInput, CannotRun
+from suite.model.plan import Block
+from suite.model.record import SCHEMA, Attestation, Record, Status
+from suite.model.scenario import Arm, Scenario, ToyModel
+from suite.run import attest, dataset, environment
+from suite.run.client import flags
+from suite.run.diagnosis import diagnose, interrupted, telling
+from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, locate_model, server_environment
+from suite.run.launches import next_log
+from suite.run.passage import PASSAGE, paragraphs
+from suite.run.process import Running, scrub, start, tail
+from suite.run.scratch import RUNNING, Scratch
+from suite.run.toy_model import faults_of
+
+OURS = frozenset(["--model", "--seed", "--runner"])
+"""Flags that the suite sets itself."""
+LONGEST_TRIAL = 3600.0
+"""Seconds after which a process is given up."""
+EVERY = 0.5
+LOG_LINES = 20_000
+MODE = "--logprobs-mode"
+"""Unsaid, logprobs are taken after penalties and sampling parameters: what a fault there does is seen though no token changes."""
+ENGINE_INSIDE: Mapping[str, str] = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
+"""The engine in the process that asks: every prompt is there before the first step, so batches don't depend on when prompts arrive."""
+INVARIANT: Mapping[str, str] = {"VLLM_BATCH_INVARIANT": "1"}
+"""Kernels whose results don't depend on the batch, where vLLM has them: on GPUs."""
+
+Say = Callable[[str], None]
+
+
+def workload_of(scenario: Scenario) -> EqualityWorkload:
+    """The scenario's workload; `TypeError` for one that compares no answers."""
+    if not isinstance(scenario.workload, EqualityWorkload):
+        raise TypeError(f"{scenario.name} is no equality scenario")
+    return scenario.workload
+
+
+def parts_of(scenario: Scenario) -> tuple[Part, ...]:
+    """What is asked: the scenario's metrics."""
+    return tuple(choice.name for choice in scenario.metrics)  # type: ignore[misc]  (the document lets no others in)
+
+
+def scenario_faults(scenario: Scenario) -> list[str]:
+    """What is wrong with an equality scenario, as far as can be seen before anything is made; one sentence each."""
+    workload, parts = workload_of(scenario), parts_of(scenario)
+    words = {
+        "workload.arguments": flags(workload.arguments),
+        **{f"arms.{a.name}.server_arguments": a.server_arguments for a in scenario.arms},
+    }
+    found = [f"{where}: {flag} is set by the suite" for where, said in words.items() for flag in sorted(flags_of(said) & OURS)]
+    if isinstance(workload.model, ToyModel):
+        found += [f"workload.{fault}" for fault in faults_of(workload.model)]
+        if workload.model.pools != ("embeddings" in parts):
+            found.append(f"metrics: a {workload.model.toy} {'is asked for embeddings' if workload.model.pools else 'gives no embeddings'}")
+    if "embeddings" in parts and len(parts) > 1:
+        found.append("metrics.embeddings: a model that gives embeddings answers nothing else; ask the other metrics in another scenario")
+    if {"greedy_outputs", "sampled_outputs"} & {*parts} and workload.dataset.output_tokens is None:
+        found.append("workload.dataset.output_tokens: is missing: how many tokens an answer has, the least and the most")
+    if "sampled_outputs" in parts and not workload.sampled:
+        found.append("workload.sampled: is missing: with which temperature, top_k and so on sampled answers are made")
+    if "text_perplexity" in parts and not workload.text.strip():
+        found.append(f"workload.text: is missing: the text that the model is led through, or {OURS_TEXT} for the suite's own")
+    return [f"{scenario.source}: {fault}" for fault in found]
+
+
+def arguments_for(workload: EqualityWorkload, arm: Arm, model: ModelAt, *, seed: int, pooling: bool) -> list[str]:
+    """The words for vLLM's parser of engine arguments. The prefix cache is off unless the scenario speaks of it."""
+    asked = [*flags(workload.arguments), *arm.server_arguments]
+    given = flags_of(asked)
+    defaults = [word for word in model.arguments if word.partition("=")[0] not in given]
+    cache = [] if given & PREFIX_CACHE else ["--no-enable-prefix-caching"]
+    mode = [] if pooling or MODE in given else [f"{MODE}=processed_logprobs"]
+    runner = ["--runner=pooling"] if pooling else []
+    return [f"--model={model.name}", f"--seed={seed}", *runner, *defaults, *cache, *mode, *asked]
+
+
+def order_for(scenario: Scenario, arm: Arm, model: ModelAt, seed: int) -> dict[str, Any]:
+    """What the child is asked; the same for every arm but for the engine's arguments."""
+    workload, parts = workload_of(scenario), parts_of(scenario)
+    pooling = "embeddings" in parts
+    lines = list(dataset.lines(workload.dataset, workload.prompts, seed))
+    greedy = [_parameters(workload, line, number, seed) | {"temperature": 0.0} for number, line in enumerate(lines)]
+    sampled = [one | _in_turn(workload.sampled, number) for number, one in enumerate(greedy)]
+    return {
+        "arguments": arguments_for(workload, arm, model, seed=seed, pooling=pooling),
+        "checked": {each.name: arguments_for(workload, each, model, seed=seed, pooling=pooling) for each in scenario.arms},
+        "parts": list(parts),
+        "prompts": [line["prompt"] for line in lines],
+        "sampling": greedy,
+        "sampled": sampled,
+        "paragraphs": paragraphs(PASSAGE if workload.text == OURS_TEXT else workload.text),
+    }
+
+
+def _parameters(workload: EqualityWorkload, line: Mapping[str, Any], number: int, seed: int) -> dict[str, Any]:
+    length = {"max_tokens": line["output_tokens"]} if "output_tokens" in line else {}
+    return {**_in_turn(workload.sampling, number), **length, "seed": seed % 2**31 + number}
+
+
+def _in_turn(said: Mapping[str, Any], number: int) -> dict[str, Any]:
+    return {name: value[number % len(value)] if isinstance(value, tuple) else value for name, value in said.items()}
+
+
+def answers_of(said: Mapping[str, Any], order: Mapping[str, Any]) -> tuple[dict[str, list[float]], dict[str, int]]:
+    """What the child left as `raw` (every part's lists joined, their lengths beside) and `work` (what arms must share).
+
+    Raises `CannotRun` where it answered less than it was asked, or with numbers that are none.
+    """
+    raw: dict[str, list[float]] = {}
+    work: dict[str, int] = {}
+    for part in order["parts"]:
+        asked = len(order["paragraphs"] if part == "text_perplexity" else order["prompts"])
+        for name, rows in said["parts"][part].items():
+            if len(rows) != asked:
+                raise CannotRun(f"{part}: {len(rows)} answers to {asked} prompts")
+            for number, row in enumerate(rows):
+                if bad := next((place for place, value in enumerate(row) if not math.isfinite(value)), None) is not None:
+                    raise CannotRun(f"{part}: {name} of prompt {number} hold a value that is no number (NaN or infinite), first at {bad}")
+            raw[f"{part}.{name}"] = [value for row in rows for value in row]
+        lengths = [len(row) for row in next(iter(said["parts"][part].values()))]
+        raw[f"{part}.lengths"] = [float(length) for length in lengths]
+        work |= {f"{part} prompts": asked, f"{part} values" if part == "embeddings" else f"{part} tokens": sum(lengths)}
+    return raw, work
+
+
+@dataclass(slots=True, kw_only=True)
+class _Trial:
+    """What is known of a trial so far."""
+
+    block: Block
+    arm: Arm
+    started: str
+    environment: dict[str, Any]
+    seconds: dict[str, float] = field(default_factory=dict)
+    log: str = ""
+    status: Status = "failed"
+    reason: str = ""
+    attestation: Attestation | None = None
+    raw: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    work: Mapping[str, int] = field(default_factory=dict)
+
+
+class EqualityLane:
+    """Runs the trials of one equality scenario; nothing is kept alive between them.
+
+    `builds` maps the scenario's build names to ready ones; `watch` are functions of vLLM whose calls are counted in every arm; prompts
+    and sampling follow `seed`, the plan's, in every block. Logs are kept under `results/logs/<scenario>`; `say` is told what takes long.
+    """
+
+    def __init__(
+        self, scenario: Scenario, builds: Mapping[str, ReadyBuild], results: Path, *, seed: int, watch: Iterable[str], say: Say
+    ) -> None:
+        faults = scenario_faults(scenario)
+        if faults:
+            raise BadInput(*faults)
+        self.scenario, self.workload, self.builds = scenario, workload_of(scenario), builds
+        self.results, self.seed, self.say = results.resolve(), seed, say
+        self.watch = tuple(sorted({*watch, *attest.RUNNERS.values()}))
+        self._logs = self.results / "logs" / scenario.name
+        models = builds[scenario.baseline.build].side.parent / "models"
+        self._model = locate_model(self.workload.model, models, models)
+
+    def check(self) -> None:
+        """Nothing: the first trial has vLLM's parser look at every arm's flags before its engine starts, which costs no process."""
+
+    def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
+        """One trial of each of the arms named, in that order; every one leaves a record, whatever becomes of it.
+
+        Raises `BadInput` where vLLM's parser refuses an arm's flags.
+        """
+        of = {arm.name: arm for arm in self.scenario.arms}
+        for name in arms:
+            yield self._trial(block, of[name])
+
+    def close(self) -> None:
+        """Nothing outlives a trial."""
+
+    def _trial(self, block: Block, arm: Arm) -> Record:
+        trial = _Trial(
+            block=block,
+            arm=arm,
+            started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            environment={**environment.machine(), "before": environment.moment()},
+        )
+        scratch, began = Scratch(self.results / RUNNING, self.scenario.name), time.monotonic()
+        try:
+            self._answer(trial, scratch.folder)
+        except CannotRun as error:
+            trial.status, trial.reason = "failed", str(error)
+        finally:
+            scratch.close()
+        trial.seconds["total"] = time.monotonic() - began
+        if trial.status == "failed" and (outside := interrupted(trial.reason) or lost(self.builds[arm.build])):
+            trial.status, trial.reason = "invalid", outside
+        return self._record(trial)
+
+    def _answer(self, trial: _Trial, folder: Path) -> None:
+        """Runs the process once and judges whether what it answered counts."""
+        build, attests = self.builds[trial.arm.build], folder / "attest"
+        attests.mkdir()
+        order = order_for(self.scenario, trial.arm, self._model, self.seed)
+        (folder / "order.json").write_text(json.dumps(order))
+        variables = self._environment(build, trial.arm, attests)
+        log = next_log(self._logs, trial.arm.name)
+        trial.log = str(log.relative_to(self.results))
+        trial.environment |= {**environment.of_build(build, variables), "arguments": [scrub(word) for word in order["arguments"]]}
+        command = [build.interpreter, build.child / "equality.py", folder / "order.json", folder / "result.json"]
+        with start(command, environment=variables, log=log, folder=self._model.folder, grace=5.0) as running:
+            self._wait(trial.arm, running)
+        trial.attestation = attest.read(attests, build)
+        said = json.loads((folder / "result.json").read_text()) if (folder / "result.json").exists() else None
+        if said is None or said["fault"]:
+            self._failed(trial, said, running, log)
+            return
+        trial.seconds |= said["seconds"]
+        trial.raw, trial.work = answers_of(said, order)
+        unproven = attest.verify(trial.attestation, trial.arm, build, tail(log, LOG_LINES))
+        trial.status, trial.reason = ("unattested", unproven) if unproven else ("ok", "")
+
+    def _failed(self, trial: _Trial, said: Mapping[str, Any] | None, running: Running, log: Path) -> None:
+        """Raises `BadInput` where vLLM's parser refused the flags."""
+        if said is not None and said.get("refused"):
+            raise BadInput(f"{self.scenario.source}: {said['fault']}")
+        cause = said["fault"] if said is not None else diagnose(tail(log, LOG_LINES))
+        end = "\n".join(telling(tail(log, 400))[-12:])
+        trial.reason = f"arm {trial.arm.name}: {running.finished().how()}{f': {cause}' if cause else ''}; the end of its log:\n{end}"
+        trial.status = "invalid" if running.poll() == -9 else "failed"
+
+    def _environment(self, build: ReadyBuild, arm: Arm, attests: Path) -> dict[str, str]:
+        said = server_environment(build, arm, self.workload, offline=self._model.offline, attests=attests, watch=self.watch)
+        invariant = INVARIANT if build.fingerprint.device == "cuda" else {}
+        return {**invariant, **ENGINE_INSIDE, **said}
+
+    def _wait(self, arm: Arm, running: Running) -> None:
+        """Until it ends; raises `CannotRun` if that takes too long."""
+        tell_at = 10.0
+        while running.wait(EVERY) is None:
+            if running.seconds > LONGEST_TRIAL:
+                raise CannotRun(f"arm {arm.name}: not all prompts were answered after {LONGEST_TRIAL:.0f} s")
+            if running.seconds >= tell_at:
+                self.say(f"arm {arm.name}: prompts are answered, {running.seconds:.0f} s so far")
+                tell_at = running.seconds + max(10.0, running.seconds / 4)
+
+    def _record(self, trial: _Trial) -> Record:
+        block, scenario = trial.block, self.scenario
+        return Record(
+            schema=SCHEMA,
+            scenario=scenario.name,
+            digest=scenario.digest,
+            definition=scenario.definition,
+            profile=scenario.profile,
+            seed=self.seed,
+            block=block.number,
+            position=block.order.index(trial.arm.name),
+            order=list(block.order),
+            arm=trial.arm.name,
+            started=trial.started,
+            status=trial.status,
+            reason=scrub(trial.reason),
+            how="process",
+            measurements={},
+            raw=trial.raw,
+            witnesses={},
+            work=trial.work,
+            seconds={name: round(spent, 3) for name, spent in trial.seconds.items()},
+            warnings=list(self.builds[trial.arm.build].warnings),
+            attestation=trial.attestation,
+            environment={**trial.environment, "after": environment.moment()},
+            log=trial.log,
+        )
