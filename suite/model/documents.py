@@ -1,4 +1,4 @@
-"""The documents: what a scenario file and a policy file may hold, and every fault of one in words.
+"""The documents: what a scenario file may hold, and every fault of one in words.
 
 Shapes only, for pydantic to validate, with the rules that tie their parts together; `decode` makes nouns of them.
 """
@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 from pydantic_core import ErrorDetails
 
 from suite.model import metrics
+from suite.model.accuracy_document import AccuracyDoc, TaskDoc
 from suite.model.equality_document import EqualityDoc
 from suite.model.plain import shown
-from suite.model.policy import DEFAULT_POLICY
 from suite.model.scenario import DEFAULT_MARGIN, LEAST_BLOCKS, MOST_PRIMARY, Profile
 from suite.model.workload_documents import DatasetDoc, Flags, Growing, MicroDoc, Name, OfflineDoc, PytestDoc, ServeDoc, SmolDoc, ToyDoc
 
@@ -106,6 +106,7 @@ FOREIGN = {
     "micro": ("server_arguments", "client"),
     "serve": (),
     "offline": ("client",),
+    "accuracy": ("client",),
     "equality": ("client",),
     "pytest": ("server_arguments", "client", "patches"),
 }
@@ -126,7 +127,7 @@ class ScenarioDoc(_Doc):
     name: Name
     question: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
     profile: Profile
-    workload: Annotated[MicroDoc | ServeDoc | OfflineDoc | EqualityDoc | PytestDoc, Field(discriminator="kind")]
+    workload: Annotated[MicroDoc | ServeDoc | OfflineDoc | AccuracyDoc | EqualityDoc | PytestDoc, Field(discriminator="kind")]
     builds: dict[Name, Annotated[BuildDoc, Field(discriminator="kind")]] = {}
     arms: dict[Name, ArmDoc]
     metrics: dict[str, MetricDoc]
@@ -194,6 +195,10 @@ def asked_in_vain(doc: ScenarioDoc) -> list[str]:
     can = ", ".join(name for name in metrics.METRICS if metrics.is_measured_by(name, kind))
     odd = [name for name in doc.metrics if not metrics.is_measured_by(name, kind)]
     found = [f"metrics.{name}: a workload of kind {kind!r} does not measure it; it measures {can}" for name in odd]
+    if isinstance(doc.workload, AccuracyDoc):
+        lost = [name for name in doc.metrics if "@" in name and name.partition("@")[2] not in doc.workload.tasks]
+        found += [f"metrics.{name}: the workload asks no such task, it asks {', '.join(doc.workload.tasks)}" for name in lost]
+        found += [f"blocks: a workload of kind {kind!r} is asked once, it has none"] if doc.blocks is not None else []
     for name, arm in doc.arms.items():
         twice = [patch for patch in dict.fromkeys(arm.patches) if arm.patches.count(patch) > 1]
         found += [f"arms.{name}.patches: {patch!r} is named twice, name it once" for patch in twice]
@@ -215,13 +220,6 @@ def _base_fault(name: str, build: BuildDoc, builds: dict[str, BuildDoc]) -> str:
     if isinstance(build, EditableDoc) and len(passed) > 1:
         return "base: an overlay stands on a release, an interpreter or another overlay; apply the diff to the source tree itself"
     return ""
-
-
-class PolicyDoc(_Doc):
-    schema_: Annotated[Literal[1], Field(alias="schema")]
-    inconclusive: Literal["pass", "fail"] = DEFAULT_POLICY.inconclusive
-    untestable: Literal["pass", "fail"] = DEFAULT_POLICY.untestable
-    shared_launches: Literal["inconclusive", "count"] = DEFAULT_POLICY.shared_launches
 
 
 # --- faults ---------------------------------------------------------------------------------------------
@@ -287,6 +285,8 @@ def _near(key: str, loc: Sequence[int | str]) -> str:
             MicroDoc,
             ServeDoc,
             OfflineDoc,
+            AccuracyDoc,
+            TaskDoc,
             EqualityDoc,
             DatasetDoc,
             ArmDoc,

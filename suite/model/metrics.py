@@ -88,6 +88,7 @@ METRICS: dict[str, Metric] = {
             greedy_outputs="prompts whose greedy answer is the baseline's",
             sampled_outputs="prompts whose answer by seeded sampling is the baseline's",
             embeddings="prompts whose embedding is the baseline's",
+            accuracy="items of a task that were answered right",
         ),
         *_rows("1", "lower", "time", text_perplexity="perplexity of a fixed text, teacher-forced"),
         *_rows("B", "lower", "witness", bytes_per_swap="copied per swap", bytes_allocated_per_step="allocated per step"),
@@ -130,13 +131,18 @@ OFFLINE = frozenset(
 """What a run without a server leaves."""
 
 
+ACCURACY = "accuracy"
+"""What scenarios of kind accuracy compare, task by task."""
 ANSWERS = frozenset(PARTS)
 """What is compared of answers, by scenarios of kind equality alone."""
 
 
 def is_measured_by(name: str, kind: str) -> bool:
-    """Whether a workload of that kind (`micro`, `serve`, `offline`, `equality`) can leave the metric; only a microbenchmark has cases."""
+    """Whether a workload of that kind (`micro`, `serve`, `offline`, `equality`, `accuracy`) can leave the metric; cases are
+    a microbenchmark's, and tasks of accuracy (`accuracy@gsm8k`)."""
     row = metric(name)
+    if kind == "accuracy" or row.name == ACCURACY:
+        return kind == "accuracy" and row.name == ACCURACY
     if kind == "equality" or row.name in ANSWERS:
         return kind == "equality" and name in ANSWERS
     if kind == "micro":

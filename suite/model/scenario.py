@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from suite.model.accuracy import AccuracyWorkload as AccuracyWorkload
 from suite.model.build import Build as Build
 from suite.model.build import DefiningFile as DefiningFile
 from suite.model.build import EditableBuild as EditableBuild
@@ -173,7 +174,7 @@ class PytestWorkload:
     kind: Literal["pytest"] = "pytest"
 
 
-Workload = MicroWorkload | ServeWorkload | OfflineWorkload | EqualityWorkload | PytestWorkload
+Workload = MicroWorkload | ServeWorkload | OfflineWorkload | AccuracyWorkload | EqualityWorkload | PytestWorkload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +229,8 @@ class Scenario:
 
     @property
     def most_blocks(self) -> int:
+        if isinstance(self.workload, AccuracyWorkload):
+            return 1
         if self.again:
             return 1 + self.again
         return self.blocks if self.blocks is not None else LOOKS[-1]
