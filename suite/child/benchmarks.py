@@ -1,0 +1,162 @@
+"""Runs a project's own pytest-benchmark tests in one checkout of it: one trial of `pytest --perfproof`.
+
+`python benchmarks.py ORDER`, where ORDER is a JSON file: `arguments` for pytest, `wanted` (node ids; null collects only), `folder` (takes
+`benchmark.json` and `trial.json`), `tree` (the checkout's top), `other` (the top of the other side's checkout, from which nothing may be
+imported; "" for none) and `modules` (names of the modules that the change touches). The tests are the project's as they are; what is added
+is a plugin that leaves out those that are not wanted and writes down how each ended and which files were loaded. It imports the standard
+library and what the interpreter has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+MOST_ROUNDS = 1000
+"""Rounds of a benchmark that are kept; of more, every second, third and so on, the median being of all."""
+
+
+class Watch:
+    """A pytest plugin that keeps the wanted benchmarks, writes down how each ended, and spares pytest-benchmark a look at the machine."""
+
+    def __init__(self, wanted: list[str] | None) -> None:
+        self.wanted = None if wanted is None else set(wanted)
+        self.found: list[str] = []
+        self.tests: dict[str, dict[str, str]] = {}
+        self.faults: list[str] = []
+        self.seconds = 0.0
+
+    def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
+        benchmarks = [item for item in items if "benchmark" in getattr(item, "fixturenames", ())]
+        self.found = [item.nodeid for item in benchmarks]
+        if self.wanted is not None:
+            left = [item for item in items if item.nodeid not in self.wanted]
+            items[:] = [item for item in items if item.nodeid in self.wanted]
+            config.hook.pytest_deselected(items=left)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self.seconds += report.duration
+        known = self.tests.get(report.nodeid)
+        if known is None or (report.outcome != "passed" and known["outcome"] == "passed"):
+            self.tests[report.nodeid] = {"outcome": report.outcome, "why": why(report)}
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.outcome == "failed":
+            self.faults.append(f"{report.nodeid}: {why(report)}")
+
+    def pytest_benchmark_generate_machine_info(self, config: Any) -> dict[str, Any]:
+        return {"machine": "described in the record"}
+
+    def pytest_benchmark_generate_commit_info(self, config: Any) -> dict[str, Any]:
+        return {"id": "unversioned"}
+
+
+def why(report: Any) -> str:
+    """Why a test did not pass, in a line."""
+    if report.outcome == "passed" or report.longrepr is None:
+        return ""
+    told = report.longrepr
+    if isinstance(told, tuple):
+        return str(told[2]).replace("Skipped: ", "", 1)
+    crash = getattr(told, "reprcrash", None)
+    lines = [line for line in str(crash.message if crash is not None else told).splitlines() if line.strip()]
+    return (lines[0] if crash is not None else lines[-1].removeprefix("E").strip())[:400] if lines else "no reason was given"
+
+
+def loaded() -> Iterator[tuple[str, str]]:
+    """Name and file of every module that was imported from a file, but for those of the interpreter's own environment."""
+    inside = tuple(os.path.join(os.path.realpath(place), "") for place in {sys.prefix, sys.base_prefix})
+    for name, module in sorted(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and name != "__main__":
+            path = os.path.abspath(file)
+            if not os.path.realpath(path).startswith(inside) or f"{os.sep}site-packages{os.sep}" not in path:
+                yield name, path
+
+
+def below(path: str, top: str) -> bool:
+    """Whether a file lies in a checkout, in whichever way the folder is spelled."""
+    return bool(top) and (
+        path.startswith(os.path.join(top, "")) or os.path.realpath(path).startswith(os.path.join(os.path.realpath(top), ""))
+    )
+
+
+def sources(tree: str) -> dict[str, str]:
+    """The files of the checkout that were loaded, relative to its top, each with the beginning of its hash."""
+    found = {}
+    for _, path in loaded():
+        if path.startswith(os.path.join(tree, "")):
+            try:
+                with open(path, "rb") as file:
+                    found[os.path.relpath(path, tree)] = hashlib.sha256(file.read()).hexdigest()[:16]
+            except OSError:
+                continue  # generated, and gone again
+    return found
+
+
+def strangers(tree: str, other: str) -> list[str]:
+    """Files of the other side's checkout that were loaded here."""
+    return [os.path.relpath(path, other) for _, path in loaded() if not path.startswith(os.path.join(tree, "")) and below(path, other)]
+
+
+def installed(tree: str, other: str, modules: list[str]) -> list[str]:
+    """Modules that the change touches and that came from neither checkout: an installed copy of the project."""
+    found = []
+    for name in modules:
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if (
+            isinstance(file, str)
+            and not below(file, tree)
+            and not below(file, other)
+            and name.partition(".")[0] not in sys.stdlib_module_names
+        ):
+            found.append(name)
+    return found
+
+
+def results(folder: str) -> dict[str, dict[str, Any]]:
+    """The benchmarks of pytest-benchmark's JSON by node id: the median of all rounds in seconds, and rounds."""
+    try:
+        with open(os.path.join(folder, "benchmark.json"), encoding="utf-8") as file:
+            benchmarks = json.load(file)["benchmarks"]
+    except (OSError, ValueError):  # no benchmark came to its end
+        return {}
+    found = {}
+    for one in benchmarks:
+        rounds = one["stats"]["data"]
+        found[one["fullname"]] = {"median": one["stats"]["median"], "rounds": rounds[:: -(-len(rounds) // MOST_ROUNDS)]}
+    return found
+
+
+def run(order: dict[str, Any]) -> None:
+    import pytest
+
+    for hook in (Watch.pytest_benchmark_generate_machine_info, Watch.pytest_benchmark_generate_commit_info):
+        pytest.hookimpl(tryfirst=True, optionalhook=True)(hook)  # else pytest-benchmark asks the machine, which takes a second
+    pytest.hookimpl(trylast=True)(Watch.pytest_collection_modifyitems)
+    watch = Watch(order["wanted"])
+    code = int(pytest.main(order["arguments"], plugins=[watch]))
+    said = {
+        "pytest": code,
+        "found": watch.found,
+        "tests": watch.tests,
+        "faults": watch.faults,
+        "seconds": watch.seconds,
+        "benchmarks": results(order["folder"]),
+        "sources": sources(order["tree"]),
+        "strangers": strangers(order["tree"], order["other"]),
+        "installed": installed(order["tree"], order["other"], order["modules"]),
+    }
+    with open(os.path.join(order["folder"], "trial.json"), "w", encoding="utf-8") as file:
+        json.dump(said, file)
+
+
+if __name__ == "__main__":
+    if sys.path and os.path.abspath(sys.path[0]) == os.path.dirname(os.path.abspath(__file__)):
+        sys.path.pop(0)  # this script's folder: nothing there is to be imported by name
+    with open(sys.argv[1], encoding="utf-8") as order_file:
+        run(json.load(order_file))

@@ -1,0 +1,248 @@
+"""One session of `pytest --perfproof`, from the collected tests to the exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from suite import __version__
+from suite.analysis.judge import judge_scenario
+from suite.analysis.trials import latest
+from suite.model.errors import BadInput, CannotRun, PerfproofError
+from suite.model.judged import Judged
+from suite.model.scenario import DEFAULT_MARGIN
+from suite.model.untrusted import line
+from suite.pytest_plugin import arguments, telling, trees
+from suite.pytest_plugin.measuring import BASE, CHANGE, Blocks, Design, questions
+from suite.pytest_plugin.telling import Finding
+from suite.pytest_plugin.trees import Change
+from suite.pytest_plugin.trials import Session, Side, run, why_none
+from suite.report import terminal, view
+from suite.run.start import Start
+
+VERDICTS = "verdicts.json"
+"""Beside the records: what was found, for machines."""
+MOST_TOLD = 5
+"""Names in a sentence."""
+
+Say = Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a session came to: the text for its end, and its exit code."""
+
+    text: str
+    exit_code: int
+
+
+def measure(session: pytest.Session) -> Outcome:
+    """Measures the session's benchmarks and reports each to pytest; what makes that impossible ends the session with its exit code."""
+    config = session.config
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    say: Say = (lambda told: reporter.write_line(line(told))) if reporter else (lambda told: None)
+    try:
+        with _results(config.getoption("perfproof_results")) as (results, kept):
+            return _measured(session, results, kept, say)
+    except PerfproofError as error:
+        pytest.exit(f"perfproof: {error}", returncode=error.exit_code)
+
+
+def _measured(session: pytest.Session, results: Path, kept: bool, say: Say) -> Outcome:
+    tests = [item.nodeid for item in session.items if "benchmark" in getattr(item, "fixturenames", ())]
+    if not tests:
+        raise BadInput("of the tests chosen here, none uses the fixture `benchmark` of pytest-benchmark: there is nothing to measure")
+    config = session.config
+    change = trees.find(config.invocation_params.dir, config.getoption("perfproof_base"), results if kept else None)
+    asked = _asked(config, change)
+    start = Start(what="pytest --perfproof", profile="quick", wait=60 * config.getoption("perfproof_wait"), anyway=True)
+    with start.alone(say), trees.checked_out(change) as tree, tempfile.TemporaryDirectory(prefix="perfproof-") as scratch:
+        linked = trees.link_ignored(change, tree)
+        sides = _sides(change, tree)
+        there = _collected(change, asked, sides[BASE], Path(scratch) / "collected")
+        shared = [test for test in tests if test in there]
+        blocks = Blocks(
+            change=change,
+            session=asked,
+            sides=sides,
+            scenarios=questions(shared, change, _design(config)),
+            design=_design(config),
+            results=results,
+            say=say,
+        )
+        if shared:
+            say(f"perfproof: {_count(len(shared), 'benchmark')}, {sides[CHANGE].label} against {sides[BASE].label}")
+            start.settle(say)
+            blocks.run()
+    findings = [
+        *_findings(blocks, config.getoption("perfproof_fail_on_inconclusive")),
+        *(telling.new(test, change.name) for test in tests if test not in there),
+    ]
+    code = telling.exit_code(findings, compared=not shared or any(found.judged is not None for found in findings))
+    telling.report(session, findings, _seconds(blocks), blocks.kept)
+    notes = [*_notes(session, change, linked, [test for test in there if test not in tests], blocks)]
+    if kept:
+        _write(results / VERDICTS, change, findings, notes, code)
+    return Outcome(text=_text(session, blocks, findings, notes, results if kept else None, code), exit_code=code)
+
+
+# --- what was asked ---------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _results(asked: Path | None) -> Iterator[tuple[Path, bool]]:
+    """The folder of the records, and whether it stays."""
+    if asked is not None:
+        try:
+            asked.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(f"--perfproof-results {asked}: can't be made: {error.strerror}") from error
+        yield asked, True
+        return
+    with tempfile.TemporaryDirectory(prefix="perfproof-results-") as folder:
+        yield Path(folder), False
+
+
+def _design(config: pytest.Config) -> Design:
+    return Design(
+        blocks=config.getoption("perfproof_blocks"),
+        margin=config.getoption("perfproof_margin") or DEFAULT_MARGIN,
+        seed=config.getoption("perfproof_seed"),
+        budget=config.getoption("perfproof_budget"),
+    )
+
+
+def _asked(config: pytest.Config, change: Change) -> Session:
+    here = config.invocation_params.dir.resolve()
+    if not here.is_relative_to(change.root):
+        raise BadInput("--perfproof: start pytest inside the repository whose benchmarks it is to measure")
+    names = {name for name, plugin in config.pluginmanager.list_name_plugin() if plugin is not None}
+    modules = (trees.import_name(change.root, file) for file in change.files if (change.root / file).is_file())
+    return Session(
+        given=tuple(map(str, config.invocation_params.args)),
+        here=here.relative_to(change.root),
+        plugins=frozenset(names),
+        folders=tuple(arguments.import_folders(change.root)),
+        modules=tuple(filter(None, modules)),
+    )
+
+
+def _sides(change: Change, tree: Path) -> Mapping[str, Side]:
+    return {
+        BASE: Side(arm=BASE, label=f"{change.name} at {change.base[:8]}", tree=tree, other=change.root),
+        CHANGE: Side(arm=CHANGE, label="the working tree", tree=change.root, other=tree),
+    }
+
+
+def _collected(change: Change, asked: Session, side: Side, folder: Path) -> list[str]:
+    """The benchmarks that the base has. Raises `CannotRun` where its tests can't even be collected."""
+    ran = run(change, asked, side, None, folder, 0)
+    fault = why_none(ran)
+    if fault and not ran.said.get("found"):
+        raise CannotRun(f"at {side.label}, before any change, {fault}; this is not blamed on the change")
+    found: list[str] = ran.said["found"]
+    return found
+
+
+# --- what came of it ---------------------------------------------------------------------------------------------
+
+
+def _findings(blocks: Blocks, inconclusive_fails: bool) -> Iterator[Finding]:
+    for test in blocks.scenarios:
+        mine = blocks.kept.get(test, [])
+        yield telling.finding(test, _row(blocks, test), latest(mine), blocks.change.name, inconclusive_fails=inconclusive_fails)
+
+
+def _row(blocks: Blocks, test: str) -> Judged | None:
+    mine = blocks.kept.get(test, [])
+    return judge_scenario(blocks.scenarios[test].name, mine).judged[0] if mine else None
+
+
+def _seconds(blocks: Blocks) -> dict[str, float]:
+    return {test: sum(record.took for record in mine) for test, mine in blocks.kept.items()}
+
+
+def _notes(session: pytest.Session, change: Change, linked: Sequence[str], gone: Sequence[str], blocks: Blocks) -> Iterator[str]:
+    """What is to be known beside the verdicts."""
+    yield from change.notes
+    if linked:
+        yield f"git does not keep {_few(linked)}: the base ran with the working tree's"
+    if gone:
+        yield f"only at {change.name}, and so not compared: {_few(gone)}"
+    changed = [item.nodeid for item in session.items if item.nodeid in blocks.scenarios and _differs(change, item.path)]
+    if changed:
+        yield f"the benchmark itself differs between the sides, so that they may not do the same work: {_few(changed)}"
+    before, after = blocks.seen[BASE], blocks.seen[CHANGE]
+    if before and before == after:
+        yield "no Python file that the benchmarks load from the project differs between the sides: only data or compiled code can"
+    left = len(session.items) - sum("benchmark" in getattr(item, "fixturenames", ()) for item in session.items)
+    if left:
+        yield f"{_count(left, 'test')} without the fixture `benchmark` {'was' if left == 1 else 'were'} not run"
+    yield from blocks.said
+
+
+def _differs(change: Change, path: Path) -> bool:
+    """Whether the benchmark's own file, or a conftest.py that it gets fixtures from, differs."""
+    try:
+        own = path.resolve().relative_to(change.root)
+    except ValueError:
+        return False
+    return str(own) in change.files or any(str(folder / "conftest.py") in change.files for folder in own.parents)
+
+
+def _text(
+    session: pytest.Session, blocks: Blocks, findings: Sequence[Finding], notes: Sequence[str], results: Path | None, code: int
+) -> str:
+    """The verdict table, in the words of every other report, and what is to be known beside it."""
+    out = StringIO()
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    coloured = bool(reporter and reporter.hasmarkup)
+    width = reporter._tw.fullwidth if reporter else 100
+    console = Console(file=out, width=width, force_terminal=coloured, color_system="standard" if coloured else None, legacy_windows=False)
+    rows = [found.judged for found in findings if found.judged is not None]
+    if rows:
+        records = [record for test, found in zip(blocks.scenarios, findings, strict=False) if found.judged for record in blocks.kept[test]]
+        made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+        terminal.show(view.build(rows, records, made=made, version=__version__), console)
+    said = [f"{found.test}: {found.told}" for found in findings if found.judged is None]
+    for told in [*said, *notes]:
+        console.print(line(told), highlight=False, markup=False, soft_wrap=True)
+    if results is not None:
+        again = f"perfproof report --results {results} --out report.html"
+        console.print(f"records: {results} ({again} draws them)", highlight=False, markup=False, soft_wrap=True)
+    else:
+        console.print("the records were not kept; --perfproof-results DIR keeps them", highlight=False, soft_wrap=True)
+    console.print(f"perfproof: {'pass' if code == 0 else 'fail'} (exit code {code})", style="bold", highlight=False)
+    return out.getvalue()
+
+
+def _write(path: Path, change: Change, findings: Sequence[Finding], notes: Sequence[str], code: int) -> None:
+    said = {
+        "schema": 1,
+        "base": change.base,
+        "change": change.digest,
+        "exit_code": code,
+        "notes": list(notes),
+        "benchmarks": [
+            {"test": found.test, "outcome": found.outcome, "told": found.told, "judged": asdict(found.judged) if found.judged else None}
+            for found in findings
+        ],
+    }
+    path.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:MOST_TOLD]) + (f" and {len(names) - MOST_TOLD} more" if len(names) > MOST_TOLD else "")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
