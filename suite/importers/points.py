@@ -18,6 +18,7 @@ OPTIONAL = ("group", "machine", "environment")
 LARGEST_FILE = 200_000_000
 NAMED = 20
 """How many faults are named."""
+TOO_MANY = "more cells than the first line has columns: quote cells that hold a comma"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,7 @@ def _rows(path: Path, reader: csv.DictReader[str]) -> tuple[list[Measured], list
     for record in reader:
         line = reader.line_num
         point, text, group, machine, environment = ((record.get(column) or "").strip() for column in (*COLUMNS, *OPTIONAL))
-        fault = "more cells than the first line has columns: quote cells with commas" if "" in record else _fault(point, text, group, groups)
+        fault = TOO_MANY if "" in record else _fault(point, text, group, groups)
         if fault:
             faults.append(f"{path}:{line}: {fault}")
         else:

@@ -1,0 +1,146 @@
+"""Commands of the history: history add, list, show, prune, migrate, ack; steps."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from suite.cli import options
+from suite.model.scenario import DEFAULT_MARGIN
+
+if TYPE_CHECKING:
+    from suite.history import Wanted
+
+FOLDER = Path("results/history")
+FILTERS = ("scenario", "metric", "arm", "build", "machine")
+
+
+def add(verbs: Any) -> None:
+    words = "points remembered over builds and nights: add, list, show, prune, migrate, ack"
+    history = options.verb(verbs, "history", lambda arguments: int(arguments.act(arguments)), words)
+    acts = history.add_subparsers(title="what to do", metavar="WHAT", required=True)
+
+    adding = options.verb(acts, "add", _add, "add points from the records of results folders")
+    adding.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="results folders")
+    _folder(adding)
+
+    listing = options.verb(acts, "list", _list, "list the series: how many points, of which builds, the newest value")
+    _filters(listing)
+    _json(listing)
+
+    showing = options.verb(acts, "show", _show, "show points, the newest last")
+    _filters(showing)
+    showing.add_argument("--last", type=options.natural, default=50, metavar="N", help="how many (default %(default)s)")
+    _json(showing)
+
+    pruning = options.verb(acts, "prune", _prune, "take out old points, and lines that are there twice; acknowledgements always stay")
+    _filters(pruning)
+    pruning.add_argument("--before", type=_day, metavar="DATE", help="points measured before this day (2026-01-31)")
+    pruning.add_argument("--keep", type=options.natural, metavar="N", help="all but the newest N points of each series")
+    pruning.add_argument("--dry-run", action="store_true", help="say how many would go, and change nothing")
+
+    _folder(options.verb(acts, "migrate", _migrate, "rewrite lines of an older schema in the current one (reading does so by itself)"))
+
+    accepting = options.verb(acts, "ack", _ack, "accept a step, with the reason that the report shows from then on")
+    _filters(accepting)
+    accepting.add_argument("--at", required=True, metavar="BUILD", help="the first build after the step, as 'perfproof steps' names it")
+    accepting.add_argument("--reason", required=True, metavar="TEXT", help="why it is accepted")
+    for act in acts.choices.values():
+        act.set_defaults(act=act.get_default("verb"))
+        act.set_defaults(verb=history.get_default("verb"))
+
+    steps = options.verb(
+        verbs, "steps", _steps, "lasting changes of level in a series: a CSV with the columns point,value[,group], or a history"
+    )
+    steps.add_argument("file", nargs="?", type=Path, metavar="FILE.csv")
+    _filters(steps, default=None)
+    steps.add_argument(
+        "--margin",
+        type=options.fraction,
+        default=DEFAULT_MARGIN,
+        help="smallest change of a time that counts, a fraction (default %(default)s)",
+    )
+    steps.add_argument(
+        "--kind",
+        choices=("auto", "timed", "witness"),
+        default="auto",
+        help="of a CSV: exact counts or measured times (default auto: whole numbers that mostly repeat are counts)",
+    )
+    _json(steps)
+
+
+def _folder(verb: argparse.ArgumentParser, default: Path | None = FOLDER) -> None:
+    told = f" (default {default})" if default else ""
+    verb.add_argument("--history", type=Path, default=default, metavar="DIR", help=f"the history folder{told}")
+
+
+def _filters(verb: argparse.ArgumentParser, default: Path | None = FOLDER) -> None:
+    _folder(verb, default)
+    for name in FILTERS:
+        verb.add_argument(f"--{name}", nargs="+", default=[], metavar=name.upper(), help=f"only of this {name}")
+
+
+def _json(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--json", action="store_true", help="as JSON")
+
+
+def _day(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"expected a day such as 2026-01-31, got {text}") from error
+
+
+def _wanted(arguments: argparse.Namespace) -> Wanted:
+    from suite.history import Wanted
+
+    return Wanted(**{f"{name}s": frozenset(getattr(arguments, name)) for name in FILTERS})
+
+
+def _add(arguments: argparse.Namespace) -> int:
+    from suite import timelines
+
+    return timelines.add(arguments.results, arguments.history)
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from suite import timelines
+
+    return timelines.list_series(arguments.history, _wanted(arguments), as_json=arguments.json)
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    from suite import timelines
+
+    return timelines.show(arguments.history, _wanted(arguments), last=arguments.last, as_json=arguments.json)
+
+
+def _prune(arguments: argparse.Namespace) -> int:
+    from suite import timelines
+
+    return timelines.prune(arguments.history, _wanted(arguments), before=arguments.before, keep=arguments.keep, dry=arguments.dry_run)
+
+
+def _migrate(arguments: argparse.Namespace) -> int:
+    from suite import timelines
+
+    return timelines.migrate(arguments.history)
+
+
+def _ack(arguments: argparse.Namespace) -> int:
+    from suite import timelines
+
+    return timelines.acknowledge(arguments.history, _wanted(arguments), at=arguments.at, reason=arguments.reason)
+
+
+def _steps(arguments: argparse.Namespace) -> int:
+    from suite import timelines
+    from suite.model.errors import BadInput
+
+    if (arguments.file is None) == (arguments.history is None):
+        raise BadInput("steps: give either a FILE.csv or --history DIR")
+    if arguments.file is not None:
+        return timelines.steps_of_file(arguments.file, floor=arguments.margin, kind=arguments.kind, as_json=arguments.json)
+    return timelines.steps_of_history(arguments.history, _wanted(arguments), floor=arguments.margin, as_json=arguments.json)

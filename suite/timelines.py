@@ -1,0 +1,264 @@
+"""The verbs of the history: points added, listed and thinned out, steps found and acknowledged. Each returns its exit code.
+
+No vLLM, torch or GPU is needed here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from suite import history as histories
+from suite import store
+from suite.analysis import steps as detection
+from suite.analysis.words import count
+from suite.history import EVERYTHING, TrackSteps, Wanted
+from suite.importers import points as tables
+from suite.importers.points import Measured
+from suite.model.errors import EXIT_PASS, BadInput
+from suite.model.point import POINT_SCHEMA, Acknowledgement, Point, identified
+from suite.model.step import STEPS_SCHEMA, Confirm, Label, Step, step_entry
+from suite.model.untrusted import line
+from suite.report import units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHOWN = 50
+"""Points that `history show` prints unless asked for more."""
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# --- history ------------------------------------------------------------------------------------------
+
+
+def add(results: Sequence[Path], folder: Path, console: Console | None = None) -> int:
+    """Points from the records of results folders; those that are there already stay as they are."""
+    console = console or Console()
+    for one in results:
+        read = store.read(one)
+        entries = histories.entries_of(read.records)
+        new = histories.append(folder, entries)
+        made = sum(isinstance(entry, Point) for entry in entries)
+        _say(console, f"{one}: {count(made, 'point')}, {count(new, 'new line')} in {folder}")
+        for warning in (*read.warnings, *histories.left_out(read.records)):
+            _warn(warning)
+    return EXIT_PASS
+
+
+def list_series(folder: Path, wanted: Wanted = EVERYTHING, *, as_json: bool = False, console: Console | None = None) -> int:
+    """A line a series: how many points of how many builds, from which to which, and the newest value."""
+    from suite.history import columns
+
+    found = columns.table(folder, wanted)
+    series = [_summary(own) for _, own in found.rows.groupby(["scenario", "metric", "arm", "machine", "workload"], observed=True)]
+    if as_json:
+        _print_json("series", series, found.warnings)
+        return EXIT_PASS
+    shown = Table("scenario", "metric", "arm", "machine", "points", "builds", "newest", "value", box=None, header_style="bold")
+    for one in series:
+        value = units.quantity(one["value"], one["unit"])
+        names = (one["scenario"], one["metric"], one["arm"], one["machine"], one["points"], one["builds"], one["last"], value)
+        shown.add_row(*(Text(line(name)) for name in names))
+    console = console or Console()
+    console.print(shown)
+    _say(console, f"{count(len(found.rows), 'point')} in {len(series)} series")
+    _warn(*found.warnings)
+    return EXIT_PASS
+
+
+def _summary(own: pd.DataFrame) -> dict[str, Any]:
+    """One series: its names, how much there is of it, and the point that was measured last."""
+    newest = own.loc[own["when"].idxmax() if len(own) > 1 else own.index[0]]
+    names = {name: str(newest[name]) for name in ("scenario", "metric", "arm", "machine", "workload", "unit", "kind")}
+    told = {"points": len(own), "builds": int(own["build"].nunique()), "last": str(newest["build"]), "when": str(newest["when"])}
+    return {**names, **told, "value": float(newest["value"])}
+
+
+def show(folder: Path, wanted: Wanted = EVERYTHING, *, last: int = SHOWN, as_json: bool = False, console: Console | None = None) -> int:
+    """The points, the newest last; without `as_json` only the last so many of them."""
+    from suite.history import columns
+
+    found = columns.table(folder, wanted)
+    rows = found.rows.sort_values("when", kind="stable")
+    if as_json:
+        _print_json("points", rows.to_dict("records"), found.warnings)
+        return EXIT_PASS
+    console = console or Console()
+    shown = Table("when", "scenario", "metric", "arm", "machine", "build", "value", box=None, header_style="bold")
+    for point in rows.tail(last).to_dict("records"):
+        names = (point["when"], point["scenario"], point["metric"], point["arm"], point["machine"], point["build"])
+        shown.add_row(*(Text(line(name)) for name in (*names, units.quantity(point["value"], point["unit"]))))
+    console.print(shown)
+    if len(rows) > last:
+        _say(console, f"the last {last} of {len(rows):,} points; --last N or --json shows more")
+    _warn(*found.warnings)
+    return EXIT_PASS
+
+
+def prune(folder: Path, wanted: Wanted, *, before: str | None, keep: int | None, dry: bool = False, console: Console | None = None) -> int:
+    """Takes out wanted points measured before a day, or all but the newest so many of each series; lines that are there twice go too."""
+    if before is None and keep is None and wanted != EVERYTHING:
+        raise BadInput("history prune: say which of these points go: --before DATE or --keep N (the newest N of each series)")
+    gone, warnings = histories.prune(folder, wanted, _going(folder, wanted, before, keep), dry=dry)
+    _say(console or Console(), f"{count(gone, 'line')} {'would go' if dry else 'gone'} from {folder}; acknowledgements always stay")
+    _warn(*warnings)
+    return EXIT_PASS
+
+
+def _going(folder: Path, wanted: Wanted, before: str | None, keep: int | None) -> Callable[[Point], bool]:
+    if keep is None:
+        return lambda point: before is not None and point.when < before
+    newest: set[str] = set()
+    for track in histories.tracks(histories.read(folder, wanted)):
+        by_time = sorted(track.points, key=lambda point: point.when)
+        newest.update(point.id for point in by_time[len(by_time) - keep :])
+    return lambda point: point.id not in newest and (before is None or point.when < before)
+
+
+def migrate(folder: Path, console: Console | None = None) -> int:
+    """Rewrites lines of an older schema in the current one; reading does not need it."""
+    changed, warnings = histories.migrate(folder)
+    _say(console or Console(), f"{count(changed, 'line')} of {folder} rewritten in schema {POINT_SCHEMA}")
+    _warn(*warnings)
+    return EXIT_PASS
+
+
+def acknowledge(
+    folder: Path, wanted: Wanted, *, at: str, reason: str, now: Callable[[], str] = _now, console: Console | None = None
+) -> int:
+    """Accepts the steps of the wanted series at this build, with a reason."""
+    if not reason.strip():
+        raise BadInput("--reason: say why the step is accepted: the report shows it for ever")
+    history = histories.read(folder, wanted)
+    found = histories.steps_of(history, floor=0.0)
+    there = [one for one in found if any(build.label == at for build in one.track.builds)]
+    if not there:
+        labels = dict.fromkeys(build.label for one in found for build in one.track.builds)
+        raise BadInput(f"--at {at}: no such build in these series; there are {', '.join(labels) or 'none'}")
+    new = histories.append(folder, [_acknowledgement(one, at, reason.strip(), now()) for one in there])
+    console = console or Console()
+    for one in there:
+        step = "" if any(step.at == at for step in one.steps) else " (no step is seen there so far)"
+        _say(console, f"acknowledged: {one.track.series.label} at {at}{step}")
+    _say(console, f"{count(new, 'new line')} in {folder}")
+    _warn(*history.warnings)
+    return EXIT_PASS
+
+
+def _acknowledgement(one: TrackSteps, at: str, reason: str, when: str) -> Acknowledgement:
+    series = one.track.series
+    said = {"scenario": series.scenario, "metric": series.metric, "arm": series.arm, "machine": series.machine, "at": at, "reason": reason}
+    return Acknowledgement(schema=POINT_SCHEMA, id=identified(**said), when=when, **said)
+
+
+# --- steps --------------------------------------------------------------------------------------------
+
+
+def steps_of_file(file: Path, *, floor: float, kind: detection.Kind, as_json: bool, console: Console | None = None) -> int:
+    """The steps of a CSV, machine by machine."""
+    rows = tables.read(file)
+    found: list[Step] = []
+    warnings: list[str] = []
+    machines = list(dict.fromkeys(row.machine for row in rows))
+    for machine in machines:
+        own = detection.steps(_groups([row for row in rows if row.machine == machine]), floor=floor, kind=kind, told=_environments)
+        prefix = f"machine {machine}: " if len(machines) > 1 else ""
+        found += [dataclasses.replace(step, reason=prefix + step.reason) for step in own.steps]
+        warnings += [prefix + warning for warning in own.warnings]
+    if as_json:
+        _print_json("steps", [step_entry(step) for step in found], warnings, STEPS_SCHEMA)
+        return EXIT_PASS
+    console = console or Console()
+    _show_steps(console, found, "")
+    _say(console, f"{file}: {count(len(found), 'step')} in {count(len(rows), 'measurement')}")
+    _warn(*warnings)
+    return EXIT_PASS
+
+
+def _groups(rows: Sequence[Measured]) -> list[detection.Group]:
+    """The builds of one machine, in the order of their first lines; without groups, each line is one."""
+    apart: dict[tuple[str, str | int], list[Measured]] = {}
+    for row in rows:
+        apart.setdefault((row.environment, row.group or row.line), []).append(row)
+    whole = all(row.point.isascii() and row.point.isdigit() and str(int(row.point)) == row.point for row in rows)
+    return [
+        detection.Group(
+            label=_label(own[0].point, whole),
+            environment=own[0].environment,
+            values=np.array([row.value for row in own]),
+        )
+        for own in apart.values()
+    ]
+
+
+def _label(point: str, whole: bool) -> Label:
+    return int(point) if whole else point
+
+
+def _environments(before: str, after: str) -> str:
+    return f"{before or 'unnamed'} to {after or 'unnamed'}"
+
+
+def steps_of_history(
+    folder: Path,
+    wanted: Wanted = EVERYTHING,
+    *,
+    floor: float,
+    as_json: bool,
+    confirm: Confirm | None = None,
+    console: Console | None = None,
+) -> int:
+    """The steps of every wanted series of a history; `confirm` measures the neighbours of those that are not acknowledged."""
+    history = histories.read(folder, wanted)
+    found = histories.steps_of(history, floor=floor, confirm=confirm)
+    warnings = [*history.warnings, *(f"{one.track.series.label}: {warning}" for one in found for warning in one.warnings)]
+    if as_json:
+        entries = [{**step_entry(step), "series": dataclasses.asdict(one.track.series)} for one in found for step in one.steps]
+        _print_json("steps", entries, warnings, STEPS_SCHEMA)
+        return EXIT_PASS
+    console = console or Console()
+    for one in found:
+        _show_steps(console, one.steps, one.track.series.label)
+    total = sum(len(one.steps) for one in found)
+    _say(console, f"{folder}: {count(total, 'step')} in {len(found)} series of {count(len(history.points), 'point')}")
+    _warn(*warnings)
+    return EXIT_PASS
+
+
+def _show_steps(console: Console, found: Iterable[Step], series: str) -> None:
+    for place, step in enumerate(found):
+        if series and not place:
+            console.print(Text(line(series), style="bold"))
+        style = "dim" if step.acknowledged else "bold"
+        confirmed = {None: "", True: ", confirmed", False: ", not confirmed"}[step.confirmed]
+        console.print(Text.assemble((f"  {step.direction}", style), f" at {line(step.at)}{confirmed}: {line(step.reason)}"))
+
+
+# --- telling ------------------------------------------------------------------------------------------
+
+
+def _say(console: Console, sentence: str) -> None:
+    console.print(Text(line(sentence)))
+
+
+def _warn(*warnings: str) -> None:
+    for warning in warnings:
+        print(f"perfproof: warning: {line(warning)}", file=sys.stderr)
+
+
+def _print_json(name: str, entries: Sequence[Any], warnings: Sequence[str], schema: int = 1) -> None:
+    print(json.dumps({"schema": schema, name: list(entries), "warnings": list(warnings)}, indent=1))
