@@ -1,0 +1,170 @@
+"""Whether a candidate answers what the baseline answers: token by token, logprob by logprob, against the baseline's second run.
+
+In order: the answers of every trial are taken from its record; each prompt's answer is held against the baseline's (`Difference`); so is
+that of the baseline when it ran again: the floor. What then counts depends on the floor:
+
+- where the baseline gave the very same bits again, the engine is deterministic here, and any difference beyond the scenario's tolerance
+  is the candidate's: *regressed*. A difference that a tie explains (the tokens were no further apart than what is tolerated) leaves it
+  *inconclusive*;
+- where it did not, the candidate is *regressed* only if too many of its prompts lie beyond the worst of the floor, or too many of its
+  answers part from the baseline's, for that to be chance (one-sided, .01 over all parts and candidates);
+- otherwise it is *equivalent*, in the words "identical on N prompts" where every bit is the same.
+
+A text that the model is led through has an interval: its perplexity, paired by token. Nothing here is *improved* but that: answers
+are the baseline's, or they are not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from suite.analysis.equality.answers import TEXT, Answers, Incomparable, answers_of, compare, identical
+from suite.analysis.equality.found import Found
+from suite.analysis.equality.rules import ERROR, Ruled, rule, rule_text, ruled
+from suite.analysis.trials import latest
+from suite.model.equality import EqualityDetails, EqualityWorkload, Part
+from suite.model.judged import Judged, Outcome
+from suite.model.metrics import metric
+from suite.model.record import Record
+from suite.model.scenario import Arm, MetricChoice, Scenario
+
+__all__ = ["details", "judge"]
+
+
+def judge(scenario: Scenario, records: Sequence[Record]) -> tuple[Judged, ...]:
+    """A judged line for each part and candidate of an equality scenario, but for candidates whose equality is `off`.
+
+    Source: `rules.rule`, `rules.rule_text`.
+    """
+    trials = latest(records)
+    return tuple(_judged(scenario, arm, choice, trials) for arm, choice in _asked(scenario))
+
+
+def details(scenario: Scenario, records: Sequence[Record]) -> tuple[EqualityDetails, ...]:
+    """What lies behind the lines of `judge`, for the report; parts that can't be compared are left out. Source: `answers.compare`."""
+    trials = latest(records)
+    found = ((arm, _found(scenario, arm, choice, trials)) for arm, choice in _asked(scenario))
+    return tuple(_details(scenario, arm, each) for arm, each in found if isinstance(each, Found))
+
+
+def _asked(scenario: Scenario) -> list[tuple[Arm, MetricChoice]]:
+    return [(arm, choice) for arm in scenario.candidates if arm.equality != "off" for choice in scenario.metrics]
+
+
+def _trials(scenario: Scenario, arm: Arm, records: Sequence[Record]) -> list[Record]:
+    """The trials of the baseline and of a candidate, then the baseline's further ones. Raises `Incomparable` where one is missing."""
+    of = {(record.block, record.arm): record for record in records}
+    baseline, found = scenario.baseline.name, []
+    for block, name in [(1, baseline), (1, arm.name), *((2 + n, baseline) for n in range(scenario.again))]:
+        trial, what = of.get((block, name)), f"{name}{' (again)' if block > 1 else ''}"
+        if trial is None:
+            raise Incomparable(f"arm {what} has not run yet")
+        if trial.status != "ok":
+            raise Incomparable(f"arm {what} {trial.status}: {trial.reason.partition(chr(10))[0]}")
+        found.append(trial)
+    return found
+
+
+def _answers(scenario: Scenario, arm: Arm, part: Part, records: Sequence[Record]) -> tuple[Answers, Answers, list[Answers]]:
+    """The baseline's answers, the candidate's, and those of the baseline's further runs."""
+    first, second, *again = (answers_of(record, part) for record in _trials(scenario, arm, records))
+    return first, second, again
+
+
+def _found(scenario: Scenario, arm: Arm, choice: MetricChoice, records: Sequence[Record]) -> Found | str:
+    """What the comparison finds, or why there is none."""
+    part: Part = choice.name  # type: ignore[assignment]  (the document lets no other metric in)
+    try:
+        first, second, again = _answers(scenario, arm, part, records)
+        return Found(
+            part=part,
+            prompts=compare(first, second),
+            floor=tuple(compare(first, each) for each in again),
+            tokens=sum(row.size for row in first.tokens),
+            tolerance=_workload(scenario).tolerance,
+        )
+    except Incomparable as error:
+        return str(error)
+
+
+def _workload(scenario: Scenario) -> EqualityWorkload:
+    if not isinstance(scenario.workload, EqualityWorkload):
+        raise TypeError(f"{scenario.name} is no equality scenario")
+    return scenario.workload
+
+
+def _judged(scenario: Scenario, arm: Arm, choice: MetricChoice, records: Sequence[Record]) -> Judged:
+    found = _found(scenario, arm, choice, records)
+    if isinstance(found, str):
+        return _line(scenario, arm, choice, ruled(Outcome.UNTESTABLE, found), None, (None, None))
+    error = ERROR / len(_asked(scenario))
+    if found.part == TEXT:
+        first, second, again = _answers(scenario, arm, TEXT, records)
+        said = rule_text(found, first, second, again, margin=choice.margin, error=error)
+        return _line(scenario, arm, choice, said, found, (_perplexity(first), _perplexity(second)))
+    before = 1 - found.floor_parted / (len(found.floor) * len(found.prompts))
+    after = sum(map(found.allowed, found.prompts)) / len(found.prompts)
+    return _line(scenario, arm, choice, rule(found, error), found, (before, after))
+
+
+def _perplexity(answers: Answers) -> float:
+    return math.exp(-float(np.concatenate(answers.logprobs).mean()))
+
+
+def _line(
+    scenario: Scenario, arm: Arm, choice: MetricChoice, said: Ruled, found: Found | None, values: tuple[float | None, float | None]
+) -> Judged:
+    row, before, after = metric(choice.name), *values
+    outcome, reason = _declared(arm, said)
+    share = after - before if before is not None and after is not None else None
+    return Judged(
+        scenario=scenario.name,
+        metric=choice.name,
+        unit=row.unit,
+        better=row.better,
+        kind=row.kind,
+        primary=choice.primary,
+        baseline=scenario.baseline.name,
+        candidate=arm.name,
+        baseline_value=before,
+        candidate_value=after,
+        blocks=0 if found is None else found.tokens if found.part == TEXT else len(found.prompts),
+        effect=said.effect if said.effect is not None else share,
+        interval=said.interval,
+        level=said.level,
+        margin=choice.margin if choice.name == TEXT else None,
+        mde=None,
+        verdict=outcome if choice.primary else None,
+        reason=reason,
+        warnings=(),
+        q=None,
+    )
+
+
+def _declared(arm: Arm, said: Ruled) -> tuple[Outcome, str]:
+    """What an arm that is declared to change numerics makes of a difference: it is shown, and decides nothing."""
+    if arm.equality == "require" or said.outcome not in (Outcome.REGRESSED, Outcome.IMPROVED):
+        return said.outcome, said.reason
+    return Outcome.INCONCLUSIVE, f"differs, as the arm declares (equality: report), so accuracy decides: {said.reason}"
+
+
+def _details(scenario: Scenario, arm: Arm, found: Found) -> EqualityDetails:
+    return EqualityDetails(
+        scenario=scenario.name,
+        baseline=scenario.baseline.name,
+        candidate=arm.name,
+        part=found.part,
+        asked=len(found.prompts),
+        tokens=found.tokens,
+        identical=sum(map(identical, found.prompts)),
+        equal=sum(map(found.allowed, found.prompts)),
+        parted=len(found.parted),
+        floor_parted=found.floor_parted,
+        largest=found.largest,
+        floor=found.largest_floor,
+        deterministic=found.deterministic,
+        differences=tuple(each for each in found.prompts if not identical(each)),
+    )
