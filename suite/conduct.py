@@ -74,21 +74,16 @@ def conduct(
     began = clock()
     found, warnings = _found(plan, results)
     floors = store.read_floors(results)
-    kept: dict[str, list[Record]] = {scenario.name: [] for scenario in plan.scenarios}
-    for name, mine in kept.items():
-        mine += _standing([record for record in found if record.scenario == name])
+    kept = {s.name: _standing([record for record in found if record.scenario == s.name]) for s in plan.scenarios}
     ran: list[Record] = []
     seconds: dict[str, float] = {}
     skipped: list[str] = []
     if any(_open_blocks(plan, kept, floors)):
-        with _held(results), alone(progress.tell), _swept(results), open_lanes() as lane_of:
+        with held(results), alone(progress.tell), _swept(results), open_lanes() as lane_of:
             seconds["preparing builds"] = clock() - began
             settle(progress.tell)
-            measuring = clock()
-            spent = (lambda: clock() - measuring >= 60 * budget) if budget is not None else (lambda: False)
-            for scenario in plan.scenarios:
-                progress.expect(scenario.name, sum(len(_missing(b, kept[scenario.name])) for b in plan.blocks if b.scenario is scenario))
-            trials = _Trials(plan=plan, kept=kept, floors=floors, lane_of=lane_of, progress=progress, spent=spent)
+            _expect(plan, kept, progress)
+            trials = _Trials(plan=plan, kept=kept, floors=floors, lane_of=lane_of, progress=progress, spent=_spent(budget, clock))
             for trial in trials.run():
                 record = ruled(paired(trial, latest(kept[trial.scenario])), rules)
                 store.append(results, record)
@@ -96,13 +91,32 @@ def conduct(
                 ran.append(record)
                 progress.trial(record)
             skipped = trials.skipped()
+    there = sum(len(latest(mine)) for mine in kept.values()) - len({record.trial for record in ran})
+    took = {**seconds, **_phases(ran), "total": clock() - began}
+    return Conducted(ran=len(ran), found=there, seconds=took, warnings=(*warnings, *skipped))
+
+
+def _expect(plan: Plan, kept: Mapping[str, Sequence[Record]], progress: RunProgress) -> None:
+    """Tells the display how many trials of each scenario are still to come."""
+    for scenario in plan.scenarios:
+        mine = [block for block in plan.blocks if block.scenario is scenario]
+        progress.expect(scenario.name, sum(len(_missing(block, kept[scenario.name])) for block in mine))
+
+
+def _spent(budget: float | None, clock: Callable[[], float]) -> Callable[[], bool]:
+    """Says, from now on, whether so many minutes are over."""
+    began = clock()
+    return (lambda: False) if budget is None else (lambda: clock() - began >= 60 * budget)
+
+
+def _phases(ran: Sequence[Record]) -> dict[str, float]:
+    """The seconds of every phase of these trials together."""
+    seconds: dict[str, float] = {}
     for record in ran:
         for phase, took in record.seconds.items():
             if phase != "total":
                 seconds[phase] = seconds.get(phase, 0.0) + took
-    seconds["total"] = clock() - began
-    there = sum(len(latest(mine)) for mine in kept.values()) - len({record.trial for record in ran})
-    return Conducted(ran=len(ran), found=there, seconds=seconds, warnings=(*warnings, *skipped))
+    return seconds
 
 
 def paired(record: Record, others: Sequence[Record]) -> Record:
@@ -230,7 +244,7 @@ def _swept(results: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _held(results: Path) -> Iterator[None]:
+def held(results: Path) -> Iterator[None]:
     """Holds the results folder, so that two runs never write into it at once."""
     try:
         results.mkdir(parents=True, exist_ok=True)
