@@ -137,3 +137,27 @@ def _run(repo: str, *words: str) -> str | None:
         environment = {**inherited(), "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
         done = run_to_end(["git", *_PLAIN, "-C", repo, *words], environment=environment, log=log, timeout=TIME_LIMIT)
         return log.read_text(errors="replace") if done.ok else None
+
+
+def commits(repo: str, good: str, bad: str) -> list[str]:
+    """The commits after `good` up to `bad` that touch `vllm/` or what it is compiled from, oldest first, along first parents.
+
+    Raises `BadInput` for commits that are not there, and where `good` is no ancestor of `bad`.
+    """
+    first, last = (_commit("git", repo, revision) for revision in (good, bad))
+    if _run(repo, "merge-base", "--is-ancestor", first, last) is None:
+        raise BadInput(f"git: {good} is no ancestor of {bad} in {Path(repo).name}: a bisection runs along one line of commits")
+    found = _ask(repo, "rev-list", "--reverse", "--first-parent", f"{first}..{last}", "--", "vllm", *COMPILED).split()
+    if not found:
+        raise BadInput(f"git: no commit from {good} to {bad} touches vllm/")
+    return found
+
+
+def resolved(repo: str, revision: str) -> str:
+    """The hash of a commit; raises `BadInput` with the near names."""
+    return _commit("git", repo, revision)
+
+
+def subject(repo: str, commit: str) -> str:
+    """The first line of a commit's message."""
+    return _ask(repo, "show", "--no-patch", "--format=%s", commit).strip()

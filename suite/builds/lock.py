@@ -108,12 +108,13 @@ def cutoff_of(build: ReleaseBuild, interpreter: Path, installer: Installer, scra
     if build.as_of is None:
         return None
     if build.as_of != "release":
-        return _midnight(date.fromisoformat(build.as_of) + timedelta(days=1))
+        return midnight(date.fromisoformat(build.as_of) + timedelta(days=1))
     with installer.step("day of the release"):
-        return _midnight(_first_midnight(build, interpreter, installer, scratch))
+        return midnight(_first_midnight(build, interpreter, installer, scratch))
 
 
-def _midnight(day: date) -> str:
+def midnight(day: date) -> str:
+    """The moment at which a day begins (UTC), as uv takes it."""
     return f"{day.isoformat()}T00:00:00Z"
 
 
@@ -121,7 +122,7 @@ def _first_midnight(build: ReleaseBuild, interpreter: Path, installer: Installer
     """The first midnight (UTC) at which the index had the release for this machine, found by halving."""
 
     def there(cutoff: date | None) -> bool:
-        resolver = Resolver(installer=installer, interpreter=interpreter, cutoff=_midnight(cutoff) if cutoff else None)
+        resolver = Resolver(installer=installer, interpreter=interpreter, cutoff=midnight(cutoff) if cutoff else None)
         if resolver.resolve([f"{build.distribution}=={build.version}"], scratch, "--no-deps"):
             return True
         if not resolver.missing:
