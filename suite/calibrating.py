@@ -53,6 +53,8 @@ def against_itself(scenario: Scenario, blocks: int, second: PythonBuild | None =
 
     `second` is the interpreter of the arm `again`, where the same release was installed once more (`lanes.second_install`).
     """
+    if scenario.again:
+        raise BadInput(f"{scenario.source}: a scenario about answers brings its own A/A: the baseline runs again in every run")
     if not any(is_timed(choice.name) for choice in scenario.metrics):
         raise BadInput(f"{scenario.source}: metrics: none of them is timed; exact counts need no noise floor")
     other = {"kind": "python", "path": second.path} if second else None

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from suite.analysis.sweeps import sweeps
-from suite.model.metrics import METRICS
+from suite.model.metrics import ANSWERS, METRICS
 from suite.model.record import Record
 from suite.model.untrusted import line
 from suite.report import words
@@ -36,7 +36,8 @@ def spreads(arms: Sequence[str], records: Sequence[Record]) -> Iterable[SpreadVi
 
 
 def _enough(name: str, records: Sequence[Record]) -> bool:
-    return any(len(record.raw.get(name, ())) >= FEWEST for record in records)
+    """Answers are kept raw too, but as what was said: they have no distribution worth drawing."""
+    return name.partition(".")[0] not in ANSWERS and any(len(record.raw.get(name, ())) >= FEWEST for record in records)
 
 
 def _chosen(name: str, arm: str, records: Sequence[Record]) -> list[Sequence[float]]:
