@@ -1,0 +1,93 @@
+"""A pooler that is wrong on purpose, in one way; `PERFPROOF_FAULT` says in which (see `planted`). SPLADE's, which looks at token ids.
+
+- `last_token_dropped`: the last token of every prompt is not pooled;
+- `one_row_late`: every prompt is pooled from the row after its first on, so that the last of it is its neighbour's first;
+- `neighbours_ids`: a prompt's ends are looked up among the ids of the prompt above; where all prompts begin and end alike that is right;
+- `rounded`: the embedding goes through float16;
+- `long_prompts`: of prompts beyond 64 tokens, only the first 64 are pooled.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from suite.patches.guard import Patch, Target, original_of
+from suite.patches.planted import asked
+
+POOL = Target(
+    "vllm.model_executor.models.bert",
+    "SPLADESparsePooler.forward",
+    {"0.28.0": "7d90c64a26c766d7", "0.32.0": "7d90c64a26c766d7"},
+)
+PATCH = Patch(
+    name="planted_pooling",
+    direction="adds",
+    summary="a pooler that is wrong on purpose, to see which gate catches it",
+    origin="the suite's own",
+    holds={"0.28.0": frozenset({"cpu"}), "0.32.0": frozenset({"cpu"})},
+    targets=(POOL,),
+)
+LONGEST = 64
+Pool = Callable[..., Any]
+
+
+def without(hidden: Any, lengths: list[int], kept: Callable[[int], list[int]]) -> Any:
+    """The hidden states with each prompt's rows replaced by those of its rows that `kept` names for its length."""
+    import torch
+
+    starts = [sum(lengths[:place]) for place in range(len(lengths))]
+    return torch.cat([hidden[start : start + length][kept(length)] for start, length in zip(starts, lengths)])  # noqa: B905
+
+
+def last_token_dropped(pool: Pool) -> Pool:
+    """The last word's row (the mark of the end comes after it) is replaced by the one before: no shape changes."""
+
+    def wrong(self: Any, hidden: Any, metadata: Any) -> Any:
+        def kept(length: int) -> list[int]:
+            rows = list(range(length))
+            return [*rows[:-2], max(0, length - 3), length - 1] if length > 2 else rows
+
+        return pool(self, without(hidden, metadata.prompt_lens.tolist(), kept), metadata)
+
+    return wrong
+
+
+def one_row_late(pool: Pool) -> Pool:
+    return lambda self, hidden, metadata: pool(self, hidden.roll(-1, dims=0), metadata)
+
+
+def neighbours_ids(pool: Pool) -> Pool:
+    def wrong(self: Any, hidden: Any, metadata: Any) -> Any:
+        seen = copy.copy(metadata)
+        ids = metadata.get_prompt_token_ids_cpu()
+        seen.get_prompt_token_ids_cpu = lambda: [ids[place - 1] for place in range(len(ids))]
+        return pool(self, hidden, seen)
+
+    return wrong
+
+
+def rounded(pool: Pool) -> Pool:
+    def wrong(self: Any, hidden: Any, metadata: Any) -> Any:
+        found = pool(self, hidden, metadata)
+        return found.half().to(found.dtype)
+
+    return wrong
+
+
+def long_prompts(pool: Pool) -> Pool:
+    def wrong(self: Any, hidden: Any, metadata: Any) -> Any:
+        kept = lambda length: [min(row, LONGEST - 1) for row in range(length)]  # noqa: E731
+        return pool(self, without(hidden, metadata.prompt_lens.tolist(), kept), metadata)
+
+    return wrong
+
+
+FAULTS: Mapping[str, Callable[[Pool], Pool]] = {
+    fault.__name__: fault for fault in (last_token_dropped, one_row_late, neighbours_ids, rounded, long_prompts)
+}
+
+
+def register() -> None:
+    PATCH.apply(lambda: {POOL.qualname: asked(PATCH.name, FAULTS)(original_of(POOL))})
