@@ -2,7 +2,7 @@
 
 - `last_token_dropped`: the last token of every prompt is not pooled;
 - `one_row_late`: every prompt is pooled from the row after its first on, so that the last of it is its neighbour's first;
-- `neighbours_ids`: a prompt's ends are looked up among the ids of the prompt above; where all prompts begin and end alike that is right;
+- `end_mark_pooled`: the mark that ends every prompt is pooled with its words;
 - `rounded`: the embedding goes through float16;
 - `long_prompts`: of prompts beyond 64 tokens, only the first 64 are pooled.
 """
@@ -58,12 +58,11 @@ def one_row_late(pool: Pool) -> Pool:
     return lambda self, hidden, metadata: pool(self, hidden.roll(-1, dims=0), metadata)
 
 
-def neighbours_ids(pool: Pool) -> Pool:
+def end_mark_pooled(pool: Pool) -> Pool:
     def wrong(self: Any, hidden: Any, metadata: Any) -> Any:
-        seen = copy.copy(metadata)
-        ids = metadata.get_prompt_token_ids_cpu()
-        seen.get_prompt_token_ids_cpu = lambda: [ids[place - 1] for place in range(len(ids))]
-        return pool(self, hidden, seen)
+        seen = copy.copy(self)
+        seen.sep_token_id = None
+        return pool(seen, hidden, metadata)
 
     return wrong
 
@@ -85,7 +84,7 @@ def long_prompts(pool: Pool) -> Pool:
 
 
 FAULTS: Mapping[str, Callable[[Pool], Pool]] = {
-    fault.__name__: fault for fault in (last_token_dropped, one_row_late, neighbours_ids, rounded, long_prompts)
+    fault.__name__: fault for fault in (last_token_dropped, one_row_late, end_mark_pooled, rounded, long_prompts)
 }
 
 
