@@ -19,7 +19,7 @@ from suite.model.plan import Block, Plan
 from suite.model.record import Record
 from suite.model.scenario import LEAST_SECONDS, Scenario, ServeWorkload, Workload, one_wave, requests_for
 
-GUESSED_SECONDS = {"micro": 8.0, "serve": 40.0, "offline": 90.0, "equality": 40.0}
+GUESSED_SECONDS = {"micro": 8.0, "serve": 40.0, "offline": 90.0, "equality": 40.0, "accuracy": 90.0}
 """A trial's wall time before any has been measured: a share of the import and a few rounds; a measured run with its warm-up."""
 FRESH_SECONDS = 60.0
 """What a server of its own adds to a trial, until it has been measured."""
@@ -67,15 +67,16 @@ def estimates(plan: Plan, records: Sequence[Record], floors: Sequence[Floor], ma
 def _estimate(scenario: Scenario, records: Sequence[Record], seen: Foreseen) -> Estimate:
     mine = [record for record in records if record.scenario == scenario.name and record.digest == scenario.digest]
     taken = [record.took for record in mine if "total" in record.seconds]
-    typical = sum(taken) / len(taken) if taken else _guessed(scenario.workload)
-    trials = scenario.most_blocks * len(scenario.arms)
+    typical = sum(taken) / len(taken) if taken else guessed_seconds(scenario.workload)
+    trials = scenario.most_trials
     source = f"{trials} trials, {'measured' if taken else 'guessed'} at {typical:.1f} s each"
     measured = [record.seconds["measuring"] for record in mine if "measuring" in record.seconds]
     told = dataclasses.replace(seen, told=(*seen.told, *_doubts(scenario, measured)))
     return Estimate(scenario=scenario.name, minutes=trials * typical / 60, source=source, foreseen=told)
 
 
-def _guessed(workload: Workload) -> float:
+def guessed_seconds(workload: Workload) -> float:
+    """Seconds that a trial may take before any has been measured."""
     fresh = isinstance(workload, ServeWorkload) and workload.launches == "fresh"
     return GUESSED_SECONDS[workload.kind] + (FRESH_SECONDS if fresh else 0.0)
 

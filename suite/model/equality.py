@@ -72,10 +72,11 @@ class Difference:
 class EqualityDetails:
     """One part of one candidate against the baseline: what the report lays out behind the verdict.
 
-    `identical` prompts (or tokens of the text) of `asked` are the baseline's to the last bit, `equal` of them no further from it than
-    is allowed; `parted` answers have another token somewhere, `floor_parted` did so when the baseline ran again. `largest` is the largest
-    distance, `floor` that of the baseline against itself, both as in `Difference`. `differences` are those prompts that are not
-    identical, by prompt. `deterministic` says that the baseline gave the very same bits again, so that any difference is the candidate's.
+    `identical` prompts (of a text: tokens) of `asked` are the baseline's to the last bit, `equal` of them no further from it than is
+    allowed; `parted` answers have another token somewhere, `floor_parted` did so when the baseline ran again. `largest` is the largest
+    distance, `floor` that of the baseline against itself, both as in `Difference`. `differences` are the prompts (of a text: the
+    paragraphs) that are not identical. `deterministic` says that the baseline gave the very same bits again, so that any difference is
+    the candidate's.
     """
 
     scenario: str

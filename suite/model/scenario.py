@@ -236,6 +236,10 @@ class Scenario:
         return self.blocks if self.blocks is not None else LOOKS[-1]
 
     @property
+    def most_trials(self) -> int:
+        return len(self.arms) + self.again if self.again else self.most_blocks * len(self.arms)
+
+    @property
     def digest(self) -> str:
         return digest_of(self.definition)
 

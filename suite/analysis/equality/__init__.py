@@ -21,8 +21,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from suite.analysis import words
 from suite.analysis.equality.answers import TEXT, Answers, Incomparable, answers_of, compare, identical
-from suite.analysis.equality.found import Found
+from suite.analysis.equality.found import Found, chance_of_furthest
 from suite.analysis.equality.rules import ERROR, Ruled, rule, rule_text, ruled
 from suite.analysis.trials import latest
 from suite.model.equality import EqualityDetails, EqualityWorkload, Part
@@ -31,7 +32,7 @@ from suite.model.metrics import metric
 from suite.model.record import Record
 from suite.model.scenario import Arm, MetricChoice, Scenario
 
-__all__ = ["details", "judge"]
+__all__ = ["details", "foreseen", "judge"]
 
 
 def judge(scenario: Scenario, records: Sequence[Record]) -> tuple[Judged, ...]:
@@ -47,7 +48,19 @@ def details(scenario: Scenario, records: Sequence[Record]) -> tuple[EqualityDeta
     """What lies behind the lines of `judge`, for the report; parts that can't be compared are left out. Source: `answers.compare`."""
     trials = latest(records)
     found = ((arm, _found(scenario, arm, choice, trials)) for arm, choice in _asked(scenario))
-    return tuple(_details(scenario, arm, each) for arm, each in found if isinstance(each, Found))
+    return tuple(_details(scenario, arm, each, trials) for arm, each in found if isinstance(each, Found))
+
+
+def foreseen(scenario: Scenario) -> str:
+    """What a plan can see of differences, in a sentence. Source: `found.chance_of_furthest`."""
+    prompts, again = _workload(scenario).prompts, _workload(scenario).again
+    error = ERROR / max(1, len(_asked(scenario))) / 2
+    needed = (count for count in range(1, prompts + 1) if chance_of_furthest(count, prompts, prompts * again) <= error)
+    noisy = next((f"{count} of them beyond the worst of it" for count in needed), "more prompts than these")
+    return (
+        f"{words.count(prompts, 'prompt')}: where the baseline gives the same bits again, a single other one is seen; where it does not, "
+        f"it takes {noisy} to fail"
+    )
 
 
 def _asked(scenario: Scenario) -> list[tuple[Arm, MetricChoice]]:
@@ -151,16 +164,23 @@ def _declared(arm: Arm, said: Ruled) -> tuple[Outcome, str]:
     return Outcome.INCONCLUSIVE, f"differs, as the arm declares (equality: report), so accuracy decides: {said.reason}"
 
 
-def _details(scenario: Scenario, arm: Arm, found: Found) -> EqualityDetails:
+def _details(scenario: Scenario, arm: Arm, found: Found, records: Sequence[Record]) -> EqualityDetails:
+    """Of a text, tokens are counted; of all else prompts."""
+    asked, same, equal = len(found.prompts), sum(map(identical, found.prompts)), sum(map(found.allowed, found.prompts))
+    if found.part == TEXT:
+        first, second, _ = _answers(scenario, arm, TEXT, records)
+        moved = np.abs(np.concatenate(first.logprobs) - np.concatenate(second.logprobs))
+        most = max(found.tolerance, found.largest_floor)
+        asked, same, equal = moved.size, int((moved == 0).sum()), int((moved <= most).sum())
     return EqualityDetails(
         scenario=scenario.name,
         baseline=scenario.baseline.name,
         candidate=arm.name,
         part=found.part,
-        asked=len(found.prompts),
+        asked=asked,
         tokens=found.tokens,
-        identical=sum(map(identical, found.prompts)),
-        equal=sum(map(found.allowed, found.prompts)),
+        identical=same,
+        equal=equal,
         parted=len(found.parted),
         floor_parted=found.floor_parted,
         largest=found.largest,

@@ -95,7 +95,12 @@ def chance_beyond(found: Found, beyond: int) -> float:
 
     Source: the count of one sample beyond all of another, as in Tukey's quick test, Technometrics 1, 1959.
     """
-    ours, floors, terms = len(found.prompts), sum(map(len, found.floor)), np.arange(beyond)
+    return chance_of_furthest(beyond, len(found.prompts), sum(map(len, found.floor)))
+
+
+def chance_of_furthest(count: int, ours: int, floors: int) -> float:
+    """The chance that the `count` furthest of both are all ours. Source: sampling without replacement."""
+    terms = np.arange(count)
     return float(np.prod((ours - terms) / (ours + floors - terms)))
 
 
