@@ -22,7 +22,7 @@ from suite.model.errors import BadInput
 from suite.model.floor import Floor
 from suite.model.metrics import is_timed
 from suite.model.plan import Plan
-from suite.model.scenario import PythonBuild, Scenario
+from suite.model.scenario import AccuracyWorkload, PythonBuild, Scenario
 from suite.planning import make_plan
 from suite.progress import RunProgress
 from suite.run.lane import Lane
@@ -53,7 +53,7 @@ def against_itself(scenario: Scenario, blocks: int, second: PythonBuild | None =
 
     `second` is the interpreter of the arm `again`, where the same release was installed once more (`lanes.second_install`).
     """
-    if scenario.again:
+    if scenario.again or isinstance(scenario.workload, AccuracyWorkload):
         raise BadInput(f"{scenario.source}: a scenario about answers brings its own A/A: the baseline runs again in every run")
     if not any(is_timed(choice.name) for choice in scenario.metrics):
         raise BadInput(f"{scenario.source}: metrics: none of them is timed; exact counts need no noise floor")

@@ -18,6 +18,7 @@ from suite.model.decode import DEFAULT_BUILD
 from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Plan
 from suite.model.scenario import (
+    AccuracyWorkload,
     Build,
     EditableBuild,
     EqualityWorkload,
@@ -31,7 +32,8 @@ from suite.model.scenario import (
     SmolModel,
     Workload,
 )
-from suite.run import catalog, equality, offline, same_code, serve, variables
+from suite.run import accuracy, catalog, equality, offline, same_code, serve, variables
+from suite.run.accuracy import AccuracyLane
 from suite.run.equality import EqualityLane
 from suite.run.lane import Lane
 from suite.run.micro import MicroLane
@@ -40,10 +42,11 @@ from suite.run.process import TAKEN
 from suite.run.serve import ServeLane
 
 Say = Callable[[str], None]
-LANES: Mapping[type[Workload], type[ServeLane | OfflineLane | EqualityLane]] = {
+LANES: Mapping[type[Workload], type[ServeLane | OfflineLane | EqualityLane | AccuracyLane]] = {
     ServeWorkload: ServeLane,
     OfflineWorkload: OfflineLane,
     EqualityWorkload: EqualityLane,
+    AccuracyWorkload: AccuracyLane,
 }
 SECOND = "second"
 """Below the builds: where installs that an A/A asks for a second time are made."""
@@ -62,6 +65,8 @@ def check_names(plan: Plan, versions: Mapping[str, str] | None = None) -> None:
             faults += serve.scenario_faults(scenario)
         if isinstance(scenario.workload, OfflineWorkload):
             faults += offline.scenario_faults(scenario)
+        if isinstance(scenario.workload, AccuracyWorkload):
+            faults += accuracy.scenario_faults(scenario)
         if isinstance(scenario.workload, EqualityWorkload):
             faults += equality.scenario_faults(scenario)
     if faults:
@@ -142,7 +147,7 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say, *, itself: bool = 
         benches = [scenario.workload.bench for scenario in plan.scenarios if isinstance(scenario.workload, MicroWorkload)]
         micro = MicroLane(ready, results / "logs", benches=benches, seed=plan.seed)
         stack.callback(micro.close)
-        serving: dict[str, ServeLane | OfflineLane | EqualityLane] = {}
+        serving: dict[str, ServeLane | OfflineLane | EqualityLane | AccuracyLane] = {}
 
         def open_serving() -> None:
             for scenario in plan.scenarios:

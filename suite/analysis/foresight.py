@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from suite.analysis import equality, words
+from suite.analysis import equality, tasks, words
 from suite.analysis.calibration import counts_for, trusted
 from suite.analysis.comparison import margin_on_scale
 from suite.analysis.judge import spending_of
@@ -13,7 +13,7 @@ from suite.analysis.power import Foresight, foresee
 from suite.analysis.spending import Spending
 from suite.model.floor import Floor, workload_digest
 from suite.model.metrics import is_timed, metric
-from suite.model.scenario import EqualityWorkload, MetricChoice, Scenario
+from suite.model.scenario import AccuracyWorkload, EqualityWorkload, MetricChoice, Scenario
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +27,12 @@ class Foreseen:
 def foreseen(scenario: Scenario, floors: Sequence[Floor], machine: str) -> Foreseen:
     """What a run of this scenario on this machine (a fingerprint) can see, look by look.
 
-    Source: `power.foresee`, `equality.foreseen`.
+    Source: `power.foresee`, `equality.foreseen`, `tasks.foreseen`.
     """
     if isinstance(scenario.workload, EqualityWorkload):
         return Foreseen(told=(equality.foreseen(scenario),), looks={})
+    if isinstance(scenario.workload, AccuracyWorkload):
+        return Foreseen(told=tasks.foreseen(scenario), looks={})
     workload = workload_digest(scenario.definition)
     mine = {floor.metric: floor for floor in floors if counts_for(floor, (machine,), workload)}
     paid, trust = spending_of(scenario), trusted(floors, (machine,), workload)

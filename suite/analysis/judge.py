@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from suite.analysis import equality, explain, exploratory, spending, twins, verdict, witness, words
+from suite.analysis import equality, explain, exploratory, spending, tasks, twins, verdict, witness, words
 from suite.analysis.calibration import Trust, trusted
 from suite.analysis.samples import Observation, PairedSample, Status, pair, typical
 from suite.analysis.spending import Spending
@@ -24,7 +24,7 @@ from suite.model.floor import Floor, machine_fingerprint, workload_digest
 from suite.model.judged import SUGGESTS, Judged, Outcome
 from suite.model.metrics import Better, Metric, is_timed, metric
 from suite.model.record import Record
-from suite.model.scenario import Arm, EqualityWorkload, MetricChoice, PytestWorkload, Scenario
+from suite.model.scenario import AccuracyWorkload, Arm, EqualityWorkload, MetricChoice, PytestWorkload, Scenario
 
 SHARED_WARNING = "both arms kept one server for all blocks: launch-to-launch variance was not sampled, so this suggests and does not prove"
 
@@ -91,6 +91,8 @@ def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, 
     trials = latest(records)
     if isinstance(scenario.workload, EqualityWorkload):
         return JudgedScenario(scenario=scenario, judged=equality.judge(scenario, trials), blocks=1, stop="")
+    if isinstance(scenario.workload, AccuracyWorkload):
+        return JudgedScenario(scenario=scenario, judged=tasks.judge(scenario, trials), blocks=1, stop="")
     trust = trusted(floors, {machine_fingerprint(trial.environment) for trial in trials}, workload_digest(scenario.definition))
     found = [
         _judge_candidate(_Case(scenario=scenario, candidate=arm, trials=trials, trust=trust, final=final)) for arm in scenario.candidates

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -73,3 +73,18 @@ class AccuracyWorkload:
         own = self.own.get(task)
         known = [count for count in (own.items if own else None, self.limit) if count is not None]
         return min(known) if known and (own is not None or self.limit is not None) else None
+
+
+def deciding(asked: Sequence[AskedTask], found: Iterable[tuple[str, str, str]]) -> dict[str, tuple[str, str]]:
+    """For every task that was found, as (task, filter, metric), the filter and metric that decide.
+
+    Those that the scenario names, else the first that lm_eval wrote; a group's tasks have what stands first. A task without what the
+    scenario names for it is left out.
+    """
+    named = {task.name: task for task in asked}
+    chosen: dict[str, tuple[str, str]] = {}
+    for name, which, metric in found:
+        task = named.get(name)
+        if task is None or (task.metric in (None, metric) and task.filter in (None, which)):
+            chosen.setdefault(name, (which, metric))
+    return chosen

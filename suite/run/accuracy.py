@@ -1,0 +1,352 @@
+"""Trials whose answers are scored: lm_eval puts the same tasks to every arm, through its server or offline in its build.
+
+In order: what is asked is checked, names of tasks by lm_eval itself where they are its own; lm_eval is put beside the interpreters; and
+each trial is one evaluation of one arm, for the baseline two. The second is the floor: the baseline asked again by the same road.
+lm_eval's own results and samples files are kept as they are, in `results/<scenario>.accuracy/<arm>` and `<arm>-again`; the record keeps
+every item's score, id and digest, so that verdicts need the records alone.
+
+What this refuses: a trial that did not prove what it ran, and one whose items were not all answered with numbers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from suite.builds.evaluator import evaluator_folder
+from suite.builds.ready import ReadyBuild
+from suite.builds.whole import lost
+from suite.importers import lm_eval
+from suite.model.accuracy import deciding
+from suite.model.errors import BadInput, CannotRun
+from suite.model.items import AGAIN, FIRST, raw_of
+from suite.model.plan import Block
+from suite.model.record import Attestation, Record, Status
+from suite.model.scenario import Arm, Scenario
+from suite.run import attest, environment
+from suite.run.diagnosis import interrupted, telling
+from suite.run.evaluation import ENGINE_INSIDE, answers_fault, order_for, scenario_faults, served, work_folder, workload_of
+from suite.run.launch import locate_model, server_environment
+from suite.run.launches import Launches, next_log
+from suite.run.process import Running, build_environment, scrub, start, tail
+from suite.run.recording import recorded
+from suite.run.scratch import RUNNING, Scratch
+from suite.run.server import Server, ServerEnded
+from suite.run.starts import FIRST as FIRST_START
+from suite.run.watching import between, moment_of
+
+__all__ = ["AccuracyLane", "scenario_faults"]
+
+LONGEST_TRIAL = 6 * 3600.0
+"""Seconds after which an evaluation is given up."""
+EVERY = 0.5
+LOG_LINES = 20_000
+DYING = 5.0
+"""Seconds in which a server whose requests failed may turn out to have ended."""
+KEPT = ".accuracy"
+"""What a scenario's folder of lm_eval's own files ends with."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Trial:
+    """What is known of a trial so far."""
+
+    block: Block
+    arm: Arm
+    started: str
+    environment: dict[str, Any]
+    seconds: dict[str, float] = field(default_factory=dict)
+    log: Path | None = None
+    status: Status = "failed"
+    reason: str = ""
+    attestation: Attestation | None = None
+    measurements: dict[str, float] = field(default_factory=dict)
+    raw: dict[str, Sequence[float]] = field(default_factory=dict)
+    work: dict[str, int] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+class AccuracyLane:
+    """Runs the trials of one accuracy scenario; with shared launches servers stay up until `close`.
+
+    `builds` maps the scenario's build names to ready ones; `watch` are functions of vLLM whose calls are counted in every arm; `seed` is
+    the plan's. Logs are kept under `results/logs/<scenario>`; `say` is told what takes long.
+    """
+
+    def __init__(
+        self, scenario: Scenario, builds: Mapping[str, ReadyBuild], results: Path, *, seed: int, watch: Iterable[str], say: Say
+    ) -> None:
+        faults = scenario_faults(scenario)
+        if faults:
+            raise BadInput(*faults)
+        self.scenario, self.workload, self.builds = scenario, workload_of(scenario), builds
+        self.results, self.seed, self.say = results.resolve(), seed, say
+        self.watch = tuple(sorted({*watch, *attest.RUNNERS.values()}))
+        self._logs = self.results / "logs" / scenario.name
+        self._scratch = Scratch(self.results / RUNNING, scenario.name)
+        models = builds[scenario.baseline.build].side.parent / "models"
+        self._model = locate_model(self.workload.model, models, self._scratch.folder)
+        self._launches: Launches | None = None
+        self._tools: dict[str, Path] = {}
+
+    # --- the way in ----------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Puts lm_eval beside the interpreters and asks it for tasks that are its own; raises `BadInput` for those it does not know."""
+        for build in self._evaluating():
+            self._tools[build.id] = evaluator_folder(build, self.say)
+        asked = [task.name for task in self.workload.tasks]
+        if set(asked) <= set(self.workload.own):
+            return
+        self.say(f"{self.scenario.name}: lm_eval is asked for its tasks")
+        said, running, log = self._child({"do": "check"}, self._build(self.scenario.baseline), "tasks", {})
+        if said is None or "fault" in said:
+            raise CannotRun(f"{self.scenario.source}: {self._why(said, running, log)}")
+        near = {name: f", did you mean {', '.join(names)}?" if names else "" for name, names in said.get("unknown", {}).items()}
+        if near:
+            raise BadInput(*(f"{self.scenario.source}: workload.tasks: unknown task {name!r}{words}" for name, words in near.items()))
+        faults = answers_fault(self.workload, said["tasks"])
+        if faults:
+            raise BadInput(*(f"{self.scenario.source}: {fault}" for fault in faults))
+
+    def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
+        """One trial of each of the arms named, in that order; every one leaves a record, whatever becomes of it."""
+        of = {arm.name: arm for arm in self.scenario.arms}
+        for name in arms:
+            yield self._trial(block, of[name])
+
+    def close(self) -> None:
+        """Ends the servers, and removes what was only needed while they ran."""
+        if self._launches is not None:
+            self._launches.close()
+        self._scratch.close()
+
+    # --- a trial -------------------------------------------------------------------------------------
+
+    def _trial(self, block: Block, arm: Arm) -> Record:
+        trial = _Trial(
+            block=block,
+            arm=arm,
+            started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            environment={**environment.machine(), "before": environment.moment()},
+            warnings=list(self._build(arm).warnings),
+        )
+        began = time.monotonic()
+        try:
+            self._evaluate(trial)
+        except ServerEnded as error:
+            trial.status, trial.reason = ("invalid" if error.killed else "failed"), str(error)
+            if self._launches is not None:
+                self._launches.drop(arm.name, lost=True)
+        except CannotRun as error:
+            trial.status, trial.reason = "failed", str(error)
+        trial.seconds["total"] = time.monotonic() - began
+        if trial.status == "failed" and (outside := interrupted(trial.reason) or lost(self._build(arm))):
+            trial.status, trial.reason = "invalid", outside
+        return recorded(
+            block,
+            arm.name,
+            seed=self.seed,
+            started=trial.started,
+            status=trial.status,
+            reason=trial.reason,
+            how=f"{self.workload.launches} server" if self.workload.through == "server" else "process",
+            log=trial.log,
+            results=self.results,
+            attestation=trial.attestation,
+            seconds=trial.seconds,
+            told=trial.environment,
+            warnings=trial.warnings,
+            measurements=trial.measurements,
+            raw=trial.raw,
+            work=trial.work,
+        )
+
+    def _evaluate(self, trial: _Trial) -> None:
+        """Evaluates the arm, the baseline twice, and judges whether what came of it counts."""
+        runs = (FIRST, AGAIN) if trial.arm.baseline else (FIRST,)
+        together = [runs] if self.workload.launches == "shared" else [(run,) for run in runs]
+        for each in together:
+            outputs = [self._kept(trial.arm, run) for run in each]
+            ask = self._through_server if self.workload.through == "server" else self._offline
+            said = ask(trial, outputs)
+            if said is None:
+                return
+            trial.environment["lm_eval"] = said["lm_eval"]
+            for run, output, evaluated in zip(each, outputs, said["evaluations"], strict=True):
+                trial.seconds["measuring"] = trial.seconds.get("measuring", 0.0) + evaluated["seconds"]
+                self._take(trial, run, output, evaluated)
+            unproven = attest.verify(trial.attestation, trial.arm, self._build(trial.arm), tail(trial.log, LOG_LINES) if trial.log else "")
+            if unproven:
+                trial.status, trial.reason = "unattested", unproven
+                return
+        trial.status, trial.reason = "ok", ""
+
+    def _offline(self, trial: _Trial, outputs: Sequence[Path]) -> dict[str, Any] | None:
+        """One process of the arm's build, engine and lm_eval in one; None, with the reason in the trial, where it failed."""
+        build, attests = (
+            self._build(trial.arm),
+            self._scratch.folder / f"attest-{trial.arm.name}-{len(list(self._scratch.folder.iterdir()))}",
+        )
+        attests.mkdir()
+        variables = {
+            **ENGINE_INSIDE,
+            **server_environment(build, trial.arm, served(self.workload), offline=self._model.offline, attests=attests, watch=self.watch),
+        }
+        order = order_for(self.workload, trial.arm, self._model, self.scenario.seed, outputs)
+        said, running, log = self._child(order, build, trial.arm.name, variables)
+        self._tell(trial, build, variables, order, said, log)
+        trial.attestation = attest.read(attests, build)
+        if said is None or not said["ok"]:
+            trial.status = "invalid" if running.poll() == -9 else "failed"
+            trial.reason = f"arm {trial.arm.name}: {self._why(said, running, log)}"
+            return None
+        return said
+
+    def _through_server(self, trial: _Trial, outputs: Sequence[Path]) -> dict[str, Any] | None:
+        """lm_eval beside the baseline's interpreter asks the arm's server; None, with the reason in the trial, where it failed."""
+        server = self._server(trial)
+        before = moment_of(server)
+        order = order_for(self.workload, trial.arm, self._model, self.scenario.seed, outputs, server.launch)
+        build = self._build(self.scenario.baseline)
+        variables = build_environment(build, threads=environment.usable_cores())
+        said, running, log = self._child(order, build, f"lm-eval-{trial.arm.name}", variables)
+        server.check_well(0.0 if said and said["ok"] else DYING)
+        done = between(before, moment_of(server))
+        found = attest.read(server.launch.attest, self._build(trial.arm))
+        trial.attestation = None if found is None else dataclasses.replace(found, counts=done.calls)
+        self._tell(trial, self._build(trial.arm), server.launch.environment, order, said, log)
+        trial.log = server.launch.log
+        if said is None or not said["ok"]:
+            trial.reason = f"arm {trial.arm.name}: {self._why(said, running, log)}"
+            return None
+        trial.work |= {f"server_{name}": count for name, count in done.counters.items() if name == "requests"}
+        return said
+
+    def _server(self, trial: _Trial) -> Server:
+        """The arm's server; with fresh launches one that nobody has asked before."""
+        if self._launches is None:
+            self._launches = Launches(
+                dataclasses.replace(self.scenario, workload=served(self.workload)),
+                self.builds,
+                self._model,
+                scratch=self._scratch,
+                logs=self._logs,
+                watch=self.watch,
+                say=self.say,
+                ready_timeout=FIRST_START,
+            )
+        began = time.monotonic()
+        if not self._launches.shared:
+            self._launches.close()
+        server, warnings = self._launches.ready(trial.arm)
+        trial.seconds["server starts"] = trial.seconds.get("server starts", 0.0) + time.monotonic() - began
+        trial.warnings += warnings
+        server.check_identity()
+        return server
+
+    # --- what is asked and what comes back ------------------------------------------------------------------
+
+    def _child(
+        self, order: Mapping[str, Any], build: ReadyBuild, name: str, variables: Mapping[str, str]
+    ) -> tuple[dict[str, Any] | None, Running, Path]:
+        """One run of lm_eval's child; what it said (None if nothing), how it ended, its log."""
+        number = len(list(self._scratch.folder.iterdir()))
+        folder = work_folder(self._scratch.folder / f"work-{number}", self.workload, self._model)
+        result, log = folder / "result.json", next_log(self._logs, name)
+        whole = {**order_for(self.workload, self.scenario.baseline, self._model, 0, []), **order}
+        (folder / "order.json").write_text(json.dumps({**whole, "tools": str(self._tools[build.id]), "result": str(result)}))
+        environ = {**(variables or build_environment(build, threads=1)), **self._data(build)}
+        command = [build.interpreter, build.child / "accuracy.py", folder / "order.json"]
+        with start(command, environment=environ, log=log, folder=folder, grace=5.0) as running:
+            self._wait(name, running)
+        return (json.loads(result.read_text()) if result.exists() else None), running, log
+
+    def _data(self, build: ReadyBuild) -> dict[str, str]:
+        """Where lm_eval's data sets are kept: below the builds, one place a build, where no hub is needed."""
+        if not self._model.offline or {task.name for task in self.workload.tasks} - set(self.workload.own):
+            return {}
+        folder = build.side.parent / "cache" / build.id / "datasets"
+        return {"HF_DATASETS_CACHE": str(folder), "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+
+    def _wait(self, name: str, running: Running) -> None:
+        """Until it ends; raises `CannotRun` if that takes too long."""
+        tell_at = 10.0
+        while running.wait(EVERY) is None:
+            if running.seconds > LONGEST_TRIAL:
+                raise CannotRun(f"{name}: not all items were answered after {LONGEST_TRIAL / 3600:.0f} hours")
+            if running.seconds >= tell_at:
+                self.say(f"{self.scenario.name}: lm_eval asks {name}, {running.seconds:.0f} s so far")
+                tell_at = running.seconds + max(10.0, running.seconds / 4)
+
+    def _why(self, said: Mapping[str, Any] | None, running: Running, log: Path) -> str:
+        cause = said.get("fault", "") if said is not None else ""
+        end = "\n".join(telling(tail(log, 400))[-12:])
+        return f"lm_eval {running.finished().how()}{f': {cause}' if cause else ''}; the end of its log:\n{end}"
+
+    def _tell(
+        self,
+        trial: _Trial,
+        build: ReadyBuild,
+        variables: Mapping[str, str],
+        order: Mapping[str, Any],
+        said: Mapping[str, Any] | None,
+        log: Path,
+    ) -> None:
+        asked = {name: value for name, value in order["model_arguments"].items() if name not in ("base_url", "model")}
+        words = [f"--model={order['model']}", *(scrub(f"{name}={value}") for name, value in asked.items())]
+        trial.environment |= {**environment.of_build(build, variables), "arguments": words}
+        for name, spent in (said or {}).get("seconds", {}).items():
+            trial.seconds[name] = trial.seconds.get(name, 0.0) + spent
+        trial.log = log
+
+    def _take(self, trial: _Trial, run: str, output: Path, evaluated: Mapping[str, Any]) -> None:
+        """The items of one evaluation; raises `CannotRun` where not all of them were answered with numbers."""
+        where = f"arm {trial.arm.name}{' again' if run == AGAIN else ''}"
+        if evaluated["missing"]:
+            raise CannotRun(f"{where}: the server gave no answer to {evaluated['missing']} items, which lm_eval counts as wrong ones")
+        for task, count in evaluated["not_numbers"].items():
+            raise CannotRun(f"{where}: {task}: {count} items have a logprob that is no number (NaN)")
+        if evaluated["retried"]:
+            trial.warnings.append(f"{where}: {evaluated['retried']} requests failed and were sent again")
+        try:
+            found, warnings = lm_eval.read(output)
+        except BadInput as error:
+            raise CannotRun(f"{where}: {'; '.join(error.faults[:3])}".replace(str(self.results), "")) from error
+        trial.warnings += [f"{where}: {warning}" for warning in warnings]
+        for task in found:
+            asked = evaluated["items"].get(task.task)
+            if asked is not None and asked != len(task.items):
+                raise CannotRun(f"{where}: {task.name}: {len(task.items)} of {asked} items have a score")
+        trial.raw |= raw_of(found, run)
+        chosen = deciding(self.workload.tasks, ((task.task, task.filter, task.metric) for task in found))
+        there = {task.task for task in found}
+        for name in [task.name for task in self.workload.tasks if task.name in there - chosen.keys()]:
+            has = ", ".join(f"{task.metric} (filter {task.filter})" for task in found if task.task == name)
+            raise CannotRun(f"workload.tasks.{name}: lm_eval wrote no such metric or filter; it wrote {has}")
+        if run == FIRST:
+            trial.work |= {f"items {task.task}": len(task.items) for task in found}
+            trial.measurements |= {f"accuracy@{task.task}": task.mean for task in found if chosen[task.task] == (task.filter, task.metric)}
+
+    def _kept(self, arm: Arm, run: str) -> Path:
+        """The folder for lm_eval's files of one evaluation, empty."""
+        folder = self.results / f"{self.scenario.name}{KEPT}" / (arm.name if run == FIRST else f"{arm.name}-again")
+        shutil.rmtree(folder, ignore_errors=True)
+        return folder
+
+    def _build(self, arm: Arm) -> ReadyBuild:
+        return self.builds[arm.build]
+
+    def _evaluating(self) -> list[ReadyBuild]:
+        """The builds whose interpreters run lm_eval: offline every arm's, else the baseline's."""
+        arms = self.scenario.arms if self.workload.through == "offline" else (self.scenario.baseline,)
+        return list({build.id: build for build in (self._build(arm) for arm in [self.scenario.baseline, *arms])}.values())
