@@ -155,9 +155,17 @@ def commands(name: str, records: Sequence[Record], results: str) -> Iterable[str
             "--results",
             "results/again",
         ]
-        yield shlex.join(run)
+        yield shlex.join(_of_pytest(last) or run)
     yield shlex.join(["perfproof", "compare", "--results", results])
     yield shlex.join(["perfproof", "report", "--results", results, "--out", "report.html"])
+
+
+def _of_pytest(record: Record) -> list[str]:
+    """The command that measures a project's own benchmark again; none for a trial of anything else."""
+    workload = record.definition.get("workload")
+    if not isinstance(workload, Mapping) or workload.get("kind") != "pytest":
+        return []
+    return ["python", "-m", "pytest", "--perfproof", "--perfproof-base", str(workload.get("base", ""))[:12], str(workload.get("test", ""))]
 
 
 def seconds(records: Sequence[Record]) -> tuple[tuple[str, float], ...]:
