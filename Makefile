@@ -18,10 +18,10 @@ help: ## Lists the targets
 setup: $(VENV)/.ready ## Installs the suite into .venv and vLLM into builds/ (both made once)
 	@$(BIN)/perfproof setup
 
-$(VENV)/.ready: pyproject.toml
+$(VENV)/.ready: pyproject.toml tests/overrides.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev]'
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --overrides tests/overrides.txt --editable '.[dev]'
 	@touch $@
 
 bench: $(VENV)/.ready ## Measures the quick profile of the main scenarios, prints the verdicts, writes the report
@@ -47,11 +47,11 @@ check: $(VENV)/.ready ## Format, lint, types, import laws
 	@$(BIN)/lint-imports
 
 validate: $(VENV)/.ready ## Proves the statistics by simulation, beside other tools; writes docs/validation.md (some minutes)
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev,validate]'
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --overrides tests/overrides.txt --editable '.[dev,validate]'
 	@$(BIN)/python -m suite.validation --out docs/validation.md
 
 validate-real: $(VENV)/.ready ## Injects known slowdowns on this machine, beside other tools; resumable; writes docs/validation-real.md (hours)
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev,validate]'
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --overrides tests/overrides.txt --editable '.[dev,validate]'
 	@$(BIN)/python -m suite.validation.real --out docs/validation-real.md
 
 clean: ## Removes what was made here: environments, builds, local results and reports
