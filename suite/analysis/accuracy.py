@@ -168,7 +168,10 @@ def match(baseline: TaskItems, candidate: TaskItems) -> PairedItems:
     Raises `Unpairable` where an item is missing on one side or was another one there. Source: none, bookkeeping.
     """
     first, second = baseline.items, candidate.items
-    sides = (("the candidate", first.keys() - second.keys()), ("the baseline", second.keys() - first.keys()))
+    sides = (
+        ("the candidate", [item for item in first if item not in second]),
+        ("the baseline", [item for item in second if item not in first]),
+    )
     lacking = [f"{side} lacks {_named(ids)}" for side, ids in sides if ids]
     if lacking:
         raise Unpairable(f"{baseline.name}: {', '.join(lacking)}: run both arms with one limit, over all items")

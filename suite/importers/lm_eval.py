@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,7 @@ from typing import Any
 import orjson
 
 from suite.model.errors import BadInput
-from suite.model.items import Item, TaskItems
+from suite.model.items import Item, Items, TaskItems
 
 _NAME = re.compile(r"^samples_(?P<task>.+?)(?:_\d{4}-\d{2}-\d{2}T[\d.:-]+)?\.jsonl$")
 MOST_FAULTS = 20
@@ -29,7 +30,7 @@ def read(path: Path) -> tuple[list[TaskItems], list[str]]:
     (the first twenty are named), for a folder without samples, and for an item that comes twice.
     """
     files = _files(path)
-    found: dict[Key, dict[str, Item]] = {}
+    found: dict[Key, Items] = {}
     left_out: dict[Key, int] = {}
     faults: list[str] = []
     for task, file in files.items():
@@ -63,21 +64,32 @@ def _lines(file: Path) -> Iterator[tuple[int, Any]]:
         with open(file, "rb") as stream:
             for number, line in enumerate(stream, 1):
                 if line.strip():
-                    try:
-                        yield number, orjson.loads(line)
-                    except orjson.JSONDecodeError as error:
-                        yield number, f"not JSON: {error}"
+                    yield number, _parsed(line)
     except OSError as error:
         raise BadInput(f"{file}: can't be read: {error.strerror}") from error
 
 
-def _take(task: str, line: Any, found: dict[Key, dict[str, Item]], left_out: dict[Key, int]) -> str:
+def _parsed(line: bytes) -> Any:
+    """The line's JSON; the fault as a string. lm_eval writes NaN as JSON has it not, which `json` still reads."""
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        fault = f"not JSON: {error}"
+    try:
+        return json.loads(line) if b"NaN" in line or b"Infinity" in line else fault
+    except (ValueError, RecursionError):
+        return fault
+
+
+def _take(task: str, line: Any, found: dict[Key, Items], left_out: dict[Key, int]) -> str:
     """Adds what a line says of its item; the fault, or nothing."""
     if isinstance(line, str):
         return line
     if not isinstance(line, Mapping) or "doc_id" not in line:
         return "doc_id: is missing; is this a samples file of lm_eval?"
     which, item = str(line.get("filter", "none")), str(line["doc_id"])
+    if _not_a_number(line.get("resps")):
+        return f"resps: item {item} has a logprob that is no number (NaN), so its score means nothing"
     try:
         digest = _digest(line)
     except TypeError:  # orjson reads deeper than it writes
@@ -90,10 +102,18 @@ def _take(task: str, line: Any, found: dict[Key, dict[str, Item]], left_out: dic
             continue
         if not math.isfinite(score):
             return f"{metric}: item {item} scored {score}: the model gave no usable answer there"
-        if item in found.setdefault(key, {}):
+        if not found.setdefault(key, Items()).add(item, Item(score=score, digest=digest)):
             return f"doc_id: item {item} comes twice for {which}, {metric}"
-        found[key][item] = Item(score=score, digest=digest)
     return ""
+
+
+def _not_a_number(said: Any) -> bool:
+    """Whether an answer is a log-likelihood that is no number: `["nan", "False"]`, as lm_eval writes it."""
+    if not isinstance(said, list):
+        return False
+    if len(said) == 2 and said[1] in ("True", "False") and isinstance(said[0], str):
+        return said[0] in ("nan", "-nan")
+    return any(_not_a_number(one) for one in said)
 
 
 def _metrics(line: Mapping[str, Any]) -> list[str]:

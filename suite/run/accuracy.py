@@ -26,7 +26,7 @@ from suite.builds.whole import lost
 from suite.importers import lm_eval
 from suite.model.accuracy import deciding
 from suite.model.errors import BadInput, CannotRun
-from suite.model.items import AGAIN, FIRST, raw_of
+from suite.model.items import AGAIN, FIRST, TaskItems, raw_of
 from suite.model.plan import Block
 from suite.model.record import Attestation, Record, Status
 from suite.model.scenario import Arm, Scenario
@@ -328,14 +328,21 @@ class AccuracyLane:
             if asked is not None and asked != len(task.items):
                 raise CannotRun(f"{where}: {task.name}: {len(task.items)} of {asked} items have a score")
         trial.raw |= raw_of(found, run)
-        chosen = deciding(self.workload.tasks, ((task.task, task.filter, task.metric) for task in found))
-        there = {task.task for task in found}
-        for name in [task.name for task in self.workload.tasks if task.name in there - chosen.keys()]:
-            has = ", ".join(f"{task.metric} (filter {task.filter})" for task in found if task.task == name)
-            raise CannotRun(f"workload.tasks.{name}: lm_eval wrote no such metric or filter; it wrote {has}")
+        chosen = self._chosen(found, evaluated["higher_is_better"])
         if run == FIRST:
             trial.work |= {f"items {task.task}": len(task.items) for task in found}
             trial.measurements |= {f"accuracy@{task.task}": task.mean for task in found if chosen[task.task] == (task.filter, task.metric)}
+
+    def _chosen(self, found: Sequence[TaskItems], higher: Mapping[str, Mapping[str, bool]]) -> Mapping[str, tuple[str, str]]:
+        """The filter and metric that decide, by task; raises `CannotRun` where they can't."""
+        chosen = deciding(self.workload.tasks, ((task.task, task.filter, task.metric) for task in found))
+        for name in [task.name for task in self.workload.tasks if task.name in {one.task for one in found} - chosen.keys()]:
+            has = ", ".join(f"{task.metric} (filter {task.filter})" for task in found if task.task == name)
+            raise CannotRun(f"workload.tasks.{name}: lm_eval wrote no such metric or filter; it wrote {has}")
+        for name, (_, metric) in chosen.items():
+            if higher.get(name, {}).get(metric) is False:
+                raise CannotRun(f"workload.tasks.{name}: of {metric} less is better; name a metric of which more is better")
+        return chosen
 
     def _kept(self, arm: Arm, run: str) -> Path:
         """The folder for lm_eval's files of one evaluation, empty."""

@@ -1,0 +1,1 @@
+"""Nothing registers itself here."""

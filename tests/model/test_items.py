@@ -1,0 +1,34 @@
+"""Items by their ids: a mapping that is only added to, and what a record keeps of it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suite.model.items import AGAIN, FIRST, Item, Items, TaskItems, items_of, raw_of
+
+NAMES = st.lists(st.one_of(st.integers(0, 50).map(str), st.sampled_from(["a", "01", "-1", "9" * 30])), max_size=60)
+
+
+@given(NAMES)
+def test_items_are_what_a_dictionary_would_hold(names: list[str]) -> None:
+    """Whatever order ids come in, and whatever they look like: first come, nothing twice."""
+    plain: dict[str, Item] = {}
+    packed = Items()
+    for place, name in enumerate(names):
+        item = Item(score=float(place), digest=place.to_bytes(place % 17 + 1, "big"))
+        assert packed.add(name, item) is (name not in plain)
+        plain.setdefault(name, item)
+    assert len(packed) == len(plain)
+    assert dict(packed) == plain
+    assert "77" not in packed
+
+
+@given(st.dictionaries(st.integers(0, 10**6), st.tuples(st.floats(0, 1), st.binary(min_size=6, max_size=6)), max_size=30))
+def test_a_record_gives_back_what_it_was_given(said: dict[int, tuple[float, bytes]]) -> None:
+    """Scores, ids and digests survive as numbers of JSON, in either of a trial's two runs."""
+    task = TaskItems(task="a|b", filter="none", metric="acc", items={str(n): Item(score=s, digest=d) for n, (s, d) in said.items()})
+    raw = {**raw_of([task], AGAIN), "e2el": [1.0]}
+    assert items_of(raw, FIRST) == []
+    (found,) = items_of(raw, AGAIN)
+    assert (found.task, found.filter, found.metric, dict(found.items)) == (task.task, task.filter, task.metric, dict(task.items))
