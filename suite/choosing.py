@@ -34,12 +34,20 @@ def scenario_files() -> list[Path]:
     raise BadInput("there is no folder 'scenarios' here: run this in a checkout of perfproof, or name files with --scenarios")
 
 
-def by_files(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path | None) -> Sequence[Scenario]:
-    """Those that exercise a touched file. Raises `BadInput` with the nearest; `package` is the base's vLLM, where it is there already."""
+def touching(scenarios: Sequence[Scenario], paths: Sequence[str]) -> list[Scenario]:
+    """Those that exercise a touched file."""
     modules = [selecting.module_of(path) for path in paths]
     exercised = {scenario.name: catalog.exercised(scenario) for scenario in scenarios}
     found = {one.scenario for one in selecting.choose([TouchedModule(module=name, names=None, uses={}) for name in modules], exercised)}
+    return [scenario for scenario in scenarios if scenario.name in found]
+
+
+def by_files(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path | None) -> Sequence[Scenario]:
+    """As `touching`. Raises `BadInput` with the nearest where there are none; `package` is the base's vLLM, where it is there already."""
+    found = touching(scenarios, paths)
     if not found:
+        modules = [selecting.module_of(path) for path in paths]
+        exercised = {scenario.name: catalog.exercised(scenario) for scenario in scenarios}
         near = selecting.nearest(modules, exercised, _imports(exercised, package))
         raise BadInput(
             f"no scenario exercises what the change touches: {files(paths)}",
@@ -47,7 +55,7 @@ def by_files(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path 
             *([] if near else ["near: no scenario is in the same folder of vLLM either"]),
             "what to do: name scenarios with --scenarios scenarios/NAME.yaml, or write one (docs/scenarios.md)",
         )
-    return [scenario for scenario in scenarios if scenario.name in found]
+    return found
 
 
 def package_of(build: OverlayBuild, builds: Path) -> Path | None:

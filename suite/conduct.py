@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from suite import store
 from suite.analysis.invalidation import STANDARD, Rules, invalid
-from suite.analysis.judge import judge_scenario
+from suite.analysis.judge import JudgedScenario, judge_scenario
 from suite.analysis.trials import latest
 from suite.model.errors import BadInput, CannotRun
 from suite.model.floor import Floor
@@ -33,6 +33,8 @@ from suite.run.variables import unasked
 
 Say = Callable[[str], None]
 
+Enough = Callable[[JudgedScenario], bool]
+"""Whether a scenario needs no more blocks, as it is judged so far."""
 AGAIN = 3
 """How often a block that was invalid is measured again, at most."""
 
@@ -52,6 +54,11 @@ def at_once(say: Say) -> contextlib.AbstractContextManager[None]:
     return contextlib.nullcontext()
 
 
+def decided(judged: JudgedScenario) -> bool:
+    """Whether the looks say so."""
+    return bool(judged.stop)
+
+
 def conduct(
     plan: Plan,
     results: Path,
@@ -63,12 +70,14 @@ def conduct(
     settle: Callable[[Say], object] = at_once,
     budget: float | None = None,
     clock: Callable[[], float] = time.monotonic,
+    enough: Enough = decided,
 ) -> Conducted:
     """Runs what is missing of the plan; every record is on disk before the next trial starts.
 
     `open_lanes` prepares builds and gives the lane that runs a scenario. `rules` of invalidation are put to what each trial tells of the
     machine, and kept with it. `alone` holds the machine as long as trials may run, `settle` waits for a quiet one, or refuses.
-    `budget` is minutes of measuring, after which no block is begun; `clock` gives seconds. Raises `BadInput` for records of
+    `budget` is minutes of measuring, after which no block is begun; `clock` gives seconds; `enough` says when a scenario is done, by
+    its looks if nobody says otherwise. Raises `BadInput` for records of
     another plan, `CannotRun` where another run holds the folder or the machine.
     """
     began = clock()
@@ -78,12 +87,14 @@ def conduct(
     ran: list[Record] = []
     seconds: dict[str, float] = {}
     skipped: list[str] = []
-    if any(_open_blocks(plan, kept, floors)):
+    if any(_open_blocks(plan, kept, floors, enough)):
         with held(results), alone(progress.tell), _swept(results), open_lanes() as lane_of:
             seconds["preparing builds"] = clock() - began
             settle(progress.tell)
             _expect(plan, kept, progress)
-            trials = _Trials(plan=plan, kept=kept, floors=floors, lane_of=lane_of, progress=progress, spent=_spent(budget, clock))
+            trials = _Trials(
+                plan=plan, kept=kept, floors=floors, lane_of=lane_of, progress=progress, spent=_spent(budget, clock), enough=enough
+            )
             for trial in trials.run():
                 record = ruled(paired(trial, latest(kept[trial.scenario])), rules)
                 store.append(results, record)
@@ -145,6 +156,7 @@ class _Trials:
     lane_of: Callable[[Scenario], Lane]
     progress: RunProgress
     spent: Callable[[], bool]
+    enough: Enough
     stopped: set[str] = field(default_factory=set)
     left: list[Block] = field(default_factory=list)
 
@@ -156,7 +168,7 @@ class _Trials:
                 continue
             if _missing(block, self.kept[name]):
                 yield from self._block(block, self.kept[name])
-            if self.kept[name] and judge_scenario(name, self.kept[name], final=False, floors=self.floors).stop:
+            if self.kept[name] and self.enough(judge_scenario(name, self.kept[name], final=False, floors=self.floors)):
                 self.stopped.add(name)
                 self.progress.done(name)
         for _ in range(AGAIN):
@@ -209,9 +221,9 @@ def _standing(records: Sequence[Record]) -> list[Record]:
     return [record for record in records if record.block not in spoilt or record.status not in ("ok", "invalid")]
 
 
-def _open_blocks(plan: Plan, kept: Mapping[str, Sequence[Record]], floors: Sequence[Floor]) -> Iterator[Block]:
+def _open_blocks(plan: Plan, kept: Mapping[str, Sequence[Record]], floors: Sequence[Floor], enough: Enough) -> Iterator[Block]:
     """Blocks that may still have to run: of scenarios that are not decided, with a trial missing."""
-    decided = {name for name, mine in kept.items() if mine and judge_scenario(name, mine, final=False, floors=floors).stop}
+    decided = {name for name, mine in kept.items() if mine and enough(judge_scenario(name, mine, final=False, floors=floors))}
     return (b for b in plan.blocks if b.scenario.name not in decided and _missing(b, kept[b.scenario.name]))
 
 

@@ -101,10 +101,10 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
         tested = upstream.compare(*(upstream.run(one, wanted.tests, results / "tests", one.name) for one in (base, changed)))
         if _tell_tests(tested, built, say):
             return EXIT_REGRESSED
-        notes = [*notes, _tests_note(tested)]
+        notes = [*notes, tests_note(tested)]
     plan = make_plan([rearmed(scenario, docs, built.label) for scenario in chosen], wanted.seed)
     _measure(plan, results, wanted, console, open_lanes)
-    only, absent = _there(plan, results)
+    only, absent = there(plan, results)
     kept = [note for note in notes if not note.startswith(NEIGHBOURS)]
     notes = [f"{built.base.label} against {built.label}, which changes {files(paths)}", *kept, *absent]
     block, code = verdicts.show_change(
@@ -170,7 +170,7 @@ def _folder(build: OverlayBuild, wanted: Wanted) -> str:
 
 def _tell_tests(tested: upstream.Compared, build: OverlayBuild, say: Callable[[str], object]) -> bool:
     """Says what the change did to vLLM's own tests; whether it breaks any."""
-    say(_tests_note(tested))
+    say(tests_note(tested))
     for what, tests in (("fails on both", tested.failing), ("mended", tested.mended), ("skipped with the change only", tested.skipped)):
         for test in tests[:10]:
             say(f"  {what}: {test}")
@@ -183,7 +183,8 @@ def _tell_tests(tested: upstream.Compared, build: OverlayBuild, say: Callable[[s
     return bool(tested.broken)
 
 
-def _tests_note(tested: upstream.Compared) -> str:
+def tests_note(tested: upstream.Compared) -> str:
+    """What vLLM's own tests said, in a sentence."""
     counts = {
         "pass on both arms": tested.passed,
         "pass on the base and fail with the change": len(tested.broken),
@@ -210,7 +211,7 @@ def _measure(plan: Plan, results: Path, wanted: Wanted, console: Console, open_l
     console.print(f"{done.ran} trials run{there}, {done.seconds['total'] / 60:.1f} minutes", highlight=False)
 
 
-def _there(plan: Plan, results: Path) -> tuple[set[str], list[str]]:
+def there(plan: Plan, results: Path) -> tuple[set[str], list[str]]:
     """The scenarios that the base can be measured by, and a sentence for each that it can't. Raises `CannotRun` where there is none."""
     records = store.read(results).records if results.is_dir() else ()
     absent: dict[str, str] = {}

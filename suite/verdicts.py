@@ -16,18 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.text import Text
 
 from suite import __version__, store
 from suite.analysis import judge as judging
 from suite.analysis.rates import judge_rate_table
 from suite.analysis.sweeps import sweeps
-from suite.gate import Decision, decide
-from suite.model.decode import load_policy
+from suite.gate import decide
 from suite.model.errors import EXIT_PASS, BadInput, CannotRun
 from suite.model.judged import EXPLORATORY, Judged
 from suite.model.metrics import Better
-from suite.model.policy import DEFAULT_POLICY
+from suite.model.policy import DEFAULT_POLICY, Policy, policed
 from suite.model.record import Record
 from suite.model.scenario import Scenario
 
@@ -39,10 +37,10 @@ def show(results: Path, console: Console, report: Path | None, only: set[str] | 
     """Prints the verdicts of a results folder, writes its report, and returns what the default policy makes of it."""
     from suite.report import terminal
 
-    page, judged = _page(results, only)
+    page, judged = page_of(results, only)
     terminal.show(page, console)
     if report is not None:
-        _write_html(page, report)
+        write_html(page, report)
         console.print(f"report: {report}", highlight=False)
     return decide(judged, DEFAULT_POLICY).exit_code
 
@@ -54,13 +52,13 @@ def show_change(
     from suite.model.untrusted import line
     from suite.report import pullrequest, terminal
 
-    page, judged = _page(results, only)
+    page, judged = page_of(results, only)
     again = tuple(dataclasses.replace(one, commands=(line(command), *one.commands[1:])) for one in page.scenarios)
     page = dataclasses.replace(page, scenarios=again, notes=tuple(line(note) for note in notes))
     terminal.show(page, console)
     block = pullrequest.render(page)
-    _write(block, text)
-    _write_html(page, report)
+    write(block, text)
+    write_html(page, report)
     return block, decide(judged, DEFAULT_POLICY).exit_code
 
 
@@ -78,7 +76,7 @@ def compare(results: Path, *, as_json: bool, console: Console | None = None) -> 
         return EXIT_PASS
     from suite.report import terminal
 
-    page, _ = _page(results, None)
+    page, _ = page_of(results, None)
     terminal.show(page, console)
     return EXIT_PASS
 
@@ -173,45 +171,29 @@ def _judge_rates(
     return decide(judged, DEFAULT_POLICY).exit_code
 
 
-def gate(results: Path, *, policy: Path | None, console: Console | None = None) -> int:
-    """Prints every ruling and returns the decision's exit code."""
-    console = console or Console()
-    rules = load_policy(policy) if policy is not None else DEFAULT_POLICY
-    decision = decide(_judged(store.read(results).records, results), rules)
-    _show_decision(decision, console)
-    return decision.exit_code
-
-
-def _show_decision(decision: Decision, console: Console) -> None:
-    from suite.model.untrusted import line
-
-    if not decision.rulings:
-        console.print("nothing to judge: no primary metric has a verdict", style="bold red")
-    for ruling in decision.rulings:
-        word, style = ("passes", "green") if ruling.passes else ("fails", "bold red")
-        said = line(f"{ruling.scenario}  {ruling.metric}  {ruling.candidate}: {ruling.verdict}")
-        console.print(Text.assemble((word, style), f"  {said}"))
-        console.print(Text(f"        {line(ruling.reason)}"))
-    console.print(f"gate: {'pass' if decision.passes else 'fail'} (exit code {decision.exit_code})", style="bold")
-
-
-def report(results: Path, *, out: Path | None, pull_request: bool) -> int:
-    """Writes the HTML file, or prints the pull request's block."""
-    page, _ = _page(results, None)
+def report(results: Path, *, out: Path | None, pull_request: bool, junit: Path | None = None) -> int:
+    """Writes the HTML file and the JUnit file, or prints the pull request's block."""
+    page, _ = page_of(results, None)
     if pull_request:
         from suite.report import pullrequest
 
         print(pullrequest.render(page))
     if out is not None:
-        _write_html(page, out)
+        write_html(page, out)
         print(f"report: {out}")
+    if junit is not None:
+        from suite.report import junit as forms
+
+        write(forms.render(page), junit)
+        print(f"junit: {junit}")
     return EXIT_PASS
 
 
-def _page(results: Path, only: set[str] | None) -> tuple[Page, list[Judged]]:
+def page_of(results: Path, only: set[str] | None, policy: Policy = DEFAULT_POLICY) -> tuple[Page, list[Judged]]:
     """The report's view model of a results folder (of the named scenarios only), and the judged metrics behind it.
 
-    A page is shown to others: a results folder given from the root of the disk is named by its end alone.
+    Which metrics are primary, and their margins, are the policy's. A page is shown to others: a results folder given from the root of the
+    disk is named by its end alone.
     """
     from suite.report import view
 
@@ -219,7 +201,7 @@ def _page(results: Path, only: set[str] | None) -> tuple[Page, list[Judged]]:
     records = [record for record in read.records if only is None or record.scenario in only]
     if not records:
         raise CannotRun(f"{results}: no record of {', '.join(sorted(only or ()))} was left")
-    judged = _judged(records, results)
+    judged = _judged([_policed(record, policy) for record in records], results)
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     named = results.name if results.is_absolute() else str(results)
     warnings = [warning.replace(str(results), named) for warning in read.warnings]
@@ -227,18 +209,23 @@ def _page(results: Path, only: set[str] | None) -> tuple[Page, list[Judged]]:
     return page, judged
 
 
+def _policed(record: Record, policy: Policy) -> Record:
+    """The record as if its scenario had been asked under the policy."""
+    return record if policy is DEFAULT_POLICY else dataclasses.replace(record, definition=policed(record.definition, policy))
+
+
 def _judged(records: Sequence[Record], results: Path) -> list[Judged]:
     """Every metric of these records, with what the folder's A/A runs allow to be said."""
     return [row for one in judging.judge_records(records, floors=store.read_floors(results)) for row in one.judged]
 
 
-def _write_html(page: Page, out: Path) -> None:
+def write_html(page: Page, out: Path) -> None:
     from suite.report import html
 
-    _write(html.render(page), out)
+    write(html.render(page), out)
 
 
-def _write(text: str, out: Path) -> None:
+def write(text: str, out: Path) -> None:
     """Writes a report whole, by way of a rename."""
     draft = out.with_name(out.name + ".new")
     try:

@@ -161,3 +161,21 @@ def resolved(repo: str, revision: str) -> str:
 def subject(repo: str, commit: str) -> str:
     """The first line of a commit's message."""
     return _ask(repo, "show", "--no-patch", "--format=%s", commit).strip()
+
+
+def merge_base(repo: str, base: str, ref: str) -> str:
+    """The hash of the commit at which a branch left its base. Raises `BadInput` where there is none, as in a clone that was cut short."""
+    first, last = (_commit("git", repo, revision) for revision in (base, ref))
+    found = _run(repo, "merge-base", first, last)
+    if found is None:
+        raise BadInput(
+            f"git: {ref} and {base} have no commit in common in {Path(repo).name}: fetch their whole history (git fetch --unshallow; in "
+            "actions/checkout, fetch-depth: 0)"
+        )
+    return found.split()[0]
+
+
+def files(repo: str, base: str, ref: str) -> tuple[str, ...]:
+    """The paths of all files that differ between two commits, in their order."""
+    first, last = (_commit("git", repo, revision) for revision in (base, ref))
+    return tuple(filter(None, _ask(repo, "diff", "--name-only", "-z", "--no-renames", first, last).split("\0")))

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from types import FrameType
 
 from suite import __version__
-from suite.cli import ci, history, judging, measuring, packing, proposing, showing, tracking
+from suite.cli import ci, gating, history, judging, measuring, packing, proposing, showing, tracking
 from suite.cli.options import EPILOG
 from suite.model.errors import EXIT_UNTESTABLE, EXIT_USAGE, BadInput, PerfproofError
 
-GROUPS = (measuring, proposing, judging, showing, ci, tracking, history, packing)
+GROUPS = (measuring, proposing, judging, showing, gating, ci, tracking, history, packing)
 """The groups of commands, in the order of the help."""
 
 

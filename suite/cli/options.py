@@ -92,6 +92,16 @@ def minutes(text: str) -> float:
     return value
 
 
+def duration(text: str) -> float:
+    """Minutes of a time such as 20m, 90s or 1.5h; of a number alone, so many minutes."""
+    from suite.model.policy_documents import minutes as read
+
+    try:
+        return read(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def natural(text: str) -> int:
     """A whole number that is not negative, in plain digits."""
     if not (text.isascii() and text.isdecimal() and len(text) < 16):

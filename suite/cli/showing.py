@@ -1,4 +1,4 @@
-"""Commands that show and decide: report, gate."""
+"""The command that shows: report."""
 
 from __future__ import annotations
 
@@ -15,21 +15,14 @@ def add(verbs: Any) -> None:
     options.results(report)
     report.add_argument("--out", type=Path, metavar="FILE.html", help="the file to write")
     report.add_argument("--pr", action="store_true", help="print the block for a pull request instead")
-
-    gate = options.verb(verbs, "gate", _gate, "pass or fail by the records of a results folder")
-    options.results(gate)
-    gate.add_argument("--policy", type=Path, metavar="FILE", help="a policy file (YAML); without one inconclusive passes, untestable fails")
+    report.add_argument("--junit", type=Path, metavar="FILE", help="also write JUnit XML, a case a judged metric")
 
 
 def _report(arguments: argparse.Namespace) -> int:
     from suite import verdicts
 
-    if not arguments.pr and arguments.out is None:
-        raise BadInput("report: name the file to write with --out FILE.html, or ask for the pull request's block with --pr")
-    return verdicts.report(arguments.results, out=arguments.out, pull_request=arguments.pr)
-
-
-def _gate(arguments: argparse.Namespace) -> int:
-    from suite import verdicts
-
-    return verdicts.gate(arguments.results, policy=arguments.policy)
+    if not arguments.pr and arguments.out is None and arguments.junit is None:
+        raise BadInput(
+            "report: name the file to write with --out FILE.html (or --junit FILE), or ask for the pull request's block with --pr"
+        )
+    return verdicts.report(arguments.results, out=arguments.out, pull_request=arguments.pr, junit=arguments.junit)

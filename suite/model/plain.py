@@ -66,7 +66,8 @@ def read_mapping(path: Path) -> dict[str, Any]:
     except RecursionError as error:
         raise BadInput(f"{path}: nested too deeply") from error
     except (TypeError, ValueError) as error:
-        raise BadInput(f"{path}: only plain values are taken ({error})") from error
+        quotes = "; a date must stand in quotes" if "type date" in str(error) else ""
+        raise BadInput(f"{path}: only plain values are taken ({error}{quotes})") from error
     if not isinstance(plain, dict):
         raise BadInput(
             f"{path}: expected a mapping with the keys of a scenario, got {shown(plain) if plain is not None else 'an empty file'}"

@@ -1,25 +1,33 @@
 """JUnit XML, for whoever shows test results: one case a judged metric, one a scenario that could not be judged.
 
 *Regressed* is a failure, *untestable* an error, *inconclusive* is skipped (neither passed nor failed), the rest passes.
-Whether the run as a whole passes is the gate's to say, by its exit code.
+Whether the run as a whole passes is the gate's to say. Where one did, its rulings are the cases: what fails the gate fails, or errs where
+nothing could be tested; what has no say or is waived is skipped; and a case of its own is the decision.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from xml.etree import ElementTree as ET
 
+from suite.model.decision import Decision, Ruling
+from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_REGRESSED
 from suite.model.judged import Judged
-from suite.report import words
+from suite.report import deciding, words
 from suite.report.nouns import Page, ScenarioView
 
+FAILURES = (EXIT_REGRESSED, EXIT_INCONCLUSIVE)
+"""Exit codes that are failures; the others are errors."""
 _ENDS = {"regressed": "failure", "untestable": "error", "inconclusive": "skipped"}
 
 
 def render(page: Page) -> str:
     """The document; texts are escaped by the XML writer and hold no character that XML forbids, being clean."""
     top = ET.Element("testsuites", name=page.title)
-    for scenario in page.scenarios:
-        top.append(_suite(scenario))
+    if page.decision is not None:
+        top.extend(_decided(page, page.decision))
+    else:
+        top.extend(_suite(scenario) for scenario in page.scenarios)
     for name in ("tests", "failures", "errors", "skipped"):
         top.set(name, str(sum(int(suite.get(name, "0")) for suite in top)))
     ET.indent(top)
@@ -31,6 +39,11 @@ def _suite(scenario: ScenarioView) -> ET.Element:
     suite = ET.Element("testsuite", name=scenario.name, time=f"{spent:.3f}")
     judged = [row for row in scenario.rows if row.verdict]
     cases = [_case(scenario.name, row) for row in judged] or [_nothing(scenario)]
+    return _counted(suite, cases)
+
+
+def _counted(suite: ET.Element, cases: list[ET.Element]) -> ET.Element:
+    """The suite with its cases, and their numbers."""
     suite.extend(cases)
     for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(name, str(sum(case.find(tag) is not None for case in cases)))
@@ -51,4 +64,36 @@ def _case(scenario: str, row: Judged) -> ET.Element:
 def _nothing(scenario: ScenarioView) -> ET.Element:
     case = ET.Element("testcase", classname=scenario.name, name="judged")
     ET.SubElement(case, "error", message=scenario.answer).text = "\n".join(scenario.unjudged)
+    return case
+
+
+# --- of a gate ----------------------------------------------------------------------------------------------
+
+
+def _decided(page: Page, decision: Decision) -> Iterable[ET.Element]:
+    """A suite a scenario with a case a ruling, then the decision itself."""
+    seconds = {scenario.name: dict(scenario.seconds).get("in all", 0.0) for scenario in page.scenarios}
+    lines = deciding.laid(page)
+    for name in dict.fromkeys(ruling.scenario for ruling in decision.rulings):
+        suite = ET.Element("testsuite", name=name, time=f"{seconds.get(name, 0.0):.3f}")
+        yield _counted(suite, [_ruled(one.ruling) for one in lines if one.ruling.scenario == name])
+    case = ET.Element("testcase", classname="gate", name=f"decision ({decision.policy})")
+    tag = "" if decision.passes else "failure" if decision.exit_code in FAILURES else "error"
+    told = "\n".join([*decision.todo, *decision.notes])
+    if tag:
+        ET.SubElement(case, tag, message=deciding.headline(decision)).text = told
+    else:
+        ET.SubElement(case, "system-out").text = "\n".join(filter(None, [deciding.headline(decision), told]))
+    yield _counted(ET.Element("testsuite", name="gate", time="0.000"), [case])
+
+
+def _ruled(ruling: Ruling) -> ET.Element:
+    case = ET.Element("testcase", classname=ruling.scenario, name=f"{ruling.metric} ({ruling.candidate})")
+    said = f"{deciding.WORDS[ruling.effect]}: {deciding.verdict(ruling)} ({ruling.rule})"
+    if ruling.effect == "fail":
+        ET.SubElement(case, "failure" if ruling.code in FAILURES else "error", message=said).text = ruling.reason
+    elif ruling.effect in ("report", "waived"):
+        ET.SubElement(case, "skipped", message=said).text = ruling.reason
+    else:
+        ET.SubElement(case, "system-out").text = f"{said}: {ruling.reason}"
     return case

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from suite.model.decision import Decision
 from suite.model.judged import Judged, Outcome
 from suite.model.metrics import Better
 from suite.model.record import Record, Status
@@ -153,6 +154,7 @@ class Page:
     warnings: tuple[str, ...]
     records: tuple[Record, ...]
     notes: tuple[str, ...] = ()
+    decision: Decision | None = None
 
     @property
     def trials(self) -> int:

@@ -1,24 +1,22 @@
 """The block for a pull request: GitHub markdown that fits its limit, with raw values and commands to check it by.
 
-In order: the headline and a sentence a scenario, the verdict table, what could not be judged, raw values of every trial, work,
-what ran in each arm, commands, machine. The longer parts fold; if the whole is too long, the last parts go, and the block says so.
+In order: the headline and a sentence a scenario (of a gate: its decision and a line a metric), the verdict table, what could not be
+judged, raw values of every trial, work, what ran in each arm, commands, machine. The longer parts fold; if the whole is too long, the
+last parts go, and the block says so.
 """
 
 from __future__ import annotations
 
-import html
-import re
 from collections.abc import Iterable, Sequence
 
 from suite.model.judged import EXPLORATORY, Judged
 from suite.model.untrusted import shorten
-from suite.report import units, words
+from suite.report import gatehead, units, words
+from suite.report.markdown import escape, fence, few, fold, table
 from suite.report.nouns import Page, ScenarioView
 
 LIMIT = 65_000
 """GitHub refuses a comment of more than 65,536 characters."""
-_SPECIAL = re.compile(r"[\\`*_\[\]|~#^$]")
-_AT_START = re.compile(r"^([+\-=])|^(\d{1,9})(?=[.)](?:\s|$))")
 
 
 def render(page: Page, limit: int = LIMIT) -> str:
@@ -27,7 +25,7 @@ def render(page: Page, limit: int = LIMIT) -> str:
     parts, left_out = [head], []
     room = limit - len(head) - 200
     for title, body in _folded(page):
-        part = f"<details><summary>{html.escape(title)}</summary>\n\n{body}\n\n</details>"
+        part = fold(title, body)
         if len(part) + 2 > room:
             left_out.append(title.lower())
             continue
@@ -40,27 +38,30 @@ def render(page: Page, limit: int = LIMIT) -> str:
 
 
 def _head(page: Page) -> Iterable[str]:
+    if page.decision is not None:
+        yield from gatehead.head(page, page.decision)
+        return
     yield f"### {escape(page.headline)}"
     yield "\n".join(f"- {_word(scenario.outcome)} {escape(scenario.answer)}" for scenario in page.scenarios)
     if page.notes:
         yield "\n".join(f"- {shorten(escape(each), 400)}" for each in page.notes)
     yield _verdicts(page)
+    yield from _remarks(page)
+
+
+def _remarks(page: Page) -> Iterable[str]:
+    """Growth, what was not judged, and warnings."""
     views = ((scenario, view) for scenario in page.scenarios for view in scenario.growths)
     grown = [f"- {escape(scenario.name)}: {escape(told)}" for scenario, view in views for told in words.growth(view)]
     if grown:
-        yield "**Growth with the size**\n\n" + _few(grown)
+        yield "**Growth with the size**\n\n" + few(grown)
     told = [f"- {escape(scenario.name)}: {escape(each)}" for scenario in page.scenarios for each in scenario.unjudged]
     if told:
-        yield "**Not judged, or not counted**\n\n" + _few(told)
+        yield "**Not judged, or not counted**\n\n" + few(told)
     warned = [f"- {escape(each)}" for each in page.warnings]
     warned += [f"- {escape(scenario.name)}: {escape(each)}" for scenario in page.scenarios for each in scenario.warnings]
     if warned:
-        yield "**Warnings**\n\n" + _few(warned)
-
-
-def _few(listed: Sequence[str], most: int = 30) -> str:
-    more = [f"- and {len(listed) - most} more, in the HTML report"] if len(listed) > most else []
-    return "\n".join([*(shorten(each, 400) for each in listed[:most]), *more])
+        yield "**Warnings**\n\n" + few(warned)
 
 
 def _verdicts(page: Page) -> str:
@@ -69,8 +70,8 @@ def _verdicts(page: Page) -> str:
     told = [row for row in rows if row[1].verdict]
     most = 100
     shown = (told + [row for row in rows if not row[1].verdict])[:most]
-    table = _table(head, "llrrrrrrrl", (_cells(scenario, row) for scenario, row in shown))
-    return table if len(rows) <= most else f"{table}\n\n{len(rows) - most} further metrics are in the HTML report."
+    laid = table(head, "llrrrrrrrl", (_cells(scenario, row) for scenario, row in shown))
+    return laid if len(rows) <= most else f"{laid}\n\n{len(rows) - most} further metrics are in the HTML report."
 
 
 def _cells(scenario: ScenarioView, row: Judged) -> Sequence[str]:
@@ -90,6 +91,8 @@ def _word(outcome: str | None) -> str:
 
 
 def _folded(page: Page) -> Iterable[tuple[str, str]]:
+    if page.decision is not None and page.scenarios:
+        yield "All verdicts", "\n\n".join([_verdicts(page), *_remarks(page)])
     for scenario in page.scenarios:
         if scenario.trials:
             yield f"Raw values: {scenario.name}", _raw(scenario)
@@ -99,10 +102,11 @@ def _folded(page: Page) -> Iterable[tuple[str, str]]:
     ran = "\n\n".join(_attested(scenario) for scenario in page.scenarios if scenario.attestations)
     if ran:
         yield "What ran in each arm", ran
-    yield "Commands", "\n\n".join(dict.fromkeys(_fence("\n".join(scenario.commands)) for scenario in page.scenarios))
+    if page.scenarios:
+        yield "Commands", "\n\n".join(dict.fromkeys(fence("\n".join(scenario.commands)) for scenario in page.scenarios))
     if page.machine:
         facts = ([escape(fact.name), escape(" · ".join(fact.values)), "differed" if fact.differs else ""] for fact in page.machine)
-        yield "Machine", _table(("what", "value", "between trials"), "lll", facts)
+        yield "Machine", table(("what", "value", "between trials"), "lll", facts)
 
 
 def _raw(scenario: ScenarioView) -> str:
@@ -129,7 +133,7 @@ def _raw(scenario: ScenarioView) -> str:
         ]
         for block, found in of_block.items()
     )
-    return _table(tuple(escape(each) for each in head), "rl" + "r" * (len(head) - 2), rows)
+    return table(tuple(escape(each) for each in head), "rl" + "r" * (len(head) - 2), rows)
 
 
 def _work(scenario: ScenarioView) -> str:
@@ -139,7 +143,7 @@ def _work(scenario: ScenarioView) -> str:
             [escape(words.label(each.name)), *(escape(words.work(values, each.unit)) for values in each.values)]
             for each in scenario.witnesses
         )
-        lines += [_table(("witness", *(escape(arm.name) for arm in scenario.arms)), "l" + "r" * len(scenario.arms), rows), ""]
+        lines += [table(("witness", *(escape(arm.name) for arm in scenario.arms)), "l" + "r" * len(scenario.arms), rows), ""]
     for each in scenario.work:
         where = f"**unequal** in block {', '.join(map(str, each.unequal))}" if each.unequal else "equal in every block"
         lines.append(f"{escape(words.label(each.name))}: {where}  ")
@@ -151,33 +155,6 @@ def _attested(scenario: ScenarioView) -> str:
         [f"**{escape(fact.name)}**" if fact.differs else escape(fact.name), *(escape(value) for value in fact.values)]
         for fact in scenario.attestations
     )
-    return f"**{escape(scenario.name)}**\n\n" + _table(
+    return f"**{escape(scenario.name)}**\n\n" + table(
         ("what", *(escape(arm.name) for arm in scenario.arms)), "l" * (len(scenario.arms) + 1), rows
     )
-
-
-def _table(head: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> str:
-    rule = ["---:" if side == "r" else "---" for side in align]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, rule, *rows])
-
-
-def _fence(text: str) -> str:
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}sh\n{text}\n{fence}"
-
-
-def escape(text: str) -> str:
-    """Text that shows as it reads: no markup, no HTML, no mention of anybody, no link."""
-    shown = _SPECIAL.sub(_escaped, html.escape(text, quote=False))
-    shown = _AT_START.sub(lambda found: f"\\{found[1]}" if found[1] else f"{found[2]}\\", shown)
-    shown = re.sub(r"@(?=\w)", "@<!-- -->", shown)
-    shown = re.sub(r"(?i)\b(https?|ftp|www)(?=[:.])", r"\1<!-- -->", shown)
-    return re.sub(r"(?<=#)(?=\d)", "<!-- -->", shown)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    """A backslash before what markdown would act on; none before an underscore within a word, so that names stay readable."""
-    text, at = found.string, found.start()
-    inside = found[0] == "_" and text[at - 1 : at].isalnum() and text[at + 1 : at + 2].isalnum()
-    return found[0] if inside else f"\\{found[0]}"

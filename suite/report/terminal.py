@@ -9,8 +9,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from suite.model.decision import Decision, Effect
 from suite.model.judged import EXPLORATORY, Judged, Outcome
-from suite.report import units, words
+from suite.report import deciding, units, words
 from suite.report.nouns import Page, ScenarioView
 
 COLOURS: dict[Outcome | None, str] = {
@@ -20,6 +21,13 @@ COLOURS: dict[Outcome | None, str] = {
     Outcome.IMPROVED: "bold green",
     Outcome.EQUIVALENT: "bold",
     None: "dim",
+}
+EFFECTS: dict[Effect, tuple[str, str]] = {
+    "fail": ("✗", "bold red"),
+    "waived": ("~", "bold yellow"),
+    "warn": ("!", "bold yellow"),
+    "pass": ("✓", "bold green"),
+    "report": ("·", "dim"),
 }
 WIDE = 108
 """From so many columns on, the table also shows the arms' values and the margin."""
@@ -58,7 +66,26 @@ def _page(page: Page, width: int) -> RenderableType:
     for scenario in page.scenarios:
         parts.extend(_scenario(scenario, width))
     parts.extend(_bullets(page.warnings, "warning", ""))
+    if page.decision is not None:
+        parts.extend(_decision(page, page.decision))
     return Group(*parts, Text(""))
+
+
+def _decision(page: Page, decision: Decision) -> Iterable[RenderableType]:
+    """A gate's decision: a line a metric, the reasons of those that do something, what to do, and last the headline."""
+    yield Text("")
+    for one in deciding.laid(page):
+        ruling = one.ruling
+        mark, style = EFFECTS[ruling.effect]
+        head = Text(f"{mark} {deciding.WORDS[ruling.effect]:<9}", style=style).append(f"{ruling.scenario}  ", style="default not bold")
+        head.append(words.label(ruling.metric), style="default bold").append(f"  {deciding.verdict(ruling)}", style="default not bold")
+        yield head.append(f"  ({ruling.rule})", style="dim")
+        if ruling.effect != "report":
+            yield Padding(Text(ruling.reason), (0, 0, 0, 11))
+    for what, told in (("what to do", decision.todo), ("note", decision.notes)):
+        yield from (Text(f"{what}: ", style="dim").append(each, style="default not dim") for each in told)
+    style = "bold green" if decision.passes else "bold red" if decision.exit_code in (1, 4) else "bold magenta"
+    yield Text(f"{deciding.headline(decision)} (exit code {decision.exit_code})", style=style)
 
 
 def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:

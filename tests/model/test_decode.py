@@ -226,13 +226,6 @@ def test_any_value_in_any_place_is_taken_or_told(tmp_path: Path, key: str, value
         assert decode.load_scenario(write(tmp_path, json.dumps({**GOOD, key: value})), "quick").arms
 
 
-def test_a_policy_is_read_and_its_faults_are_told(tmp_path: Path) -> None:
-    """A policy file says what inconclusive does; an unknown key is a fault."""
-    assert decode.load_policy(write(tmp_path, {"schema": 1, "inconclusive": "fail"})).inconclusive == "fail"
-    with pytest.raises(BadInput, match="inconclusive: expected 'pass' or 'fail', got 'maybe'"):
-        decode.load_policy(write(tmp_path, {"schema": 1, "inconclusive": "maybe"}))
-
-
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -263,9 +256,3 @@ def test_a_record_of_when_nobody_minded_is_still_read(tmp_path: Path) -> None:
     definition = dict(decode.load_scenario(write(tmp_path, GOOD), "quick").definition)
     definition["metrics"] = {**definition["metrics"], "duration": {"primary": False, "margin": 0.02}}
     assert len(decode.scenario_of(definition, source="a record").metrics) == 2
-
-
-def test_a_policy_says_what_shared_launches_are_worth(tmp_path: Path) -> None:
-    """By default they only suggest; a policy may count them."""
-    assert decode.load_policy(write(tmp_path, {"schema": 1})).shared_launches == "inconclusive"
-    assert decode.load_policy(write(tmp_path, {"schema": 1, "shared_launches": "count"})).shared_launches == "count"

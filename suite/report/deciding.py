@@ -1,0 +1,146 @@
+"""A gate's decision for people: its headline, its lines and its JSON, said once for the terminal, the comment, the summary and JUnit."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from suite.model.decision import EFFECTS, Decision, Effect, Ruling
+from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
+from suite.model.judged import EXPLORATORY, Judged
+from suite.model.untrusted import line
+from suite.report import words
+from suite.report.nouns import Page
+
+SCHEMA = 1
+WORDS: dict[Effect, str] = {"fail": "fails", "waived": "waived", "warn": "warns", "pass": "passes", "report": "reported"}
+"""An effect as the word that stands before a metric."""
+MOST_NAMED = 2
+"""Findings that a headline names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One metric under its rule: the ruling, and the judged row that it is about (None where a page has none)."""
+
+    ruling: Ruling
+    row: Judged | None
+
+    @property
+    def name(self) -> str:
+        return f"{words.label(self.ruling.metric)} of {self.ruling.scenario}"
+
+
+def clean(decision: Decision) -> Decision:
+    """The decision with every text made harmless to look at."""
+    rulings = tuple(
+        dataclasses.replace(
+            ruling,
+            scenario=line(ruling.scenario, 160),
+            metric=line(ruling.metric, 160),
+            candidate=line(ruling.candidate, 160),
+            rule=line(ruling.rule),
+            reason=line(ruling.reason),
+        )
+        for ruling in decision.rulings
+    )
+    texts = {name: tuple(line(each) for each in getattr(decision, name)) for name in ("todo", "notes")}
+    return dataclasses.replace(decision, policy=line(decision.policy, 160), rulings=rulings, stopped=line(decision.stopped), **texts)
+
+
+def laid(page: Page) -> list[Line]:
+    """Every ruling of the page's decision with its row, what a reader must not miss first."""
+    decision = page.decision
+    if decision is None:
+        return []
+    rows = {(row.scenario, row.metric, row.candidate): row for scenario in page.scenarios for row in scenario.rows}
+    found = [Line(ruling=ruling, row=rows.get((ruling.scenario, ruling.metric, ruling.candidate))) for ruling in decision.rulings]
+    return sorted(found, key=lambda one: EFFECTS.index(one.ruling.effect))
+
+
+def headline(decision: Decision) -> str:
+    """The first line of every form: what the gate does, under which policy, and why."""
+    verb = {EXIT_PASS: "passes", EXIT_REGRESSED: "fails", EXIT_INCONCLUSIVE: "fails"}.get(decision.exit_code, "can't tell")
+    verb = "refuses the change" if decision.exit_code == EXIT_USAGE else verb
+    return f"The gate {verb} ({decision.policy}): {_why(decision)}"
+
+
+def _why(decision: Decision) -> str:
+    if decision.stopped:
+        return decision.stopped
+    failing = [ruling for ruling in decision.of("fail") if ruling.code == decision.exit_code]
+    if failing and decision.exit_code == EXIT_UNTESTABLE:
+        return _untestable(failing)
+    if failing:
+        return _named(failing)
+    count = len(decision.deciding)
+    told = [f"{count} metric{'' if count == 1 else 's'} decide{'s' if count == 1 else ''}, none fails"]
+    counts = Counter(ruling.effect for ruling in decision.rulings)
+    told += [f"{counts[effect]} {word}" for effect, word in (("warn", "with a warning"), ("waived", "waived")) if counts[effect]]
+    return ", ".join(told)
+
+
+def _untestable(failing: Sequence[Ruling]) -> str:
+    blames = {ruling.blame for ruling in failing}
+    if "change" in blames:
+        return "the change does not run, its base does"
+    if "base" in blames:
+        return "the base itself fails, so the change can't be judged and is not to blame"
+    return f"{_named(failing)}: nothing is concluded about the change"
+
+
+def _named(failing: Sequence[Ruling]) -> str:
+    named = [f"{words.label(one.metric)} of {one.scenario} {_outcome(one)}" for one in failing[:MOST_NAMED]]
+    more = [f"{len(failing) - MOST_NAMED} more"] if len(failing) > MOST_NAMED else []
+    return " and ".join([", ".join(named), *more]) if more else " and ".join(named)
+
+
+def _outcome(ruling: Ruling) -> str:
+    if ruling.verdict == "inconclusive" or ruling.code == EXIT_INCONCLUSIVE:
+        return "stayed inconclusive"
+    if ruling.code == EXIT_UNTESTABLE:
+        return "is untestable"
+    return "regressed" if ruling.verdict == "regressed" else f"is not what was asked ({ruling.rule})"
+
+
+def verdict(ruling: Ruling) -> str:
+    return ruling.verdict or EXPLORATORY
+
+
+def document(page: Page) -> dict[str, Any]:
+    """The decision as JSON: what `perfproof gate --json` writes."""
+    decision = page.decision
+    assert decision is not None  # noqa: S101 (a gate's page has one)
+    return {
+        "schema": SCHEMA,
+        "exit_code": decision.exit_code,
+        "passes": decision.passes,
+        "policy": decision.policy,
+        "headline": headline(decision),
+        "stopped": decision.stopped,
+        "rulings": [_entry(one) for one in laid(page)],
+        "todo": list(decision.todo),
+        "notes": list(decision.notes),
+        "warnings": list(page.warnings),
+    }
+
+
+def _entry(one: Line) -> dict[str, Any]:
+    ruling, row = one.ruling, one.row
+    return {
+        "scenario": ruling.scenario,
+        "metric": ruling.metric,
+        "candidate": ruling.candidate,
+        "effect": ruling.effect,
+        "exit_code": ruling.code,
+        "verdict": verdict(ruling),
+        "rule": ruling.rule,
+        "reason": ruling.reason,
+        "blame": ruling.blame or None,
+        "change": row.effect if row else None,
+        "interval": list(row.interval) if row and row.interval else None,
+        "blocks": row.blocks if row else 0,
+    }

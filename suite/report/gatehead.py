@@ -1,0 +1,74 @@
+"""The head of a gate's comment and step summary: the decision, a line a metric, the reasons that matter, what to do, what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from suite.model.decision import Decision, Effect
+from suite.report import deciding, units, words
+from suite.report.deciding import Line
+from suite.report.markdown import escape, few, fold, table
+from suite.report.nouns import Page
+
+MARK = "<!-- perfproof gate -->"
+"""The first line of a comment, by which the next one finds it and takes its place."""
+SIGNS: dict[Effect, str] = {"fail": "❌", "waived": "🩹", "warn": "⚠️", "pass": "✅", "report": "▫️"}
+HEAD = ("", "scenario", "metric", "base", "change", "by", "what was asked")
+FEW, MOST = 8, 40
+"""Lines of the table with those that have no say, and without."""
+
+
+def head(page: Page, decision: Decision) -> Iterable[str]:
+    """The parts, each a paragraph, list or table."""
+    lines = deciding.laid(page)
+    yield f"{MARK}\n### {_sign(decision)} {escape(deciding.headline(decision))}"
+    with_say = [one for one in lines if one.ruling.effect != "report"]
+    shown = (lines if len(lines) <= FEW else with_say)[:MOST]
+    if shown:
+        yield table(HEAD, "lllrrrl", (_cells(one) for one in shown))
+    if len(lines) > len(shown):
+        yield f"{len(lines) - len(shown)} further metrics have no say and stand below."
+    told = [f"- {SIGNS[one.ruling.effect]} {escape(f'{one.name}: {one.ruling.reason}')}" for one in lines if _is_told(one)]
+    if told:
+        yield few(told, 20)
+    if decision.todo:
+        yield "**What to do**\n\n" + few([f"- {escape(each)}" for each in decision.todo])
+    if decision.notes:
+        yield _measured([f"- {escape(each)}" for each in decision.notes])
+
+
+def _measured(notes: Sequence[str]) -> str:
+    """What was measured and why: a few lines stand open, many fold."""
+    if len(notes) <= 6:
+        return "**What was measured, and why**\n\n" + few(notes)
+    return fold("What was measured, and why", few(notes, 60))
+
+
+def _sign(decision: Decision) -> str:
+    return (
+        "✅" if decision.passes and not decision.of("warn") else "⚠️" if decision.passes else "❌" if decision.exit_code in (1, 4) else "🚫"
+    )
+
+
+def _is_told(one: Line) -> bool:
+    """Whether a metric's reason stands below the table: where it fails, is waived or warns."""
+    return one.ruling.effect in ("fail", "waived", "warn")
+
+
+def _cells(one: Line) -> Sequence[str]:
+    ruling, row = one.ruling, one.row
+    word = f"{SIGNS[ruling.effect]} {deciding.WORDS[ruling.effect]}"
+    arrow = f"\u00a0{'↓' if row.better == 'lower' else '↑'}" if row else ""
+    first, second = words.values(row) if row else (units.NONE, units.NONE)
+    change = f"{words.change(row)}{f' {words.interval(row)}' if words.interval(row) not in ('', 'exact') else ''}" if row else units.NONE
+    metric = f"{escape(words.label(ruling.metric))}{arrow}"
+    decides = ruling.effect != "report" and change != units.NONE
+    return (
+        word,
+        escape(ruling.scenario),
+        metric,
+        first,
+        second,
+        f"**{escape(change)}**" if decides else escape(change),
+        escape(ruling.rule),
+    )

@@ -1,0 +1,167 @@
+"""A gate's decision from a results folder, told in every form that was asked for: terminal, JSON, JUnit, comment, step summary.
+
+All of them are laid out from one page, which holds the decision; none of them decides anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from suite import __version__, store, verdicts
+from suite.choosing import scenario_files
+from suite.gate import decide, failures_of
+from suite.model.decision import Decision
+from suite.model.errors import BadInput, CannotRun
+from suite.model.policy import DEFAULT_POLICY, Policy
+from suite.model.policy_documents import load_policy
+
+if TYPE_CHECKING:
+    from suite.report.nouns import Page
+
+SUMMARY = "GITHUB_STEP_SUMMARY"
+"""The variable that names the file which GitHub shows as a step's summary."""
+SUMMARY_LIMIT = 900_000
+"""Characters of a step's summary; GitHub refuses more than a megabyte."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outputs:
+    """The files that a decision is written to; None for those that nobody asked for."""
+
+    json: Path | None
+    junit: Path | None
+    comment: Path | None
+    report: Path | None
+
+
+NO_FILES = Outputs(json=None, junit=None, comment=None, report=None)
+
+
+def policy_of(named: Path | str | None, today: date | None = None) -> Policy:
+    """The policy that was named, with its waivers looked at today; the default one where none was."""
+    return DEFAULT_POLICY if named is None else load_policy(named, today or now())
+
+
+def now() -> date:
+    """The day, in UTC."""
+    return datetime.now(UTC).date()
+
+
+def gate(
+    results: Path,
+    *,
+    policy: Path | str | None,
+    outputs: Outputs = NO_FILES,
+    console: Console | None = None,
+    today: date | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> int:
+    """Decides by the records of a results folder, shows every ruling, writes what was asked for, and returns the exit code."""
+    rules = policy_of(policy, today)
+    records = store.read(results).records
+    check_names(rules, {record.scenario: list(record.definition["metrics"]) for record in records}, more=_files())
+    page = decided(results, rules, only=None, notes=(), today=today or now())
+    return tell(page, outputs, console or Console(), environment)
+
+
+def decided(results: Path, policy: Policy, *, only: set[str] | None, notes: Sequence[str], today: date) -> Page:
+    """The page of a results folder (of the named scenarios only) with the decision that the policy makes of it."""
+    page, judged = verdicts.page_of(results, only, policy)
+    found = decide(judged, policy, failures=failures_of(page.records), notes=notes, today=today)
+    return with_decision(page, found)
+
+
+def with_decision(page: Page, decision: Decision) -> Page:
+    """The page with a decision, its texts made harmless."""
+    from suite.report import deciding
+
+    return dataclasses.replace(page, decision=deciding.clean(decision))
+
+
+def bare(decision: Decision) -> Page:
+    """The page of a decision that was made without measuring anything."""
+    from suite.report import view
+
+    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return with_decision(view.build((), (), made=made, version=__version__), decision)
+
+
+def tell(page: Page, outputs: Outputs, console: Console, environment: Mapping[str, str] = os.environ) -> int:
+    """Prints the decision and writes it to every file that was asked for, and to the step's summary where there is one; the exit code."""
+    from suite.report import deciding, junit, pullrequest, terminal
+
+    assert page.decision is not None  # noqa: S101 (whoever calls this has decided)
+    terminal.show(page, console)
+    if outputs.json is not None:
+        verdicts.write(json.dumps(deciding.document(page), indent=1) + "\n", outputs.json)
+    if outputs.junit is not None:
+        verdicts.write(junit.render(page), outputs.junit)
+    if outputs.comment is not None:
+        verdicts.write(pullrequest.render(page), outputs.comment)
+    if outputs.report is not None:
+        verdicts.write_html(page, outputs.report)
+    if environment.get(SUMMARY):
+        summarise(pullrequest.render(page, SUMMARY_LIMIT), Path(environment[SUMMARY]))
+    for name in ("json", "junit", "comment", "report"):
+        if (file := getattr(outputs, name)) is not None:
+            console.print(f"{name}: {file}", highlight=False, markup=False)
+    return page.decision.exit_code
+
+
+def summarise(text: str, file: Path) -> None:
+    """Adds to the step's summary, which others may have written to before."""
+    try:
+        with open(file, "a", encoding="utf-8") as out:
+            out.write(text + "\n")
+    except OSError as error:
+        raise CannotRun(f"{file}: the step's summary could not be written: {error.strerror}") from error
+
+
+def _files() -> list[str]:
+    """The scenarios that there are files of, none where this is no checkout."""
+    with contextlib.suppress(BadInput):
+        return [path.stem for path in scenario_files()]
+    return []
+
+
+# --- names that a policy uses --------------------------------------------------------------------------------
+
+
+def check_names(policy: Policy, known: Mapping[str, Sequence[str]], more: Sequence[str] = ()) -> None:
+    """Raises `BadInput` for scenarios that a policy names and that there are not, and for metrics that these do not have.
+
+    `known` maps the scenarios at hand to their metrics; `more` are names of others that there are.
+    """
+    faults = list(dict.fromkeys(_name_faults(policy, known, {*known, *more})))
+    if faults:
+        raise BadInput(*(f"policy {policy.name}: {fault}" for fault in faults))
+
+
+def _name_faults(policy: Policy, known: Mapping[str, Sequence[str]], names: set[str]) -> Iterator[str]:
+    for where, name in _named(policy):
+        if names and name not in names and not any(letter in name for letter in "*?"):
+            near = get_close_matches(name, names, n=3)
+            yield f"{where}: there is no scenario {name!r}" + (f", did you mean {', '.join(near)}?" if near else "")
+    for rule in policy.metrics:
+        scenario, _, name = rule.pattern.rpartition("/")
+        if scenario in known and not any(letter in name for letter in "*?"):
+            mine = known[scenario]
+            if name not in mine and name not in {one.partition("@")[0] for one in mine}:
+                yield f"metrics.{rule.pattern}: the scenario {scenario} has no metric {name!r}; it has {', '.join(mine)}"
+
+
+def _named(policy: Policy) -> Iterator[tuple[str, str]]:
+    yield from (("scenarios", name) for name in policy.scenarios)
+    yield from ((f"metrics.{rule.pattern}", rule.pattern.rpartition("/")[0] or "*") for rule in policy.metrics)
+    yield from ((f"waivers.{place}.scenario", waiver.scenario) for place, waiver in enumerate(policy.waivers))
