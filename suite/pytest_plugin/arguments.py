@@ -50,7 +50,7 @@ def of_trial(given: Sequence[str], root: Path, here: Path, tree: Path, folder: P
     return [
         *moved,
         *off,
-        *("-o", f"cache_dir={folder / 'cache'}", "--maxfail=0", "--benchmark-enable"),
+        *("-o", f"cache_dir={folder / 'cache'}", "--maxfail=0", "--continue-on-collection-errors", "--benchmark-enable"),
         *(f"--benchmark-storage=file://{folder / 'saved'}", f"--benchmark-json={folder / 'benchmark.json'}"),
     ]
 

@@ -55,7 +55,8 @@ def find(folder: Path, asked: str | None, besides: Path | None) -> Change:
     root = _root(folder)
     name, base = _base(root, asked)
     known = _names(root, "diff", "--name-only", "-z", *_DIFF, base, "--")
-    new = [each for each in _names(root, "ls-files", "-z", "--others", "--exclude-standard") if not _below(root / each, besides)]
+    unknown = _names(root, "ls-files", "-z", "--others", "--exclude-standard")
+    new = [name for name in unknown if not name.endswith(".pyc") and not _below(root / name, besides)]
     files = tuple(sorted({*known, *new}))
     if not files:
         hint = "; name an older commit, such as --perfproof-base HEAD~1" if base == _commit(root, "HEAD") else ""

@@ -102,7 +102,7 @@ def why_none(ran: Ran) -> str:
     """Why a trial said nothing of its tests; "" if it did."""
     if "tests" not in ran.said:
         return f"the process {ran.finished.how()}:\n{tail(ran.finished.log, 8)}"
-    if ran.said["faults"]:
+    if ran.said["faults"] and not ran.said["found"]:
         return f"the tests could not be collected: {ran.said['faults'][0]}"
     code = int(ran.said["pytest"])
     return f"pytest ended with {code}:\n{tail(ran.finished.log, 8)}" if code not in (0, 1, 5) else ""
