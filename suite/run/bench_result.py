@@ -15,6 +15,8 @@ from suite.model.scenario import LEAST_SECONDS, Profile, ServeWorkload, one_wave
 
 CUSTOM_LENGTH = 256
 """Output tokens that vLLM asks for where a custom data set and the flags name none."""
+MOST_GAPS = 401
+"""Gaps between tokens that a record keeps: there are as many as tokens, and their distribution is what is shown of them."""
 BUSY_CLIENT = 0.9
 """Share of the measured time that the client's CPU time may take before it is suspected to be the bottleneck."""
 
@@ -24,7 +26,7 @@ class BenchResult:
     """One measured run.
 
     `measurements` are in seconds, tok/s and req/s by the names of the metric registry; `raw` is one value a
-    request, in seconds. `fault` says why the run is no measurement, "" if it is one.
+    request (gaps between tokens: see `_raw`), in seconds. `fault` says why the run is no measurement, "" if it is one.
     """
 
     measurements: Mapping[str, float]
@@ -56,7 +58,8 @@ def _work(said: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _raw(said: Mapping[str, Any]) -> dict[str, list[float]]:
-    """Time to first token, and time per output token after it, of every request; to six digits."""
+    """Time to first token, time per output token after it, and end-to-end latency of every request; gaps between tokens, of all requests
+    together, some hundreds in ascending order. To six digits."""
     found: dict[str, list[float]] = {}
     first = said.get("ttfts")
     if first:
@@ -64,7 +67,19 @@ def _raw(said: Mapping[str, Any]) -> dict[str, list[float]]:
     gaps, lengths = said.get("itls"), said.get("output_lens")
     if gaps and lengths:
         found["tpot"] = [_short(sum(mine) / (length - 1)) for mine, length in zip(gaps, lengths, strict=True) if length > 1]
+    if gaps and any(gaps):
+        found["itl"] = [_short(gap) for gap in thinned(sorted(gap for mine in gaps for gap in mine))]
+    ends = said.get("latencies") or ([start + sum(mine) for start, mine in zip(first, gaps, strict=True)] if first and gaps else ())
+    if ends:
+        found["e2el"] = [_short(value) for value in ends]
     return found
+
+
+def thinned(ordered: Sequence[float], most: int = MOST_GAPS) -> list[float]:
+    """At most `most` of some ordered values, evenly chosen, the ends among them: their distribution, in less."""
+    if len(ordered) <= most:
+        return list(ordered)
+    return [ordered[round(place * (len(ordered) - 1) / (most - 1))] for place in range(most)]
 
 
 def _short(value: float) -> float:

@@ -15,6 +15,7 @@ from typing import Any
 from suite.builds.ready import ReadyBuild
 from suite.model.errors import CannotRun
 from suite.model.scenario import Arm, Dataset, ServeWorkload
+from suite.run.diagnosis import last_words
 from suite.run.process import Channel, Ended, Running, build_environment, start, tail
 
 IMPORT_TIMEOUT = 600.0
@@ -180,7 +181,7 @@ class Client:
                 self._busy = False
                 return said
             watch()
-        raise ClientEnded(f"the client was not done after {timeout:.0f} s; the end of its log:\n{tail(self.running.log)}")
+        raise ClientEnded(f"the client was not done after {timeout:.0f} s; the end of its log:\n{last_words(tail(self.running.log))}")
 
     def idle(self, timeout: float) -> bool:
         """Whether it is done with a run that was given up, or is so within `timeout` seconds: what it then answers is nobody's."""
@@ -203,7 +204,7 @@ class Client:
     def _ended(self) -> ClientEnded:
         code = self.running.wait(10.0)
         how = self.running.finished().how()
-        return ClientEnded(f"the client {how}; the end of its log:\n{tail(self.running.log)}", killed=code == -9)
+        return ClientEnded(f"the client {how}; the end of its log:\n{last_words(tail(self.running.log))}", killed=code == -9)
 
     def close(self) -> None:
         self._channel.close()

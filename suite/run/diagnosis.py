@@ -7,6 +7,10 @@ log have to speak for themselves.
 from __future__ import annotations
 
 import re
+import signal
+from collections.abc import Sequence
+
+from suite.model.untrusted import lines
 
 PORT_TAKEN = "its port was taken by another program between the choice and the start"
 ERROR = r"((?:\w+\.)*\w*(?:Error|Exception|Refused|Interrupt): .+)"
@@ -47,6 +51,13 @@ RULES: tuple[tuple[str, str], ...] = (
 )
 
 
+ILLEGAL = re.compile(r"[Ee]xit ?code:? ?=?-4\b|SIGILL|Illegal instruction")
+"""How vLLM, a shell or Python says that a process met an instruction that this processor did not let it run."""
+ILLEGAL_WORDS = (
+    "SIGILL is an instruction that this processor did not let it run; the bfloat16 kernels of vLLM 0.32.0 do that on processors with AMX: "
+    "give every arm --dtype=float32 among its server_arguments"
+)
+
 FULL_DISK = "No space left on device"
 
 
@@ -59,13 +70,25 @@ NOISE = re.compile(r"^(nanobind: | - leaked | - \.\.\. skipped remainder|See htt
 """What a server that ended in an orderly way prints after what matters."""
 
 
+LAST = 12
+"""Lines of a log that a reason ends with."""
+
+
 def telling(log: str) -> list[str]:
     """The lines of a log without those that no one can use."""
     return [line for line in log.splitlines() if not NOISE.match(line)]
 
 
-def diagnose(log: str) -> str:
-    """The cause of a server's end as one clause, or "" where the log names none that is known."""
+def last_words(log: str, most: int = LAST) -> str:
+    """The last lines of a log that say something, harmless to look at and of bounded length."""
+    return lines("\n".join(telling(log)[-most:]), most)
+
+
+def diagnose(log: str, signals: Sequence[int] = ()) -> str:
+    """The cause of a program's end as one clause, or "" where none that is known is named: by its log, or by the signals that ended
+    processes of it."""
+    if signal.SIGILL in signals or ILLEGAL.search(log):
+        return ILLEGAL_WORDS
     for pattern, words in RULES:
         found = re.search(pattern, log)
         if found:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,13 +77,20 @@ def scenario_faults(scenario: Scenario) -> list[str]:
     found += [f"workload.{fault}" for fault in (faults_of(workload.model) if isinstance(workload.model, ToyModel) else [])]
     said = {"workload": workload.server_arguments, **{f"arms.{arm.name}": arm.server_arguments for arm in scenario.arms}}
     for where, arguments in said.items():
-        found += [f"{where}.server_arguments: {flag} is set by the suite" for flag in sorted(flags_of(arguments) & SET_BY_SUITE)]
+        found += [f"{where}.server_arguments: {flag} is set by the suite" for flag in meant(flags_of(arguments), SET_BY_SUITE)]
     return [f"{scenario.source}: {fault}" for fault in found]
 
 
 def flags_of(arguments: Sequence[str]) -> set[str]:
     """The flags among server arguments, without values and in vLLM's own spelling: `--a_b=c` is `--a-b`."""
     return {argument.partition("=")[0].replace("_", "-") for argument in arguments if argument.startswith("--")}
+
+
+def meant(given: Iterable[str], names: Collection[str]) -> list[str]:
+    """Those of the names that a flag is or is short for: vLLM's parsers take the beginning of a name, too, where it is no other's."""
+    exact = set(given) & set(names)
+    short = {name for flag in set(given) - exact if flag != "--" for name in names if name.startswith(flag)}
+    return sorted(exact | short)
 
 
 def locate_model(model: Model, models: Path, idle: Path) -> ModelAt:

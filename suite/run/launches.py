@@ -29,7 +29,8 @@ class Launches:
     """Launches, keeps and ends servers.
 
     `builds` maps the scenario's build names to ready ones; `scratch` takes what is needed only while they run, `logs` what is kept;
-    `watch` are functions of vLLM whose calls are counted in every arm.
+    `watch` are functions of vLLM whose calls are counted in every arm. `last` is how each arm's server was launched last, those that did
+    not become ready included.
     """
 
     def __init__(
@@ -58,26 +59,37 @@ class Launches:
         self._idle = gpus.used()
         self._up: dict[str, Server] = {}
         self._keys: dict[str, tuple[Starts, str]] = {}
-        self._broken: dict[str, ServerEnded] = {}
+        self._broken: set[str] = set()
+        self._untold: dict[str, ServerEnded] = {}
+        self.last: dict[str, Launch] = {}
 
     @property
     def shared(self) -> bool:
         return self._workload.launches == "shared"
 
     def ready(self, arm: Arm) -> tuple[Server, list[str]]:
-        """The arm's server, ready to be measured, and what to be warned of. Raises `ServerEnded` if it does not become so."""
-        wanted = list(self._scenario.arms) if self.shared else [arm]
+        """The arm's server, ready to be measured, and what to be warned of. Raises `ServerEnded` if it does not become so.
+
+        One that did not start when the servers of all arms were wanted is told by the trial of its own arm, and not tried again before.
+        """
+        self._tell(arm)
+        sound = [one for one in self._scenario.arms if one.name not in self._broken or one.name == arm.name]
+        wanted = sound if self.shared else [arm]
         warnings = [f"the server of arm {name} had ended between trials and was launched again" for name in self._bury()]
         missing = [one for one in wanted if one.name not in self._up]
         for one in missing:
-            self._broken.pop(one.name, None)
+            self._broken.discard(one.name)
             self._attempt(one, self._launch)
         for one in missing:
             if one.name in self._up:
                 self._attempt(one, self._wait)
-        if arm.name in self._broken:
-            raise self._broken.pop(arm.name)
+        self._tell(arm)
         return self._up[arm.name], warnings
+
+    def _tell(self, arm: Arm) -> None:
+        """Raises what kept the arm's server from starting, once."""
+        if arm.name in self._untold:
+            raise self._untold.pop(arm.name)
 
     def _bury(self) -> list[str]:
         """Forgets servers that have ended; the names of their arms."""
@@ -91,7 +103,8 @@ class Launches:
         try:
             what(arm)
         except ServerEnded as error:
-            self._broken[arm.name] = error
+            self._broken.add(arm.name)
+            self._untold[arm.name] = error
             self.drop(arm.name, lost=True)
 
     def _wait(self, arm: Arm) -> None:
@@ -125,18 +138,17 @@ class Launches:
         told = [word for word in words if word not in (f"--port={port}", f"--served-model-name={name}")]
         cache = Path(environment["VLLM_CACHE_ROOT"])
         self._keys[arm.name] = Starts(cache.parent / "starts.json"), start_key(cache.name, *told)
-        self._up[arm.name] = Server(
-            Launch(
-                arm=arm.name,
-                name=name,
-                port=port,
-                command=[str(build.interpreter), *words],
-                environment={"VLLM_RPC_BASE_PATH": str(self._scratch.sockets()), **environment},
-                log=next_log(self._logs, f"server-{arm.name}"),
-                attest=attests,
-                folder=self._model.folder,
-            )
+        self.last[arm.name] = Launch(
+            arm=arm.name,
+            name=name,
+            port=port,
+            command=[str(build.interpreter), *words],
+            environment={"VLLM_RPC_BASE_PATH": str(self._scratch.sockets()), **environment},
+            log=next_log(self._logs, f"server-{arm.name}"),
+            attest=attests,
+            folder=self._model.folder,
         )
+        self._up[arm.name] = Server(self.last[arm.name])
 
     def drop(self, arm: str, *, lost: bool = False) -> None:
         """Ends an arm's server, if it has one; one that is lost already is not waited for."""

@@ -22,10 +22,11 @@ from suite.builds.ready import ReadyBuild
 from suite.builds.whole import lost
 from suite.model.errors import CannotRun
 from suite.model.plan import Block
-from suite.model.record import SCHEMA, Record
+from suite.model.record import Record
 from suite.model.scenario import Arm, MicroWorkload
 from suite.run import attest, catalog, environment, telemetry
 from suite.run.catalog import Bench
+from suite.run.diagnosis import last_words
 from suite.run.micro_files import judge, phases, read_trial
 from suite.run.process import (
     ATTEST_PLUGIN,
@@ -35,11 +36,11 @@ from suite.run.process import (
     build_environment,
     how_ended,
     own_variables,
-    scrub,
     scrub_file,
     start,
     tail,
 )
+from suite.run.recording import recorded
 
 IMPORT_LIMIT = 600.0
 TRIAL_LIMIT = 1800.0
@@ -56,13 +57,20 @@ class Parent:
         self._channel = Channel()
         words = [build.interpreter, build.child / "micro.py", build.tools or "", *(build.bench / f"{bench}.py" for bench in benches)]
         self._running: Running = start(words, environment=variables, log=log, channel=self._channel)
+        self._closed = False
         self.seconds = 0.0
         self.threads = 0
         self.faults: Sequence[str] = ()
+        self.fault = ""
 
     def ready(self, limit: float = IMPORT_LIMIT) -> None:
-        """Waits until it has imported. Raises `CannotRun` if it can't."""
-        said = self._hear(limit, "importing vLLM")
+        """Waits until it has imported; one that can't is closed, and `fault` says why."""
+        try:
+            said = self._hear(limit, "importing vLLM")
+        except CannotRun as error:
+            self.fault = str(error)
+            self.close()
+            return
         self.seconds, self.threads, self.faults = float(said["seconds"]), int(said["threads"]), said["faults"]
 
     def trial(self, bench: str, variables: Mapping[str, str], seed: int, folder: Path, log: Path) -> int:
@@ -90,16 +98,23 @@ class Parent:
     def _end(self) -> str:
         """How it ended, with the last lines of its log."""
         code = self._running.wait(10.0)
-        lines = tail(self._running.log)
-        return how_ended(code, self._running.seconds) + (f":\n{lines}" if lines else "")
+        log = tail(self._running.log)
+        return how_ended(code, self._running.seconds) + (f"; the end of its log:\n{last_words(log)}" if log else "")
+
+    @property
+    def log(self) -> Path:
+        return self._running.log
 
     @property
     def alive(self) -> bool:
         return self._running.poll() is None
 
     def close(self) -> None:
-        self._running.kill_now()
-        self._channel.close()
+        """Ends it; once more does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._running.kill_now()
+            self._channel.close()
 
 
 class MicroLane:
@@ -126,7 +141,7 @@ class MicroLane:
         self._benches = tuple(dict.fromkeys(benches))
         self._threads = threads or environment.usable_cores()
         self._bench_of = bench_of
-        self._parents: dict[tuple[str, str], Parent | str] = {}
+        self._parents: dict[tuple[str, str], Parent] = {}
         self._round: int | None = None
         self._hash_seed = 0
 
@@ -140,7 +155,7 @@ class MicroLane:
         imports = time.monotonic() - began
         for name in arms:
             parent = self._parents[_key(block, _arm(block, name))]
-            if isinstance(parent, Parent) and not parent.alive:
+            if not parent.fault and not parent.alive:
                 self._start(block, (name,))
             yield self._trial(block, _arm(block, name), imports / len(arms))
 
@@ -148,8 +163,7 @@ class MicroLane:
         """Ends every parent, and the trial in hand with it."""
         parents, self._parents, self._round = self._parents, {}, None
         for parent in parents.values():
-            if isinstance(parent, Parent):
-                parent.close()
+            parent.close()
 
     def _start(self, block: Block, arms: Sequence[str]) -> None:
         """Starts the parents that these arms lack, together, and waits until all have imported; one that can't leaves its reason."""
@@ -158,73 +172,62 @@ class MicroLane:
             arm = _arm(block, name)
             key = _key(block, arm)
             known = self._parents.get(key)
-            if known is None or not (isinstance(known, Parent) and known.alive):
+            if known is None or not known.alive:
+                if known is not None:
+                    known.close()
                 build = self._build(block, arm)
                 variables = {**build_environment(build, arm, threads=self._threads, hash_seed=self._hash_seed), **_of_imports(arm)}
                 variables["VLLM_PLUGINS"] = ATTEST_PLUGIN
                 log = self._folder / "imports" / f"block{block.number:03d}-{len(self._parents)}.log"
                 log.unlink(missing_ok=True)
                 starting[key] = self._parents[key] = Parent(build, self._benches or (_workload(block).bench,), variables, log)
-        for key, parent in starting.items():
-            try:
-                parent.ready()
-            except CannotRun as error:
-                parent.close()
-                self._parents[key] = str(error)
+        for parent in starting.values():
+            parent.ready()
 
     def _build(self, block: Block, arm: Arm) -> ReadyBuild:
         return self._builds[block.scenario.builds[arm.build].key]
 
     def _trial(self, block: Block, arm: Arm, imports: float) -> Record:
-        build, scenario = self._build(block, arm), block.scenario
-        folder = self._folder / scenario.name / f"block{block.number:03d}-{arm.name}"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        log = folder / "trial.log"
-        variables = self._variables(block, arm, folder)
-        started, before, quiet = _now(), environment.moment(), telemetry.read()
-        began = time.monotonic()
-        parent = self._parents[_key(block, arm)]
-        fault = parent if isinstance(parent, str) else _run(parent, block, variables, folder, log)
+        build, parent = self._build(block, arm), self._parents[_key(block, arm)]
+        folder = self._empty_folder(block, arm)
+        log, variables = folder / "trial.log", self._variables(block, arm, folder)
+        started, before, quiet, began = _now(), environment.moment(), telemetry.read(), time.monotonic()
+        fault = parent.fault or _run(parent, block, variables, folder, log)
         spent = time.monotonic() - began
         seen = telemetry.between(quiet, telemetry.read(gpus=True))
         scrub_file(log)
-        text = log.read_text(errors="replace") if log.exists() else ""
         bench = self._bench_of(_workload(block).bench)
-        reading = read_trial(folder, _cases(block, bench))
-        attestation = attest.read(folder / "attest", build)
-        status, reason = judge(reading, fault, attest.verify(attestation, arm, build, text, bench.exercises), folder, log)
+        reading, attestation = read_trial(folder, _cases(block, bench)), attest.read(folder / "attest", build)
+        unproven = attest.verify(attestation, arm, build, log.read_text(errors="replace") if log.exists() else "", bench.exercises)
+        status, reason = judge(reading, fault, unproven, folder, log)
         if status in ("failed", "unattested") and (gone := lost(build)):
             status, reason = "invalid", gone
-        return Record(
-            schema=SCHEMA,
-            scenario=scenario.name,
-            digest=scenario.digest,
-            definition=scenario.definition,
-            profile=scenario.profile,
+        return recorded(
+            block,
+            arm.name,
             seed=self._seed,
-            block=block.number,
-            position=block.order.index(arm.name),
-            order=block.order,
-            arm=arm.name,
             started=started,
             status=status,
-            reason=scrub(reason),
+            reason=reason,
             how="forked",
+            log=parent.log if parent.fault else log,
+            results=self._folder.parent,
+            attestation=attestation,
+            seconds=phases(folder, reading, imports, spent),
+            told={**self._describe(build, variables, before), "telemetry": seen, "threads_at_fork": parent.threads or None},
+            warnings=[*build.warnings, *reading.warnings, *(f"did not import: {one}" for one in parent.faults)],
             measurements=reading.measurements,
             raw=reading.raw,
-            witnesses=reading.witnesses,
             work=reading.work,
-            seconds=phases(folder, reading, imports, spent),
-            warnings=tuple(map(scrub, (*build.warnings, *reading.warnings, *_parent_warnings(parent)))),
-            attestation=attestation,
-            environment={
-                **self._describe(build, variables, before),
-                "telemetry": seen,
-                "threads_at_fork": parent.threads if isinstance(parent, Parent) else None,
-            },
-            log=str(log.relative_to(self._folder.parent)),
+            witnesses=reading.witnesses,
         )
+
+    def _empty_folder(self, block: Block, arm: Arm) -> Path:
+        """The trial's own folder among the logs, without what an earlier try left there."""
+        folder = self._folder / block.scenario.name / f"block{block.number:03d}-{arm.name}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return folder
 
     def _variables(self, block: Block, arm: Arm, folder: Path) -> dict[str, str]:
         bench = self._bench_of(_workload(block).bench)
@@ -239,7 +242,6 @@ class MicroLane:
         return {
             **environment.machine(),
             "before": before,
-            "after": environment.moment(),
             **environment.of_build(build, everything),
         }
 
@@ -285,9 +287,3 @@ def _run(parent: Parent, block: Block, variables: Mapping[str, str], folder: Pat
     except CannotRun as error:
         return str(error)
     return "" if code == 0 else f"the trial {how_ended(code, 0.0)}"
-
-
-def _parent_warnings(parent: Parent | str) -> list[str]:
-    if isinstance(parent, str) or not parent.faults:
-        return []
-    return [f"did not import: {fault}" for fault in parent.faults]

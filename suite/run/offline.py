@@ -20,21 +20,34 @@ from suite.builds.ready import ReadyBuild
 from suite.builds.whole import lost
 from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Block
-from suite.model.record import SCHEMA, Attestation, Record, Status
+from suite.model.record import Attestation, Record, Status
 from suite.model.scenario import Arm, OfflineWorkload, Scenario, ToyModel
 from suite.run import attest, environment, telemetry
 from suite.run.client import Client, client_faults, flags
-from suite.run.diagnosis import diagnose, interrupted, telling
-from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, locate_model, server_environment
+from suite.run.diagnosis import diagnose, interrupted, last_words
+from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, locate_model, meant, server_environment
 from suite.run.launches import next_log
 from suite.run.offline_result import OfflineResult, read_latency, read_throughput
 from suite.run.process import Running, scrub, start, tail
+from suite.run.recording import recorded
 from suite.run.scratch import RUNNING, Scratch
 from suite.run.server import resident
 from suite.run.toy_model import faults_of
 
 OURS = frozenset(["model", "tokenizer", "output-json", "seed", "profile"])
 """Flags that the suite sets itself."""
+WORK = frozenset(
+    [
+        *("--input-len", "--output-len", "--batch-size", "--n", "--use-beam-search", "--num-iters", "--num-iters-warmup"),
+        *("--disable-detokenize", "--backend", "--num-prompts", "--num-warmups", "--no-oversample", "--enable-multimodal-chat"),
+        *("--dataset", "--dataset-name", "--dataset-path", "--custom-output-len", "--hf-subset", "--hf-split", "--hf-name", "--prefix-len"),
+        *("--hf-output-len", "--sharegpt-output-len", "--sonnet-input-len", "--sonnet-output-len", "--sonnet-prefix-len"),
+        *("--random-input-len", "--random-output-len", "--random-range-ratio", "--random-prefix-len", "--random-batch-size"),
+        *("--prefix-repetition-prefix-len", "--prefix-repetition-suffix-len", "--prefix-repetition-num-prefixes"),
+        *("--prefix-repetition-output-len", "--asr-min-audio-len-sec", "--asr-max-audio-len-sec", "--config"),
+    ]
+)
+"""Flags of vLLM's two commands that say what is to be done, or (`--config`) may: no arm may have its own."""
 LATENCY_IDS = 10_000
 """`vllm bench latency` asks for token ids below this, whatever the model's vocabulary."""
 LONGEST_TRIAL = 3600.0
@@ -50,8 +63,12 @@ def scenario_faults(scenario: Scenario) -> list[str]:
     workload = workload_of(scenario)
     found = [fault.replace(".client.", ".arguments.") for fault in client_faults("workload", workload.arguments, ours=OURS)]
     for arm in scenario.arms:
-        taken = {flag.removeprefix("--") for flag in flags_of(arm.server_arguments)} & OURS
-        found += [f"arms.{arm.name}.server_arguments: --{flag} is set by the suite" for flag in sorted(taken)]
+        where, given = f"arms.{arm.name}.server_arguments", flags_of(arm.server_arguments)
+        found += [f"{where}: {flag} is set by the suite" for flag in meant(given, {f"--{name}" for name in OURS})]
+        found += [
+            f"{where}: {flag} changes the work, which all arms must do alike: say it under workload.arguments"
+            for flag in meant(given, WORK)
+        ]
     if isinstance(workload.model, ToyModel):
         found += [f"workload.{fault}" for fault in faults_of(workload.model)]
         if workload.bench == "latency" and workload.model.vocabulary < LATENCY_IDS:
@@ -87,7 +104,7 @@ class _Trial:
     started: str
     environment: dict[str, Any]
     seconds: dict[str, float] = field(default_factory=dict)
-    log: str = ""
+    log: Path | None = None
     status: Status = "failed"
     reason: str = ""
     attestation: Attestation | None = None
@@ -166,7 +183,7 @@ class OfflineLane:
         words = arguments_for(self.workload, trial.arm, self._model, seed=trial.block.seed, result=result)
         variables = server_environment(build, trial.arm, self.workload, offline=self._model.offline, attests=attests, watch=self.watch)
         log = next_log(self._logs, trial.arm.name)
-        trial.log = str(log.relative_to(self.results))
+        trial.log = log
         told = [scrub(word) for word in words if not word.startswith("--output-json")]
         trial.environment |= {**environment.of_build(build, variables), "arguments": ["bench", self.workload.bench, *told]}
         command = [build.interpreter, "-m", "vllm.entrypoints.cli.main", "bench", self.workload.bench, *words]
@@ -176,8 +193,9 @@ class OfflineLane:
         trial.environment["telemetry"] = telemetry.between(quiet, telemetry.read(gpus=True))
         trial.attestation = attest.read(attests, build)
         if running.poll() != 0 or not result.exists():
-            cause = diagnose(tail(log, LOG_LINES)) or raised(tail(log, LOG_LINES))
-            end = "\n".join(telling(tail(log, 400))[-12:])
+            code = running.poll() or 0
+            cause = diagnose(tail(log, LOG_LINES), [*attest.signals(attests), -code]) or raised(tail(log, LOG_LINES))
+            end = last_words(tail(log, 400))
             trial.reason = f"arm {trial.arm.name}: {running.finished().how()}{f': {cause}' if cause else ''}; the end of its log:\n{end}"
             trial.status = "invalid" if running.poll() == -9 else "failed"
             return
@@ -209,32 +227,25 @@ class OfflineLane:
         return self.builds[arm.build]
 
     def _record(self, trial: _Trial) -> Record:
-        block, scenario, found = trial.block, self.scenario, trial.found
+        found = trial.found
         peak = {"peak_memory": float(trial.peak)} if trial.peak and found else {}
-        return Record(
-            schema=SCHEMA,
-            scenario=scenario.name,
-            digest=scenario.digest,
-            definition=scenario.definition,
-            profile=scenario.profile,
+        return recorded(
+            trial.block,
+            trial.arm.name,
             seed=self.seed,
-            block=block.number,
-            position=block.order.index(trial.arm.name),
-            order=list(block.order),
-            arm=trial.arm.name,
             started=trial.started,
             status=trial.status,
-            reason=scrub(trial.reason),
+            reason=trial.reason,
             how="process",
+            log=trial.log,
+            results=self.results,
+            attestation=trial.attestation,
+            seconds=trial.seconds,
+            told={**trial.environment, "block_seed": trial.block.seed},
+            warnings=[*self._build(trial.arm).warnings, *(found.warnings if found else ())],
             measurements={**found.measurements, **peak} if found else {},
             raw=found.raw if found else {},
-            witnesses={},
             work=found.work if found else {},
-            seconds={name: round(spent, 3) for name, spent in trial.seconds.items()},
-            warnings=[*self._build(trial.arm).warnings, *(found.warnings if found else ())],
-            attestation=trial.attestation,
-            environment={**trial.environment, "after": environment.moment(), "block_seed": block.seed},
-            log=trial.log,
         )
 
 

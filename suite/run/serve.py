@@ -25,19 +25,20 @@ from suite.builds.ready import ReadyBuild
 from suite.builds.whole import lost
 from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Block
-from suite.model.record import SCHEMA, Attestation, Record, Status
+from suite.model.record import Attestation, Record, Status
 from suite.model.scenario import Arm, Scenario
 from suite.run import attest, environment, host_cost, telemetry
 from suite.run.bench_result import BenchResult, read_result, warnings_for
 from suite.run.client import Client, ClientEnded, arguments_for
 from suite.run.counted import disagreement
 from suite.run.dataset import write_dataset
-from suite.run.diagnosis import interrupted
+from suite.run.diagnosis import interrupted, last_words
 from suite.run.instructions import Instructions
-from suite.run.launch import ModelAt, asked_of, locate_model, scenario_faults, workload_of
+from suite.run.launch import Launch, ModelAt, asked_of, locate_model, scenario_faults, workload_of
 from suite.run.launches import Launches, next_log
 from suite.run.ports import free_port
 from suite.run.process import scrub, scrub_file, tail
+from suite.run.recording import recorded
 from suite.run.scratch import RUNNING, Scratch
 from suite.run.server import Say, Server, ServerEnded
 from suite.run.starts import FIRST
@@ -66,7 +67,7 @@ class _Trial:
     environment: dict[str, Any]
     warnings: list[str]
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)
-    log: str = ""
+    log: Path | None = None
     status: Status = "failed"
     reason: str = ""
     attestation: Attestation | None = None
@@ -110,6 +111,7 @@ class ServeLane:
         self._ready_timeout, self._pick_port = ready_timeout, pick_port
         self._model: ModelAt | None = None
         self._client: Client | None = None
+        self._client_log: Path | None = None
         self._launches: Launches | None = None
         self._spent: dict[str, float] = {}
 
@@ -170,6 +172,7 @@ class ServeLane:
         outside = interrupted(trial.reason) or lost(self._build(arm)) if trial.status == "failed" else ""
         if outside:
             trial.status, trial.reason = "invalid", outside
+        trial.log = trial.log or self._client_log
         return self._record(trial)
 
     def _ready_server(self, trial: _Trial) -> Server:
@@ -178,9 +181,10 @@ class ServeLane:
             server, warnings = launches.ready(trial.arm)
         finally:
             self._spend("server starts", time.monotonic() - began)
+            if launch := launches.last.get(trial.arm.name):
+                trial.log = launch.log
+                trial.environment |= self._describe(launch)
         trial.warnings += warnings
-        trial.log = str(server.launch.log.relative_to(self.results))
-        trial.environment |= self._describe(server)
         server.check_identity()
         return server
 
@@ -208,7 +212,7 @@ class ServeLane:
         done = between(before, moment_of(server))
         trial.attestation = self._attestation(server, trial.arm, done)
         if found is None:
-            trial.reason = f"the client failed: {answer['fault']}; the end of its log:\n{tail(client.running.log)}"
+            trial.reason = f"the client failed: {answer['fault']}; the end of its log:\n{last_words(tail(client.running.log))}"
             return
         self._keep(result)
         self._fill(trial, found, done, answer)
@@ -280,42 +284,34 @@ class ServeLane:
         if self._launches is not None:
             self._launches.drop(trial.arm.name, lost=isinstance(error, ServerEnded))
 
-    def _describe(self, server: Server) -> dict[str, Any]:
+    def _describe(self, launch: Launch) -> dict[str, Any]:
         """The arm's part of a record's environment; variables by the allow-list only."""
-        build = self._build(next(arm for arm in self.scenario.arms if arm.name == server.arm))
+        build = self._build(next(arm for arm in self.scenario.arms if arm.name == launch.arm))
         return {
-            **environment.of_build(build, server.launch.environment),
+            **environment.of_build(build, launch.environment),
             "client": self._build(self.scenario.baseline).label,
-            "server_arguments": [scrub(word) for word in server.launch.command[1:]],
+            "server_arguments": [scrub(word) for word in launch.command[1:]],
         }
 
     def _record(self, trial: _Trial) -> Record:
-        block, scenario = trial.block, self.scenario
         seconds, self._spent = {**self._spent, **trial.seconds}, {}
-        return Record(
-            schema=SCHEMA,
-            scenario=scenario.name,
-            digest=scenario.digest,
-            definition=scenario.definition,
-            profile=scenario.profile,
+        return recorded(
+            trial.block,
+            trial.arm.name,
             seed=self.seed,
-            block=block.number,
-            position=block.order.index(trial.arm.name),
-            order=list(block.order),
-            arm=trial.arm.name,
             started=trial.started,
             status=trial.status,
-            reason=scrub(trial.reason),
+            reason=trial.reason,
             how=f"{self.workload.launches} server",
+            log=trial.log,
+            results=self.results,
+            attestation=trial.attestation,
+            seconds=seconds,
+            told={**trial.environment, "block_seed": trial.block.seed},
+            warnings=trial.warnings,
             measurements=trial.measurements,
             raw=trial.raw,
-            witnesses={},
             work=trial.work,
-            seconds={name: round(spent, 3) for name, spent in seconds.items()},
-            warnings=list(trial.warnings),
-            attestation=trial.attestation,
-            environment={**trial.environment, "after": environment.moment(), "block_seed": block.seed},
-            log=trial.log,
         )
 
     def _keep(self, result: Path) -> None:
@@ -363,7 +359,8 @@ class ServeLane:
         if self._client is None:
             model, build, began = self._model_at(), self._build(self.scenario.baseline), time.monotonic()
             self.say(f"{self.scenario.name}: the client imports vLLM")
-            self._client = Client(build, log=next_log(self._logs, "client"), folder=model.folder, offline=model.offline)
+            self._client_log = next_log(self._logs, "client")
+            self._client = Client(build, log=self._client_log, folder=model.folder, offline=model.offline)
             try:
                 self._client.wait_ready()
             except CannotRun:

@@ -22,7 +22,7 @@ from pathlib import Path
 import psutil
 
 from suite.run import attest
-from suite.run.diagnosis import diagnose, telling
+from suite.run.diagnosis import LAST, diagnose, last_words
 from suite.run.launch import Launch
 from suite.run.ports import answers, shared_with_others
 from suite.run.process import Ended, Running, signal_name, start, tail
@@ -113,7 +113,9 @@ class Server:
 
     def _ended(self, how: str, *, killed: bool = False) -> ServerEnded:
         """What is to be told of its end: how, the signal that a process of it was ended by, the cause, the end of its log."""
-        cause, signals = diagnose(tail(self.launch.log, LOOKED_THROUGH)), self._signals()
+        signals = self._signals()
+        own = [-code for code in [self.running.poll()] if code is not None and code < 0]
+        cause = diagnose(tail(self.launch.log, LOOKED_THROUGH), [*signals, *own])
         lost = [f"; before that {signal_name(number)} had ended a process that it had started" for number in signals[:1]]
         return ServerEnded(
             f"arm {self.arm}: {how} after {self.running.seconds:.0f} s"
@@ -180,9 +182,9 @@ class Server:
         """The end of its log, and where the whole of it is, as told from the results folder."""
         return f"the end of its log, {Path(*self.launch.log.parts[-3:])}:\n{self.tail()}"
 
-    def tail(self, lines: int = 12) -> str:
+    def tail(self, lines: int = LAST) -> str:
         """The last lines of its log that say something."""
-        return "\n".join(telling(tail(self.launch.log, LOOKED_THROUGH))[-lines:])
+        return last_words(tail(self.launch.log, LOOKED_THROUGH), lines)
 
     def ask_to_end(self) -> None:
         """Asks without waiting: several servers can so end at the same time."""

@@ -65,6 +65,16 @@ def test_an_arms_own_flags_come_last_and_the_prefix_cache_is_off() -> None:
     [
         (workload(arguments={"seed": 1}), (), "workload.arguments.seed: is set by the suite"),
         (workload(), ("--output-json=x",), "arms.other.server_arguments: --output-json is set by the suite"),
+        (
+            workload(),
+            ("--output-len", "64"),
+            "arms.other.server_arguments: --output-len changes the work, which all arms must do alike: say it",
+        ),
+        (workload(), ("--batch_size=64",), "arms.other.server_arguments: --batch-size changes the work"),
+        (workload("throughput"), ("--random-o=64",), "arms.other.server_arguments: --random-output-len changes the work"),
+        (workload("throughput"), ("--num-prom=64",), "arms.other.server_arguments: --num-prompts changes the work"),
+        (workload(), ("--config=more.yaml",), "arms.other.server_arguments: --config changes the work"),
+        (workload(), ("--see=3",), "arms.other.server_arguments: --seed is set by the suite"),
         (workload(model=dataclasses.replace(MODEL, vocabulary=512)), (), "workload.model.vocabulary: the latency benchmark asks for ids"),
         (workload(model=dataclasses.replace(MODEL, toy="splade")), (), "workload.model.toy: a splade generates nothing"),
     ],
@@ -91,6 +101,7 @@ def test_a_trial_is_one_run_and_a_file_of_another_kind_fails_that_trial_alone(to
     other, plain = lane.trials(block, block.order)
     assert (other.status, other.measurements) == ("failed", {})
     assert other.reason == "the file of 'vllm bench latency' can't be read: KeyError: 'latencies'"
+    assert (tmp_path / other.log).is_file()
     assert plain.status == "ok", plain.reason
     assert plain.measurements["batch_latency"] == 2.0
     assert plain.work == {"batches": 2, "output_tokens": 16}

@@ -131,7 +131,7 @@ def test_a_block_leaves_one_attested_record_an_arm(serve: Serve) -> None:
         "server_prefix_cache_hits": 0,
         "server_preemptions": 0,
     }
-    assert len(plain.raw["ttft"]) == len(plain.raw["tpot"]) == 3
+    assert len(plain.raw["ttft"]) == len(plain.raw["tpot"]) == len(plain.raw["e2el"]) == 3
     assert {"client imports", "server starts", "warming up", "measuring", "total"} <= set(plain.seconds)
     assert 0 < plain.seconds["total"] < 60
     assert plain.attestation is not None
@@ -254,6 +254,41 @@ def test_a_server_that_crashes_at_its_start_is_told_with_cause_and_log(serve: Se
     assert "exited with code 1" in broken.reason
     assert "the KV cache is too small" in broken.reason
     assert "max seq len (4096)" in broken.reason
+
+
+def test_the_record_of_a_failed_start_names_its_log_and_brings_its_end_along(serve: Serve, tmp_path: Path) -> None:
+    """Log, settings and the last lines, of bounded length and harmless to look at, are in the record; one that counts needs no lines."""
+    plain, broken = run(serve(PLAIN, arm("broken", server=("--fake=crash", "--fake=noise"))))
+    log = (tmp_path / "results" / broken.log).read_text()
+    assert "\x1b]0;" in log
+    assert len(log) > 1_000_000
+    end = broken.environment["log_end"]
+    assert end.splitlines()[-1].startswith("ValueError: the model's max seq len (4096)")
+    assert len(end.splitlines()) <= 41
+    assert len(end) < 25_000
+    assert len(broken.reason) < 10_000
+    assert not {"\x1b", "\u202e"} & set(end + broken.reason)
+    assert "--fake=crash" in broken.environment["server_arguments"]
+    assert "log_end" not in plain.environment
+
+
+def test_a_server_that_does_not_start_is_tried_once_a_block(serve: Serve, tmp_path: Path) -> None:
+    """The failure is told by the trial of its own arm; neither that trial nor the other arm's starts it again before the next block."""
+    lane = serve(PLAIN, arm("broken", server=("--fake=crash",)))
+    logs = tmp_path / "results" / "logs" / "toy_serve"
+    for blocks in (1, 2):
+        plain, broken = run(lane, blocks)
+        assert (plain.status, broken.status) == ("ok", "failed")
+        assert len(list(logs.glob("server-broken-*.log"))) == blocks
+        assert broken.log == f"logs/toy_serve/server-broken-{blocks}.log"
+
+
+def test_an_instruction_that_the_processor_refuses_is_told_with_its_remedy(serve: Serve) -> None:
+    """An engine that ends by SIGILL fails the trial, with the argument that avoids the kernels that do it."""
+    _, ended = run(serve(PLAIN, arm("ended", server=("--fake=engine illegal",))))
+    assert ended.status == "failed"
+    assert "SIGILL had ended a process that it had started" in ended.reason
+    assert "give every arm --dtype=float32 among its server_arguments" in ended.reason
 
 
 def test_a_server_that_dies_in_a_trial_fails_it_and_is_launched_again(serve: Serve) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from suite.child.client import near
 from suite.model.metrics import METRICS
 from suite.model.scenario import Dataset, ServeWorkload, ToyModel, one_wave, requests_for
-from suite.run.bench_result import read_result, wanted_output, warnings_for
+from suite.run.bench_result import MOST_GAPS, read_result, wanted_output, warnings_for
 from suite.run.client import arguments_for, endpoint_faults, flags, spoken
 from suite.run.diagnosis import diagnose
 from suite.run.launch import ModelAt, flags_of, locate_model, server_words
@@ -67,9 +67,24 @@ def test_milliseconds_become_seconds_and_every_name_is_in_the_registry() -> None
     assert found.measurements["output_throughput"] == 2.0
     assert "request_goodput" not in found.measurements
     assert set(found.measurements) <= set(METRICS)
-    assert found.raw == {"ttft": [0.1, 0.2], "tpot": [0.3, 0.2]}
+    assert found.raw == {"ttft": [0.1, 0.2], "tpot": [0.3, 0.2], "itl": [0.2, 0.2, 0.2, 0.3, 0.3, 0.3], "e2el": [1.0, 0.8]}
     assert found.work == {"requests": 2, "input_tokens": 6, "output_tokens": 8}
     assert found.fault == ""
+
+
+def test_of_many_gaps_between_tokens_their_distribution_is_kept() -> None:
+    """However many tokens there were, a record keeps some hundreds of gaps, smallest and largest among them, evenly chosen."""
+    gaps = [[k / 1000 for k in range(1, 3001)], [0.5] * 3000]
+    kept = read_result(result(itls=gaps, output_lens=[3001, 3001]), workload()).raw["itl"]
+    assert len(kept) == MOST_GAPS
+    assert (kept[0], kept[-1], kept[MOST_GAPS // 2]) == (0.001, 3.0, 0.5)
+    assert kept == sorted(kept)
+
+
+def test_embeddings_have_end_to_end_latencies_alone() -> None:
+    """A pooling run tells no tokens: its latencies are kept, and nothing else is made up."""
+    said = {name: value for name, value in result(latencies=[0.4, 0.5]).items() if name not in ("ttfts", "itls", "output_lens")}
+    assert read_result(said, workload()).raw == {"e2el": [0.4, 0.5]}
 
 
 def test_a_failed_request_is_told_with_its_error() -> None:
@@ -196,6 +211,7 @@ def test_a_free_port_is_one_that_nothing_answers_on() -> None:
         ("RuntimeError: Found no NVIDIA driver on your system.", "no CUDA device"),
         ("OSError: nowhere/nothing is not a local folder and is not a valid model identifier", "no such model"),
         ("suite.patches.guard.PatchRefused: patch swap refused: it was tested with vLLM 0.22.0", "patch swap refused: it was tested"),
+        ("RuntimeError: Worker died unexpectedly (exit code: -4)", "SIGILL is an instruction that this processor did not let it run"),
         ("ModuleNotFoundError: No module named 'uvloop'", "a Python package is missing there: No module named 'uvloop'"),
     ],
 )

@@ -49,6 +49,8 @@ def main():
         return
     given = arguments()
     print("the server is", os.getpid(), flush=True)
+    if "noise" in given.fake:
+        print("\x1b]0;title\x07\u202e" + "n" * 99, *["\x1b[31m" + "x" * 20_000] * 60, sep="\n", flush=True)
     if "crash" in given.fake:
         sys.exit("ValueError: the model's max seq len (4096) is larger than the available KV cache memory")
     if "slow start" in given.fake:
@@ -95,8 +97,9 @@ def main():
                 engine.terminate()
                 engine.join()
                 os._exit(0)
-            if "engine killed" in given.fake or "engine crashed" in given.fake:
-                os.kill(engine.pid, signal.SIGKILL if "engine killed" in given.fake else signal.SIGSEGV)
+            ends = {"engine killed": signal.SIGKILL, "engine crashed": signal.SIGSEGV, "engine illegal": signal.SIGILL}
+            for fake in ends.keys() & set(given.fake):
+                os.kill(engine.pid, ends[fake])
                 engine.join()
                 print("EngineDeadError", "nanobind: leaked 514 functions!", sep="\n", flush=True)
                 os._exit(0)
