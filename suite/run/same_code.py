@@ -6,6 +6,7 @@ and the arguments. Two installs of different PyTorchs with one vLLM are two; a r
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from itertools import combinations
 
@@ -17,7 +18,8 @@ def faults(scenario: Scenario, ready: Mapping[str, ReadyBuild]) -> list[str]:
     """A sentence for every two arms of a scenario that run the same. `ready` maps keys of builds to ready ones; what is not there yet is
     told apart by its key alone."""
     return [
-        f"{scenario.source}: arms {one.name} and {other.name}: both arms run the same code: {words}"
+        f"{scenario.source}: arms {one.name} and {other.name}: both arms run the same code: {words}; one arm against itself is what "
+        f"calibrate measures: perfproof calibrate {shlex.quote(scenario.source)} --profile {scenario.profile}"
         for one, other in combinations(scenario.arms, 2)
         if _settings(one) == _settings(other) and (words := _same(scenario, one, other, ready))
     ]
@@ -30,7 +32,7 @@ def _settings(arm: Arm) -> tuple[object, ...]:
 def _same(scenario: Scenario, one: Arm, other: Arm, ready: Mapping[str, ReadyBuild]) -> str:
     """How the code of two arms is the same, in words; "" if it is not."""
     builds = [scenario.builds[arm.build] for arm in (one, other)]
-    equal = "with equal patches, environment and arguments (the noise of one arm against itself is measured by 'perfproof calibrate')"
+    equal = "with equal patches, environment and arguments"
     if builds[0].key == builds[1].key:
         return f"the build {builds[0].label}, {equal}"
     here, there = (ready.get(build.key) for build in builds)
