@@ -18,11 +18,15 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from suite import __version__, store
+from suite.analysis import equality, tasks
 from suite.analysis import judge as judging
 from suite.analysis.rates import judge_rate_table
 from suite.analysis.sweeps import sweeps
 from suite.gate import decide
+from suite.model.decode import scenario_of
+from suite.model.equality import EqualityDetails
 from suite.model.errors import EXIT_PASS, BadInput, CannotRun
+from suite.model.floor import Floor
 from suite.model.judged import EXPLORATORY, Judged
 from suite.model.metrics import Better
 from suite.model.policy import DEFAULT_POLICY, Policy, policed
@@ -205,8 +209,32 @@ def page_of(results: Path, only: set[str] | None, policy: Policy = DEFAULT_POLIC
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     named = results.name if results.is_absolute() else str(results)
     warnings = [warning.replace(str(results), named) for warning in read.warnings]
-    page = view.build(judged, records, made=made, version=__version__, results=named, warnings=warnings)
+    page = view.build(
+        judged,
+        records,
+        made=made,
+        version=__version__,
+        results=named,
+        warnings=warnings,
+        floors=_floors(results),
+        equality=_equality(records),
+        accuracy=tasks.details(records),
+    )
     return page, judged
+
+
+def _equality(records: Sequence[Record]) -> list[EqualityDetails]:
+    """What lies behind the verdicts of the equality scenarios among these records."""
+    asked = [record for record in records if record.definition.get("workload", {}).get("kind") == "equality"]
+    of_name = {name: [record for record in asked if record.scenario == name] for name in dict.fromkeys(record.scenario for record in asked)}
+    scenarios = {name: scenario_of(mine[0].definition, source=f"the records of {name}") for name, mine in of_name.items()}
+    return [each for name, scenario in scenarios.items() for each in equality.details(scenario, of_name[name])]
+
+
+def _floors(results: Path) -> tuple[Floor, ...]:
+    """The folder's noise floors; those of an A/A's own folder lie in the one that it was made for."""
+    above = store.read_floors(results.parent.parent) if results.parent.name == "calibration" else ()
+    return (*above, *store.read_floors(results))
 
 
 def _policed(record: Record, policy: Policy) -> Record:

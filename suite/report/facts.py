@@ -102,9 +102,49 @@ def attestations(arms: Sequence[str], records: Sequence[Record], arm_of: Callabl
     for record in records:
         of_arm[arm_of(record)].append(record)
     columns = [_attested([record.attestation for record in of_arm[arm] if record.attestation]) for arm in arms]
+    yield from _touched([of_arm[arm] for arm in arms])
     for name in dict.fromkeys(name for column in columns for name in column):
         values = tuple(" / ".join(column[name]) if name in column else "–" for column in columns)
         yield name, values, len(set(values)) > 1
+    yield from _apart([of_arm[arm] for arm in arms])
+
+
+def _touched(columns: Sequence[Sequence[Record]]) -> Iterable[Found]:
+    """The files of vLLM that an overlay changes, an arm a value; nothing where no arm has one."""
+    found = [dict.fromkeys(each for record in column for each in _files(record.environment.get("overlay"))) for column in columns]
+    if any(found):
+        values = tuple(", ".join(summary(list(files))) or "none" for files in found)
+        yield "files of vLLM changed", values, len(set(values)) > 1
+
+
+def _files(overlay: Any) -> Sequence[str]:
+    files = overlay.get("files") if isinstance(overlay, Mapping) else None
+    return [str(each) for each in files] if isinstance(files, list | tuple) else []
+
+
+_SURROUNDINGS = ("variables", "packages", "server_arguments", "client", "build", "device", "lock", "commit", "driver")
+"""What of an environment belongs to the arm: where it differs between arms, it is part of what was compared."""
+_OF_THE_DAY = ("--port=", "--served-model-name=")
+"""Server arguments that every launch has anew."""
+
+
+def _apart(columns: Sequence[Sequence[Record]]) -> Iterable[Found]:
+    """What else of the arms' surroundings differs between them: packages, variables, server arguments."""
+    seen: list[dict[str, dict[str, Any]]] = [{} for _ in columns]
+    for values_of, column in zip(seen, columns, strict=True):
+        for record in column:
+            for name, value in flat({key: _lasting(record.environment[key]) for key in _SURROUNDINGS if key in record.environment}):
+                values_of.setdefault(name, {}).setdefault(repr(value), value)
+    for name in dict.fromkeys(name for values_of in seen for name in values_of):
+        values = tuple(" / ".join(summary(list(values_of.get(name, {}).values()))) or "–" for values_of in seen)
+        if len(set(values)) > 1:
+            head, _, tail = name.partition(".")
+            yield f"{head.removesuffix('s').replace('_', ' ')} {tail}" if tail else head.replace("_", " "), values, True
+
+
+def _lasting(value: Any) -> Any:
+    """Server arguments without those that are made up for each launch; everything else as it is."""
+    return [each for each in value if not str(each).startswith(_OF_THE_DAY)] if isinstance(value, list) else value
 
 
 def _attested(found: Sequence[Attestation]) -> dict[str, tuple[str, ...]]:

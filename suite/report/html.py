@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from typing import Any
 
 from markupsafe import Markup
 
 from suite.report.nouns import Page
-from suite.report.panels import answer, attestation, machine, repeat, spread, trials, verdicts, work
+from suite.report.panels import answer, answers, attestation, frontier, machine, repeat, spread, trials, verdicts, work
 from suite.report.templates import asset
 from suite.report.templates import render as render_template
 
@@ -17,20 +18,27 @@ PANELS = (
     ("verdicts", "Where it helps, where it doesn’t", verdicts.render),
     ("trials", "Every trial", trials.render),
     ("spread", "Within the trials", spread.render),
+    ("frontier", "Throughput against latency", frontier.render),
     ("work", "The work done", work.render),
-    ("machine", "The machine", machine.render),
+    ("answers", "Did the answers change", answers.render),
+    ("machine", "Can this machine be trusted", machine.render),
     ("attestation", "What ran in each arm", attestation.render),
     ("repeat", "Repeat it", repeat.render),
 )
-"""The panels in the order of the page: id, title, and the function that renders it."""
+"""The panels in the order of the page: id, title, and the function that renders it; one that renders nothing is left out."""
 
 
 def render(page: Page) -> str:
     """The whole report as one HTML document."""
+    panels = [(name, title, markup) for name, title, panel in PANELS if (markup := panel(page))]
+    return shell("page.html", page=page, panels=panels)
+
+
+def shell(template: str, **values: Any) -> str:
+    """A template with the page's style and script inside, and the policy that allows just these and nothing from elsewhere."""
     script, style = asset("page.js"), asset("page.css")
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
     )
-    panels = [(name, title, panel(page)) for name, title, panel in PANELS]
-    return render_template("page.html", page=page, panels=panels, policy=policy, style=Markup(style), script=Markup(script))  # noqa: S704
+    return render_template(template, policy=policy, style=Markup(style), script=Markup(script), **values)  # noqa: S704

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from suite.model.accuracy_details import AccuracyDetails
 from suite.model.decision import Decision
+from suite.model.equality import EqualityDetails
+from suite.model.floor import Floor
 from suite.model.judged import Judged, Outcome
 from suite.model.metrics import Better
 from suite.model.record import Record, Status
@@ -15,7 +18,7 @@ from suite.model.record import Record, Status
 class TrialView:
     """One trial: where it stood, how it went, one value a metric or witness (base units), and where its log lies.
 
-    `detail` is the reason line by line where it has several (the last lines of a log), else empty.
+    `reason` is one sentence; `detail` holds the lines that followed it (the end of a log), else it is empty.
     """
 
     block: int
@@ -105,12 +108,67 @@ class GrowthView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SignalView:
+    """What the machine was seen to do beside each trial: `spans[trial]` is the lowest and highest reading, None where nothing was told.
+
+    The trials are those of the scenario, in its order. `told` is the finding in words.
+    """
+
+    name: str
+    unit: str
+    spans: tuple[tuple[float, float] | None, ...]
+    told: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustView:
+    """What A/A runs (the baseline against itself) say of the machine that a scenario ran on.
+
+    `floors` are the latest of each metric, primary ones first; `seen` says what how many blocks and minutes can see; `distrust` why times
+    can't be believed, "" if they can. Without an A/A there are no floors, and `command` makes one; it is "" where nothing is timed.
+    """
+
+    floors: tuple[Floor, ...]
+    seen: tuple[str, ...]
+    distrust: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontierView:
+    """Throughput against latency over one knob of the load (`max-concurrency`, `request-rate`), from scenarios that differ in it alone.
+
+    `throughputs[arm][load]` and `latencies[arm][load]` are typical values over the trials that count; `told` is the finding.
+    """
+
+    scenarios: tuple[str, ...]
+    knob: str
+    loads: tuple[float, ...]
+    arms: tuple[str, ...]
+    rate: str
+    latency: str
+    throughputs: tuple[tuple[float, ...], ...]
+    latencies: tuple[tuple[float, ...], ...]
+    told: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioView:
-    """One scenario. `arms` has the baseline first; `witnesses[i].values` and `attestations[i].values` follow its order."""
+    """One scenario. `arms` has the baseline first; `witnesses[i].values` and `attestations[i].values` follow its order.
+
+    `kind` is its workload's. `ran`, `sure` and `turning` say what was run, how sure the answer is, and what would change it. `itself` is
+    set where the arms are one and the same: an A/A, whose verdicts are about the machine. `reasons` are those that a GPU's clock gave for
+    not running faster.
+    """
 
     name: str
     question: str
     answer: str
+    ran: str
+    sure: str
+    turning: str
+    itself: bool
+    kind: str
     outcome: Outcome
     rows: tuple[Judged, ...]
     arms: tuple[ArmView, ...]
@@ -119,6 +177,11 @@ class ScenarioView:
     work: tuple[WorkView, ...]
     growths: tuple[GrowthView, ...]
     spreads: tuple[SpreadView, ...]
+    signals: tuple[SignalView, ...]
+    reasons: tuple[str, ...]
+    trust: TrustView
+    equality: tuple[EqualityDetails, ...]
+    accuracy: tuple[AccuracyDetails, ...]
     attestations: tuple[Fact, ...]
     unjudged: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -141,15 +204,18 @@ class ScenarioView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Everything a report shows. `headline` is its first line; `records` are the raw ones, embedded for whoever doubts; `notes` say, where
-    a change was measured, what it touches and why these scenarios."""
+    """Everything a report shows. `headline` is its first line, `answers` says whether answers changed; `records` are the raw ones, embedded
+    for whoever doubts; `notes` say, where a change was measured, what it touches and why these scenarios; `decision` is a gate's, where one
+    decided."""
 
     title: str
     headline: str
+    answers: str
     made: str
     version: str
     results: str
     scenarios: tuple[ScenarioView, ...]
+    frontiers: tuple[FrontierView, ...]
     machine: tuple[Fact, ...]
     warnings: tuple[str, ...]
     records: tuple[Record, ...]

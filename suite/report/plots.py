@@ -27,10 +27,10 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from suite.model.judged import Judged
 from suite.report import curves, geometry, units, words
 from suite.report.geometry import Dot
-from suite.report.nouns import GrowthView, SpreadView, TrialView
+from suite.report.nouns import FrontierView, GrowthView, SpreadView, TrialView
 
 INK, MUTED, HAIR, BASELINE, CANDIDATE, BAND, PAPER = "#0a0b01", "#0a0b02", "#0a0b03", "#0a0b04", "#0a0b05", "#0a0b06", "#0a0b07"
-SECOND = "#0a0b08"
+SECOND, WORSE, BETTER = "#0a0b08", "#0a0b09", "#0a0b0a"
 ARMS = ((BASELINE, "o", 6.4), (CANDIDATE, "D", 6.0), (SECOND, "s", 6.2))
 """Colour, marker and its size of the baseline, the first candidate, and every further one."""
 _COLOURS = {
@@ -42,6 +42,8 @@ _COLOURS = {
     SECOND: "var(--second)",
     BAND: "var(--band)",
     PAPER: "var(--paper)",
+    WORSE: "var(--regressed)",
+    BETTER: "var(--improved)",
 }
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
@@ -78,7 +80,7 @@ def trials(row: Judged, found: Sequence[TrialView], name: str, rows: str, candid
     `candidate` is the candidate's place among the arms, for its colour. Returns an `<svg>` element.
     """
     dots = geometry.place(row, found)
-    with _figure(name, (12.4, 2.9)) as figure:
+    with blank(name, (12.4, 2.9)) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(2.6, 1))
         figure.subplots_adjust(left=0.062, right=0.997, top=0.97, bottom=0.18, wspace=0.17)
         look = ARMS[min(max(candidate, 1), 2)]
@@ -119,13 +121,13 @@ def _limits(axes: Axes, known: Sequence[float], wide: bool, dots: Sequence[Dot])
     axes.set_xlim(min((dot.block for dot in dots), default=1) - 0.6, max((dot.block for dot in dots), default=1) + 0.6)
     axes.set_xticks(geometry.few(sorted({dot.block for dot in dots}), 12))
     if wide:
-        _log_marks(axes.yaxis, *axes.get_ylim())
+        log_marks(axes.yaxis, *axes.get_ylim())
     else:
         axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: units.signed_minus(f"{value:,g}")))
 
 
-def _log_marks(axis: Axis, low: float, high: float) -> None:
+def log_marks(axis: Axis, low: float, high: float) -> None:
     """Marks at 1, 2 and 5 times powers of ten, or at powers of ten alone where those are enough."""
     marks = [1 + change for change in geometry.nice_changes(low - 1, high - 1)] if high / low > 3 else []
     if marks:
@@ -197,7 +199,7 @@ def _interval(axes: Axes, row: Judged, x: float, colour: str) -> None:
 def spread(view: SpreadView, names: Sequence[str], name: str) -> str:
     """The distributions within trials as cumulative shares: thin lines the trials, a thick one each arm's middle trial."""
     scale = units.scale([curve[curves.MIDDLE] for arm in view.curves for curve in arm], view.unit)
-    with _figure(name, (6.2, 2.6)) as figure:
+    with blank(name, (6.2, 2.6)) as figure:
         figure.subplots_adjust(left=0.1, right=0.985, top=0.97, bottom=0.2)
         axes = figure.subplots()
         for place, arm in enumerate(view.curves):
@@ -213,7 +215,7 @@ def spread(view: SpreadView, names: Sequence[str], name: str) -> str:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: units.signed_minus(f"{value:,g}")))
         if min(ends) > 0 and max(ends) / min(ends) > 8:
             axes.set_xscale("log")
-            _log_marks(axes.xaxis, min(ends) / 1.2, max(ends) * 1.2)
+            log_marks(axes.xaxis, min(ends) / 1.2, max(ends) * 1.2)
         axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100 %"])
         axes.set_xlabel(f"{words.label(view.name)}, {scale.name or 'count'}")
         axes.set_ylabel("share at most")
@@ -226,7 +228,7 @@ def spread(view: SpreadView, names: Sequence[str], name: str) -> str:
 def grown(view: GrowthView, names: Sequence[str], name: str) -> str:
     """The cost by size on two logarithmic axes: a straight line is a power, its slope the exponent."""
     scale = units.scale([cost for arm in view.costs for cost in arm], view.unit)
-    with _figure(name, (6.2, 2.8)) as figure:
+    with blank(name, (6.2, 2.8)) as figure:
         figure.subplots_adjust(left=0.12, right=0.985, top=0.97, bottom=0.18)
         axes = figure.subplots()
         for place, arm in enumerate(view.costs):
@@ -237,14 +239,46 @@ def grown(view: GrowthView, names: Sequence[str], name: str) -> str:
         sizes = view.sizes[:: max(1, math.ceil(len(view.sizes) / 8))]
         axes.set_xticks(sizes, [f"{size:,g}" for size in sizes])
         axes.xaxis.set_minor_locator(NullLocator())
-        _log_marks(axes.yaxis, *axes.get_ylim())
+        log_marks(axes.yaxis, *axes.get_ylim())
         axes.set_xlabel(f"{view.parameter}, log")
         axes.set_ylabel(f"{scale.name or 'count'}, log   ({words.direction(view.better)})")
         return as_svg(figure, name, f"{view.name} by {view.parameter}: {'; '.join(view.words)}. The table below holds every value.", {}, "")
 
 
+def frontier(view: FrontierView, name: str) -> str:
+    """Throughput against latency, a line an arm, its loads written beside the points: up and to the left is better."""
+    rate, latency = words.unit_of(view.rate)[0], words.unit_of(view.latency)[0]
+    scale = units.scale([value for arm in view.latencies for value in arm], latency)
+    with blank(name, (7.4, 3.4)) as figure:
+        figure.subplots_adjust(left=0.12, right=0.97, top=0.95, bottom=0.16)
+        axes = figure.subplots()
+        for place, (rates, latencies) in enumerate(zip(view.throughputs, view.latencies, strict=True)):
+            colour, marker, size = ARMS[min(place, 2)]
+            xs = [value / scale.factor for value in latencies]
+            axes.plot(xs, rates, color=colour, marker=marker, markersize=size, lw=1.4)
+            for load, x, y in zip(view.loads, xs, rates, strict=True):
+                offset = (5, -11) if place else (-5, 6)
+                axes.annotate(
+                    f"{load:g}",
+                    (x, y),
+                    xytext=offset,
+                    textcoords="offset points",
+                    fontsize=8,
+                    color=MUTED,
+                    ha="right" if not place else "left",
+                )
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: units.signed_minus(f"{value:,g}")))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: units.signed_minus(f"{value:,g}")))
+        axes.set_xlabel(f"{words.label(view.latency)}, {scale.name}   ({words.direction('lower')})")
+        axes.set_ylabel(f"{words.label(view.rate)}, {rate}   (higher is better ↑)")
+        label = (
+            f"{words.label(view.rate)} against {words.label(view.latency)} by {view.knob}. {view.told}. The table below holds every value."
+        )
+        return as_svg(figure, name, label, {}, "")
+
+
 @contextmanager
-def _figure(name: str, size: tuple[float, float]) -> Iterator[Figure]:
+def blank(name: str, size: tuple[float, float]) -> Iterator[Figure]:
     """An empty figure in our style, with ids of its own."""
     style: Any = _STYLE | {"svg.hashsalt": name}
     with mpl.rc_context(style), warnings.catch_warnings():

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from suite.model.judged import Judged
 from suite.report import units, words
-from suite.report.nouns import TrialView
+from suite.report.nouns import SignalView, TrialView
 
 WIDTH, HEIGHT = 250, 22
 _MARKS = (1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 30, 100, 300, 1000, 10_000)
@@ -119,6 +119,32 @@ def dots(row: Judged, trials: Sequence[TrialView]) -> Markup:
     parts = [*(f'<path class="{kind}" d="{"".join(marks)}"/>' for kind, marks in counted.items() if marks), *spoilt]
     ends = f"from {units.quantity(low, row.unit)} to {units.quantity(high, row.unit)}{', logarithmic' if wide else ''}"
     return _svg(DOTS_WIDTH, HEIGHT, "dots", f"{len(shown)} trials {ends}; above {row.baseline}, below {row.candidate}", parts)
+
+
+COURSE_WIDTH = 460
+MOST_BARS = 400
+"""Trials in a strip of readings; of more, evenly chosen ones are drawn."""
+
+
+def course(view: SignalView, trials: Sequence[TrialView], arms: Sequence[str]) -> Markup:
+    """One reading beside every trial, in their order: a bar from the lowest to the highest, in the arm's colour; rings do not count."""
+    known = [(place, trial, span) for place, (trial, span) in enumerate(zip(trials, view.spans, strict=True)) if span is not None]
+    shown = known[:: max(1, -(-len(known) // MOST_BARS))]
+    low, high = min(span[0] for _, _, span in known), max(span[1] for _, _, span in known)
+    bars: dict[str, list[str]] = {"a": [], "b": [], "c": []}
+    rings = []
+    for place, trial, span in shown:
+        x = f"{4 + (place + 0.5) / len(trials) * (COURSE_WIDTH - 8):.1f}"
+        bottom, top = (HEIGHT - 4 - _share(end, low, high, False) * (HEIGHT - 8) for end in span)
+        if trial.ok:
+            kind = "abc"[min(arms.index(trial.arm), 2)] if trial.arm in arms else "c"
+            bars[kind].append(f"M{x} {bottom:.1f}" + ("h0" if bottom - top < 0.05 else f"V{top:.1f}"))
+        else:
+            rings.append(f'<circle cx="{x}" cy="{top:.1f}" r="2.5"/>')
+    thick = " many" if len(shown) > 100 else ""
+    parts = [*(f'<path class="{kind}" d="{"".join(marks)}"/>' for kind, marks in bars.items() if marks), *rings]
+    ends = f"from {units.quantity(low, view.unit)} to {units.quantity(high, view.unit)}"
+    return _svg(COURSE_WIDTH, HEIGHT, f"dots course{thick}", f"{view.name} beside {len(known)} trials, {ends}", parts)
 
 
 def _share(value: float, low: float, high: float, wide: bool) -> float:

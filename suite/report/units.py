@@ -72,6 +72,16 @@ def digits(value: float) -> str:
     return signed_minus(f"{value:.{places}f}")
 
 
+def rough(value: float | None, unit: str) -> str:
+    """A reading to three digits with its unit, "0.38", "2,571 MHz"."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    fitting = scale([value], unit)
+    scaled = value / fitting.factor
+    text = f"{scaled:,.0f}" if abs(scaled) >= 100 else f"{scaled:.3g}"
+    return signed_minus(f"{text}{THIN}{fitting.name}" if fitting.name else text)
+
+
 def exact(value: float) -> str:
     """A count as it is, thousands separated; not rounded."""
     return signed_minus(f"{int(value):,}" if value == int(value) else f"{value:,}")

@@ -13,14 +13,26 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from suite.analysis.words import folded, shape
-from suite.model.judged import Judged
+from suite.model.accuracy_details import AccuracyDetails
+from suite.model.equality import EqualityDetails
+from suite.model.floor import Floor
+from suite.model.judged import Judged, Outcome
 from suite.model.record import Record
 from suite.model.untrusted import line, lines
-from suite.report import curves, facts, words
-from suite.report.nouns import ArmView, Fact, Page, ScenarioView, TrialView, WitnessView, WorkView
+from suite.report import answered, curves, facts, frontier, signals, standing, trust, words
+from suite.report.nouns import ArmView, Fact, Page, ScenarioView, TrialView, TrustView, WitnessView, WorkView
 
 NAME = 160
 """Most characters of a name as shown."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Behind:
+    """What lies behind a scenario's verdicts, beside its records."""
+
+    trust: TrustView
+    equality: tuple[EqualityDetails, ...]
+    accuracy: tuple[AccuracyDetails, ...]
 
 
 def build(
@@ -32,11 +44,15 @@ def build(
     results: str = "results",
     title: str = "",
     warnings: Sequence[str] = (),
+    floors: Sequence[Floor] = (),
+    equality: Sequence[EqualityDetails] = (),
+    accuracy: Sequence[AccuracyDetails] = (),
 ) -> Page:
     """The page for these judged rows and the records that they came from.
 
     `made` is the time of making, in words (this package reads no clock); `results` the records' folder as the commands should
-    name it. A scenario with records but no rows, or the other way round, is shown and called untestable.
+    name it; `floors` are what its A/A runs left, oldest first; `equality` and `accuracy` what lies behind verdicts on answers. A scenario
+    with records but no rows, or the other way round, is shown and called untestable.
     """
     judged = [_clean(row) for row in rows]
     names = dict.fromkeys([*(line(record.scenario, NAME) for record in records), *(row.scenario for row in judged)])
@@ -44,14 +60,24 @@ def build(
     for record in records:
         of_name[line(record.scenario, NAME)].append(record)
     folder = line(results)
-    scenarios = tuple(_scenario(name, [row for row in judged if row.scenario == name], of_name[name], folder) for name in names)
+    scenarios = []
+    for name, mine in of_name.items():
+        behind = _Behind(
+            trust=trust.of_scenario(name, mine, floors, folder),
+            equality=tuple(answered.clean_equality(each) for each in equality if line(each.scenario, NAME) == name),
+            accuracy=tuple(answered.clean_accuracy(each) for each in accuracy if line(each.scenario, NAME) == name),
+        )
+        trials = sorted(mine, key=lambda record: (record.block, record.position))
+        scenarios.append(_scenario(name, [row for row in judged if row.scenario == name], trials, folder, behind))
     return Page(
         title=line(title) or "perfproof report",
         headline=words.headline(scenarios),
+        answers=answered.head(scenarios),
         made=line(made),
         version=line(version),
         results=folder,
-        scenarios=scenarios,
+        scenarios=tuple(scenarios),
+        frontiers=tuple(frontier.frontiers(of_name)),
         machine=tuple(_facts(Fact, facts.environment(records))),
         warnings=tuple(line(warning) for warning in warnings),
         records=tuple(records),
@@ -60,22 +86,28 @@ def build(
 
 def _clean(row: Judged) -> Judged:
     texts = {name: line(getattr(row, name), NAME) for name in ("scenario", "metric", "unit", "baseline", "candidate")}
-    return dataclasses.replace(row, **texts, reason=line(row.reason), warnings=tuple(line(warning) for warning in row.warnings))  # type: ignore[arg-type]
+    return dataclasses.replace(row, **texts, reason=_sentence(row.reason), warnings=tuple(line(warning) for warning in row.warnings))  # type: ignore[arg-type]
 
 
-def _scenario(name: str, rows: list[Judged], records: list[Record], results: str) -> ScenarioView:
-    trials = tuple(sorted((_trial(record) for record in records), key=lambda trial: (trial.block, trial.position)))
+def _scenario(name: str, rows: list[Judged], records: list[Record], results: str, behind: _Behind) -> ScenarioView:
+    """A scenario of these rows and records, which come in the order of blocks and places."""
+    trials = tuple(_trial(record) for record in records)
     definition = records[-1].definition if records else {}
     arms = _arms(definition, rows, records)
     names = [arm.name for arm in arms]
-    outcome = words.outcome(rows)
+    outcome, itself = words.outcome(rows), trust.against_itself(definition)
     growths = tuple(curves.growths(names, records))
     unjudged = words.unjudged(rows, trials)
     return ScenarioView(
         name=name,
         question=line(definition.get("question", "")),
-        answer=words.answer(name, rows, growths),
-        outcome=outcome,
+        answer=words.check(name, outcome, rows) if itself else words.answer(name, rows, growths),
+        ran=standing.ran(arms, definition, records, itself),
+        sure=standing.sure(rows, outcome),
+        turning=standing.turning(rows, outcome, itself),
+        itself=itself,
+        kind=_kind(definition),
+        outcome=Outcome.UNTESTABLE if itself and outcome in (Outcome.IMPROVED, Outcome.REGRESSED) else outcome,
         rows=tuple(rows),
         arms=arms,
         trials=trials,
@@ -83,6 +115,11 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
         work=tuple(_work(records)),
         growths=growths,
         spreads=tuple(curves.spreads(names, records)),
+        signals=tuple(signals.signals(records)),
+        reasons=signals.told_reasons(records),
+        trust=behind.trust,
+        equality=behind.equality,
+        accuracy=behind.accuracy,
         attestations=tuple(_facts(Fact, facts.attestations(names, records, lambda record: line(record.arm, NAME)))),
         unjudged=unjudged,
         warnings=_warnings(rows, records),
@@ -90,6 +127,17 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
         definition=lines(facts.as_yaml(definition), most=400) if definition else "",
         seconds=facts.seconds(records),
     )
+
+
+def _kind(definition: Mapping[str, Any]) -> str:
+    workload = definition.get("workload")
+    return line(workload.get("kind", ""), NAME) if isinstance(workload, Mapping) else ""
+
+
+def _sentence(reason: str) -> str:
+    """The first line of a reason; what follows it is the end of a log, which is shown once, with its trial."""
+    first, _, rest = reason.strip().partition("\n")
+    return line(f"{first.rstrip(': ')}" if rest else first)
 
 
 def _facts(make: Callable[..., Fact], found: Iterable[tuple[str, tuple[str, ...], bool]]) -> Iterable[Fact]:
@@ -103,8 +151,8 @@ def _trial(record: Record) -> TrialView:
         position=record.position,
         arm=line(record.arm, NAME),
         status=record.status,
-        reason=line(record.reason),
-        detail=lines(record.reason) if "\n" in record.reason.strip() else "",
+        reason=_sentence(record.reason),
+        detail=lines(record.reason.strip().partition("\n")[2]),
         how=line(record.how),
         started=line(record.started),
         values={line(name, NAME): float(value) for name, value in values.items()},

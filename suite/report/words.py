@@ -21,6 +21,8 @@ MEANINGS = {
     "inconclusive": "the data neither show a change that matters nor rule one out: not good news, not bad news, no news",
     "untestable": "a trial failed, was invalid or unattested, or the arms did unequal work: nothing may be concluded",
 }
+ITSELF = " against itself"
+"""What follows the name of an A/A: it judges no change, but the machine."""
 MOST_CLAIMS = 8
 """Metrics in an answer's sentence; where there are more, those that a reader must not miss come first."""
 _ACRONYMS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL", "cpu": "CPU"}
@@ -157,6 +159,18 @@ def growth(view: GrowthView) -> tuple[str, ...]:
     return tuple(f"{view.name}: {claim}" for claim in view.claims)
 
 
+def check(name: str, outcome_: Outcome, rows: Sequence[Judged]) -> str:
+    """An A/A's one sentence: whether the baseline differs from itself, which is a fault of the machine and no merit of a patch."""
+    moved = [row for row in rows if row.primary and row.verdict in ("regressed", "improved")]
+    head = f"{name}, the baseline against itself (an A/A, no patch is judged here)"
+    if moved:
+        said = "; ".join(f"{label(row.metric)} {change(row)} {interval(row)}" for row in moved)
+        return f"{head}: it differs from itself ({said}): times on this machine are not to be believed"
+    said = "; ".join(claim(row) for row in rows if row.primary and row.verdict)
+    found = "no difference where there is none" if outcome_ == "equivalent" else f"{outcome_}, so the machine is not vouched for"
+    return f"{head}: {found}{f': {said}' if said else ''}"
+
+
 def claim(row: Judged, name_candidate: bool = False) -> str:
     """What one row says, in words; bad news and no news say so."""
     who = f"{label(row.metric)} of {row.candidate}" if name_candidate else label(row.metric)
@@ -181,12 +195,14 @@ def headline(scenarios: Sequence[ScenarioView]) -> str:
     """The page's first line, worst news first: "1 scenario regressed, 2 improved, 1 inconclusive"."""
     if not scenarios:
         return "There are no records to judge"
-    counts = Counter(scenario.outcome for scenario in scenarios)
     if len(scenarios) == 1:
-        return f"{scenarios[0].name} {_is(scenarios[0].outcome, 1)}"
+        return f"{scenarios[0].name}{ITSELF if scenarios[0].itself else ''} {_is(scenarios[0].outcome, 1)}"
+    counts = Counter(scenario.outcome for scenario in scenarios)
     parts = [f"{counts[each]} {_is(each, counts[each])}" for each in OUTCOMES if counts[each]]
     listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    return f"Of {len(scenarios)} scenarios, {listed}"
+    checks = sum(scenario.itself for scenario in scenarios)
+    which = f" ({checks} of them the baseline against itself)" if checks else ""
+    return f"Of {len(scenarios)} scenarios{which}, {listed}"
 
 
 def _is(result: Outcome, count: int) -> str:
@@ -228,6 +244,14 @@ def work(values: Sequence[float], unit: str) -> str:
         scaled = f" ({units.quantity(values[0], 'B')})" if len(values) == 1 and abs(values[0]) >= 1024 else ""
         return f"{text}{THIN}B{scaled}"
     return text if unit == "1" else f"{text}{THIN}{unit}"
+
+
+def span(changes: Sequence[float]) -> str:
+    """Several changes as a range: "+3.1 to +9.0 %"."""
+    low, high = min(changes), max(changes)
+    places = min(units.places_for(low), units.places_for(high))
+    first, last = units.percent(low, places), units.percent(high, places)
+    return f"{last}{THIN}%" if first == last else f"{first} to {last}{THIN}%"
 
 
 def per_cent(fraction: float) -> str:

