@@ -48,18 +48,18 @@ class Design:
         return self.blocks or LOOKS[-1]
 
 
-def questions(tests: Sequence[str], change: Change, design: Design) -> dict[str, Scenario]:
-    """A scenario for each benchmark, by node id."""
-    names = short_names(tests)
+def questions(tests: Mapping[str, str], change: Change, design: Design) -> dict[str, Scenario]:
+    """A scenario for each benchmark, by node id; `tests` maps these to what they are from the repository's top, wherever pytest's rootdir is."""
+    names = short_names(list(tests))
     build = {"kind": "python", "path": shown_path(sys.executable)}
     found = {}
-    for test in tests:
+    for test, shown in tests.items():
         definition = {
             "schema": 1,
             "name": names[test],
-            "question": f"{test}: what does the working tree change, against {change.name}?"[:1000],
+            "question": f"{shown}: what does the working tree change, against {change.name}?"[:1000],
             "profile": "standard",
-            "workload": {"kind": "pytest", "test": test, "base": change.base, "change": change.digest, "family": len(tests)},
+            "workload": {"kind": "pytest", "test": shown, "base": change.base, "change": change.digest, "family": len(tests)},
             "builds": {"python": build},
             "arms": {BASE: {"baseline": True, "build": "python"}, CHANGE: {"build": "python"}},
             "metrics": {"round_time": {"primary": True, "margin": design.margin}},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,7 +35,7 @@ VERDICTS = "verdicts.json"
 MOST_TOLD = 5
 """Names in a sentence."""
 
-Say = Callable[[str], object]
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,18 +59,19 @@ def measure(session: pytest.Session) -> Outcome:
 
 
 def _measured(session: pytest.Session, results: Path, kept: bool, say: Say) -> Outcome:
-    tests = [item.nodeid for item in session.items if "benchmark" in getattr(item, "fixturenames", ())]
-    if not tests:
+    benchmarks = [item for item in session.items if "benchmark" in getattr(item, "fixturenames", ())]
+    if not benchmarks:
         raise BadInput("of the tests chosen here, none uses the fixture `benchmark` of pytest-benchmark: there is nothing to measure")
     config = session.config
     change = trees.find(config.invocation_params.dir, config.getoption("perfproof_base"), results if kept else None)
     asked = _asked(config, change)
+    tests = {item.nodeid: _from_top(item, change) for item in benchmarks}
     start = Start(what="pytest --perfproof", profile="quick", wait=60 * config.getoption("perfproof_wait"), anyway=True)
     with start.alone(say), trees.checked_out(change) as tree, tempfile.TemporaryDirectory(prefix="perfproof-") as scratch:
         linked = trees.link_ignored(change, tree)
         sides = _sides(change, tree)
         there = _collected(change, asked, sides[BASE], Path(scratch) / "collected")
-        shared = [test for test in tests if test in there]
+        shared = {test: shown for test, shown in tests.items() if test in there}
         blocks = Blocks(
             change=change,
             session=asked,
@@ -130,10 +132,27 @@ def _asked(config: pytest.Config, change: Change) -> Session:
     return Session(
         given=tuple(map(str, config.invocation_params.args)),
         here=here.relative_to(change.root),
+        rootdir=_rootdir(config, change),
         plugins=frozenset(names),
         folders=tuple(arguments.import_folders(change.root)),
         modules=tuple(filter(None, modules)),
     )
+
+
+def _from_top(item: pytest.Item, change: Change) -> str:
+    """The node id with its file named from the repository's top."""
+    path = item.path.resolve()
+    return f"{path.relative_to(change.root)}::{item.nodeid.partition('::')[2]}" if path.is_relative_to(change.root) else item.nodeid
+
+
+def _rootdir(config: pytest.Config, change: Change) -> str:
+    """Where node ids begin, relative to the repository's top: each side is to have the same ids."""
+    rootdir = config.rootpath.resolve()
+    if not rootdir.is_relative_to(change.root.parent):
+        raise BadInput(
+            f"--perfproof: pytest's rootdir {rootdir} is far from the repository: say --rootdir=., or give pytest a configuration file"
+        )
+    return os.path.relpath(rootdir, change.root)
 
 
 def _sides(change: Change, tree: Path) -> Mapping[str, Side]:

@@ -44,11 +44,12 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """What was asked: pytest's words, the folder it was started in and those it imports from (relative to the top), the plugins it has, and
-    the modules that the change touches."""
+    """What was asked: pytest's words; the folder it was started in, its rootdir and the folders it imports from, relative to the top; the
+    plugins it has; and the modules that the change touches."""
 
     given: tuple[str, ...]
     here: Path
+    rootdir: str
     plugins: frozenset[str]
     folders: tuple[str, ...]
     modules: tuple[str, ...]
@@ -76,8 +77,9 @@ def run(change: Change, session: Session, side: Side, wanted: Sequence[str] | No
     """Runs the wanted tests of one side, each once; None collects only. `folder`, empty, takes what the process leaves."""
     folder.mkdir(parents=True)
     words = arguments.of_trial(session.given, change.root, change.root / session.here, side.tree, folder, session.plugins)
+    rootdir = os.path.normpath(side.tree / session.rootdir)
     order = {
-        "arguments": [*words, *(["--collect-only"] if wanted is None else [])],
+        "arguments": [*words, f"--rootdir={rootdir}", *(["--collect-only"] if wanted is None else [])],
         "wanted": None if wanted is None else list(wanted),
         "folder": str(folder),
         "tree": str(side.tree),

@@ -1,0 +1,254 @@
+"""The parts of the pytest plugin: what git says, what a trial is started with, what is told of its records."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import tomllib
+
+from suite.analysis.judge import judge_scenario, spending_of
+from suite.child import benchmarks
+from suite.model.errors import BadInput
+from suite.model.judged import Judged
+from suite.model.record import Record
+from suite.pytest_plugin import arguments, telling, trees
+from suite.pytest_plugin.measuring import Design, questions, short_names
+from suite.pytest_plugin.trees import Change
+from tests.factory import record as any_record
+from tests.pytest_plugin.project import HERE, SLOWER, commit, git, make
+
+DESIGN = Design(blocks=6, margin=0.02, seed=0, budget=None)
+CHANGE = Change(root=Path("/project"), base="a" * 40, name="main", files=("adder/core.py",), digest="b" * 16, notes=())
+TEST = "bench/test_core.py::test_total"
+
+
+def test_the_entry_point_leads_to_the_plugin() -> None:
+    """What pytest finds under `pytest11` is the module with the hooks."""
+    said = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]
+    assert importlib.import_module(said["perfproof"]).pytest_runtestloop
+
+
+# --- git ------------------------------------------------------------------------------------------------------
+
+
+def test_the_change_is_the_working_tree_with_files_that_git_does_not_know(tmp_path: Path) -> None:
+    """Committed, uncommitted and new files differ; ignored ones and the results do not; another content is another digest."""
+    project = make(tmp_path / "adder")
+    git(project, "checkout", "--quiet", "-b", "mine")
+    (project / "adder" / "core.py").write_text(SLOWER)
+    commit(project)
+    (project / "adder" / "new.py").write_text("a = 1\n")
+    (project / "results").mkdir()
+    (project / "results" / "x.jsonl").write_text("{}\n")
+
+    found = trees.find(project / "bench", None, project / "results")
+    (project / "adder" / "new.py").write_text("a = 2\n")
+    later = trees.find(project, None, project / "results")
+
+    assert found.root == project
+    assert found.name.startswith("main (")
+    assert found.files == ("adder/core.py", "adder/new.py")
+    assert found.digest != later.digest
+    assert found.notes == ("the working tree is measured as it is, with 1 file not committed",)
+
+
+def test_a_base_that_went_on_is_told_with_the_commit_to_name_instead(tmp_path: Path) -> None:
+    """Commits that only the base has would be measured as if the change took them away."""
+    project = make(tmp_path / "adder")
+    git(project, "checkout", "--quiet", "-b", "mine")
+    (project / "adder" / "core.py").write_text(SLOWER)
+    commit(project)
+    git(project, "checkout", "--quiet", "main")
+    (project / "README").write_text("more\n")
+    commit(project)
+    git(project, "checkout", "--quiet", "mine")
+
+    notes = trees.find(project, "main", None).notes
+
+    assert len(notes) == 1
+    assert notes[0].startswith("main has 1 commit that HEAD has not, which are measured as if the change took them away; --perfproof-base ")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [("mian", "no commit 'mian' here, did you mean main?"), ("v9.9", "git fetch it first"), ("--output=x", "no commit '--output=x'")],
+)
+def test_an_unknown_base_is_told_with_its_neighbours(tmp_path: Path, asked: str, told: str) -> None:
+    """A name that no commit has, and one that git would take for an option, are refused in words."""
+    with pytest.raises(BadInput, match=told.replace("?", r"\?")):
+        trees.find(make(tmp_path / "adder"), asked, None)
+
+
+def test_a_folder_without_a_repository_is_told(tmp_path: Path) -> None:
+    """Without git's knowledge there is no base."""
+    with pytest.raises(BadInput, match="lies in no git repository"):
+        trees.find(tmp_path, None, None)
+
+
+def test_the_worktree_has_the_bases_files_and_is_gone_afterwards(tmp_path: Path) -> None:
+    """The base's text is laid out, no hook runs, ignored files of packages are linked, and nothing stays behind."""
+    project = make(tmp_path / "adder")
+    (project / ".gitignore").write_text("*.so\n_version.py\n.venv/\n")
+    hook = project / ".git" / "hooks" / "post-checkout"
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    hook.chmod(0o755)
+    commit(project)
+    (project / "adder" / "core.py").write_text(SLOWER)
+    for name in ("adder/_fast.so", "adder/_version.py", ".venv/lib.so"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text("")
+    change = trees.find(project, "main", None)
+
+    with trees.checked_out(change) as tree:
+        linked = trees.link_ignored(change, tree)
+        assert "range(3)" not in (tree / "adder" / "core.py").read_text()
+        assert (tree / "adder" / "_fast.so").is_symlink()
+
+    assert linked == ["adder/_fast.so", "adder/_version.py"]
+    assert not tree.parent.exists()
+    assert not (tmp_path / "ran").exists()
+    assert len(git(project, "worktree", "list").splitlines()) == 1
+
+
+def test_a_file_has_the_name_by_which_it_is_imported(tmp_path: Path) -> None:
+    """The name follows the packages' `__init__.py`, wherever the sources lie."""
+    for name in ("src/a/__init__.py", "src/a/b/__init__.py", "src/a/b/c.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    names = [trees.import_name(tmp_path, name) for name in ("src/a/b/c.py", "src/a/b/__init__.py", "setup.py", "csrc/x.cpp")]
+    assert names == ["a.b.c", "a.b", "setup", ""]
+
+
+# --- what a trial is started with -------------------------------------------------------------------------------
+
+
+def test_a_trial_gets_the_sessions_words_with_the_paths_of_its_side(tmp_path: Path) -> None:
+    """Paths move, node ids become files, what the side lacks and what would write elsewhere is left out."""
+    root, tree = tmp_path / "root", tmp_path / "tree"
+    for folder, names in ((root, ("old.py", "new.py")), (tree, ("old.py",))):
+        folder.mkdir()
+        for name in names:
+            (folder / name).write_text("")
+    given = [
+        "--perfproof",
+        "--perfproof-base",
+        "main",
+        "old.py::test_a[1]",
+        "new.py",
+        str(root / "old.py"),
+        f"--rootdir={root}",
+        "-k",
+        "fast",
+    ]
+    given += ["--junitxml", "x.xml", "--junit-xml=y.xml", "--cov=adder", "--perfproof-blocks=6", "--perfproof-fail-on-inconclusive", "-x"]
+
+    words = arguments.of_trial(given, root, root, tree, tmp_path / "out", ["xdist", "pytest_cov"])
+
+    assert words[:6] == ["old.py", str(tree / "old.py"), f"--rootdir={tree}", "-k", "fast", "-x"]
+    assert words[6:8] == ["-n0", "--no-cov"]
+    assert words[-1] == f"--benchmark-json={tmp_path / 'out' / 'benchmark.json'}"
+    assert not any("perfproof" in word.replace(str(tmp_path), "") or "main" in word for word in words)
+
+
+def test_a_trial_imports_from_its_own_side_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`PYTHONPATH` names the side's folders for those that the session imports from, of `sys.path` and of editable installs."""
+    root, tree = (tmp_path / "root").resolve(), (tmp_path / "tree").resolve()
+    for folder in (root, tree):
+        (folder / "src").mkdir(parents=True)
+        (folder / "lib").mkdir()
+    (root / ".venv" / "site-packages").mkdir(parents=True)
+    finder = ModuleType("__editable___adder_finder")
+    finder.MAPPING = {"adder": str(root / "lib" / "adder")}  # type: ignore[attr-defined]
+    hook = type("Finder", (), {"__module__": finder.__name__})
+    monkeypatch.setitem(sys.modules, finder.__name__, finder)
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, hook])
+    monkeypatch.setattr(sys, "path", [*sys.path, str(root / "src"), str(root / ".venv" / "site-packages")])
+
+    folders = arguments.import_folders(root)
+    variables = arguments.environment({"PYTHONPATH": f"{root}/src:/elsewhere", "A": "1"}, folders, root, tree, 7)
+
+    assert folders == ["src", "lib"]
+    assert variables == {"A": "1", "PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join([f"{tree}/src", f"{tree}/lib", "/elsewhere"])}
+
+
+def test_rounds_that_are_kept_are_few_and_their_median_is_of_all(tmp_path: Path) -> None:
+    """Of very many rounds every so manieth is kept; the number of a trial is pytest-benchmark's own median."""
+    rounds = [float(number) for number in range(2500)]
+    (tmp_path / "benchmark.json").write_text(json.dumps({"benchmarks": [{"fullname": TEST, "stats": {"median": 1249.5, "data": rounds}}]}))
+    found = benchmarks.results(str(tmp_path))[TEST]
+    assert found["median"] == 1249.5
+    assert len(found["rounds"]) == 834
+    assert benchmarks.results(str(tmp_path / "none")) == {}
+
+
+# --- questions and findings --------------------------------------------------------------------------------------
+
+
+def test_short_names_are_names_of_scenarios_and_never_shared() -> None:
+    """Names that would be one, or are too long, end with a hash; a name that begins with a digit gets a word before it."""
+    tests = ["a.py::test_x[1]", "b.py::test_x[1]", "a.py::test_" + "y" * 80, "a.py::9"]
+    names = short_names(tests)
+    assert len(set(names.values())) == 4
+    assert names["a.py::9"] == "test_9"
+    assert all(len(name) <= 64 for name in names.values())
+
+
+def test_benchmarks_chosen_together_share_the_error_of_the_looks() -> None:
+    """Twenty benchmarks have a twentieth of the error each, so that a session of many cries wolf no oftener than one of few."""
+    alone = spending_of(questions({TEST: TEST}, CHANGE, DESIGN)[TEST])
+    many = spending_of(questions({TEST: TEST} | {f"a.py::test_{n}": "a" for n in range(19)}, CHANGE, DESIGN)[TEST])
+    assert many.looks[0].change == pytest.approx(alone.looks[0].change / 20)
+
+
+def _records(base: list[float], change: list[float], **of_change: object) -> list[Record]:
+    scenario = questions({TEST: TEST}, CHANGE, DESIGN)[TEST]
+    found = []
+    for arm, values in (("base", base), ("change", change)):
+        for block, value in enumerate(values, start=1):
+            made = any_record(scenario.definition, block=block, arm=arm, measurements={"round_time": value}, work={}, attestation=None)
+            made = dataclasses.replace(made, scenario=scenario.name, digest=scenario.digest, order=("base", "change"), raw={})
+            found.append(dataclasses.replace(made, **of_change) if arm == "change" and of_change else made)  # type: ignore[arg-type]
+    return found
+
+
+def _finding(records: list[Record], **asked: bool) -> telling.Finding:
+    row: Judged = judge_scenario(records[0].scenario, records).judged[0]
+    return telling.finding(TEST, row, records, "main", inconclusive_fails=asked.get("inconclusive_fails", False))
+
+
+BASE = [1.0, 1.01, 0.99, 1.02, 1.0, 0.98]
+
+
+def test_a_regression_fails_and_names_its_size() -> None:
+    """Twice the time is *regressed*, code 1, in the words of every other report."""
+    found = _finding(_records(BASE, [2 * value for value in BASE]))
+    assert (found.outcome, found.code) == ("failed", 1)
+    assert found.told.startswith("regressed: round time +100")
+
+
+def test_what_could_not_be_told_is_no_pass_and_fails_only_if_asked() -> None:
+    """*inconclusive* is skipped with its reason; with the option it fails with code 4."""
+    noisy = [1.3, 0.8, 1.2, 0.7, 1.4, 0.9]
+    assert (_finding(_records(BASE, noisy)).outcome, _finding(_records(BASE, noisy)).code) == ("skipped", 0)
+    strict = _finding(_records(BASE, noisy), inconclusive_fails=True)
+    assert (strict.outcome, strict.code) == ("failed", 4)
+
+
+def test_a_benchmark_that_only_the_change_breaks_fails_the_session() -> None:
+    """It is untestable, which is never a pass: code 3, with the error."""
+    found = _finding(_records(BASE[:1], BASE[:1], status="failed", reason="failed: KeyError: 'x'", measurements={}))
+    assert (found.outcome, found.code) == ("failed", 3)
+    assert found.told == "untestable: fails with the change and not at main: KeyError: 'x'"
+
+
+def test_nothing_compared_is_no_pass() -> None:
+    """A session in which every benchmark is broken at the base is untestable; one whose benchmarks are all new passes."""
+    assert telling.exit_code([telling.new(TEST, "main")], compared=True) == 0
+    assert telling.exit_code([telling.new(TEST, "main")], compared=False) == 3
