@@ -49,7 +49,7 @@ class Design:
 
 
 def questions(tests: Mapping[str, str], change: Change, design: Design) -> dict[str, Scenario]:
-    """A scenario for each benchmark, by node id; `tests` maps these to what they are from the repository's top, wherever pytest's rootdir is."""
+    """A scenario for each benchmark, by node id; `tests` maps these to what they are from the repository's top."""
     names = short_names(list(tests))
     build = {"kind": "python", "path": shown_path(sys.executable)}
     found = {}
