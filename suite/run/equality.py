@@ -23,15 +23,16 @@ from suite.model.equality import PASSAGE as OURS_TEXT
 from suite.model.equality import EqualityWorkload, Part
 from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Block
-from suite.model.record import SCHEMA, Attestation, Record, Status
+from suite.model.record import Attestation, Record, Status
 from suite.model.scenario import Arm, Scenario, ToyModel
 from suite.run import attest, dataset, environment
 from suite.run.client import flags
-from suite.run.diagnosis import diagnose, interrupted, telling
+from suite.run.diagnosis import diagnose, interrupted, last_words
 from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, locate_model, server_environment
 from suite.run.launches import next_log
 from suite.run.passage import PASSAGE, paragraphs
 from suite.run.process import Running, scrub, start, tail
+from suite.run.recording import recorded
 from suite.run.scratch import RUNNING, Scratch
 from suite.run.toy_model import faults_of
 
@@ -155,7 +156,7 @@ class _Trial:
     started: str
     environment: dict[str, Any]
     seconds: dict[str, float] = field(default_factory=dict)
-    log: str = ""
+    log: Path | None = None
     status: Status = "failed"
     reason: str = ""
     attestation: Attestation | None = None
@@ -225,7 +226,7 @@ class EqualityLane:
         (folder / "order.json").write_text(json.dumps(order))
         variables = self._environment(build, trial.arm, attests)
         log = next_log(self._logs, trial.arm.name)
-        trial.log = str(log.relative_to(self.results))
+        trial.log = log
         trial.environment |= {**environment.of_build(build, variables), "arguments": [scrub(word) for word in order["arguments"]]}
         command = [build.interpreter, build.child / "equality.py", folder / "order.json", folder / "result.json"]
         with start(command, environment=variables, log=log, folder=self._model.folder, grace=5.0) as running:
@@ -233,21 +234,22 @@ class EqualityLane:
         trial.attestation = attest.read(attests, build)
         said = json.loads((folder / "result.json").read_text()) if (folder / "result.json").exists() else None
         if said is None or said["fault"]:
-            self._failed(trial, said, running, log)
+            self._failed(trial, said, running, attest.signals(attests))
             return
         trial.seconds |= said["seconds"]
         trial.raw, trial.work = answers_of(said, order)
         unproven = attest.verify(trial.attestation, trial.arm, build, tail(log, LOG_LINES))
         trial.status, trial.reason = ("unattested", unproven) if unproven else ("ok", "")
 
-    def _failed(self, trial: _Trial, said: Mapping[str, Any] | None, running: Running, log: Path) -> None:
+    def _failed(self, trial: _Trial, said: Mapping[str, Any] | None, running: Running, signals: Sequence[int]) -> None:
         """Raises `BadInput` where vLLM's parser refused the flags."""
         if said is not None and said.get("refused"):
             raise BadInput(f"{self.scenario.source}: {said['fault']}")
-        cause = said["fault"] if said is not None else diagnose(tail(log, LOG_LINES))
-        end = "\n".join(telling(tail(log, 400))[-12:])
-        trial.reason = f"arm {trial.arm.name}: {running.finished().how()}{f': {cause}' if cause else ''}; the end of its log:\n{end}"
-        trial.status = "invalid" if running.poll() == -9 else "failed"
+        log, code = running.log, running.poll() or 0
+        cause = said["fault"] if said is not None else diagnose(tail(log, LOG_LINES), [*signals, -code])
+        told = f"{running.finished().how()}{f': {cause}' if cause else ''}"
+        trial.reason = f"arm {trial.arm.name}: {told}; the end of its log:\n{last_words(tail(log, 400))}"
+        trial.status = "invalid" if code == -9 else "failed"
 
     def _environment(self, build: ReadyBuild, arm: Arm, attests: Path) -> dict[str, str]:
         said = server_environment(build, arm, self.workload, offline=self._model.offline, attests=attests, watch=self.watch)
@@ -265,29 +267,21 @@ class EqualityLane:
                 tell_at = running.seconds + max(10.0, running.seconds / 4)
 
     def _record(self, trial: _Trial) -> Record:
-        block, scenario = trial.block, self.scenario
-        return Record(
-            schema=SCHEMA,
-            scenario=scenario.name,
-            digest=scenario.digest,
-            definition=scenario.definition,
-            profile=scenario.profile,
+        return recorded(
+            trial.block,
+            trial.arm.name,
             seed=self.seed,
-            block=block.number,
-            position=block.order.index(trial.arm.name),
-            order=list(block.order),
-            arm=trial.arm.name,
             started=trial.started,
             status=trial.status,
-            reason=scrub(trial.reason),
+            reason=trial.reason,
             how="process",
+            log=trial.log,
+            results=self.results,
+            attestation=trial.attestation,
+            seconds=trial.seconds,
+            told=trial.environment,
+            warnings=self.builds[trial.arm.build].warnings,
             measurements={},
             raw=trial.raw,
-            witnesses={},
             work=trial.work,
-            seconds={name: round(spent, 3) for name, spent in trial.seconds.items()},
-            warnings=list(self.builds[trial.arm.build].warnings),
-            attestation=trial.attestation,
-            environment={**trial.environment, "after": environment.moment()},
-            log=trial.log,
         )
