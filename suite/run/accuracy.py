@@ -200,7 +200,7 @@ class AccuracyLane:
         attests.mkdir()
         variables = {
             **ENGINE_INSIDE,
-            **server_environment(build, trial.arm, served(self.workload), offline=self._model.offline, attests=attests, watch=self.watch),
+            **server_environment(build, trial.arm, served(self.workload), offline=self._alone, attests=attests, watch=self.watch),
         }
         order = order_for(self.workload, trial.arm, self._model, self.scenario.seed, outputs)
         said, running, log = self._child(order, build, trial.arm.name, variables)
@@ -261,19 +261,26 @@ class AccuracyLane:
     ) -> tuple[dict[str, Any] | None, Running, Path]:
         """One run of lm_eval's child; what it said (None if nothing), how it ended, its log."""
         number = len(list(self._scratch.folder.iterdir()))
-        folder = work_folder(self._scratch.folder / f"work-{number}", self.workload, self._model)
-        result, log = folder / "result.json", next_log(self._logs, name)
+        here, folder = self._scratch.folder / f"asked-{number}", self._scratch.folder / f"work-{number}"
+        here.mkdir()
+        work_folder(folder, self.workload, self._model)
+        result, log = here / "result.json", next_log(self._logs, name)
         whole = {**order_for(self.workload, self.scenario.baseline, self._model, 0, []), **order}
-        (folder / "order.json").write_text(json.dumps({**whole, "tools": str(self._tools[build.id]), "result": str(result)}))
+        (here / "order.json").write_text(json.dumps({**whole, "tools": str(self._tools[build.id]), "result": str(result)}))
         environ = {**(variables or build_environment(build, threads=1)), **self._data(build)}
-        command = [build.interpreter, build.child / "accuracy.py", folder / "order.json"]
+        command = [build.interpreter, build.child / "accuracy.py", here / "order.json"]
         with start(command, environment=environ, log=log, folder=folder, grace=5.0) as running:
             self._wait(name, running)
         return (json.loads(result.read_text()) if result.exists() else None), running, log
 
+    @property
+    def _alone(self) -> bool:
+        """Whether no hub is needed, neither for the model nor for the tasks."""
+        return self._model.offline and {task.name for task in self.workload.tasks} <= set(self.workload.own)
+
     def _data(self, build: ReadyBuild) -> dict[str, str]:
         """Where lm_eval's data sets are kept: below the builds, one place a build, where no hub is needed."""
-        if not self._model.offline or {task.name for task in self.workload.tasks} - set(self.workload.own):
+        if not self._alone:
             return {}
         folder = build.side.parent / "cache" / build.id / "datasets"
         return {"HF_DATASETS_CACHE": str(folder), "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}

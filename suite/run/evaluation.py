@@ -157,8 +157,8 @@ FOLDER = "tasks"
 """What the folder of tasks is called where lm_eval runs."""
 
 
-def work_folder(folder: Path, workload: AccuracyWorkload, model: ModelAt) -> Path:
-    """A folder for lm_eval to run in: the model and the tasks lie there under their bare names, the tasks' data beside them.
+def work_folder(folder: Path, workload: AccuracyWorkload, model: ModelAt) -> None:
+    """Makes the folder that lm_eval runs in: the model and the tasks lie there under their bare names, the tasks' data beside them.
 
     So data files are named relative to the folder of tasks, and no path of this machine gets into lm_eval's files.
     """
@@ -171,4 +171,3 @@ def work_folder(folder: Path, workload: AccuracyWorkload, model: ModelAt) -> Pat
         for entry in tasks.iterdir():
             if not (folder / entry.name).is_symlink():
                 (folder / entry.name).symlink_to(entry)
-    return folder

@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def loaded(folder: Path, profile: Any = "quick", blocks: int | None = None, **changes: Any) -> Scenario:
+def loaded(folder: Path, profile: Any = "quick", line: int | None = None, **changes: Any) -> Scenario:
     top = {key: changes.pop(key) for key in ("metrics", "arms", "blocks") if key in changes}
     said = {
         "schema": 1,
@@ -44,7 +44,7 @@ def loaded(folder: Path, profile: Any = "quick", blocks: int | None = None, **ch
         **top,
     }
     (folder / "good.yaml").write_text(yaml.safe_dump(said))
-    return decode.load_scenario(folder / "good.yaml", profile, blocks=blocks)
+    return decode.load_scenario(folder / "good.yaml", profile, blocks=line)
 
 
 def test_a_file_becomes_a_workload(folder: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_record_keeps_the_folders_hash_and_not_its_place(folder: Path) -> None
 
 def test_blocks_asked_for_on_the_command_line_are_for_others(folder: Path) -> None:
     """`--blocks 6` with timed scenarios beside it changes nothing of what is asked once."""
-    assert loaded(folder, blocks=6).digest == loaded(folder).digest
+    assert loaded(folder, line=6).digest == loaded(folder).digest
 
 
 @pytest.mark.parametrize(

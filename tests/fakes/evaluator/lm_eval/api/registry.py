@@ -21,6 +21,7 @@ class Model:
 class Engine(Model):
     def __init__(self, **asked):
         super().__init__(**asked)
+        import torch  # noqa: F401  (vLLM has it before it loads its plugins)
         from vllm.plugins import load_general_plugins
 
         if self.fake == "crash":

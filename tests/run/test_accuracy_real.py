@@ -1,0 +1,66 @@
+"""A real model answers real tasks: lm_eval and vLLM as released, offline and through a server, with the penalties patch called."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suite.analysis.judge import judge_records
+from suite.analysis.tasks import details
+from suite.builds import smollm
+from suite.builds.ready import ReadyBuild
+from suite.builds.side import PACKAGE
+from suite.lanes import LANES
+from suite.model.decode import load_scenario
+from suite.model.judged import Outcome
+from suite.model.plain import merged, read_mapping
+from suite.model.plan import Block
+from suite.model.scenario import Scenario, SmolModel
+from suite.run import catalog
+from suite.run.accuracy import AccuracyLane
+
+FILE = PACKAGE.parent / "scenarios" / "accuracy_penalties_cpu.yaml"
+ITEMS = int(os.environ.get("PERFPROOF_ITEMS", "24"))
+"""Items of each task; more see more and take longer."""
+pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+
+
+def scenario(folder: Path, **workload: Any) -> Scenario:
+    """The scenario of `make bench`, with fewer items."""
+    import yaml
+
+    said = merged(read_mapping(FILE), {"workload": {"limit": ITEMS, "task_folder": str(FILE.parent / "tasks"), **workload}})
+    path = folder / FILE.name
+    path.write_text(yaml.safe_dump(said))
+    return load_scenario(path, "quick")
+
+
+@pytest.mark.parametrize("through", ["offline", "server"])
+def test_the_exact_patch_answers_as_well(served_build: ReadyBuild, tmp_path: Path, through: str) -> None:
+    """Not one item changes, neither between the baseline's two runs nor under the patch, and the patched function was called."""
+    if (
+        not smollm.folder_of(SmolModel(smollm2="135m-instruct"), served_build.side.parent).is_dir()
+        and "PERFPROOF_TEST_DOWNLOADS" not in os.environ
+    ):
+        pytest.skip("SmolLM2 has not been made: 'make bench' makes it, or set PERFPROOF_TEST_DOWNLOADS=1")
+    smollm.make(SmolModel(smollm2="135m-instruct"), served_build.side.parent, served_build.interpreter, print)
+    asked = scenario(tmp_path, through=through)
+    assert LANES[type(asked.workload)] is AccuracyLane
+    builds = dict.fromkeys(asked.builds, served_build)
+    lane = AccuracyLane(asked, builds, tmp_path / "results", seed=0, watch=catalog.watched(asked), say=print)
+    block = Block(scenario=asked, number=1, order=("as_released", "incremental"), seed=1)
+    try:
+        lane.check()
+        records = list(lane.trials(block, block.order))
+    finally:
+        lane.close()
+    assert [record.status for record in records] == ["ok", "ok"], [record.reason for record in records]
+    rows = [row for found in judge_records(records) for row in found.judged if row.primary]
+    assert {row.effect for row in rows} == {0.0}
+    assert {row.verdict for row in rows} <= {Outcome.EQUIVALENT, Outcome.INCONCLUSIVE}
+    (found,) = details(records)
+    assert {one.floor.rate for one in found.tasks if one.floor} == {0.0}
+    assert sum(count for name, count in records[1].attestation.counts.items() if name.startswith("fast penalties")) > 0  # type: ignore[union-attr]
