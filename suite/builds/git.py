@@ -17,6 +17,7 @@ from pathlib import Path
 from suite.builds.process import inherited, run_to_end
 from suite.model.decode_builds import LARGEST_DIFF, kept
 from suite.model.errors import BadInput, CannotRun
+from suite.model.plain import shown
 from suite.model.scenario import Build, GitSource, OverlayBuild, Scenario
 
 COMPILED = ("csrc", "cmake", "CMakeLists.txt", "setup.py", "pyproject.toml", "requirements", "rust", "Cargo.toml")
@@ -94,7 +95,7 @@ def _commit(where: str, repo: str, revision: str) -> str:
         names = sorted(set(_ask(repo, "for-each-ref", "--format=%(refname:short)").split()))
         near = get_close_matches(revision, names, n=3, cutoff=0.5) or [one for one in names if revision.lower() in one.lower()][:3]
         hint = f", did you mean {', '.join(near)}?" if near else "; a branch of another remote has to be fetched first"
-        raise BadInput(f"{where}: {Path(repo).name} has no commit {revision!r}{hint}")
+        raise BadInput(f"{where}: {Path(repo).name} has no commit {shown(revision)}{hint}")
     return found.strip()
 
 

@@ -131,6 +131,35 @@ def test_a_commit_that_is_not_there_is_told_with_the_near_names(repo: Path, ref:
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        *("--upload-pack=touch pwned", "--output=pwned", "-x", "faster\n--output=pwned", "$(touch pwned)", "main..faster"),
+        *("", "HEAD:vllm", "a" * 5000, "\x1b[31m\u202ered"),
+    ],
+)
+def test_a_hostile_name_of_a_commit_is_no_option_and_no_command(repo: Path, hostile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever stands for a commit, on either side, is looked up as one and not found; what is told of it is short and harmless."""
+    monkeypatch.chdir(repo)
+    for ref, base in ((hostile, "main"), ("faster", hostile)):
+        with pytest.raises(BadInput, match="has no commit") as caught:
+            git.difference("mine", source(repo, ref, base))
+        assert len(str(caught.value)) < 300
+        assert str(caught.value).isprintable()
+    assert not (repo / "pwned").exists()
+
+
+def test_a_clone_whose_own_settings_are_hostile_runs_nothing(repo: Path) -> None:
+    """A clone may bring diff programs, converters, a pager and a monitor of its own: none of them is started."""
+    program = f"touch {repo / 'pwned'}"
+    for name in ("diff.external", "core.fsmonitor", "core.pager", "diff.x.textconv", "diff.x.command", "filter.x.smudge"):
+        run(repo, "config", name, program)
+    (repo / ".git" / "info" / "attributes").write_text("*.py diff=x filter=x\n")
+    git._difference.cache_clear()
+    assert touched(read_diff(git.difference("mine", source(repo)), "mine")) == ("vllm/x.py",)
+    assert not (repo / "pwned").exists()
+
+
 def test_a_repository_that_is_not_there_is_told(repo: Path, tmp_path: Path) -> None:
     """A misspelt folder gets its near names, an address the way to a clone, a folder without git the reason."""
     (tmp_path / "plain").mkdir()
