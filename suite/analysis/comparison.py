@@ -105,22 +105,14 @@ def compare_stack(
     Source: `intervals` and `power`.
     """
     n, better, scale = x.shape[1], samples[0].better, samples[0].scale
-    found = intervals.student(x)
-    half, narrow = found.half(look.level, widening), found.half(look.equivalence_level, widening)
-    robust = intervals.companion(x, COMPANION_LEVEL)
+    found, robust = intervals.student(x), intervals.companion(x, COMPANION_LEVEL)
     mde = power.smallest_effect(found.sd, margin_log, looks, widening)
-    residuals = intervals.studentised(x)
-    worst = np.abs(residuals).argmax(axis=1)
-    columns = np.stack([found.mean - half, found.mean + half, found.mean - narrow, found.mean + narrow, robust.low, robust.high])
-    if better == "higher":
-        columns = columns[[1, 0, 3, 2, 5, 4]]
-    shown = to_effect(columns, better, scale).T.tolist()
+    shown = _shown_intervals(found, robust, look, widening, better, scale)
     effects = to_effect(np.stack([found.mean, robust.middle]), better, scale).T.tolist()
     sizes = to_size(mde, better, scale).tolist()
-    middles = np.stack(
-        [np.median([s.baseline[:n] for s in samples], axis=1), np.median([s.candidate[:n] for s in samples], axis=1)]
-    ).T.tolist()
-    plain = np.stack([intervals.p_values(found), found.mean, found.sd, margin_log, residuals[np.arange(len(samples)), worst]]).T.tolist()
+    middles = [np.median([arm[:n] for arm in arms], axis=1) for arms in ([s.baseline for s in samples], [s.candidate for s in samples])]
+    plain = np.stack([*middles, intervals.p_values(found), found.mean, found.sd, margin_log]).T.tolist()
+    outliers = _outliers(samples, x)
     enough = bool(np.isfinite(robust.low[0]))
     return [
         Comparison(
@@ -129,24 +121,45 @@ def compare_stack(
             better=better,
             scale=scale,
             blocks=n,
-            baseline=middles[i][0],
-            candidate=middles[i][1],
+            baseline=plain[i][0],
+            candidate=plain[i][1],
             effect=effects[i][0],
             interval=(shown[i][0], shown[i][1]),
             level=look.level,
             equivalence_interval=(shown[i][2], shown[i][3]),
             equivalence_level=look.equivalence_level,
-            p=plain[i][0],
-            mean_log=plain[i][1],
-            sd_log=plain[i][2],
+            p=plain[i][2],
+            mean_log=plain[i][3],
+            sd_log=plain[i][4],
             margin=margins[i],
-            margin_log=plain[i][3],
+            margin_log=plain[i][5],
             companion=effects[i][1],
             companion_interval=(shown[i][4], shown[i][5]) if enough else None,
             mde=sizes[i] if looks else None,
-            outlier=Outlier(block=int(sample.blocks[worst[i]]), residual=plain[i][4]) if abs(plain[i][4]) > OUTLIER else None,
+            outlier=outliers[i],
             widening=widening,
             lost=sample.lost,
         )
         for i, sample in enumerate(samples)
+    ]
+
+
+def _shown_intervals(
+    found: intervals.Student, robust: intervals.Companion, look: Look, widening: float, better: Better, scale: Scale
+) -> list[list[float]]:
+    """Of each sample the ends of its interval, of that for equivalence, and of the companion's, as effects: shape (m, 6)."""
+    half, narrow = found.half(look.level, widening), found.half(look.equivalence_level, widening)
+    ends = np.stack([found.mean - half, found.mean + half, found.mean - narrow, found.mean + narrow, robust.low, robust.high])
+    shown: list[list[float]] = to_effect(ends if better == "lower" else ends[[1, 0, 3, 2, 5, 4]], better, scale).T.tolist()
+    return shown
+
+
+def _outliers(samples: Sequence[PairedSample], x: Floats) -> list[Outlier | None]:
+    """The block of each sample that lies furthest out, where that is further than chance would have it."""
+    residuals = intervals.studentised(x)
+    worst = np.abs(residuals).argmax(axis=1)
+    far = residuals[np.arange(len(samples)), worst].tolist()
+    return [
+        Outlier(block=int(sample.blocks[place]), residual=residual) if abs(residual) > OUTLIER else None
+        for sample, place, residual in zip(samples, worst, far, strict=True)
     ]

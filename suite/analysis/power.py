@@ -47,20 +47,6 @@ def smallest_effect(sd: Floats, margin: Floats, looks: Sequence[Look], widening:
     return effect
 
 
-def detection_chance(effect: float, sd: float, margin: float, looks: Sequence[Look], widening: float = 1.0) -> float:
-    """The chance that a true `effect` (x's scale) is called *regressed* in these looks, at a block deviation of `sd` > 0.
-
-    Source: the same integral.
-    """
-    if not looks:
-        return 0.0
-    ratio = margin / sd
-    if len(looks) == 1:
-        look = looks[0]
-        return float(_single_chance(np.array([effect / sd]), np.array([ratio]), look.blocks, look.level, widening)[0])
-    return float(np.mean(_thresholds(tuple(looks), ratio, widening) <= effect / sd))
-
-
 @lru_cache(maxsize=256)
 def _table(looks: tuple[Look, ...], widening: float) -> Floats:
     """(Smallest effect - margin) / deviation at each of `RATIOS`."""
@@ -152,18 +138,6 @@ def settling_blocks(mean: Floats, sd: Floats, margin: Floats, look: Look, wideni
         equal = np.where(room > 0, ((z_equal + tail) * spread / room) ** 2 + z_equal**2 / 2, np.inf)
     total: Floats = np.ceil(np.minimum(change, equal))
     return total
-
-
-def blocks_to_settle(
-    mean: float, sd: float, margin: float, blocks: int, look: Look, minutes_per_block: float | None = None, widening: float = 1.0
-) -> Settling | None:
-    """How many more blocks would settle an inconclusive metric, and the minutes; None where more than `MOST_BLOCKS` would be needed:
-    the effect lies too near the margin, or the machine is too restless for this margin.
-
-    Source: `settling_blocks`.
-    """
-    total = float(settling_blocks(np.array([mean]), np.array([sd]), np.array([margin]), look, widening)[0])
-    return settled_by(total, mean, margin, blocks, minutes_per_block)
 
 
 def settled_by(total: float, mean: float, margin: float, blocks: int, minutes_per_block: float | None = None) -> Settling | None:

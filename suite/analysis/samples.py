@@ -132,13 +132,7 @@ def pair(
     is beyond repair: a failed trial is never painted over by another one.
     Source: none, bookkeeping.
     """
-    trials: dict[int, dict[str, Observation]] = {}
-    for seen in observations:
-        if seen.arm in (baseline, candidate):
-            block = trials.setdefault(seen.block, {})
-            earlier = block.get(seen.arm)
-            if earlier is None or earlier.status not in BEYOND_REPAIR:
-                block[seen.arm] = seen
+    trials = _by_block(observations, (baseline, candidate))
     whole: list[tuple[int, float, float, bool]] = []
     lost: list[Lost] = []
     for number in sorted(trials):
@@ -160,6 +154,18 @@ def pair(
         candidate_first=np.array([row[3] for row in whole], dtype=bool),
         lost=tuple(lost),
     )
+
+
+def _by_block(observations: Iterable[Observation], arms: Sequence[str]) -> dict[int, dict[str, Observation]]:
+    """The trial of each of the arms that counts, in every block that has any."""
+    trials: dict[int, dict[str, Observation]] = {}
+    for seen in observations:
+        if seen.arm in arms:
+            block = trials.setdefault(seen.block, {})
+            earlier = block.get(seen.arm)
+            if earlier is None or earlier.status not in BEYOND_REPAIR:
+                block[seen.arm] = seen
+    return trials
 
 
 def _loss(block: int, trials: Mapping[str, Observation], arms: Sequence[str], scale: Scale) -> Lost | None:
@@ -186,12 +192,11 @@ def pair_arrays(
     unit: str = "",
     better: Better = "lower",
     scale: Scale = "log",
-    blocks: ArrayLike | None = None,
     candidate_first: ArrayLike | None = None,
 ) -> PairedSample:
     """A paired sample from two arrays of shape (n,), one value a block; a value that cannot be judged loses its block as *absent*.
 
-    Blocks are numbered from 1 unless `blocks` numbers them.
+    Blocks are numbered from 1.
 
     Raises ValueError where the shapes differ.
     Source: none, bookkeeping.
@@ -199,20 +204,11 @@ def pair_arrays(
     first, second = np.asarray(baseline, dtype=float), np.asarray(candidate, dtype=float)
     if first.shape != second.shape or first.ndim != 1:
         raise ValueError(f"two arrays of one value a block are needed, not shapes {first.shape} and {second.shape}")
-    numbers = np.arange(1, first.size + 1) if blocks is None else np.asarray(blocks, dtype=np.int64)
+    numbers = np.arange(1, first.size + 1)
     ahead = np.zeros(first.size, dtype=bool) if candidate_first is None else np.asarray(candidate_first, dtype=bool)
     good = np.isfinite(first) & np.isfinite(second)
     if scale == "log":
         good &= (first > 0) & (second > 0)
-    lost = tuple(
-        Lost(
-            block=int(numbers[i]),
-            arm="baseline" if usable(float(first[i]), scale) else "candidate",
-            status=Status.ABSENT,
-            reason=usable(float(first[i]), scale) or usable(float(second[i]), scale),
-        )
-        for i in np.flatnonzero(~good)
-    )
     return PairedSample(
         metric=metric,
         unit=unit,
@@ -222,54 +218,14 @@ def pair_arrays(
         candidate=second[good],
         blocks=numbers[good],
         candidate_first=ahead[good],
-        lost=lost,
+        lost=tuple(_absent(int(numbers[i]), float(first[i]), float(second[i]), scale) for i in np.flatnonzero(~good)),
     )
 
 
-def pair_table(
-    values: ArrayLike,
-    blocks: Sequence[int],
-    arms: Sequence[str],
-    metrics: Sequence[tuple[str, str, Better]],
-    *,
-    baseline: str,
-    candidate: str,
-) -> list[PairedSample]:
-    """Many metrics at once: `values` has shape (trials, metrics), `blocks` and `arms` one entry a trial, `metrics` (name, unit, better).
-
-    For trials that are all valid; a value that is NaN or not positive loses its block for that metric as *absent*, and a block in
-    which one of the two arms is not there is *pending*.
-    Source: none, bookkeeping.
-    """
-    table = np.asarray(values, dtype=float)
-    names, numbers = np.asarray(arms), np.asarray(blocks, dtype=np.int64)
-    rows = {arm: np.flatnonzero(names == arm) for arm in (baseline, candidate)}
-    shared, first, second = np.intersect1d(numbers[rows[baseline]], numbers[rows[candidate]], return_indices=True)
-    lonely = np.setxor1d(numbers[rows[baseline]], numbers[rows[candidate]])
-    pending = tuple(Lost(block=int(b), arm="", status=Status.PENDING, reason="the trial has not run") for b in lonely)
-    left, right = rows[baseline][first], rows[candidate][second]
-    ahead = right < left
-    found = []
-    for column, (metric, unit, better) in enumerate(metrics):
-        sample = pair_arrays(
-            table[left, column], table[right, column], metric=metric, unit=unit, better=better, blocks=shared, candidate_first=ahead
-        )
-        found.append(_with_lost(sample, pending) if pending else sample)
-    return found
-
-
-def _with_lost(sample: PairedSample, lost: tuple[Lost, ...]) -> PairedSample:
-    return PairedSample(
-        metric=sample.metric,
-        unit=sample.unit,
-        better=sample.better,
-        scale=sample.scale,
-        baseline=sample.baseline,
-        candidate=sample.candidate,
-        blocks=sample.blocks,
-        candidate_first=sample.candidate_first,
-        lost=(*sample.lost, *lost),
-    )
+def _absent(block: int, baseline: float, candidate: float, scale: Scale) -> Lost:
+    """A block of which one of the two values cannot be judged."""
+    odd = usable(baseline, scale)
+    return Lost(block=block, arm="baseline" if odd else "candidate", status=Status.ABSENT, reason=odd or usable(candidate, scale))
 
 
 def typical(values: Sequence[float]) -> float:

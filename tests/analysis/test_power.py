@@ -22,7 +22,6 @@ def test_the_smallest_detectable_effect_is_called_regressed_eight_times_in_ten(p
     x = effect + sd * np.random.default_rng(3).standard_normal((6000, plan.blocks))
     rate = np.mean(decide_looks(x, plan.looks, np.full(6000, MARGIN)).code == REGRESSED)
     assert rate == pytest.approx(0.8, abs=0.02)
-    assert power.detection_chance(effect, sd, MARGIN, plan.looks) == pytest.approx(0.8, abs=0.01)
 
 
 def test_the_smallest_detectable_effect_is_never_below_the_margin_and_grows_with_the_noise() -> None:
@@ -37,14 +36,18 @@ def test_the_smallest_detectable_effect_is_never_below_the_margin_and_grows_with
 def test_without_a_look_nothing_can_be_seen() -> None:
     """No look, no detectable effect."""
     assert np.isinf(power.smallest_effect(np.array([0.02]), np.array([MARGIN]), ())[0])
-    assert power.detection_chance(1.0, 0.02, MARGIN, ()) == 0
+
+
+def settling(mean: float, sd: float, blocks: int) -> power.Settling | None:
+    """What would settle an inconclusive look after so many blocks, at two minutes a block."""
+    total = power.settling_blocks(np.array([mean]), np.array([sd]), np.array([MARGIN]), one_look(blocks).looks[0])
+    return power.settled_by(float(total[0]), mean, MARGIN, blocks, 2.0)
 
 
 @pytest.mark.parametrize(("mean", "sd"), [(0.0, 0.05), (0.005, 0.05), (0.06, 0.08), (-0.06, 0.08), (0.025, 0.02)])
 def test_the_blocks_said_to_settle_a_verdict_settle_it_with_about_the_chance_promised(mean: float, sd: float) -> None:
     """Fresh simulated runs with so many blocks are decided as promised in 72 to 88 % of cases."""
-    look = one_look(10).looks[0]
-    found = power.blocks_to_settle(mean, sd, MARGIN, 10, look, 2.0)
+    found = settling(mean, sd, 10)
     assert found is not None
     assert found.minutes == 2 * found.more == 2 * (found.total - 10)
     plan = one_look(found.total)
@@ -55,8 +58,8 @@ def test_the_blocks_said_to_settle_a_verdict_settle_it_with_about_the_chance_pro
 
 def test_an_effect_at_the_margin_is_never_settled() -> None:
     """No number of blocks tells a change of just the margin from more or less; the answer is None and not a huge number."""
-    assert power.blocks_to_settle(MARGIN, 0.05, MARGIN, 24, one_look(24).looks[0]) is None
-    assert power.blocks_to_settle(0.0, 3.0, MARGIN, 24, one_look(24).looks[0]) is None
+    assert settling(MARGIN, 0.05, 24) is None
+    assert settling(0.0, 3.0, 24) is None
 
 
 def test_a_plan_is_told_what_each_look_could_see_and_when() -> None:

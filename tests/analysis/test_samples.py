@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from suite.analysis.samples import Observation, PairedSample, Status, pair, pair_arrays, pair_table
+from suite.analysis.samples import Observation, PairedSample, Status, pair, pair_arrays
 
 
 def seen(block: int, arm: str, value: float | None, status: Status = Status.OK, reason: str = "", position: int = 0) -> Observation:
@@ -58,15 +58,3 @@ def test_larger_x_is_worse_whatever_the_direction_of_the_metric() -> None:
     assert np.allclose(pair_arrays([1.0], [np.e]).x, [1])
     assert np.allclose(pair_arrays([1.0], [np.e], better="higher").x, [-1])
     assert np.allclose(pair_arrays([0.0], [0.25], scale="difference").x, [0.25])
-
-
-def test_a_table_of_trials_gives_the_same_samples_as_its_observations() -> None:
-    """pair_table agrees with pair, missing trials and unusable values included."""
-    values = np.array([[1.0, 5.0], [2.0, 6.0], [3.0, 0.0], [4.0, 8.0], [9.0, 9.0]])
-    blocks, arms = [0, 0, 1, 1, 2], ["a", "b", "b", "a", "a"]
-    table = pair_table(values, blocks, arms, [("m0", "s", "lower"), ("m1", "s", "higher")], baseline="a", candidate="b")
-    first = paired(*(seen(b, arm, v) for b, arm, v in zip(blocks, arms, values[:, 0], strict=True)))
-    assert table[0].candidate.tolist() == first.candidate.tolist() == [2, 3]
-    assert table[0].candidate_first.tolist() == [False, True]
-    assert [loss.status for loss in table[1].lost] == [Status.ABSENT, Status.PENDING]
-    assert table[1].blocks.tolist() == [0]
