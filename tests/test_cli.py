@@ -160,6 +160,8 @@ def test_judge_gives_the_same_verdict_on_anybodys_numbers(tmp_path: Path, capsys
         (["1,a,0", "1,b,2"], ":2: value: 0 is not positive"),
         (["1,a,-3", "1,b,2"], ":2: value: -3 is not positive"),
         (["1,a,x", "1,b,2"], ":2: value: expected a number, got 'x'"),
+        (["1,a,1_0", "1,b,2"], ":2: value: expected a number, got '1_0'"),
+        (["1,a,\u0661", "1,b,2"], ":2: value: expected a number, got '\u0661'"),
         (["1,a,1", "1,b,2", "2,a,1"], "block 2: arm b has no value"),
         (["1,a,1", "1,b,2", "1,a,1"], "block 1: arm a has 2 values"),
         (["1,a,1", "2,a,1"], "two arms are needed, found 1"),

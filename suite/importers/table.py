@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from suite.model.errors import BadInput
 COLUMNS = ("block", "arm", "value")
 RATES = ("block", "arm", "errors", "requests")
 LARGEST_FILE = 200_000_000
+NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)", re.IGNORECASE)
+"""A number as tables write it: Python would take `1_0`, and other scripts' digits, too."""
 MOST_DIGITS = 15
 """Of a count: more than a float holds exactly."""
 
@@ -77,10 +80,9 @@ def _rows(path: Path, reader: csv.DictReader[str], columns: tuple[str, ...]) -> 
 def _fault(block: str, arm: str, text: str) -> str:
     if not block or not arm:
         return f"{'block' if not block else 'arm'}: is empty"
-    try:
-        value = float(text)
-    except ValueError:
-        return f"value: expected a number, got {text!r}"
+    if not NUMBER.fullmatch(text):
+        return f"value: expected a number, got {text[:40]!r}"
+    value = float(text)
     if not math.isfinite(value):
         return f"value: {text} is not a finite number"
     if value <= 0:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from suite.model.build import Build, DefiningFile, EditableBuild, GitSource, OverlayBuild, PythonBuild, ReleaseBuild
+from suite.model.build import SHOWN_PARTS, Build, DefiningFile, EditableBuild, GitSource, OverlayBuild, PythonBuild, ReleaseBuild
 from suite.model.documents import BuildDoc, OverlayDoc, PythonDoc, ReleaseDoc
 
 LARGEST_DIFF = 40_000_000
@@ -90,8 +90,8 @@ class BadFile(ValueError):
 
 
 def kept(definition: dict[str, Any], builds: Mapping[str, Build]) -> dict[str, Any]:
-    """A definition as a record keeps it: files by name and hash, repositories without the way to them, and no home of anybody's."""
-    return {**definition, "builds": {name: {**_without_home(said), **_kept(builds[name])} for name, said in definition["builds"].items()}}
+    """A definition as a record keeps it: files by name and hash, repositories without the way to them, and no place on this machine."""
+    return {**definition, "builds": {name: {**_without_place(said), **_kept(builds[name])} for name, said in definition["builds"].items()}}
 
 
 def _kept(build: Build) -> dict[str, Any]:
@@ -105,8 +105,18 @@ def _kept(build: Build) -> dict[str, Any]:
     return {}
 
 
-def _without_home(said: Mapping[str, Any]) -> dict[str, Any]:
-    """A build's document, in which paths below the user's home begin with `~`."""
+def _without_place(said: Mapping[str, Any]) -> dict[str, Any]:
+    """A build's document whose paths name neither a home nor a folder of this machine."""
+    return {**said, **{key: _shortened(said[key]) for key in ("path", "source") if isinstance(said.get(key), str)}}
+
+
+def _shortened(path: str) -> str:
+    """A path below the user's home from `~` on; of another one from the root its end, and eight digits of a hash that tell it from others
+    with that end."""
     home = os.path.join(os.path.expanduser("~"), "")
-    places = {key: f"~/{said[key].removeprefix(home)}" for key in ("path", "source") if str(said.get(key)).startswith(home)}
-    return {**said, **places} if home != os.sep else dict(said)
+    if path.startswith(home) and home != os.sep:
+        return f"~/{path.removeprefix(home)}"
+    if not os.path.isabs(path):
+        return path
+    parts = PurePath(path).parts[1:][-SHOWN_PARTS:]
+    return str(PurePath("…", hashlib.sha256(path.encode()).hexdigest()[:8], *parts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +23,31 @@ def told(folder: Path, **build: Any) -> list[str]:
     return faults(folder, {**GOOD, "builds": {"mine": build}})
 
 
-def test_no_home_gets_into_a_definition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Interpreters and source trees below the user's home are kept from `~` on; others stand as they were named."""
+def test_no_place_gets_into_a_definition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interpreters and source trees below the user's home are kept from `~` on; others by their end, and a hash that tells them apart."""
     monkeypatch.setenv("HOME", str(tmp_path / "jane"))
-    named = {"mine": "~/venv/bin/python", "yours": str(tmp_path / "jane" / "venv" / "bin" / "python"), "theirs": "/opt/bin/python"}
+    named = {
+        "mine": "~/venv/bin/python",
+        "yours": str(tmp_path / "jane" / "venv" / "bin" / "python"),
+        "theirs": "/srv/ann/vllm/venv/bin/python",
+        "other": "/srv/joe/vllm/venv/bin/python",
+        "near": "../venv/bin/python",
+        "found": "python3",
+    }
     scenario = loaded(
         tmp_path,
         tree={"kind": "editable", "source": str(tmp_path / "jane" / "vllm")},
         **{name: {"kind": "python", "path": path} for name, path in named.items()},
     )
     builds = scenario.definition["builds"]
-    assert [builds[name]["path"] for name in named] == ["~/venv/bin/python", "~/venv/bin/python", "/opt/bin/python"]
+    kept = [builds[name]["path"] for name in named]
+    assert kept[:2] == ["~/venv/bin/python"] * 2
+    assert [re.sub("[0-9a-f]{8}", "#", path) for path in kept[2:]] == [*["\u2026/#/venv/bin/python"] * 2, "../venv/bin/python", "python3"]
+    assert kept[2] != kept[3]
     assert builds["tree"]["source"] == "~/vllm"
-    assert "jane" not in json.dumps(scenario.definition)
+    again = scenario_of(scenario.definition, source="a record")
+    assert again.definition == scenario.definition
+    assert again.digest == scenario.digest
 
 
 def test_an_overlay_is_known_by_the_text_of_its_diff(tmp_path: Path) -> None:
