@@ -97,8 +97,8 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
     for note in [f"{built.base.label} against {built.label}", *notes]:
         say(note)
     results = wanted.results or RESULTS / _folder(built, wanted)
-    if wanted.tests:
-        tested = upstream.compare(*(upstream.run(one, wanted.tests, results / "tests", one.name) for one in (base, changed)))
+    tested = upstream.both(base, changed, wanted.tests, results / "tests") if wanted.tests else None
+    if tested is not None:
         if _tell_tests(tested, built, say):
             return EXIT_REGRESSED
         notes = [*notes, tests_note(tested)]
@@ -133,7 +133,7 @@ def documents(change: Change, folder: Path) -> dict[str, dict[str, Any]]:
                 f"--diff {change.diff}: there is no such file; git diff main -- vllm > {change.diff.name or 'my.diff'} makes one"
             )
         return {**docs, DIFF: {"kind": "overlay", "base": BASE, "diff": str(change.diff.absolute())}}
-    source = {"repo": str(change.repo), "ref": change.ref, "base": change.base}
+    source = {"repo": str((change.repo or folder).absolute()), "ref": change.ref, "base": change.base}
     return {**docs, DIFF: {"kind": "overlay", "base": BASE, "git": source}}
 
 
@@ -144,7 +144,7 @@ def rearmed(scenario: Scenario, docs: Mapping[str, Mapping[str, Any]], label: st
     arms = {name: {**own, "baseline": name == BASE, "build": name} for name in (BASE, DIFF)}
     told = f"{scenario.name}: what does {label} change against its base?"
     definition = {**scenario.definition, "question": told, "builds": dict(docs), "arms": arms}
-    made = git.pinned(scenario_of(definition, source=scenario.source, folder=Path.cwd()))
+    made = git.pinned(scenario_of(definition, source=scenario.source, folder=Path(scenario.source).parent))
     return dataclasses.replace(made, exercises=scenario.exercises, device=scenario.device)
 
 
@@ -237,6 +237,8 @@ def _command(change: Change, wanted: Wanted) -> str:
     words += ["--build", build, "--profile", wanted.profile]
     words += ["--seed", str(wanted.seed)] if wanted.seed else []
     words += ["--blocks", str(wanted.blocks)] if wanted.blocks else []
+    if wanted.tests:
+        words += ["--tests", *(upstream.shown(path) for path in wanted.tests)]
     if wanted.scenarios is not None:
         words += ["--scenarios", *(f"scenarios/{path.name}" for path in wanted.scenarios)]
     return shlex.join(words)

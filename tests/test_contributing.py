@@ -195,12 +195,14 @@ def test_a_broken_test_of_vllm_ends_the_command(place: Place, capsys: pytest.Cap
 
 
 def test_tests_that_pass_are_told_in_the_pull_request(place: Place) -> None:
-    """The text says how many of vLLM's own tests pass on both arms."""
+    """The text says how many of vLLM's own tests pass on both arms, and its command runs them again."""
     (place.folder / "test_it.py").write_text(
         "from vllm.v1.worker.batch import Batch\ndef test_swap():\n    assert Batch().swap(1, 2) == (2, 1)\n"
     )
     place.pr("--tests", "test_it.py")
-    assert "vLLM's own tests: 1 pass on both arms" in (place.folder / "reports" / "pr.md").read_text()
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "vLLM's own tests: 1 pass on both arms" in text
+    assert f"--tests {place.folder.name}/test_it.py" in text
 
 
 def test_workload_metrics_and_margins_are_kept_and_patches_dropped(place: Place) -> None:

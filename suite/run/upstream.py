@@ -58,6 +58,17 @@ def checked(paths: Sequence[Path]) -> None:
         raise BadInput(*faults)
 
 
+def both(base: ReadyBuild, changed: ReadyBuild, paths: Sequence[Path], folder: Path) -> Compared:
+    """Runs the tests on both builds, one after the other; raises as `run` and `compare` do."""
+    return compare(*(run(build, paths, folder, build.name) for build in (base, changed)))
+
+
+def shown(path: Path) -> str:
+    """A test path as somebody else would type it: from the folder of its checkout on."""
+    root = _root(path)
+    return str(Path(root.name, Path(_absolute(path)).relative_to(root)))
+
+
 def run(build: ReadyBuild, paths: Sequence[Path], folder: Path, arm: str) -> Ran:
     """Runs the tests of these paths in a build's interpreter; log and outcomes lie in `folder`.
 
