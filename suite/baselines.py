@@ -8,6 +8,7 @@ sentence here says how to make one.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -63,7 +64,8 @@ def stored(history: History, *, scenario: str, name: str, workload: str, here: H
     Points of this machine are taken where there are any, else those of another one, which `refusal` tells. `workload` is that of the
     candidate's records, "" for any. Raises `BadInput` where the history has no such points.
     """
-    found = [one for one in steps_of(history, floor=DEFAULT_MARGIN) if _is(one.track.series, scenario, name, workload)]
+    own = tuple(point for point in history.points if _is(point.series, scenario, name, workload))
+    found = steps_of(dataclasses.replace(history, points=own), floor=DEFAULT_MARGIN)
     mine = [one for one in found if one.track.series.machine == here.machine] or found
     if not mine:
         raise BadInput(f"{scenario}, {name}: the history has no points of this metric and workload; {renewal(scenario, 'today')}")

@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from suite import store
@@ -99,7 +100,7 @@ def commit_row(repo: str, good: str, bad: str, base: Asked, made_from: str) -> l
     origin = git.resolved(repo, made_from)
     found = [git.resolved(repo, good), *git.commits(repo, good, bad)]
     return [
-        Asked(word=commit[:12], name=base.name, docs=base.docs) if commit == origin else asked_commit(repo, commit, base, origin)
+        Asked(word=commit[:12], name=base.name, docs=base.docs) if commit == origin else asked_commit(Path(repo), commit, base, origin)
         for commit in found
     ]
 

@@ -18,18 +18,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from suite import __version__, store
 from suite import history as histories
-from suite import store
 from suite.analysis import steps as detection
 from suite.analysis.words import count
 from suite.history import EVERYTHING, TrackSteps, Wanted
 from suite.importers import points as tables
 from suite.importers.points import Measured
-from suite.model.errors import EXIT_PASS, BadInput
+from suite.model.errors import EXIT_PASS, BadInput, CannotRun
 from suite.model.point import POINT_SCHEMA, Acknowledgement, Point, identified
 from suite.model.step import STEPS_SCHEMA, Confirm, Label, Step, step_entry
 from suite.model.untrusted import line
+from suite.model.upstream import load_upstream
 from suite.report import units
+from suite.report.history.nouns import HistoryPage, Told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -225,7 +227,7 @@ def steps_of_history(
     """The steps of every wanted series of a history; `confirm` measures the neighbours of those that are not acknowledged."""
     history = histories.read(folder, wanted)
     found = histories.steps_of(history, floor=floor, confirm=confirm)
-    warnings = [*history.warnings, *(f"{one.track.series.label}: {warning}" for one in found for warning in one.warnings)]
+    warnings = [*history.warnings, *_folded(found)]
     if as_json:
         entries = [{**step_entry(step), "series": dataclasses.asdict(one.track.series)} for one in found for step in one.steps]
         _print_json("steps", entries, warnings, STEPS_SCHEMA)
@@ -239,20 +241,28 @@ def steps_of_history(
     return EXIT_PASS
 
 
+def _folded(found: Sequence[TrackSteps]) -> list[str]:
+    """What has to be said of the series, those that are too short in one sentence."""
+    said = [(one.track.series.label, warning) for one in found for warning in one.warnings]
+    short = sum(warning.endswith(detection.TOO_SHORT) for _, warning in said)
+    told = [f"{short} timed series too short: {detection.TOO_SHORT}"] if short else []
+    return told + [f"{label}: {warning}" for label, warning in said if not warning.endswith(detection.TOO_SHORT)]
+
+
 def _show_steps(console: Console, found: Iterable[Step], series: str) -> None:
     for place, step in enumerate(found):
         if series and not place:
-            console.print(Text(line(series), style="bold"))
+            console.print(Text(line(series), style="bold"), soft_wrap=True)
         style = "dim" if step.acknowledged else "bold"
         confirmed = {None: "", True: ", confirmed", False: ", not confirmed"}[step.confirmed]
-        console.print(Text.assemble((f"  {step.direction}", style), f" at {line(step.at)}{confirmed}: {line(step.reason)}"))
+        console.print(Text.assemble((f"  {step.direction}", style), f" at {line(step.at)}{confirmed}: {line(step.reason)}"), soft_wrap=True)
 
 
 # --- telling ------------------------------------------------------------------------------------------
 
 
 def _say(console: Console, sentence: str) -> None:
-    console.print(Text(line(sentence)))
+    console.print(Text(line(sentence)), soft_wrap=True)
 
 
 def _warn(*warnings: str) -> None:
@@ -262,3 +272,46 @@ def _warn(*warnings: str) -> None:
 
 def _print_json(name: str, entries: Sequence[Any], warnings: Sequence[str], schema: int = 1) -> None:
     print(json.dumps({"schema": schema, name: list(entries), "warnings": list(warnings)}, indent=1))
+
+
+# --- report -------------------------------------------------------------------------------------------
+
+
+def report(folder: Path, out: Path, *, floor: float, now: Callable[[], str] = _now, console: Console | None = None) -> int:
+    """Writes the page of a history, by way of a rename; `floor` is the smallest relative change of a time that is a step."""
+    from suite.report.history import page
+
+    shown = _page(folder, floor, now())
+    draft = out.with_name(out.name + ".new")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(page.render(shown), encoding="utf-8")
+        draft.replace(out)
+    except OSError as error:
+        raise CannotRun(f"{out}: the page could not be written: {error.strerror}") from error
+    _say(console or Console(), f"{shown.headline}: {out}")
+    return EXIT_PASS
+
+
+def markdown(folder: Path, *, floor: float) -> int:
+    """Prints a history as tables in markdown, a row a build."""
+    from suite.report.history import markdown as tables_of
+
+    print(tables_of.render(_page(folder, floor, "")), end="")
+    return EXIT_PASS
+
+
+def _page(folder: Path, floor: float, made: str) -> HistoryPage:
+    """The page's view model of a history folder; one given from the root of the disk is named by its end alone."""
+    from suite.report.history import view
+
+    history = histories.read(folder)
+    named = folder.name if folder.is_absolute() else str(folder)
+    warnings = [warning.replace(str(folder), named) for warning in history.warnings]
+    told = [_told(one) for one in histories.steps_of(history, floor=floor)]
+    return view.build(told, made=made, version=__version__, folder=named, upstream=load_upstream(folder), warnings=warnings)
+
+
+def _told(one: TrackSteps) -> Told:
+    builds = [(build.label, build.points) for build in one.track.builds]
+    return Told(series=one.track.series, builds=builds, steps=one.steps, warnings=one.warnings)

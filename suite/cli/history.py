@@ -12,6 +12,7 @@ from suite.model.scenario import DEFAULT_MARGIN
 
 if TYPE_CHECKING:
     from suite.history import Wanted
+    from suite.model.step import Confirm
 
 FOLDER = Path("results/history")
 FILTERS = ("scenario", "metric", "arm", "build", "machine")
@@ -19,7 +20,7 @@ FILTERS = ("scenario", "metric", "arm", "build", "machine")
 
 def add(verbs: Any) -> None:
     words = "points remembered over builds and nights: add, list, show, prune, migrate, ack"
-    history = options.verb(verbs, "history", lambda arguments: int(arguments.act(arguments)), words)
+    history = options.verb(verbs, "history", _list, words)
     acts = history.add_subparsers(title="what to do", metavar="WHAT", required=True)
 
     adding = options.verb(acts, "add", _add, "add points from the records of results folders")
@@ -47,9 +48,6 @@ def add(verbs: Any) -> None:
     _filters(accepting)
     accepting.add_argument("--at", required=True, metavar="BUILD", help="the first build after the step, as 'perfproof steps' names it")
     accepting.add_argument("--reason", required=True, metavar="TEXT", help="why it is accepted")
-    for act in acts.choices.values():
-        act.set_defaults(act=act.get_default("verb"))
-        act.set_defaults(verb=history.get_default("verb"))
 
     steps = options.verb(
         verbs, "steps", _steps, "lasting changes of level in a series: a CSV with the columns point,value[,group], or a history"
@@ -66,9 +64,23 @@ def add(verbs: Any) -> None:
         "--kind",
         choices=("auto", "timed", "witness"),
         default="auto",
-        help="of a CSV: exact counts or measured times (default auto: whole numbers that mostly repeat are counts)",
+        help="of a CSV: exact counts or measured times (default auto: up to 30 builds of whole numbers that mostly repeat are counts)",
     )
     _json(steps)
+    steps.add_argument(
+        "--confirm",
+        action="store_true",
+        help="of a history: measure the two builds beside each step of a time in pairs, and say whether it is real",
+    )
+    steps.add_argument(
+        "--results",
+        type=Path,
+        default=Path("results/steps"),
+        metavar="DIR",
+        help="where --confirm keeps its records (default results/steps)",
+    )
+    options.start(steps)
+    options.builds(steps)
 
 
 def _folder(verb: argparse.ArgumentParser, default: Path | None = FOLDER) -> None:
@@ -142,5 +154,30 @@ def _steps(arguments: argparse.Namespace) -> int:
     if (arguments.file is None) == (arguments.history is None):
         raise BadInput("steps: give either a FILE.csv or --history DIR")
     if arguments.file is not None:
+        if arguments.confirm:
+            raise BadInput("--confirm: a CSV says nothing of how its builds are made: only the steps of a history can be confirmed")
         return timelines.steps_of_file(arguments.file, floor=arguments.margin, kind=arguments.kind, as_json=arguments.json)
-    return timelines.steps_of_history(arguments.history, _wanted(arguments), floor=arguments.margin, as_json=arguments.json)
+    confirm = _confirm(arguments) if arguments.confirm else None
+    return timelines.steps_of_history(
+        arguments.history, _wanted(arguments), floor=arguments.margin, as_json=arguments.json, confirm=confirm
+    )
+
+
+def _confirm(arguments: argparse.Namespace) -> Confirm:
+    """Measures in pairs, and tells how that goes on stderr: what is printed stays the steps alone."""
+    import sys
+    from functools import partial
+
+    from rich.console import Console
+
+    from suite.choosing import scenario_files
+    from suite.confirming import Measuring, confirmer
+    from suite.model.decode import load_scenario
+    from suite.released import lanes_on
+    from suite.run.start import Start
+
+    console = Console(file=sys.stderr)
+    lanes = lanes_on(arguments.builds, partial(console.print, highlight=False, markup=False, soft_wrap=True))
+    start = Start(what="perfproof steps --confirm", profile="quick", wait=60 * arguments.wait, anyway=arguments.anyway)
+    measuring = Measuring(results=arguments.results, seed=0, lanes=lanes, console=console, start=start)
+    return confirmer(scenario_files(), load_scenario, measuring)

@@ -8,6 +8,7 @@ from typing import Any
 
 from suite.cli import options
 from suite.model.errors import BadInput
+from suite.model.scenario import DEFAULT_MARGIN
 
 
 def add(verbs: Any) -> None:
@@ -15,12 +16,27 @@ def add(verbs: Any) -> None:
     options.results(report)
     report.add_argument("--out", type=Path, metavar="FILE.html", help="the file to write")
     report.add_argument("--pr", action="store_true", help="print the block for a pull request instead")
+    report.add_argument(
+        "--history",
+        nargs="?",
+        type=Path,
+        const=Path("results/history"),
+        metavar="DIR",
+        help="the page of a history instead: every metric over its builds (default results/history)",
+    )
+    report.add_argument("--markdown", action="store_true", help="with --history: print its tables instead, a row a build")
     report.add_argument("--junit", type=Path, metavar="FILE", help="also write JUnit XML, a case a judged metric")
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from suite import verdicts
+    from suite import timelines, verdicts
 
+    if arguments.history is not None:
+        if arguments.pr:
+            raise BadInput("report --history: a pull request's block is made of a results folder (--results)")
+        if arguments.markdown:
+            return timelines.markdown(arguments.history, floor=DEFAULT_MARGIN)
+        return timelines.report(arguments.history, arguments.out or Path("reports/history.html"), floor=DEFAULT_MARGIN)
     if not arguments.pr and arguments.out is None and arguments.junit is None:
         raise BadInput(
             "report: name the file to write with --out FILE.html (or --junit FILE), or ask for the pull request's block with --pr"
