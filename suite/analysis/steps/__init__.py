@@ -13,7 +13,7 @@ A step needs at least four points on each side. A point that stands alone is an 
 neither is a step. Machines never meet here: the caller keeps them apart.
 """
 
-from suite.analysis.steps.found import Change, Changes, Kind, find
+from suite.analysis.steps.found import TOO_SHORT, Change, Changes, Kind, find
 from suite.analysis.steps.labelled import Group, Steps, steps
 
-__all__ = ["Change", "Changes", "Group", "Kind", "Steps", "find", "steps"]
+__all__ = ["TOO_SHORT", "Change", "Changes", "Group", "Kind", "Steps", "find", "steps"]

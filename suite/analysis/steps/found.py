@@ -22,6 +22,7 @@ STRETCH = 100
 PLACED = 10
 """How far a proposed split may be moved to where it fits best."""
 LEVEL = 0.95
+TOO_SHORT = f"a step of a timed series needs at least {scan.LEAST} points before it and {scan.LEAST} from it on"
 
 Kind = Literal["auto", "timed", "witness"]
 
@@ -83,8 +84,7 @@ def between(before: Sequence[Floats], after: Sequence[Floats], *, floor: float, 
 
 
 def _too_short(points: int) -> tuple[str, ...]:
-    least = f"a step of a timed series needs at least {scan.LEAST} before it and {scan.LEAST} from it on"
-    return () if points >= 2 * scan.LEAST else (f"{words.count(points, 'point')}: {least}",)
+    return () if points >= 2 * scan.LEAST else (f"{words.count(points, 'point')}: {TOO_SHORT}",)
 
 
 def _counted(values: Floats, index: int) -> Change:

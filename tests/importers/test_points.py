@@ -1,0 +1,84 @@
+"""A series from a CSV: what is right is read, what is wrong is told by line and column with its remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from suite.importers.points import read
+from suite.model.errors import EXIT_USAGE, BadInput
+
+
+def written(folder: Path, text: str | bytes) -> Path:
+    path = folder / "series.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_points_with_and_without_groups(tmp_path: Path) -> None:
+    """Columns may come in any order, others are passed over, and what is not there is empty."""
+    rows = read(written(tmp_path, "value,note,point,group\n1.5,x,7,a\n2,y,8,b\n"))
+    assert [(row.point, row.value, row.group, row.machine, row.line) for row in rows] == [("7", 1.5, "a", "", 2), ("8", 2.0, "b", "", 3)]
+    assert read(written(tmp_path, "point,value\n0.32.0,1\n"))[0].group == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", ":1: column point, value is missing; a series needs point,value as its first line"),
+        ("point;value\n1;2\n", ":1: column point, value is missing"),
+        ("point,value,value\n1,2,3\n", ":1: column value is there twice: keep one"),
+        ("point,value\n", ":2: no points: give one line a measurement"),
+        ("point,value\n1,fast\n", ":2: value: expected a number, got 'fast'"),
+        ("point,value\n1,2\n1,\n", ":3: value: is empty: give a number, or leave the line out"),
+        ("point,value\n1,nan\n", ":2: value: nan is not a finite number: leave the line out"),
+        ("point,value\n1,1e999\n", ":2: value: 1e999 is not a finite number: leave the line out"),
+        ("point,value\n,2\n", ":2: point: is empty: name the build, commit or date"),
+        ("point,value,group\n1,2,\n", ":2: group: is empty: name the build"),
+        ("point,value\n1,2,5\n", ":2: more cells than the first line has columns"),
+        (b"point,value\n\xff,2\n", ": not a CSV in UTF-8"),
+    ],
+)
+def test_a_faulty_table_is_told_with_line_column_and_remedy(tmp_path: Path, text: str | bytes, told: str) -> None:
+    """Every kind of fault names file and line, says what was expected, and ends with exit code 2."""
+    path = written(tmp_path, text)
+    with pytest.raises(BadInput) as caught:
+        read(path)
+    assert f"{path}{told}" in str(caught.value)
+    assert caught.value.exit_code == EXIT_USAGE
+
+
+def test_all_faults_are_told_at_once_and_the_first_twenty_named(tmp_path: Path) -> None:
+    """A table with many faults is told in one go, without flooding the screen."""
+    with pytest.raises(BadInput) as caught:
+        read(written(tmp_path, "point,value\n" + "1,x\n" * 30))
+    assert len(caught.value.faults) == 21
+    assert caught.value.faults[-1].endswith("and 10 more faults")
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """A missing file and a folder are told by name."""
+    for path in (tmp_path / "none.csv", tmp_path):
+        with pytest.raises(BadInput, match="can't be read"):
+            read(path)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.binary(max_size=200)
+    | st.text(max_size=200).map(str.encode)
+    | st.text(max_size=100).map(lambda text: f"point,value\n{text}".encode())
+)
+def test_nothing_but_a_table_or_a_fault_comes_of_any_file(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    """Whatever a file holds, it is read or refused in words."""
+    path = written(tmp_path_factory.mktemp("any"), content)
+    faults: tuple[str, ...] = ()
+    try:
+        rows = read(path)
+    except BadInput as error:
+        rows, faults = [], tuple(error.faults)
+    assert bool(rows) is not bool(faults)
+    assert all(str(path) in fault for fault in faults)
