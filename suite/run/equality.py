@@ -35,6 +35,7 @@ from suite.run.process import Running, scrub, start, tail
 from suite.run.recording import recorded
 from suite.run.scratch import RUNNING, Scratch
 from suite.run.toy_model import faults_of
+from suite.run.variables import of_caches
 
 OURS = frozenset(["--model", "--seed", "--runner"])
 """Flags that the suite sets itself."""
@@ -48,6 +49,9 @@ ENGINE_INSIDE: Mapping[str, str] = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
 """The engine in the process that asks: every prompt is there before the first step, so batches don't depend on when prompts arrive."""
 INVARIANT: Mapping[str, str] = {"VLLM_BATCH_INVARIANT": "1"}
 """Kernels whose results don't depend on the batch, where vLLM has them: on GPUs."""
+
+EAGER, CACHE = "--enforce-eager", "VLLM_CACHE_ROOT"
+"""With the one nothing is compiled, so that all arms may share the build's other; without, each set of patches has its own."""
 
 Say = Callable[[str], None]
 
@@ -254,7 +258,8 @@ class EqualityLane:
     def _environment(self, build: ReadyBuild, arm: Arm, attests: Path) -> dict[str, str]:
         said = server_environment(build, arm, self.workload, offline=self._model.offline, attests=attests, watch=self.watch)
         invariant = INVARIANT if build.fingerprint.device == "cuda" else {}
-        return {**invariant, **ENGINE_INSIDE, **said}
+        shared = EAGER in flags_of([*flags(self.workload.arguments), *arm.server_arguments]) and CACHE not in arm.environment
+        return {**invariant, **ENGINE_INSIDE, **said, **({CACHE: of_caches(build)[CACHE]} if shared else {})}
 
     def _wait(self, arm: Arm, running: Running) -> None:
         """Until it ends; raises `CannotRun` if that takes too long."""
