@@ -59,6 +59,7 @@ def _workload(definition: Mapping[str, Any], records: Sequence[Record]) -> str:
         "micro": f"microbenchmark {bench}",
         "serve": f"vllm bench serve, {line(found.get('requests', ''))} requests a trial",
         "offline": f"vllm bench {bench}",
+        "pytest": f"pytest-benchmark test {line(found.get('test', ''))}",
     }
     return f"{said.get(kind, kind)}{profile}".strip(", ")
 
