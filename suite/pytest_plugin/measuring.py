@@ -30,6 +30,8 @@ from suite.pytest_plugin.trees import Change
 from suite.pytest_plugin.trials import Ran, Session, Side, records, run
 
 BASE, CHANGE = "base", "change"
+BUILDS = {BASE: "base_commit", CHANGE: "working_tree"}
+"""The arms, and what they are called where builds are told apart: the interpreter is one, the checkouts are two."""
 LONGEST = 50
 """Characters of a benchmark's short name."""
 
@@ -60,8 +62,8 @@ def questions(tests: Mapping[str, str], change: Change, design: Design) -> dict[
             "question": f"{shown}: what does the working tree change, against {change.name}?"[:1000],
             "profile": "standard",
             "workload": {"kind": "pytest", "test": shown, "base": change.base, "change": change.digest, "family": len(tests)},
-            "builds": {"python": build},
-            "arms": {BASE: {"baseline": True, "build": "python"}, CHANGE: {"build": "python"}},
+            "builds": {BUILDS[BASE]: build, BUILDS[CHANGE]: build},
+            "arms": {BASE: {"baseline": True, "build": BUILDS[BASE]}, CHANGE: {"build": BUILDS[CHANGE]}},
             "metrics": {"round_time": {"primary": True, "margin": design.margin}},
             "blocks": design.blocks,
             "seed": design.seed,
