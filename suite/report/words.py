@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from suite.model.judged import EXPLORATORY, OUTCOMES, Judged, Outcome
-from suite.model.metrics import METRICS, Better, base_name
+from suite.model.metrics import ANSWERS, METRICS, Better, base_name
 from suite.report import units
 from suite.report.nouns import GrowthView, ScenarioView, TrialView
 from suite.report.units import NONE, THIN
@@ -120,7 +120,9 @@ def blocks(count: int) -> str:
 
 
 def counted(row: Judged) -> str:
-    """What the verdict rests on: "9 blocks", or for answers "1,319 items"."""
+    """What the verdict rests on: "9 blocks", or for answers "1,319 items", for those that are compared word by word "24 prompts"."""
+    if row.metric in ANSWERS:
+        return f"{row.blocks:,} {'token' if row.metric == 'text_perplexity' else 'prompt'}{'' if row.blocks == 1 else 's'}"
     answers = row.in_points and row.unit == "1"
     return f"{row.blocks:,} item{'' if row.blocks == 1 else 's'}" if answers else blocks(row.blocks)
 
@@ -176,6 +178,8 @@ def claim(row: Judged, name_candidate: bool = False) -> str:
     who = f"{label(row.metric)} of {row.candidate}" if name_candidate else label(row.metric)
     if row.verdict == "untestable":
         return f"{who} could not be tested ({row.reason or 'no reason was given'})"
+    if row.metric in ANSWERS:
+        return f"{who}: {row.reason}"
     times = f" ({factor(row)})" if factor(row) else ""
     if row.exact:
         return f"{who} {change(row)}{times}, counted exactly"
