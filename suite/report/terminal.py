@@ -11,6 +11,7 @@ from rich.text import Text
 
 from suite.model.decision import Decision, Effect
 from suite.model.judged import EXPLORATORY, Judged, Outcome
+from suite.model.metrics import ANSWERS
 from suite.report import deciding, units, words
 from suite.report.nouns import Page, ScenarioView
 
@@ -97,6 +98,7 @@ def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
     if scenario.rows:
         yield Padding(_table(scenario.rows, width), (0, 0, 0, 2), expand=False)
     yield from _bullets((told for view in scenario.growths for told in words.growth(view)), "growth", "")
+    yield from _bullets((words.claim(row, True) for row in scenario.rows if row.metric in ANSWERS and row.verdict), "answers", "")
     yield from _bullets(scenario.unjudged, "not judged or not counted", "yellow")
     yield from _bullets(scenario.warnings, "warning", "")
 
