@@ -16,6 +16,7 @@ import yaml
 
 from suite.cli import main
 from suite.cli.ci import BUILDKITE, GITHUB
+from tests.pytest_plugin.project import commit, git
 
 HERE = Path(__file__).resolve().parents[1]
 GATE, COMMENT = GITHUB
@@ -92,6 +93,43 @@ def test_no_word_from_outside_becomes_part_of_a_script(written: Path) -> None:
     assert not re.search(r"(?<!\$)\$(?!\$)", text.replace("`$$`", ""))
     for script in [*scripts, *(each.replace("$$", "$") for each in _load(written / PIPELINE)["steps"][0]["commands"])]:
         assert subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True).stderr == ""
+
+
+# --- the gate's script, on a change that needs no build ----------------------------------------------------------
+
+
+def _fork(folder: Path) -> Path:
+    """A clone of a repository with a vllm, on a branch of its own that changes a document."""
+    origin, clone = folder / "origin", folder / "fork"
+    (origin / "vllm").mkdir(parents=True)
+    (origin / "vllm" / "__init__.py").write_text("")
+    git(origin, "init", "--quiet", "--initial-branch=main")
+    commit(origin)
+    subprocess.run(["git", "clone", "--quiet", origin, clone], check=True)
+    git(clone, "checkout", "--quiet", "-b", "mine")
+    (clone / "README.md").write_text("words\n")
+    commit(clone)
+    return clone
+
+
+def test_the_gates_step_leaves_what_the_next_steps_take(tmp_path: Path) -> None:
+    """The committed script runs as it stands: a change of documents passes, and what is uploaded lies where it is looked for."""
+    clone, tools = _fork(tmp_path), tmp_path / "bin"
+    tools.mkdir()
+    (tools / "perfproof").write_text(f'#!/bin/sh\nexec {sys.executable} -m suite.cli "$@"\n')
+    (tools / "perfproof").chmod(0o755)
+    step = next(step for step in _steps(_load(HERE / GATE)) if step.get("name") == "Gate")
+    given = {"GITHUB_EVENT_NAME": "pull_request", "GITHUB_BASE_REF": "main", "NUMBER": "12", "HOME": str(tmp_path), "PYTHONPATH": str(HERE)}
+
+    done = subprocess.run(
+        ["bash", "-e", "-c", step["run"]], cwd=clone, env={**given, "PATH": f"{tools}:/usr/bin:/bin"}, capture_output=True, text=True
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "touches no code of vLLM" in done.stdout
+    left = sorted(str(path.relative_to(clone / "perf-gate")) for path in (clone / "perf-gate").rglob("*") if path.is_file())
+    assert [name for name in ("comment/comment.md", "comment/number", "gate.json", "junit.xml") if name not in left] == []
+    assert (clone / "perf-gate" / "comment" / "number").read_text() == "12"
 
 
 # --- the comment's script, against a stand-in for GitHub --------------------------------------------------------
