@@ -49,6 +49,7 @@ check: $(VENV)/.ready ## Format, lint, types, import laws
 
 validate: $(VENV)/.ready ## Proves the statistics by simulation, beside other tools; writes docs/validation.md (some minutes)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --overrides tests/overrides.txt --editable '.[dev,validate]'
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps apache-otava==0.8.0 otava-test-data==0.1.9
 	@$(BIN)/python -m suite.validation --out docs/validation.md
 
 validate-real: $(VENV)/.ready ## Injects known slowdowns on this machine, beside other tools; resumable; writes docs/validation-real.md (hours)

@@ -34,9 +34,9 @@ def perfproof(values: Floats) -> Found:
 
 
 def otava(values: Floats, pvalue: float) -> Found:
-    """Apache Otava by its own code, at a p-value and the same floor."""
+    """Apache Otava by its own code, at a p-value and the same floor; it is given a list, for of an array it forgets its windows."""
     analysis = importlib.import_module("otava.analysis")
-    found, _ = analysis.compute_change_points(values, max_pvalue=pvalue, min_magnitude=DEFAULT_MARGIN)
+    found, _ = analysis.compute_change_points(values.tolist(), max_pvalue=pvalue, min_magnitude=DEFAULT_MARGIN)
     return [(int(one.index), "rise" if one.stats.mean_2 > one.stats.mean_1 else "fall") for one in found]
 
 

@@ -11,6 +11,7 @@ from suite.validation.answers import answers
 from suite.validation.contest import contest
 from suite.validation.coverage import coverage
 from suite.validation.detection import detection
+from suite.validation.steps import steps
 from suite.validation.tables import PROMISED_RUNS, Chapter, Target, table
 
 CHAPTERS: tuple[Callable[[int, int], Chapter], ...] = (
@@ -22,6 +23,7 @@ CHAPTERS: tuple[Callable[[int, int], Chapter], ...] = (
     agreement,
     answers,
     contest,
+    steps,
 )
 
 

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 from suite.analysis.samples import Floats
 
-
 FEW = 30
 """Builds of the longest series whose numbers may be taken for counts unasked."""
 REPEATED = 0.6

@@ -17,6 +17,8 @@ from suite.model.step import Direction
 
 FALSE_ALARMS = 0.01
 """How many quiet series, of whatever length, may show a step."""
+PLAUSIBLE = 0.5
+"""Proposals that chance shows more often than this are not looked at closer."""
 STRETCH = 100
 """Points on each side of a split that it is tested on, at most."""
 PLACED = 10
@@ -122,7 +124,8 @@ def _timed(values: Floats, floor: float) -> list[Change]:
     """Proposed, weeded, agreed on, and weeded again with the floor."""
     ratio = bool((values > 0).all())
     y = np.log(values) if ratio else values
-    likely = _weeded(y, _placed(y, scan.proposals(y)), lambda split: split.chance <= FALSE_ALARMS)
+    plausible = _weeded(y, scan.proposals(y), lambda split: split.chance <= PLAUSIBLE)
+    likely = _weeded(y, _placed(y, [split.at for split in plausible]), lambda split: split.chance <= FALSE_ALARMS)
     agreed = _agreed(y, likely)
     kept = _weeded(y, agreed, lambda split: split.chance <= FALSE_ALARMS and _matters(values, split, floor))
     return [_change(values, split, ratio) for split in kept]
