@@ -9,7 +9,7 @@ from typing import Any
 
 from suite.model.accuracy import AccuracyWorkload
 from suite.model.scenario import Arm, Scenario, ServeWorkload, ToyModel
-from suite.run.launch import PREFIX_CACHE, SET_BY_SUITE, Launch, ModelAt, flags_of
+from suite.run.launch import PREFIX_CACHE, SET_BY_SUITE, Launch, ModelAt, flags_of, meant
 from suite.run.toy_model import faults_of
 
 ENGINE_INSIDE: Mapping[str, str] = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
@@ -38,7 +38,7 @@ def scenario_faults(scenario: Scenario) -> list[str]:
     said = {"workload": workload.server_arguments, **{f"arms.{arm.name}": arm.server_arguments for arm in scenario.arms}}
     ours = OURS if workload.through == "offline" else OURS - {"--max-num-seqs"}
     found = [
-        f"{where}.server_arguments: {flag} is set by the suite" for where, words in said.items() for flag in sorted(flags_of(words) & ours)
+        f"{where}.server_arguments: {flag} is set by the suite" for where, words in said.items() for flag in meant(flags_of(words), ours)
     ]
     if isinstance(workload.model, ToyModel):
         found += [f"workload.{fault}" for fault in faults_of(workload.model)]
