@@ -7,7 +7,7 @@ RESULTS ?= results/local
 REPORT ?= reports/report.html
 PROFILE ?= quick
 SCENARIOS ?= scenarios/thinking_scan.yaml scenarios/penalties.yaml scenarios/swap_states.yaml scenarios/serve_penalties_cpu.yaml \
-  scenarios/accuracy_penalties_cpu.yaml
+  scenarios/accuracy_penalties_cpu.yaml scenarios/equality_penalties_cpu.yaml
 # One download cache for all builds, so that they share their files by hard links.
 export UV_CACHE_DIR ?= $(CURDIR)/builds/.cache/uv
 
