@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from importlib.metadata import entry_points
 from pathlib import Path
 
 TAKEN = (
@@ -35,6 +36,10 @@ ALONE = (
 )
 MAYBE = ("--benchmark-compare", "--benchmark-histogram", "--cov", "--perfproof")
 """Options whose value, if there is one, stands behind a `=`."""
+
+
+OURS = "suite.patches."
+"""Where the suite's own plugins of vLLM lie."""
 
 
 def of_trial(given: Sequence[str], root: Path, here: Path, tree: Path, folder: Path, plugins: Collection[str]) -> list[str]:
@@ -107,4 +112,10 @@ def environment(shell: Mapping[str, str], folders: Sequence[str], root: Path, tr
         **{name: value for name, value in shell.items() if not name.startswith(("PYTEST_XDIST_", "COV_CORE_"))},
         "PYTHONPATH": os.pathsep.join([*here, *given]),
         "PYTHONHASHSEED": str(hash_seed % 2**32),
+        "VLLM_PLUGINS": shell.get("VLLM_PLUGINS", ",".join(_plugins_of_others())),
     }
+
+
+def _plugins_of_others() -> list[str]:
+    """The plugins of vLLM that are installed here, but for the suite's own patches: unless told which, vLLM would load these too."""
+    return sorted({point.name for point in entry_points() if point.group.startswith("vllm.") and not point.value.startswith(OURS)})

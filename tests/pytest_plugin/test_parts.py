@@ -175,6 +175,8 @@ def test_a_trial_imports_from_its_own_side_first(tmp_path: Path, monkeypatch: py
     variables = arguments.environment({"PYTHONPATH": f"{root}/src:/elsewhere", "A": "1"}, folders, root, tree, 7)
 
     assert folders == ["src", "lib"]
+    assert variables.pop("VLLM_PLUGINS") == ""  # none of the suite's patches, which are installed here
+    assert arguments.environment({"VLLM_PLUGINS": "mine"}, [], root, tree, 7)["VLLM_PLUGINS"] == "mine"
     assert variables == {"A": "1", "PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join([f"{tree}/src", f"{tree}/lib", "/elsewhere"])}
 
 
