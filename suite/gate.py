@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from suite.analysis import words
 from suite.analysis.trials import latest
 from suite.model.decision import Blame, Decision, Effect, Ruling
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE
@@ -27,12 +26,17 @@ OVER = 1 + 1e-9
 SOON = 7
 """Days before its end from which a waiver is told to run out."""
 NOTHING = "nothing to judge: no metric that decides has a verdict"
+MOVED = "not in this version"
+"""How the reason of a trial begins whose benchmark does not find what it exercises."""
 DISTRUST = "the A/A of this machine failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Whose trials of a scenario failed, and the reason of the first."""
+    """Whose trials of a scenario failed, and the reason of the first.
+
+    Nobody's, where the change no longer has what the benchmark looks for: it was renamed or moved, which is no crash.
+    """
 
     blame: Blame
     arm: str
@@ -91,7 +95,8 @@ def failures_of(records: Iterable[Record]) -> dict[tuple[str, str], Failure]:
             if baseline in broken:
                 found[scenario, name] = Failure(blame="base", arm=baseline, reason=broken[baseline].reason)
             elif name in broken:
-                found[scenario, name] = Failure(blame="change", arm=name, reason=broken[name].reason)
+                blame: Blame = "" if broken[name].reason.startswith(MOVED) else "change"
+                found[scenario, name] = Failure(blame=blame, arm=name, reason=broken[name].reason)
     return found
 
 
@@ -148,6 +153,8 @@ def _untestable(reason: str, policy: Policy, failure: Failure | None) -> _Found:
     first = failure.reason.strip().partition("\n")[0] or "no reason was given"
     if failure.blame == "base":
         return _then(policy.untestable, EXIT_UNTESTABLE, f"the base itself fails, so the change can't be judged: {first}")
+    if not failure.blame:
+        return _then(policy.not_covered, EXIT_UNTESTABLE, f"the change renames or moves what the benchmark exercises: {first}")
     return _Found(effect="fail", code=EXIT_UNTESTABLE, reason=f"fails in {failure.arm}, though the base runs: {first}")
 
 
@@ -196,7 +203,8 @@ def _warned(row: Judged, asked: Asked, found: _Found) -> _Found:
 
 
 def _size(fraction: float, row: Judged) -> str:
-    return f"{fraction * 100:.3g} points" if row.in_points else words.percent(fraction, signed=False)
+    """A margin as people write it: "2 %"."""
+    return f"{fraction * 100:.3g} {'points' if row.in_points else '%'}"
 
 
 def rule_words(asked: Asked, row: Judged) -> str:
@@ -231,8 +239,8 @@ def _todo(found: Decision) -> Iterator[str]:
     lost = [ruling for ruling in failing if ruling.code == EXIT_UNTESTABLE and not ruling.blame]
     if any(DISTRUST in ruling.reason for ruling in lost):
         yield (
-            "This machine gave different times to the same code: no time is judged on it until 'perfproof calibrate' passes there. "
-            "The change is not to blame."
+            "This machine gave different times to the same code: no time is judged on it until the base run against itself passes there. "
+            "The next gate tries again, and 'perfproof calibrate' tells more. The change is not to blame."
         )
     elif lost:
         yield "See why nothing could be tested; a machine that was busy is no fault of the change: run the gate again."

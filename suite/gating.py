@@ -10,20 +10,19 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import os
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
-from fnmatch import fnmatchcase
+from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 
-from suite import calibrating, changing, contributing, ruling, store
-from suite.analysis.judge import JudgedScenario
+from suite import changing, contributing, ruling
 from suite.analysis.words import duration
 from suite.builds import git
 from suite.builds.prepare import prepare
@@ -34,29 +33,30 @@ from suite.conduct import conduct
 from suite.contributing import BASE, DIFF, Change, OpenLanes, rearmed
 from suite.gate import stopped
 from suite.lanes import build_faults, check_names, opened
+from suite.model.build import foundation
 from suite.model.decision import Decision
 from suite.model.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE, BadInput, CannotRun, PerfproofError
-from suite.model.floor import workload_digest
-from suite.model.metrics import METRICS, base_name, is_timed
 from suite.model.plan import Plan
-from suite.model.policy import Policy, deciding, policed
-from suite.model.scenario import LEAST_BLOCKS, OverlayBuild, Profile, Scenario
-from suite.planning import guessed_seconds, make_plan
+from suite.model.policy import DEFAULT_POLICY, Policy, deciding
+from suite.model.scenario import OverlayBuild, Profile, ReleaseBuild, Scenario
+from suite.planning import make_plan
 from suite.progress import RunProgress
+from suite.rationing import canaries, done, fitting, rules_for, under
 from suite.report.nouns import Page
 from suite.ruling import Outputs
 from suite.run import upstream
 from suite.run.start import Start
 from suite.selecting import one_a_question
 from suite.session import load
+from suite.vouching import vouch
 
 RESULTS = Path("results/gate")
 AA = RESULTS / "aa"
 """Where the base is run against itself, for all changes on this machine."""
-AA_HOURS = 24
-"""Hours for which such a run vouches for the machine."""
 RELEASE = "release"
 """The build that the base is laid over, where that is another commit."""
+NOT_CONCLUDED = "Nothing is concluded about the change: see the reason, and run the gate again."
+WRITE_ONE = "Name scenarios with --scenarios, or write one for this code (docs/scenarios.md)."
 SETTLING = 0.5
 """Minutes that are kept of a budget for judging and writing."""
 
@@ -98,7 +98,7 @@ def gate_change(
     *,
     clock: Callable[[], float] = time.monotonic,
     today: date | None = None,
-    environment: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] = os.environ,
 ) -> int:
     """Decides on a change, tells it in every form that was asked for, and returns the exit code.
 
@@ -110,8 +110,10 @@ def gate_change(
         page = gate.run()
     except Settled as settled:
         page = ruling.bare(settled.decision)
-    told = {} if environment is None else {"environment": environment}
-    return ruling.tell(page, asked.outputs, gate.console, **told)
+    except CannotRun as error:
+        name = Path(asked.policy).stem if asked.policy else DEFAULT_POLICY.name
+        page = ruling.bare(stopped(name, str(error), EXIT_UNTESTABLE, todo=(NOT_CONCLUDED,), notes=gate.notes))
+    return ruling.tell(page, asked.outputs, gate.console, environment)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -135,16 +137,16 @@ class _Gate:
         every = load(scenario_files(), self._profile, None)
         wanted = load(asked.scenarios, self._profile, None) if asked.scenarios is not None else every
         ruling.check_names(self.policy, {s.name: [choice.name for choice in s.metrics] for s in (*every, *wanted)})
-        canaries = _canaries(self.policy, every)
+        always = canaries(self.policy, every)
         docs, found = self._change()
         self._refuse_what_is_beyond(found)
         built = self._overlay(wanted[0], docs)
         base, changed = self._made(built)
-        picked = self._picked(wanted, canaries, found.python, base, changed)
+        picked = self._picked(wanted, always, found.python, base, changed)
         results = asked.results or RESULTS / self._folder(built)
         self._tested(base, changed, results)
-        fitting = self._fitting(picked)
-        plan = make_plan([rearmed(_under(one, self.policy), docs, built.label) for one in fitting], asked.seed)
+        chosen = self._fitting(picked)
+        plan = make_plan([rearmed(under(one, self.policy), docs, built.label) for one in chosen], asked.seed)
         self._vouched(plan, results)
         self._measure(plan, results)
         return self._decided(plan, results)
@@ -178,8 +180,9 @@ class _Gate:
             )
         if not between.python:
             return docs
-        self.notes.append(f"the base is {start[:12]}, laid over {self.asked.change.build} ({self.asked.build_ref})")
-        over = {"kind": "overlay", "base": RELEASE, "git": {"repo": repo, "ref": start, "base": self.asked.build_ref}}
+        self.notes.append(f"the base is {start[:12]}, laid over {self._build} ({self.asked.build_ref})")
+        source = {"repo": str(Path(repo).absolute()), "ref": start, "base": self.asked.build_ref}
+        over = {"kind": "overlay", "base": RELEASE, "git": source}
         return {**docs, RELEASE: docs[BASE], BASE: over}
 
     def _note_files(self, found: Files, what: str) -> None:
@@ -196,7 +199,7 @@ class _Gate:
             todo = "Measure it with a build of kind 'editable' (docs/builds.md), which compiles the tree."
             self._not_covered(f"no overlay can follow what the change touches ({files(found.beyond)}), so nothing was measured", todo)
 
-    def _not_covered(self, why: str, todo: str) -> None:
+    def _not_covered(self, why: str, todo: str) -> NoReturn:
         """Settles on what the policy says of changes that can't be measured."""
         code = EXIT_UNTESTABLE if self.policy.not_covered == "fail" else EXIT_PASS
         todos = () if self.policy.not_covered == "pass" else (todo,)
@@ -224,7 +227,9 @@ class _Gate:
         try:
             base = prepare(built.base, self.asked.builds, self._say)
         except PerfproofError as error:
-            todo = "The base fails without the change: mend the base, then run the gate again. The change is not to blame."
+            if isinstance(error, BadInput) and isinstance(foundation(built), ReleaseBuild):
+                raise  # a release that there is not, a --build-ref that it was not made from: an option to mend
+            todo = "See why the base can't be made ready: it fails without the change, which is not to blame."
             why = f"the base itself can't be made ready, so the change can't be judged and is not to blame: {error}"
             raise Settled(stopped(self.policy.name, why, EXIT_UNTESTABLE, todo=(todo,), notes=self.notes)) from error
         try:
@@ -246,7 +251,7 @@ class _Gate:
     # --- scenarios -----------------------------------------------------------------------------------------------
 
     def _picked(
-        self, wanted: Sequence[Scenario], canaries: Sequence[Scenario], paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild
+        self, wanted: Sequence[Scenario], always: Sequence[Scenario], paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild
     ) -> list[Scenario]:
         """The scenarios that are worth measuring, the most telling first; why these, and why not others, goes to the notes."""
         device, chosen = base.fingerprint.device or "cpu", list[Scenario]()
@@ -257,7 +262,7 @@ class _Gate:
             chosen = self._near(near, paths, base, changed)
         if not chosen:
             self.notes.append("no scenario exercises what the change touches")
-        more = [one for one in canaries if one.device in (None, device)]
+        more = [one for one in always if one.device in (None, device)]
         if more:
             self.notes.append(f"{', '.join(one.name for one in more)}: the policy's canary, measured whatever a change touches")
         every = one_a_question([*chosen, *(one for one in more if one.name not in {each.name for each in chosen})])
@@ -265,10 +270,7 @@ class _Gate:
         if silent := [one.name for one in every if one not in found]:
             self.notes.append(f"not measured (no metric of theirs decides under {self.policy.name}): {', '.join(silent)}")
         if not found:
-            self._not_covered(
-                "no scenario that decides exercises what the change touches, so nothing was measured",
-                "Name scenarios with --scenarios, or write one for this code (docs/scenarios.md).",
-            )
+            self._not_covered("no scenario that decides exercises what the change touches, so nothing was measured", WRITE_ONE)
         return found
 
     def _near(self, near: Sequence[Scenario], paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild) -> list[Scenario]:
@@ -286,65 +288,55 @@ class _Gate:
         """As many, from the first on, as fit into what is left of the budget; what does not is told."""
         if self._budget is None:
             return list(scenarios)
-        left, kept, skipped = self._left, [], []
-        for scenario in scenarios:
-            minutes = minutes_for(scenario, self.policy)
-            if not kept or minutes <= left:
-                kept.append(scenario)
-                left -= minutes
-            else:
-                skipped.append(f"{scenario.name} (about {duration(60 * minutes)})")
+        kept, skipped = fitting(scenarios, self.policy, self._left)
         if skipped:
-            self.notes.append(f"skipped, as {duration(60 * self._budget)} are not enough for all: {', '.join(skipped)}")
+            named = ", ".join(f"{one.name} (about {duration(minutes)})" for one, minutes in skipped)
+            self.notes.append(f"skipped, as {duration(self._budget)} are not enough for all: {named}")
         return kept
 
     # --- measuring ------------------------------------------------------------------------------------------------
 
     def _vouched(self, plan: Plan, results: Path) -> None:
-        """The base against itself, once a day for each workload whose times decide; what it says goes with the change's records."""
-        if self.policy.aa != "first":
-            return
-        for scenario in plan.scenarios:
-            if any(is_timed(choice.name) for choice in scenario.primaries):
-                digest = workload_digest(scenario.definition)
-                known = [floor for floor in store.read_floors(AA) if floor.workload == digest and _fresh(floor.when)]
-                if not known:
-                    self._against_itself(scenario)
-                    known = [floor for floor in store.read_floors(AA) if floor.workload == digest]
-                there = {(floor.when, floor.metric) for floor in store.read_floors(results)}
-                for floor in known:
-                    if (floor.when, floor.metric) not in there:
-                        store.append_floor(results, floor)
-
-    def _against_itself(self, scenario: Scenario) -> None:
-        self._say(f"{scenario.name}: the base against itself first")
-        lanes = self._lanes_of_itself if self.open_lanes is None else lambda plan, folder, say: self.open_lanes(plan, folder)  # type: ignore[misc]
-        start = self._start if self.open_lanes is None else None
-        progress = partial(RunProgress, self.console)
-        itself = calibrating.against_itself(scenario, LEAST_BLOCKS)
-        calibrating.calibrate(itself, AA, lanes, progress, seed=self.asked.seed, now=_moment, start=start)
+        """The base against itself first, where the policy says so."""
+        if self.policy.aa == "first":
+            vouch(
+                plan.scenarios,
+                self.policy,
+                shared=AA,
+                results=results,
+                open_lanes=self._lanes_of_itself,
+                console=self.console,
+                seed=self.asked.seed,
+                start=self._start if self.open_lanes is None else None,
+            )
 
     def _lanes_of_itself(self, plan: Plan, folder: Path, say: Callable[[str], None]) -> contextlib.AbstractContextManager[Any]:
+        if self.open_lanes is not None:
+            return self.open_lanes(plan, folder)
         return opened(plan, self.asked.builds, folder, say, itself=True)
 
     def _measure(self, plan: Plan, results: Path) -> None:
         """Runs what is missing of the plan until what decides is decided, or the time is spent."""
         check_names(plan)
         budget = None if self._budget is None else max(self._left, SETTLING)
-        enough = partial(done, self.policy)
         with RunProgress(self.console, sum(len(block.order) for block in plan.blocks)) as progress:
+            said: dict[str, Any] = {"budget": budget, "enough": partial(done, self.policy), "rules": rules_for(plan.scenarios, self.policy)}
             if self.open_lanes is not None:
-                open_lanes = self.open_lanes
-                ran = conduct(plan, results, lambda: open_lanes(plan, results), progress, budget=budget, enough=enough)
+                lanes: Any = partial(self.open_lanes, plan, results)
             else:
-                lanes, start = partial(opened, plan, self.asked.builds, results, progress.say), self._start
-                ran = conduct(plan, results, lanes, progress, alone=start.alone, settle=start.settle, budget=budget, enough=enough)
+                lanes = partial(opened, plan, self.asked.builds, results, progress.say)
+                said |= {"alone": self._start.alone, "settle": self._start.settle}
+            ran = conduct(plan, results, lanes, progress, **said)
         self.notes += ran.warnings
         there = f", {ran.found} were there already" if ran.found else ""
-        self.notes.append(f"{ran.ran} trials run{there}, {duration(self.clock() - self.began)} in all")
+        self.notes.append(f"{ran.ran} trials run{there}, {duration((self.clock() - self.began) / 60)} in all")
 
     def _decided(self, plan: Plan, results: Path) -> Page:
-        only, absent = contributing.there(plan, results)
+        try:
+            only, absent = contributing.there(plan, results)
+        except CannotRun as error:
+            self.notes += str(error).splitlines()
+            self._not_covered("the base has nothing of what the scenarios exercise, so nothing was measured", WRITE_ONE)
         page = ruling.decided(results, self.policy, only=only, notes=[*self.notes, *absent], today=self.day)
         command = self._command()
         again = tuple(dataclasses.replace(one, commands=(command, *one.commands[1:])) for one in page.scenarios)
@@ -364,6 +356,12 @@ class _Gate:
     def _left(self) -> float:
         """Minutes of the budget that are left for measuring."""
         return (self._budget or 0.0) - (self.clock() - self.began) / 60 - SETTLING
+
+    @property
+    def _build(self) -> str:
+        """The build to change, as it is told: no path of this machine."""
+        named = self.asked.change.build
+        return named if "/" not in named else "path/to/python"
 
     @property
     def _start(self) -> Start:
@@ -387,52 +385,9 @@ class _Gate:
             words += ["--diff", change.diff.name]
         else:
             words += ["--git", ".", "--base", str(change.base), *(["--ref", change.ref] if change.ref else [])]
-        words += ["--build", change.build if "/" not in change.build else "path/to/python"]
+        words += ["--build", self._build]
         words += ["--build-ref", asked.build_ref] if asked.build_ref else []
         words += ["--policy", Path(asked.policy).name] if asked.policy else []
         words += ["--all"] if asked.all else []
         words += ["--scenarios", *(f"scenarios/{path.name}" for path in asked.scenarios)] if asked.scenarios is not None else []
         return shlex.join(words)
-
-
-# --- what the policy makes of scenarios ---------------------------------------------------------------------
-
-
-def _canaries(policy: Policy, scenarios: Sequence[Scenario]) -> list[Scenario]:
-    """The scenarios that a policy measures in any case. Raises `BadInput` for a name that fits none."""
-    names = [one.name for one in scenarios]
-    if lost := [name for name in policy.canary if not any(fnmatchcase(one, name) for one in names)]:
-        raise BadInput(*(f"policy {policy.name}: canary: there is no scenario {name!r}; there are {', '.join(names)}" for name in lost))
-    return [one for one in scenarios if any(fnmatchcase(one.name, name) for name in policy.canary)]
-
-
-def _under(scenario: Scenario, policy: Policy) -> Scenario:
-    """The scenario with the primary metrics and margins of the policy, in its definition."""
-    return dataclasses.replace(scenario, definition=policed(scenario.definition, policy))
-
-
-def exact_blocks(scenario: Scenario, policy: Policy) -> int | None:
-    """After how many blocks a scenario is done because all that decides is counted exactly; None where that is not so."""
-    kinds = {METRICS[base_name(name)].kind for name in deciding(scenario.definition, policy)}
-    return policy.exact_blocks if kinds == {"witness"} else None
-
-
-def done(policy: Policy, judged: JudgedScenario) -> bool:
-    """Whether a scenario needs no more blocks: its looks say so, or all that decides has been counted often enough."""
-    exact = exact_blocks(judged.scenario, policy)
-    return bool(judged.stop) or (exact is not None and judged.blocks >= exact)
-
-
-def minutes_for(scenario: Scenario, policy: Policy) -> float:
-    """Minutes that a scenario may take, before any trial of it has been timed."""
-    blocks = min(scenario.most_blocks, exact_blocks(scenario, policy) or scenario.most_blocks)
-    return 2 * blocks * guessed_seconds(scenario.workload) / 60
-
-
-def _fresh(when: str) -> bool:
-    """Whether an A/A of then still vouches for the machine."""
-    return (datetime.now(UTC) - datetime.fromisoformat(when)).total_seconds() < 3600 * AA_HOURS
-
-
-def _moment() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

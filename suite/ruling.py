@@ -25,6 +25,7 @@ from suite.model.decision import Decision
 from suite.model.errors import BadInput, CannotRun
 from suite.model.policy import DEFAULT_POLICY, Policy
 from suite.model.policy_documents import load_policy
+from suite.model.record import Record
 
 if TYPE_CHECKING:
     from suite.report.nouns import Page
@@ -62,16 +63,24 @@ def gate(
     results: Path,
     *,
     policy: Path | str | None,
+    stored: Path | None = None,
     outputs: Outputs = NO_FILES,
     console: Console | None = None,
     today: date | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> int:
-    """Decides by the records of a results folder, shows every ruling, writes what was asked for, and returns the exit code."""
+    """Decides by the records of a results folder, shows every ruling, writes what was asked for, and returns the exit code.
+
+    With `stored`, the folder of a history, what was measured is judged against that instead of the base beside it.
+    """
     rules = policy_of(policy, today)
     records = store.read(results).records
     check_names(rules, {record.scenario: list(record.definition["metrics"]) for record in records}, more=_files())
-    page = decided(results, rules, only=None, notes=(), today=today or now())
+    day = today or now()
+    if stored is not None:
+        page = _against_stored(results, stored, records, rules, day)
+    else:
+        page = decided(results, rules, only=None, notes=(), today=day)
     return tell(page, outputs, console or Console(), environment)
 
 
@@ -80,6 +89,16 @@ def decided(results: Path, policy: Policy, *, only: set[str] | None, notes: Sequ
     page, judged = verdicts.page_of(results, only, policy)
     found = decide(judged, policy, failures=failures_of(page.records), notes=notes, today=today)
     return with_decision(page, found)
+
+
+def _against_stored(results: Path, stored: Path, records: Sequence[Record], policy: Policy, today: date) -> Page:
+    """The page of a results folder with the decision on it against a history."""
+    from suite.remembering import against_stored
+
+    rows = against_stored(records, stored, policy, today)
+    page, _ = verdicts.page_of(results, None, policy, rows)
+    notes = [f"judged against what the history {stored.name} has stored, not against the base beside it"]
+    return with_decision(page, decide(rows, policy, failures=failures_of(records), notes=notes, today=today))
 
 
 def with_decision(page: Page, decision: Decision) -> Page:

@@ -193,11 +193,13 @@ def report(results: Path, *, out: Path | None, pull_request: bool, junit: Path |
     return EXIT_PASS
 
 
-def page_of(results: Path, only: set[str] | None, policy: Policy = DEFAULT_POLICY) -> tuple[Page, list[Judged]]:
+def page_of(
+    results: Path, only: set[str] | None, policy: Policy = DEFAULT_POLICY, rows: Sequence[Judged] | None = None
+) -> tuple[Page, list[Judged]]:
     """The report's view model of a results folder (of the named scenarios only), and the judged metrics behind it.
 
-    Which metrics are primary, and their margins, are the policy's. A page is shown to others: a results folder given from the root of the
-    disk is named by its end alone.
+    Which metrics are primary, and their margins, are the policy's; `rows` are shown instead, if given. A page is shown to others: a results
+    folder given from the root of the disk is named by its end alone.
     """
     from suite.report import view
 
@@ -205,7 +207,7 @@ def page_of(results: Path, only: set[str] | None, policy: Policy = DEFAULT_POLIC
     records = [record for record in read.records if only is None or record.scenario in only]
     if not records:
         raise CannotRun(f"{results}: no record of {', '.join(sorted(only or ()))} was left")
-    judged = _judged([_policed(record, policy) for record in records], results)
+    judged = list(rows) if rows is not None else _judged([_policed(record, policy) for record in records], results)
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     named = results.name if results.is_absolute() else str(results)
     warnings = [warning.replace(str(results), named) for warning in read.warnings]

@@ -21,6 +21,9 @@ def add(verbs: Any) -> None:
         help="noisy-ci, quiet-gpu or a file (docs/policy.md); without one scenarios' own primaries and margins",
     )
     gate.add_argument("--results", type=Path, metavar="DIR", help="the results folder (default results/local; of a change, one of its own)")
+    gate.add_argument(
+        "--stored", type=Path, metavar="DIR", help="judge the records of --results against this history (results/history), not their base"
+    )
     for form, words in (
         ("json", "the decision as JSON"),
         ("junit", "JUnit XML, a case a ruling"),
@@ -65,7 +68,9 @@ def _gate(arguments: argparse.Namespace) -> int:
     if arguments.diff is None and arguments.git is None:
         if odd := [f"--{name.replace('_', '-')}" for name in ONLY_CHANGES if getattr(arguments, name)]:
             raise BadInput(f"gate: {', '.join(odd)}: of a change alone: name it with --diff FILE, or with --git REPO --base REF")
-        return ruling.gate(arguments.results or DEFAULT_RESULTS, policy=arguments.policy, outputs=outputs)
+        return ruling.gate(arguments.results or DEFAULT_RESULTS, policy=arguments.policy, stored=arguments.stored, outputs=outputs)
+    if arguments.stored is not None:
+        raise BadInput("gate: --stored is for records that are there (--results); a change is measured beside its base, which is better")
     of_git = arguments.git is not None and arguments.base is not None and arguments.diff is None
     of_diff = arguments.diff is not None and not any((arguments.git, arguments.base, arguments.ref, arguments.build_ref))
     if not of_git and not of_diff:

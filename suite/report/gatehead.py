@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from suite.model.decision import Decision, Effect
+from suite.model.judged import Judged
 from suite.report import deciding, units, words
 from suite.report.deciding import Line
 from suite.report.markdown import escape, few, fold, table
@@ -60,7 +61,7 @@ def _cells(one: Line) -> Sequence[str]:
     word = f"{SIGNS[ruling.effect]} {deciding.WORDS[ruling.effect]}"
     arrow = f"\u00a0{'↓' if row.better == 'lower' else '↑'}" if row else ""
     first, second = words.values(row) if row else (units.NONE, units.NONE)
-    change = f"{words.change(row)}{f' {words.interval(row)}' if words.interval(row) not in ('', 'exact') else ''}" if row else units.NONE
+    change = _change(row) if row else units.NONE
     metric = f"{escape(words.label(ruling.metric))}{arrow}"
     decides = ruling.effect != "report" and change != units.NONE
     return (
@@ -69,6 +70,13 @@ def _cells(one: Line) -> Sequence[str]:
         metric,
         first,
         second,
-        f"**{escape(change)}**" if decides else escape(change),
+        f"**{change}**" if decides else change,
         escape(ruling.rule),
     )
+
+
+def _change(row: Judged) -> str:
+    """The change with its interval, or its factor where it is counted exactly."""
+    said = words.interval(row)
+    behind = f" ({words.factor(row)})" if said == "exact" and words.factor(row) else "" if said in ("", "exact") else f" {said}"
+    return f"{words.change(row)}{behind}"

@@ -80,9 +80,9 @@ def _decision(page: Page, decision: Decision) -> Iterable[RenderableType]:
         mark, style = EFFECTS[ruling.effect]
         head = Text(f"{mark} {deciding.WORDS[ruling.effect]:<9}", style=style).append(f"{ruling.scenario}  ", style="default not bold")
         head.append(words.label(ruling.metric), style="default bold").append(f"  {deciding.verdict(ruling)}", style="default not bold")
-        yield head.append(f"  ({ruling.rule})", style="dim")
+        yield head
         if ruling.effect != "report":
-            yield Padding(Text(ruling.reason), (0, 0, 0, 11))
+            yield Padding(Text(f"{ruling.rule}: ", style="dim").append(ruling.reason, style="default not dim"), (0, 0, 0, 11))
     for what, told in (("what to do", decision.todo), ("note", decision.notes)):
         yield from (Text(f"{what}: ", style="dim").append(each, style="default not dim") for each in told)
     style = "bold green" if decision.passes else "bold red" if decision.exit_code in (1, 4) else "bold magenta"

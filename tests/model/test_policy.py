@@ -57,7 +57,7 @@ def test_a_file_that_says_nothing_is_the_default(tmp_path: Path) -> None:
         ({"waivers": [{"metric": "bytes_per_swap"}]}, "waivers.0.reason: is missing"),
         (
             {"waivers": [{**WAIVER, "metric": "bytes_per_swp"}]},
-            "waivers.0.metric: unknown metric 'bytes_per_swp', did you mean bytes_per_swap?",
+            "waivers.0.metric: unknown metric 'bytes_per_swp', did you mean bytes_per_swap, ",
         ),
         (
             {"waivers": [{**WAIVER, "until": "2026-11-01"}]},

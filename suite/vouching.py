@@ -1,0 +1,68 @@
+"""The base against itself before a gate's times are judged: once a day for each workload whose times decide.
+
+What it says of the machine lies in one folder for all changes, and goes with each change's records, where the verdicts look for it: a
+machine on which the base differs from itself makes every time untestable, and the change is not blamed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from suite import calibrating, store
+from suite.calibrating import OpenLanes
+from suite.model.floor import Floor, workload_digest
+from suite.model.policy import Policy
+from suite.model.scenario import LEAST_BLOCKS, Scenario
+from suite.progress import RunProgress
+from suite.run.start import Start
+
+HOURS = 24
+"""Hours for which a base that did not differ from itself vouches for the machine."""
+
+
+def vouch(
+    scenarios: Sequence[Scenario],
+    policy: Policy,
+    *,
+    shared: Path,
+    results: Path,
+    open_lanes: OpenLanes,
+    console: Console,
+    seed: int,
+    start: Start | None,
+) -> None:
+    """Runs what is missing into the folder `shared` and adds the noise floors to `results`. Raises as `calibrate` does."""
+    for scenario in scenarios:
+        if not any(policy.asks(scenario.name, choice.name, primary=True).family == "times" for choice in scenario.primaries):
+            continue
+        if not _vouched_for(_known(shared, scenario)):
+            console.print(f"{scenario.name}: the base against itself first", highlight=False, markup=False)
+            itself = calibrating.against_itself(scenario, LEAST_BLOCKS)
+            progress: Callable[[int], RunProgress] = partial(RunProgress, console)
+            calibrating.calibrate(itself, shared, open_lanes, progress, seed=seed, now=_now, start=start)
+        there = {(floor.when, floor.metric, floor.workload) for floor in store.read_floors(results)}
+        for floor in _known(shared, scenario):
+            if (floor.when, floor.metric, floor.workload) not in there:
+                store.append_floor(results, floor)
+
+
+def _known(shared: Path, scenario: Scenario) -> list[Floor]:
+    """What was found of this workload, oldest first."""
+    digest = workload_digest(scenario.definition)
+    return [floor for floor in store.read_floors(shared) if floor.workload == digest]
+
+
+def _vouched_for(floors: Sequence[Floor]) -> bool:
+    """Whether the last run against itself passed, and is not old; after one that failed the next gate tries again."""
+    last = [floor for floor in floors if floor.when == floors[-1].when]
+    age = (datetime.now(UTC) - datetime.fromisoformat(last[0].when)).total_seconds() if last else 3600 * HOURS
+    return age < 3600 * HOURS and all(floor.passed for floor in last if floor.primary)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
