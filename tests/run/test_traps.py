@@ -9,12 +9,15 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gzip
+import http.client
 import json
 import math
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -161,6 +164,19 @@ def test_failed_requests(bench: Bench) -> None:
     caught = bench.ours(PLAIN, seed=3, client=flags)
     assert caught.status == "invalid"
     assert f"{naive['completed']} of 8 requests completed, {naive['failed']} failed" in caught.reason
+
+
+def test_a_connection_that_waited(bench: Bench) -> None:
+    """vLLM closes a connection on which nothing happened for five seconds, which is what those of the warm-ups wait for where the client's
+    one request before the run takes that long: the run then begins on closed connections, and its requests fail. Ours are kept."""
+    url = urlsplit(bench.server(PLAIN).launch.url)
+    with contextlib.closing(http.client.HTTPConnection(str(url.hostname), url.port, timeout=30)) as connection:
+        for wait in (0.0, 6.0):
+            time.sleep(wait)
+            connection.request("GET", "/health")
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 200
 
 
 def test_output_lengths_that_differ(bench: Bench) -> None:
