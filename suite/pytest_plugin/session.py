@@ -59,42 +59,49 @@ def measure(session: pytest.Session) -> Outcome:
 
 
 def _measured(session: pytest.Session, results: Path, kept: bool, say: Say) -> Outcome:
-    benchmarks = [item for item in session.items if "benchmark" in getattr(item, "fixturenames", ())]
-    if not benchmarks:
-        raise BadInput("of the tests chosen here, none uses the fixture `benchmark` of pytest-benchmark: there is nothing to measure")
     config = session.config
     change = trees.find(config.invocation_params.dir, config.getoption("perfproof_base"), results if kept else None)
-    asked = _asked(config, change)
-    tests = {item.nodeid: _from_top(item, change) for item in benchmarks}
+    tests = {item.nodeid: _from_top(item, change) for item in _benchmarks(session)}
+    if not tests:
+        raise BadInput("of the tests chosen here, none uses the fixture `benchmark` of pytest-benchmark: there is nothing to measure")
+    ran = _run(config, change, tests, results, say)
+    findings = [
+        *_findings(ran.blocks, config.getoption("perfproof_fail_on_inconclusive")),
+        *(telling.new(test, change.name) for test in tests if test not in ran.there),
+    ]
+    compared = not ran.blocks.scenarios or any(found.judged is not None for found in findings)
+    code = telling.exit_code(findings, compared=compared)
+    telling.report(session, findings, _seconds(ran.blocks), ran.blocks.kept)
+    notes = [*_notes(session, change, ran)]
+    if kept:
+        _write(results / VERDICTS, change, findings, notes, code)
+    return Outcome(text=_text(session, ran.blocks, findings, notes, results if kept else None, code), exit_code=code)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What was run: the blocks, the benchmarks that the base has, and what of the working tree was linked into it."""
+
+    blocks: Blocks
+    there: Sequence[str]
+    linked: Sequence[str]
+
+
+def _run(config: pytest.Config, change: Change, tests: Mapping[str, str], results: Path, say: Say) -> Measured:
+    """Runs the benchmarks that both sides have, alone on this machine."""
+    asked, design = _asked(config, change), _design(config)
     start = Start(what="pytest --perfproof", profile="quick", wait=60 * config.getoption("perfproof_wait"), anyway=True)
     with start.alone(say), trees.checked_out(change) as tree, tempfile.TemporaryDirectory(prefix="perfproof-") as scratch:
         linked = trees.link_ignored(change, tree)
         sides = _sides(change, tree)
         there = _collected(change, asked, sides[BASE], Path(scratch) / "collected")
-        shared = {test: shown for test, shown in tests.items() if test in there}
-        blocks = Blocks(
-            change=change,
-            session=asked,
-            sides=sides,
-            scenarios=questions(shared, change, _design(config)),
-            design=_design(config),
-            results=results,
-            say=say,
-        )
-        if shared:
-            say(f"perfproof: {_count(len(shared), 'benchmark')}, {sides[CHANGE].label} against {sides[BASE].label}")
+        scenarios = questions({test: shown for test, shown in tests.items() if test in there}, change, design)
+        blocks = Blocks(change=change, session=asked, sides=sides, scenarios=scenarios, design=design, results=results, say=say)
+        if scenarios:
+            say(f"perfproof: {_count(len(scenarios), 'benchmark')}, {sides[CHANGE].label} against {sides[BASE].label}")
             start.settle(say)
             blocks.run()
-    findings = [
-        *_findings(blocks, config.getoption("perfproof_fail_on_inconclusive")),
-        *(telling.new(test, change.name) for test in tests if test not in there),
-    ]
-    code = telling.exit_code(findings, compared=not shared or any(found.judged is not None for found in findings))
-    telling.report(session, findings, _seconds(blocks), blocks.kept)
-    notes = [*_notes(session, change, linked, [test for test in there if test not in tests], blocks)]
-    if kept:
-        _write(results / VERDICTS, change, findings, notes, code)
-    return Outcome(text=_text(session, blocks, findings, notes, results if kept else None, code), exit_code=code)
+    return Measured(blocks=blocks, there=there, linked=linked)
 
 
 # --- what was asked ---------------------------------------------------------------------------------------------
@@ -190,12 +197,14 @@ def _seconds(blocks: Blocks) -> dict[str, float]:
     return {test: sum(record.took for record in mine) for test, mine in blocks.kept.items()}
 
 
-def _notes(session: pytest.Session, change: Change, linked: Sequence[str], gone: Sequence[str], blocks: Blocks) -> Iterator[str]:
+def _notes(session: pytest.Session, change: Change, ran: Measured) -> Iterator[str]:
     """What is to be known beside the verdicts."""
     yield from change.notes
-    if linked:
-        yield f"git does not keep {_few(linked)}: the base ran with the working tree's"
-    if gone:
+    blocks, chosen = ran.blocks, {item.nodeid for item in session.items}
+    if ran.linked:
+        yield f"git does not keep {_few(ran.linked)}: the base ran with the working tree's"
+    gone = [test for test in ran.there if test not in chosen]
+    if gone and not any("::" in word for word in blocks.session.given):
         yield f"only at {change.name}, and so not compared: {_few(gone)}"
     changed = [item.nodeid for item in session.items if item.nodeid in blocks.scenarios and _differs(change, item.path)]
     if changed:
@@ -203,10 +212,14 @@ def _notes(session: pytest.Session, change: Change, linked: Sequence[str], gone:
     before, after = blocks.seen[BASE], blocks.seen[CHANGE]
     if before and before == after:
         yield "no Python file that the benchmarks load from the project differs between the sides: only data or compiled code can"
-    left = len(session.items) - sum("benchmark" in getattr(item, "fixturenames", ()) for item in session.items)
+    left = len(session.items) - len(_benchmarks(session))
     if left:
         yield f"{_count(left, 'test')} without the fixture `benchmark` {'was' if left == 1 else 'were'} not run"
     yield from blocks.said
+
+
+def _benchmarks(session: pytest.Session) -> list[pytest.Item]:
+    return [item for item in session.items if "benchmark" in getattr(item, "fixturenames", ())]
 
 
 def _differs(change: Change, path: Path) -> bool:
