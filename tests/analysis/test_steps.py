@@ -264,10 +264,10 @@ def test_the_fit_knows_shift_and_autocorrelation() -> None:
 
 
 def test_chance_falls_with_the_evidence() -> None:
-    """No evidence is chance, more of it is less so, and a short stretch can't be certain."""
-    assert chance(0.0, 100) == 1.0
-    assert chance(30.0, 100) < chance(20.0, 100) < chance(10.0, 100) < 1
-    assert chance(50.0, 7) == 1.0
+    """No evidence is chance, more of it is less so; in a short stretch, or one that wanders, it says less."""
+    assert chance(0.0, 100, 0.0) == 1.0
+    assert chance(30.0, 100, 0.0) < chance(20.0, 100, 0.0) < chance(20.0, 100, 0.5) < chance(20.0, 30, 0.5) < 1
+    assert chance(50.0, 7, 0.0) == 1.0
 
 
 # --- labelled series ----------------------------------------------------------------------------------

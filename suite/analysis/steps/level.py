@@ -18,6 +18,8 @@ from suite.analysis.samples import Floats
 from suite.analysis.steps.scan import LEAST
 
 RHO = np.concatenate([np.arange(0.0, 0.9, 0.05), [0.9, 0.93, 0.96, 0.98, 0.99]])
+SHORT, WANDERING = 3.0, 34.0
+"""Points that a stretch counts less by in `chance`, and per unit of autocorrelation."""
 DRAWN_IN = 3.0
 """Deviations from its level to which an outlier is drawn in."""
 
@@ -68,7 +70,7 @@ def two_levels(y: Floats, split: int) -> Levels:
         rho=float(RHO[best]),
         sd=sd,
         ratio=ratio,
-        chance=chance(ratio, n),
+        chance=chance(ratio, n, float(RHO[best])),
     )
 
 
@@ -101,12 +103,14 @@ def _fits(y: Floats, after: Floats, one: Floats, n: int) -> tuple[Floats, Floats
     return none, squares, shift, np.sqrt(squares / (n - 3) / free)
 
 
-def chance(ratio: float, n: int) -> float:
-    """How likely a quiet stretch of n points shows a likelihood ratio this large at its best split.
+def chance(ratio: float, n: int, rho: float) -> float:
+    """How likely a quiet stretch of n points shows a likelihood ratio this large at its best split, where the fit found `rho`.
 
+    Short stretches show less autocorrelation than there is, and ratios that are too large for it: they count as smaller, by what
+    simulations of quiet series ask for (`suite.validation.steps`).
     Source: Andrews (1993); DeLong, Communications in Statistics A 10 (1981): the tail of the maximum of a squared Bessel process.
     """
-    x = ratio * (n - 4) / n
+    x = ratio * (1 - (SHORT + WANDERING * rho) / n)
     if x <= 1 or n < 2 * LEAST:
         return 1.0
     spread = 2 * math.log((n - LEAST) / LEAST)

@@ -12,8 +12,8 @@ from ruptures.base import BaseCost
 from suite.analysis.samples import Floats
 from suite.analysis.steps.scan import LEAST
 
-PRICE = 2.0
-"""Of a further level, in deviations of the noise times log n."""
+PRICE = 1.0
+"""Of a further level, in deviations of the noise times log n: about what the Bayesian criterion asks for with such errors."""
 NEAR = 2
 """How many points apart two detectors may see the same step."""
 REACH = 60
