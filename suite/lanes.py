@@ -25,6 +25,7 @@ from suite.model.scenario import (
     MicroWorkload,
     OfflineWorkload,
     OverlayBuild,
+    PytestWorkload,
     PythonBuild,
     ReleaseBuild,
     Scenario,
@@ -104,7 +105,7 @@ def prepare_all(builds: Sequence[Build], folder: Path, say: Say) -> list[ReadyBu
 def _make_models(plan: Plan, ready: Mapping[str, ReadyBuild], builds: Path, say: Say) -> None:
     """The models that come in packages, written out by the interpreter of the baseline."""
     for scenario in plan.scenarios:
-        if not isinstance(scenario.workload, MicroWorkload) and isinstance(scenario.workload.model, SmolModel):
+        if not isinstance(scenario.workload, MicroWorkload | PytestWorkload) and isinstance(scenario.workload.model, SmolModel):
             smollm.make(scenario.workload.model, builds, ready[scenario.builds[scenario.baseline.build].key].interpreter, say)
 
 

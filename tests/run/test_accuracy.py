@@ -147,7 +147,7 @@ def test_fresh_launches_ask_the_baseline_again_in_a_process_of_its_own(lane: Lan
     ("fake", "told"),
     [
         ("nan", "sums: 200 items have a logprob that is no number (NaN)"),
-        ("null", "the server gave no answer to 1 items"),
+        ("silent", "the server gave no answer to 1 items"),
         ("unscored", "sums, exact_match: 197 of 200 items have a score"),
         ("lower", "workload.tasks.sums: of exact_match less is better"),
         ("crash", "lm_eval exited with code 1: RuntimeError: no engine at model"),
@@ -178,8 +178,9 @@ def test_other_prompts_are_untestable(lane: Lane) -> None:
     assert "document or prompt differ in 200 items" in row.reason
 
 
-def test_a_server_that_answers_errors_fails_its_trial(lane: Lane) -> None:
+def test_a_server_that_answers_errors_fails_its_trial(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
     """lm_eval gives up after its retries; the other arm's trial stands."""
+    monkeypatch.setattr(accuracy, "DYING", 0.2)
     plain, patched = run(lane(through="server", tasks={"sums": {}}, candidate=["--fake=fail"]))
     assert (plain.status, patched.status) == ("ok", "failed")
     assert "HTTP Error 500" in patched.reason

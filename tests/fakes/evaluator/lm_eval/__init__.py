@@ -15,7 +15,7 @@ def simple_evaluate(model, tasks, limit, evaluation_tracker, **asked):
     for task in tasks:
         lines = [json.loads(line) for line in Path(f"{task}.jsonl").read_text().splitlines()][:limit]
         samples[task] = [_sample(model, number, doc, asked["gen_kwargs"]) for number, doc in enumerate(lines)]
-    if model.fake == "null":
+    if model.fake == "silent":
         LOG.warning("API returned null content. Content filled with a placeholder")
     if model.fake == "retry":
         LOG.warning("API request failed! Status code: 500, Response text: busy. Retrying...")
