@@ -22,7 +22,7 @@ PLAUSIBLE = 0.5
 STRETCH = 100
 """Points on each side of a split that it is tested on, at most."""
 PLACED = 10
-"""How far a proposed split may be moved to where it fits best."""
+"""How many points a plausible split may be moved to where it fits best."""
 LEVEL = 0.95
 TOO_SHORT = f"a step of a timed series needs at least {scan.LEAST} points before it and {scan.LEAST} from it on"
 
@@ -124,21 +124,21 @@ def _timed(values: Floats, floor: float) -> list[Change]:
     """Proposed, weeded, agreed on, and weeded again with the floor."""
     ratio = bool((values > 0).all())
     y = np.log(values) if ratio else values
-    plausible = _weeded(y, scan.proposals(y), lambda split: split.chance <= PLAUSIBLE)
-    likely = _weeded(y, _placed(y, [split.at for split in plausible]), lambda split: split.chance <= FALSE_ALARMS)
+    plausible = _weeded(y, _placed(y, scan.proposals(y), partition.NEAR), lambda split: split.chance <= PLAUSIBLE)
+    likely = _weeded(y, _placed(y, [split.at for split in plausible], PLACED), lambda split: split.chance <= FALSE_ALARMS)
     agreed = _agreed(y, likely)
     kept = _weeded(y, agreed, lambda split: split.chance <= FALSE_ALARMS and _matters(values, split, floor))
     return [_change(values, split, ratio) for split in kept]
 
 
-def _placed(y: Floats, splits: Sequence[int]) -> list[int]:
-    """Each split moved to where two levels explain most, within `PLACED` points: ranks alone place a small step badly."""
+def _placed(y: Floats, splits: Sequence[int], reach: int) -> list[int]:
+    """Each split moved to where two levels explain most, within `reach` points: ranks alone place a small step badly."""
     fits: dict[tuple[int, int, int], _Split] = {}
     placed: list[int] = []
     bounds = [0, *splits, y.size]
     for i, split in enumerate(splits):
-        least = max(max(bounds[i], placed[-1] if placed else 0) + scan.LEAST, split - PLACED)
-        most = min(bounds[i + 2] - scan.LEAST, split + PLACED)
+        least = max(max(bounds[i], placed[-1] if placed else 0) + scan.LEAST, split - reach)
+        most = min(bounds[i + 2] - scan.LEAST, split + reach)
         tried = [_fit(y, bounds[i], at, bounds[i + 2], fits) for at in range(least, most + 1)]
         placed += [max(tried, key=lambda one: one.levels.ratio).at] if tried else []
     return placed
