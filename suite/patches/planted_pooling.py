@@ -1,4 +1,6 @@
-"""A pooler that is wrong on purpose, in one way; `PERFPROOF_FAULT` says in which (see `planted`). SPLADE's, which looks at token ids.
+"""A pooler that is wrong on purpose, in one way; `PERFPROOF_FAULT` says in which (see `planted`).
+
+SPLADE's, which looks at token ids, and of the first two and the fourth also the one that takes a prompt's last token.
 
 - `last_token_dropped`: the last token of every prompt is not pooled;
 - `one_row_late`: every prompt is pooled from the row after its first on, so that the last of it is its neighbour's first;
@@ -21,13 +23,18 @@ POOL = Target(
     "SPLADESparsePooler.forward",
     {"0.28.0": "7d90c64a26c766d7", "0.32.0": "7d90c64a26c766d7"},
 )
+LAST = Target(
+    "vllm.model_executor.layers.pooler.seqwise.methods",
+    "LastPool.forward",
+    {"0.28.0": "3650c1d70e9dd4ad", "0.32.0": "3650c1d70e9dd4ad"},
+)
 PATCH = Patch(
     name="planted_pooling",
     direction="adds",
     summary="a pooler that is wrong on purpose, to see which gate catches it",
     origin="the suite's own",
     holds={"0.28.0": frozenset({"cpu"}), "0.32.0": frozenset({"cpu"})},
-    targets=(POOL,),
+    targets=(POOL, LAST),
 )
 LONGEST = 64
 Pool = Callable[..., Any]
@@ -83,10 +90,24 @@ def long_prompts(pool: Pool) -> Pool:
     return wrong
 
 
+def one_token_early(pool: Pool) -> Pool:
+    return lambda self, hidden, metadata: pool(self, hidden.roll(1, dims=0), metadata)
+
+
 FAULTS: Mapping[str, Callable[[Pool], Pool]] = {
     fault.__name__: fault for fault in (last_token_dropped, one_row_late, end_mark_pooled, rounded, long_prompts)
 }
 
 
+OF_LAST: Mapping[str, Callable[[Pool], Pool]] = {"last_token_dropped": one_token_early, "one_row_late": one_row_late, "rounded": rounded}
+"""The faults of the pooler that takes the last token; it is right with the others."""
+
+
+def replacements() -> Mapping[str, Pool]:
+    fault = asked(PATCH.name, FAULTS)
+    of_last = OF_LAST.get(fault.__name__, lambda pool: pool)
+    return {POOL.qualname: fault(original_of(POOL)), LAST.qualname: of_last(original_of(LAST))}
+
+
 def register() -> None:
-    PATCH.apply(lambda: {POOL.qualname: asked(PATCH.name, FAULTS)(original_of(POOL))})
+    PATCH.apply(replacements)
