@@ -39,7 +39,7 @@ STEPPED: Sequence[Pattern] = (
     ("+20 % in 10 %", lambda made, seed: made.step_function(80, value_after=120, change_index=60, sigma=10, seed=seed)),
     (
         "+30 %, mended after 20, in 5 %",
-        lambda made, seed: made.regression_fix(80, regression_start=60, regression_duration=20, sigma=5, seed=seed),
+        lambda made, seed: made.regression_fix(100, regression_start=60, regression_duration=20, sigma=5, seed=seed),
     ),
 )
 """Name and maker of series with a rise after 60 points, and 20 points after it."""
@@ -50,7 +50,7 @@ def generated(seed: int, count: int) -> tuple[str, list[Target]]:
     if importlib.util.find_spec(GENERATORS) is None:
         return f"`{GENERATORS.replace('_', '-')}` is not installed: its series are left out.", []
     makers = importlib.import_module(GENERATORS)
-    each = max(count // 5, 4)
+    each = max(count // 8, 2)
     quiet = {name: [make(makers, 1000 * seed + one).data for one in range(each)] for name, make in QUIET}
     stepped = {name: [make(makers, 1000 * seed + one).data for one in range(each)] for name, make in STEPPED}
     contestants = [_contestant("**perfproof**", perfproof, quiet, stepped)]

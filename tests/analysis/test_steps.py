@@ -19,7 +19,7 @@ from suite.analysis.steps.scan import LONGEST, proposals, stretches
 FLOOR = 0.02
 LABELLED = Path(os.environ.get("PERFPROOF_LABELLED", Path(__file__).parents[2].parent / "shared/data/sap-hana-small-2021"))
 SEEDS = st.integers(0, 2**32 - 1)
-RUNS = int(os.environ.get("PERFPROOF_SERIES", "60"))
+RUNS = int(os.environ.get("PERFPROOF_SERIES", "40"))
 """Simulated series a case; PERFPROOF_SERIES lengthens it."""
 
 

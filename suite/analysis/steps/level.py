@@ -75,12 +75,25 @@ def two_levels(y: Floats, split: int) -> Levels:
 
 
 def draw_in(y: Floats, split: int) -> tuple[Floats, float]:
-    """The stretch with its outliers drawn in to their side's median, and the deviation of the noise around the medians."""
-    middle = np.where(np.arange(y.size) < split, np.median(y[:split]), np.median(y[split:]))
-    rest = y - middle
-    sd = 1.4826 * float(np.median(np.abs(rest))) or float(np.abs(rest).mean())
-    drawn: Floats = middle + np.clip(rest, -DRAWN_IN * sd, DRAWN_IN * sd)
-    return drawn, sd
+    """The stretch with its outliers drawn in to their side's median, and the deviation of the noise around the medians.
+
+    A side that scatters more than the whole is measured by its own scatter: half of its points are no outliers.
+    Source: winsorising; the median absolute deviation of a normal distribution.
+    """
+    sides = [y[:split], y[split:]]
+    rests = [side - np.median(side) for side in sides]
+    sd = _scatter(np.concatenate(rests))
+    drawn = [side - rest + np.clip(rest, -most, most) for side, rest in zip(sides, rests, strict=True) for most in [_most(rest, sd)]]
+    return np.concatenate(drawn), sd
+
+
+def _most(rest: Floats, sd: float) -> float:
+    """How far from its median a point of a side may lie."""
+    return DRAWN_IN * max(sd, _scatter(rest))
+
+
+def _scatter(rest: Floats) -> float:
+    return 1.4826 * float(np.median(np.abs(rest))) or float(np.abs(rest).mean())
 
 
 def _whitened(column: Floats, first: Floats) -> Floats:
