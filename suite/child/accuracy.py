@@ -102,6 +102,7 @@ def evaluate(order: dict[str, Any], model: Any, tasks: Any, output: str) -> dict
         logging.getLogger("lm_eval").removeHandler(heard)
     found["config"]["model"] = tracker.general_config_tracker.model_source = order["model"]
     samples = found.pop("samples")
+    found.pop("pretty_env_info", None)  # it names this machine's kernel and processor; the record describes the machine
     seconds = time.perf_counter() - began
     no_numbers = {task: count for task, lines in samples.items() if (count := sum(has_nan(line["resps"]) for line in lines))}
     tracker.save_results_aggregated(results=found, samples=samples)
