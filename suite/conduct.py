@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -88,9 +89,10 @@ def conduct(
     seconds: dict[str, float] = {}
     skipped: list[str] = []
     if any(_open_blocks(plan, kept, floors, enough)):
-        with held(results), alone(progress.tell), _swept(results), open_lanes() as lane_of:
-            seconds["preparing builds"] = clock() - began
+        with held(results), alone(progress.tell), _swept(results), _full_disk_told(results), open_lanes() as lane_of:
+            prepared = clock()
             settle(progress.tell)
+            seconds |= {"preparing builds": prepared - began, "waiting for a quiet machine": clock() - prepared}
             _expect(plan, kept, progress)
             trials = _Trials(
                 plan=plan, kept=kept, floors=floors, lane_of=lane_of, progress=progress, spent=_spent(budget, clock), enough=enough
@@ -253,6 +255,19 @@ def _swept(results: Path) -> Iterator[None]:
     """What a run that was killed left in the results folder is gone before this one begins."""
     sweep(results / RUNNING)
     yield
+
+
+@contextlib.contextmanager
+def _full_disk_told(results: Path) -> Iterator[None]:
+    """A disk that is full, wherever it was met, becomes `CannotRun` with what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        where = error.filename or results
+        words = "make room; every record that was whole is kept, and the same command goes on from there"
+        raise CannotRun(f"{where}: the disk is full: {words}") from error
 
 
 @contextlib.contextmanager

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import errno
 import io
+import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -278,6 +280,20 @@ def test_a_spent_time_budget_begins_no_block_and_says_what_was_left(tmp_path: Pa
         "swap_states: the time budget is spent: 4 of 6 blocks were not measured; the same command without it goes on from here",
     )
     assert carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane()).ran == 8
+
+
+def test_a_full_disk_is_told_with_what_to_do_and_the_run_goes_on_from_there(tmp_path: Path) -> None:
+    """Wherever it was met; what is no full disk stays what it is."""
+
+    def full(one: Record, tries: int) -> Record:
+        if one.block == 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return one
+
+    plan = make_plan([scenario()], seed=0)
+    with pytest.raises(CannotRun, match=r"the disk is full: make room; every record that was whole is kept"):
+        carry_out(plan, tmp_path, FakeLane(fate=full))
+    assert carry_out(plan, tmp_path, FakeLane()).found == 4
 
 
 def test_a_machine_is_waited_for_only_where_something_is_to_be_measured(tmp_path: Path) -> None:

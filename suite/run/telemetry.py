@@ -156,6 +156,7 @@ class Sampler:
     def __init__(self, every: float = EVERY, gpus: Callable[[], tuple[Look, ...]] = gpus.look) -> None:
         self._every, self._gpus = every, gpus
         self._next = 0.0
+        self._began, self._cpu = time.monotonic(), time.process_time()
         self._frequencies: list[int] = []
         self._memory: list[int] = []
         self._looks: list[tuple[Look, ...]] = []
@@ -175,11 +176,15 @@ class Sampler:
         return sum(any(one.throttled for one in seen) for seen in zip(*self._looks, strict=True))
 
     def told(self) -> dict[str, Any]:
-        """What a record keeps: extremes over the trial, in MHz, bytes, degrees Celsius and watts; what is not told is not there."""
+        """What a record keeps: extremes over the trial, in MHz, bytes, degrees Celsius and watts; what is not told is not there.
+
+        `watching` is the share of one core that this process took meanwhile: it does nothing but look, and wait.
+        """
         clocks = {"cpu_mhz": _range(self._frequencies)} if self._frequencies else {}
         memory = {"memory_available_bytes": min(self._memory)} if self._memory else {}
         every = [_gpu_told(seen) for seen in zip(*self._looks, strict=True)]
-        return {"looks": len(self._looks), **clocks, **memory, **({"gpus": every} if every else {})}
+        watching = (time.process_time() - self._cpu) / max(time.monotonic() - self._began, 1e-9)
+        return {"looks": len(self._looks), "watching": round(watching, 5), **clocks, **memory, **({"gpus": every} if every else {})}
 
 
 def frequencies() -> list[int]:
