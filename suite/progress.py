@@ -62,12 +62,12 @@ class RunProgress:
         """What happens now, an install, a server's start: until the next thing does."""
         self._bar.update(self._task, what=escape(f"{self._where} · {message}" if self._where else message))
         if not self.console.is_terminal:
-            self.console.print(escape(message), highlight=False)
+            self.console.print(message, highlight=False, markup=False, soft_wrap=True)
 
     def tell(self, message: str) -> None:
         """What is not to be missed, though the next thing happens at once: stays to be read."""
         self._bar.update(self._task, what=escape(message))
-        self.console.print(escape(message), style="yellow", highlight=False)
+        self.console.print(message, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
     def block(self, block: Block) -> None:
         self._where = ""
@@ -81,8 +81,9 @@ class RunProgress:
         self.left[name] = max(0, self.left[name] - 1)
         self._bar.update(self._task, advance=1, left=f"about {duration(self.seconds_left() / 60)} left")
         if record.status != "ok":
-            told = lines(f"{name}, block {record.block}, {record.arm}: {record.status}: {record.reason}")
-            self.console.print(told, style="yellow", highlight=False, markup=False)
+            reason = record.reason.removeprefix(f"arm {record.arm}: ")
+            told = lines(f"{name}, block {record.block}, {record.arm}: {record.status}: {reason}")
+            self.console.print(told, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
     def done(self, scenario: str) -> None:
         """No more trials of that scenario: decided, or spent."""

@@ -24,7 +24,7 @@ def shown(*, terminal: bool) -> str:
         progress.say("arm before: the server starts, 5 s so far")
         progress._bar.refresh()
         progress.trial(record(seconds={"total": 4.0}))
-        progress.trial(record(arm="after", status="failed", reason="it [crashed]", seconds={"total": 6.0}))
+        progress.trial(record(arm="after", status="failed", reason="arm after: it [crashed]", seconds={"total": 6.0}))
         progress._bar.refresh()
     return printed.getvalue()
 
@@ -51,3 +51,12 @@ def test_what_a_trial_left_in_its_log_can_not_drive_the_terminal() -> None:
     with RunProgress(Console(file=printed, width=200, color_system=None), 1) as progress:
         progress.trial(record(status="failed", reason="it ended\n\x1b]0;title\x07\x1b[2Jlast words\u202e", seconds={"total": 1.0}))
     assert printed.getvalue().endswith("it ended\nlast words<U+202E>\n")
+
+
+def test_lines_of_a_log_are_not_broken_where_there_is_no_terminal() -> None:
+    """Where output goes to a file, a long line of a foreign log stays one line."""
+    printed = io.StringIO()
+    with RunProgress(Console(file=printed, width=80, color_system=None), 1) as progress:
+        progress.tell("the machine is busy " * 6)
+        progress.trial(record(status="failed", reason="it ended; the end of its log:\n" + "usage " * 40, seconds={"total": 1.0}))
+    assert len(printed.getvalue().splitlines()) == 3

@@ -323,7 +323,8 @@ class Attestation:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{os.getpid()}.counts"
         with open(path, "w+b") as file:
-            file.truncate(SLOT * SLOTS)
+            file.write(bytes(SLOT * SLOTS))  # a hole that a full disk has no room for would end the process at its first count (SIGBUS)
+            file.flush()
             self._cells = memoryview(mmap.mmap(file.fileno(), SLOT * SLOTS))
 
     def keep(self, count: Counter) -> None:

@@ -51,12 +51,20 @@ RULES: tuple[tuple[str, str], ...] = (
 )
 
 
-ILLEGAL = re.compile(r"[Ee]xit ?code:? ?=?-4\b|SIGILL|Illegal instruction")
-"""How vLLM, a shell or Python says that a process met an instruction that this processor did not let it run."""
-ILLEGAL_WORDS = (
-    "SIGILL is an instruction that this processor did not let it run; the bfloat16 kernels of vLLM 0.32.0 do that on processors with AMX: "
-    "give every arm --dtype=float32 among its server_arguments"
+SIGNALS: tuple[tuple[int, str, str], ...] = (
+    (
+        signal.SIGILL,
+        r"[Ee]xit ?code:? ?=?-4\b|SIGILL|Illegal instruction",
+        "SIGILL is an instruction that this processor did not let it run; the bfloat16 kernels of vLLM 0.32.0 do that on a CPU with AMX: "
+        "give every arm --dtype=float32 among its server_arguments",
+    ),
+    (
+        signal.SIGBUS,
+        r"[Ee]xit ?code:? ?=?-7\b|SIGBUS|Bus error",
+        "SIGBUS is memory shared between processes for which there was no room: see that /dev/shm and the disk are not full (df /dev/shm)",
+    ),
 )
+"""Signals with a common cause: how vLLM, a shell or Python says that one ended a process, and what it means."""
 
 FULL_DISK = "No space left on device"
 
@@ -66,9 +74,13 @@ def interrupted(reason: str) -> str:
     return f"interrupted from outside: the disk is full: {reason}" if FULL_DISK in reason else ""
 
 
-NOISE = re.compile(r"^(nanobind: | - leaked | - \.\.\. skipped remainder|See https://nanobind)")
-"""What a server that ended in an orderly way prints after what matters."""
-
+NOISE = re.compile(
+    r"^(nanobind: | - leaked | - \.\.\. skipped remainder|See https://nanobind)"
+    r"|^(\(\w+ pid=\d+\) )?(ERROR [^]]*\] )?[\s^~]*$"
+)
+"""What a server that ended in an orderly way prints after what matters; and lines of a traceback that only point at the one before."""
+PACKAGES = re.compile(r'(?<=")/[^"]*/(?=site-packages/)')
+"""Where an interpreter's packages lie: the machine's affair."""
 
 LAST = 12
 """Lines of a log that a reason ends with."""
@@ -81,14 +93,15 @@ def telling(log: str) -> list[str]:
 
 def last_words(log: str, most: int = LAST) -> str:
     """The last lines of a log that say something, harmless to look at and of bounded length."""
-    return lines("\n".join(telling(log)[-most:]), most)
+    return lines(PACKAGES.sub("…/", "\n".join(telling(log)[-most:])), most)
 
 
 def diagnose(log: str, signals: Sequence[int] = ()) -> str:
     """The cause of a program's end as one clause, or "" where none that is known is named: by its log, or by the signals that ended
     processes of it."""
-    if signal.SIGILL in signals or ILLEGAL.search(log):
-        return ILLEGAL_WORDS
+    for number, pattern, words in SIGNALS:
+        if number in signals or re.search(pattern, log):
+            return words
     for pattern, words in RULES:
         found = re.search(pattern, log)
         if found:

@@ -207,7 +207,7 @@ class ServeLane:
         trial.environment |= {"no_instructions": counting.why} if counted is None else {"instructions": counted}
         if answer["ok"] and not result.exists():  # so it ends where the server died under it
             answer = {"ok": False, "fault": "it ended without a result file"}
-        found = read_result(json.loads(result.read_text()), asked_of(self.workload, trial.arm)) if answer["ok"] else None
+        found = self._read(result, trial.arm) if answer["ok"] else None
         server.check_well(DYING if found is None or found.fault else 0.0)
         done = between(before, moment_of(server))
         trial.attestation = self._attestation(server, trial.arm, done)
@@ -224,6 +224,13 @@ class ServeLane:
             **host_cost.gpu_memory(trial.environment.get("while_measuring", {})),
         }
         trial.status, trial.reason = self._judge(trial, found, server, done)
+
+    def _read(self, result: Path, arm: Arm) -> BenchResult:
+        """What the client wrote; raises `CannotRun` where that is not what `vllm bench serve` is known to write."""
+        try:
+            return read_result(json.loads(result.read_text()), asked_of(self.workload, arm))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise CannotRun(f"the result file of 'vllm bench serve' can't be read: {type(error).__name__}: {error}") from error
 
     @staticmethod
     def _tell(trial: _Trial, quiet: telemetry.Reading, sampler: telemetry.Sampler) -> None:

@@ -24,8 +24,9 @@ CHANGING = re.compile(
 """Names of variables that may change what vLLM does or how fast."""
 PRIVATE = re.compile(r"TOKEN(_|$)|KEY|SECRET|PASS|CREDENTIAL|AUTH|HOME|ENDPOINT|URL|HOST|_IP$")
 """Names whose values are nobody's business."""
-TOLD_OTHERWISE = re.compile(r"^(VLLM_PLUGINS$|VLLM_CACHE_ROOT$|PERFPROOF_)")
-"""What arms may differ in without being asked: their patches, the compile cache of a set of patches, the suite's own."""
+TOLD_OTHERWISE = re.compile(r"^(VLLM_PLUGINS$|VLLM_CACHE_ROOT$|VLLM_RPC_BASE_PATH$|PERFPROOF_)")
+"""What arms may differ in without being asked: their patches, the compile cache of a set of patches, the folder of a run's sockets (a run
+that goes on in the midst of a block has another one), the suite's own."""
 
 
 def changing(name: str) -> bool:

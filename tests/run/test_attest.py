@@ -12,6 +12,7 @@ import pytest
 
 from suite.builds.ready import ReadyBuild
 from suite.model.record import Attestation
+from suite.patches import guard
 from suite.patches.guard import SLOT
 from suite.run import attest
 from tests import toy
@@ -144,3 +145,11 @@ def test_a_long_name_is_counted_all_the_same(toy_build: ReadyBuild, tmp_path: Pa
     target = "vllm." + "x" * 200 + ":f"
     leave(tmp_path / "a", toy_build, 1, {f"calls {target}": 3})
     assert attest.verify(read(tmp_path / "a", toy_build), toy.arm("plain"), toy_build, exercises=(target,)) == ""
+
+
+def test_the_room_for_counts_is_taken_from_the_disk_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that fills up later ends no process at its first count: the file has no holes."""
+    monkeypatch.setenv("PERFPROOF_ATTEST", str(tmp_path))
+    guard.Attestation()
+    (file,) = tmp_path.glob("*.counts")
+    assert file.stat().st_blocks * 512 >= file.stat().st_size == SLOT * guard.SLOTS

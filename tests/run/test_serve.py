@@ -462,6 +462,13 @@ def test_a_client_that_leaves_no_result_fails_the_trial(serve: Serve) -> None:
     assert "the client failed: it ended without a result file" in plain.reason
 
 
+def test_a_result_file_of_another_kind_fails_the_trial(serve: Serve) -> None:
+    """What is not what this client is known to write fails the trial, with its name, and not the run."""
+    for record in run(serve(client={"fake": "other file"})):
+        assert record.status == "failed"
+        assert record.reason == "the result file of 'vllm bench serve' can't be read: KeyError: 'duration'"
+
+
 def test_a_short_run_and_few_warm_ups_are_warned_of(serve: Serve) -> None:
     """A run of a fraction of a second is told as a warning with the remedy; warm-ups of a whole wave are not."""
     plain, _ = run(serve())

@@ -17,7 +17,7 @@ from suite.model.metrics import METRICS
 from suite.model.scenario import Dataset, ServeWorkload, ToyModel, one_wave, requests_for
 from suite.run.bench_result import MOST_GAPS, read_result, wanted_output, warnings_for
 from suite.run.client import arguments_for, endpoint_faults, flags, spoken
-from suite.run.diagnosis import diagnose
+from suite.run.diagnosis import diagnose, last_words
 from suite.run.launch import ModelAt, flags_of, locate_model, server_words
 from suite.run.ports import answers, free_port
 from suite.run.server import parse_metrics
@@ -212,6 +212,7 @@ def test_a_free_port_is_one_that_nothing_answers_on() -> None:
         ("OSError: nowhere/nothing is not a local folder and is not a valid model identifier", "no such model"),
         ("suite.patches.guard.PatchRefused: patch swap refused: it was tested with vLLM 0.22.0", "patch swap refused: it was tested"),
         ("RuntimeError: Worker died unexpectedly (exit code: -4)", "SIGILL is an instruction that this processor did not let it run"),
+        ("Bus error (core dumped)", "SIGBUS is memory shared between processes for which there was no room"),
         ("ModuleNotFoundError: No module named 'uvloop'", "a Python package is missing there: No module named 'uvloop'"),
     ],
 )
@@ -223,6 +224,17 @@ def test_common_ends_are_told_in_words(line: str, words: str) -> None:
 def test_an_unknown_end_has_no_invented_cause() -> None:
     """Where no rule speaks, nothing is claimed."""
     assert diagnose("INFO all is well\nRuntimeError: something new") == ""
+
+
+def test_the_last_words_of_a_log_leave_out_what_says_nothing() -> None:
+    """Marks that only point at the line above, empty lines and the place of the packages go; the order stays."""
+    log = (
+        'Traceback\n  File "/srv/joe/venv/lib/python3.11/site-packages/vllm/x.py", line 3, in y\n    z()\n    ^^^\n\n'
+        "(EngineCore pid=7) ERROR 11-28 05:00:00 [core.py:1]     ~~~^^^\nValueError: no\nnanobind: leaked 3 functions!\n"
+    )
+    told = ["Traceback", '  File "…/site-packages/vllm/x.py", line 3, in y', "    z()", "ValueError: no"]
+    assert last_words(log) == "\n".join(told)
+    assert last_words(log, 2) == "\n".join(told[2:])
 
 
 # --- data sets and pooling ----------------------------------------------------------------------------------------

@@ -123,9 +123,17 @@ def test_arms_that_differ_unasked_are_no_pair() -> None:
 
 
 def test_arms_may_differ_in_what_was_asked_for() -> None:
-    """What an arm's `environment` names, the plugins and the caches of another build may differ."""
-    plain = record("plain", VLLM_PLUGINS="a", VLLM_CACHE_ROOT="x", TRITON_CACHE_DIR="x")
-    late = record("other", {"VLLM_X": "1"}, VLLM_X="1", VLLM_PLUGINS="a,b", VLLM_CACHE_ROOT="y", TRITON_CACHE_DIR="y")
+    """What an arm's `environment` names, the plugins, the caches of another build and the sockets of a run that went on may differ."""
+    plain = record("plain", VLLM_PLUGINS="a", VLLM_CACHE_ROOT="x", TRITON_CACHE_DIR="x", VLLM_RPC_BASE_PATH="perfproof-1")
+    late = record(
+        "other",
+        {"VLLM_X": "1"},
+        VLLM_X="1",
+        VLLM_PLUGINS="a,b",
+        VLLM_CACHE_ROOT="y",
+        TRITON_CACHE_DIR="y",
+        VLLM_RPC_BASE_PATH="perfproof-2",
+    )
     assert paired(late, [plain]) is late
 
 

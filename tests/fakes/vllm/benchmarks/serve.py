@@ -69,4 +69,4 @@ def main(args):
         for statistic in ("mean", "median", "p50", "p90", "p95", "p99"):
             said[f"{statistic}_{short}_ms"] = 2.0
     with open(os.path.join(args.result_dir, args.result_filename), "w") as file:
-        json.dump(said, file)
+        json.dump({} if args.fake == "other file" else said, file)
