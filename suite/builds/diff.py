@@ -20,6 +20,8 @@ from unidiff.patch import PatchedFile, PatchSet
 from suite.builds.hunks import Hunk
 from suite.model.errors import BadInput
 
+LONGEST_NAME, LONGEST_PATH = 250, 1000
+"""Bytes of a name, characters of a path: what file systems take, with room for what Python compiles beside it."""
 PYTHON_FILE = re.compile(r"vllm/(?:[A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]*\.py", re.ASCII)
 """The only paths that an overlay writes: no step of one can be `..`, and none begins with a slash."""
 
@@ -115,12 +117,21 @@ def _file_faults(file: PatchedFile) -> Iterator[str]:
     for path in _both(file):
         if _leads_out(path):
             yield f"the path {path[:200]!r} leads out of the tree; an overlay writes nowhere else"
+        elif _too_long(path):
+            yield f"the path {path[:60]!r}… is longer than a file system takes: {LONGEST_NAME} bytes a name, {LONGEST_PATH:,} in all"
+        elif any(part.endswith(".py") for part in path.split("/")[:-1]):
+            yield f"the path {path!r} leads through a folder that is named like a Python file"
     if _LINK in modes:
         yield f"{where}: it makes or changes a symbolic link, which an overlay does not do"
     if _SUBMODULE in modes:
         yield f"{where}: it changes a submodule; use a build of kind 'editable'"
     if file.is_binary_file:
         yield f"{where}: it is a binary patch; an overlay takes Python files alone"
+
+
+def _too_long(path: str) -> bool:
+    longest = max(len(part.encode(errors="surrogateescape")) for part in path.split("/"))
+    return longest > LONGEST_NAME or len(path) > LONGEST_PATH
 
 
 def _leads_out(path: str) -> bool:

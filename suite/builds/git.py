@@ -84,7 +84,7 @@ def _commit(where: str, repo: str, revision: str) -> str:
     """The hash of a commit; raises `BadInput` with the near names."""
     if shutil.which("git") is None:
         raise CannotRun(f"{where}: there is no program 'git' here; give the change as a file (diff:)")
-    if "://" in repo or not Path(repo).is_dir():
+    if ":/" in repo or not Path(repo).is_dir():
         raise BadInput(f"{where}.repo: {_no_repository(repo)}")
     if _run(repo, "rev-parse", "--git-dir") is None:
         raise BadInput(
@@ -100,7 +100,7 @@ def _commit(where: str, repo: str, revision: str) -> str:
 
 
 def _no_repository(repo: str) -> str:
-    if "://" in repo:
+    if ":/" in repo:
         return f"expected a local clone, got an address: git clone {repo.rpartition('/')[2]} first, and name its folder"
     folder = Path(repo)
     try:

@@ -247,6 +247,21 @@ def test_a_path_that_leads_elsewhere_is_refused(tmp_path: Path, path: str) -> No
     assert faults(f"diff --git a/vllm/x.py b/{path}\nsimilarity index 100%\nrename from vllm/x.py\nrename to {path}\n", tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        (f"vllm/{'a' * 300}.py", "is longer than a file system takes: 250 bytes a name"),
+        (f"vllm/{'abcdefghij/' * 200}x.py", "is longer than a file system takes: 250 bytes a name, 1,000 in all"),
+        ("vllm/v1.py/x.py", "leads through a folder that is named like a Python file"),
+    ],
+)
+def test_a_path_that_no_file_can_have_is_refused_before_anything_is_made(tmp_path: Path, path: str, told: str) -> None:
+    """It would only fail when the file is written, in the words of the file system, with a place of this machine."""
+    (fault,) = faults(unified("a\n", "b\n", f"a/{path}", f"b/{path}"), tmp_path)
+    assert told in fault
+    assert len(fault) < 250
+
+
 @settings(max_examples=200, deadline=None)
 @given(path=st.text(st.sampled_from("vlm./\\~:ab\0 \"'"), min_size=1, max_size=24))
 def test_no_path_of_a_diff_leads_out_of_vllm(path: str) -> None:

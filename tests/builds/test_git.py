@@ -167,6 +167,7 @@ def test_a_repository_that_is_not_there_is_told(repo: Path, tmp_path: Path) -> N
         (str(tmp_path / "clon"), "did you mean clone?"),
         (str(tmp_path / "plain"), "plain is no git repository"),
         ("https://github.com/vllm-project/vllm", "expected a local clone"),
+        (str(Path("https://github.com/vllm-project/vllm").absolute()), "expected a local clone, got an address: git clone vllm first"),
     ):
         with pytest.raises(BadInput, match=words.replace("?", r"\?")):
             git.difference("mine", GitSource(repo=place, ref="faster", base="main", sha256=None))
