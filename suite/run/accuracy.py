@@ -193,10 +193,8 @@ class AccuracyLane:
 
     def _offline(self, trial: _Trial, outputs: Sequence[Path]) -> dict[str, Any] | None:
         """One process of the arm's build, engine and lm_eval in one; None, with the reason in the trial, where it failed."""
-        build, attests = (
-            self._build(trial.arm),
-            self._scratch.folder / f"attest-{trial.arm.name}-{len(list(self._scratch.folder.iterdir()))}",
-        )
+        build, number = self._build(trial.arm), len(list(self._scratch.folder.iterdir()))
+        attests = self._scratch.folder / f"attest-{trial.arm.name}-{number}"
         attests.mkdir()
         variables = {
             **ENGINE_INSIDE,
@@ -225,11 +223,11 @@ class AccuracyLane:
         found = attest.read(server.launch.attest, self._build(trial.arm))
         trial.attestation = None if found is None else dataclasses.replace(found, counts=done.calls)
         self._tell(trial, self._build(trial.arm), server.launch.environment, order, said, log)
+        trial.environment["server_counted"] = dict(done.counters)
         trial.log = server.launch.log
         if said is None or not said["ok"]:
             trial.reason = f"arm {trial.arm.name}: {self._why(said, running, log)}"
             return None
-        trial.work |= {f"server_{name}": count for name, count in done.counters.items() if name == "requests"}
         return said
 
     def _server(self, trial: _Trial) -> Server:
