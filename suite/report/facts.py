@@ -51,7 +51,7 @@ def environment(records: Sequence[Record]) -> Iterable[Found]:
         label, unit = named(name)
         values = summary(list(seen[name].values()), unit)
         lacking = len(records) - counts[name]
-        yield label, (*values, *((f"not told in {lacking} trials",) if lacking else ())), len(seen[name]) > 1
+        yield label, (*values, *((f"not told in {lacking} trials",) if lacking else ())), len(seen[name]) > 1 or lacking > 0
 
 
 _SUFFIXES = {"_bytes": "B", "_seconds": "s", "_mhz": "MHz", "_celsius": "°C", "_watts": "W"}
@@ -138,8 +138,15 @@ def _apart(columns: Sequence[Sequence[Record]]) -> Iterable[Found]:
     for name in dict.fromkeys(name for values_of in seen for name in values_of):
         values = tuple(" / ".join(summary(list(values_of.get(name, {}).values()))) or "–" for values_of in seen)
         if len(set(values)) > 1:
-            head, _, tail = name.partition(".")
-            yield f"{head.removesuffix('s').replace('_', ' ')} {tail}" if tail else head.replace("_", " "), values, True
+            yield _apart_name(name), values, True
+
+
+def _apart_name(name: str) -> str:
+    """A surrounding for people: "package torch", "variable OMP_NUM_THREADS", "server arguments"."""
+    head, _, tail = name.partition(".")
+    if tail:
+        return f"{head.removesuffix('s').replace('_', ' ')} {tail}"
+    return "build in words" if head == "build" else head.replace("_", " ")
 
 
 def _lasting(value: Any) -> Any:

@@ -89,7 +89,7 @@ def sure(rows: Sequence[Judged], outcome: str) -> str:
     if row.verdict == "untestable":
         return "not at all: nothing may be concluded"
     if row.exact:
-        return "exact: counts of work have no noise"
+        return f"{words.label(row.metric)} is exact: counts of work have no noise{_others(rows, row)}"
     parts = []
     if row.level is not None and row.interval is not None:
         parts.append(f"the brackets are a {level(row.level).replace(' ', THIN)} interval from {words.counted(row)}")
@@ -97,7 +97,13 @@ def sure(rows: Sequence[Judged], outcome: str) -> str:
         parts.append(f"a true worsening of {words.detectable(row)} would have been called regressed four times in five")
     if row.suggests:
         parts.append("it suggests only, because no server was launched more than once")
-    return "; ".join(parts) or "no interval could be given"
+    return f"{'; '.join(parts) or 'no interval could be given'}{_others(rows, row)}"
+
+
+def _others(rows: Sequence[Judged], row: Judged) -> str:
+    """What of the primary metrics is less sure than the one that decided."""
+    open_ = [other for other in rows if other.primary and other is not row and other.verdict in ("inconclusive", "untestable")]
+    return f"; {', '.join(f'{words.label(other.metric)} is {other.verdict}' for other in open_[:3])}" if open_ else ""
 
 
 def turning(rows: Sequence[Judged], outcome: str, itself: bool) -> str:
@@ -111,7 +117,7 @@ def turning(rows: Sequence[Judged], outcome: str, itself: bool) -> str:
     if row.verdict == "inconclusive":
         return f"more blocks, or less noise; {name}: {reason or 'no reason was given'}"
     if row.exact:
-        return "another count, which only other code or another workload can give"
+        return f"another count of {name}, which only other code or another workload can give"
     if itself and row.verdict != "equivalent":
         return "an A/A that passes, with as many blocks, on a quieter machine"
     margin = words.margin(row)

@@ -67,7 +67,7 @@ def build(
             equality=tuple(answered.clean_equality(each) for each in equality if line(each.scenario, NAME) == name),
             accuracy=tuple(answered.clean_accuracy(each) for each in accuracy if line(each.scenario, NAME) == name),
         )
-        trials = sorted(mine, key=lambda record: (record.block, record.position))
+        trials = _in_order(mine)
         scenarios.append(_scenario(name, [row for row in judged if row.scenario == name], trials, folder, behind))
     return Page(
         title=line(title) or "perfproof report",
@@ -82,6 +82,16 @@ def build(
         warnings=tuple(line(warning) for warning in warnings),
         records=tuple(records),
     )
+
+
+def _in_order(records: Sequence[Record]) -> list[Record]:
+    """Block by block, and in a block that was measured again attempt by attempt, so that the last of an arm is the one that counts."""
+    attempts: Counter[tuple[int, str]] = Counter()
+    keys = []
+    for record in records:
+        attempts[record.block, record.arm] += 1
+        keys.append((record.block, attempts[record.block, record.arm], record.position))
+    return [records[place] for place in sorted(range(len(records)), key=keys.__getitem__)]
 
 
 def _clean(row: Judged) -> Judged:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from suite.analysis.words import folded
 from suite.model.judged import EXPLORATORY, OUTCOMES, Judged, Outcome
 from suite.model.metrics import ANSWERS, METRICS, Better, base_name
 from suite.report import units
@@ -222,13 +223,20 @@ def unjudged(rows: Sequence[Judged], trials: Sequence[TrialView]) -> tuple[str, 
     ]
     if not any(row.verdict and row.primary for row in rows):
         told.insert(0, "no primary metric was judged")
-    counts = Counter((trial.arm, trial.status, trial.reason) for trial in trials if not trial.ok)
-    for (arm, status, reason), count in counts.items():
-        where = ", ".join(str(trial.block) for trial in trials if (trial.arm, trial.status, trial.reason) == (arm, status, reason))
-        told.append(
-            f"{count} trial{'' if count == 1 else 's'} of {arm} {status} (block {shortened(where)}): {reason or 'no reason was given'}"
-        )
-    return tuple(told)
+    return (*told, *spoilt(trials))
+
+
+def spoilt(trials: Sequence[TrialView]) -> Iterable[str]:
+    """The trials that do not count, by arm, status and reason, with their blocks; reasons that differ in their numbers alone are one."""
+    amiss = [trial for trial in trials if not trial.ok]
+    one_for = folded(trial.reason for trial in amiss)
+    groups: dict[tuple[str, str, str], list[int]] = {}
+    for trial in amiss:
+        groups.setdefault((trial.arm, trial.status, one_for[trial.reason]), []).append(trial.block)
+    for (arm, status, reason), found in groups.items():
+        where = ", ".join(map(str, dict.fromkeys(found)))
+        several = "" if len(found) == 1 else "s"
+        yield f"{len(found)} trial{several} of {arm} {status} (block {shortened(where)}): {reason or 'no reason was given'}"
 
 
 def _why(row: Judged) -> str:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import argparse
 import base64
+import io
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+from PIL import Image
 
 from suite import cli
 from tests.report.browser import Browser
@@ -23,15 +26,17 @@ def clip(browser: Browser, path: Path, script: str) -> None:
     x, y, width, height = browser.run(script)
     area = {"x": x, "y": y, "width": width, "height": height, "scale": 1}
     shot = browser.call("Page.captureScreenshot", captureBeyondViewport=True, clip=area)
-    path.write_bytes(base64.b64decode(shot["data"]))
+    Image.open(io.BytesIO(base64.b64decode(shot["data"]))).quantize(256).save(path, optimize=True)
 
 
 def readme(browser: Browser, page: Path, out: Path) -> None:
     """The two pictures of the README."""
     browser.open(page, width=WIDTH)
-    clip(browser, out / "answer.png", f"[0, 0, {WIDTH}, document.querySelector('#trials').offsetTop]")
-    figure = "[...document.querySelectorAll('#trials figure')].at(-1)"
-    clip(browser, out / "trials.png", f"(r => [0, r.top + scrollY - 40, {WIDTH}, r.height + 50])({figure}.getBoundingClientRect())")
+    clip(browser, out / "answer.png", f"[0, 0, {WIDTH}, document.querySelector('#verdicts').offsetTop - 20]")
+    heads = "[...document.querySelectorAll('#trials h3')]"
+    served = f"{heads}.find(each => each.textContent.startsWith('serve_')) ?? {heads}[0]"
+    figure = f"(head => [head.getBoundingClientRect(), head.nextElementSibling.getBoundingClientRect()])({served})"
+    clip(browser, out / "trials.png", f"(([a, b]) => [0, a.top + scrollY - 16, {WIDTH}, b.bottom - a.top + 24])({figure})")
 
 
 def looks(browser: Browser, page: Path, out: Path) -> None:

@@ -44,6 +44,24 @@ def test_how_sure_and_what_would_change_it_fit_the_outcome(outcome: Outcome) -> 
     assert ("99.5\u202f% interval from 6 blocks" in sure) == (outcome != "untestable")
 
 
+def test_trials_spoilt_alike_are_told_once() -> None:
+    """Trials that do not count for one reason, but for its numbers, are one line with their blocks and the range."""
+    rows, records = factory.sampler()
+    for place, share in ((3, "38.9"), (5, "71.3"), (7, "55.0")):
+        records[place] = factory.failed(records[place], "invalid", f"{share} % of the CPU time went to other processes")
+    told = _scenario((rows, records)).unjudged
+    assert told == ("3 trials of patched invalid (block 2, 3, 4): 38.9 to 71.3 % of the CPU time went to other processes",)
+
+
+def test_a_block_measured_again_is_drawn_by_its_last_attempt() -> None:
+    """Of a block that was measured twice, in another order each time, the later trial of each arm comes last."""
+    rows, records = factory.sampler()
+    first, again = records[2:4], [dataclasses.replace(each, position=1 - each.position, started="later") for each in records[2:4]]
+    spoilt = [factory.failed(each, "invalid", "busy") for each in first]
+    trials = _scenario((rows, [*records[:2], *spoilt, *again, *records[4:]])).trials
+    assert [trial.started == "later" for trial in trials if trial.block == 2] == [False, False, True, True]
+
+
 def test_the_end_of_a_log_is_shown_once() -> None:
     """A server's log that came with a reason stands once in the page, with its trial; the reason itself stays one sentence."""
     page = factory.page(factory.crashed())
@@ -63,7 +81,7 @@ def test_the_end_of_a_log_is_shown_once() -> None:
 def test_a_log_is_escaped_and_bounded() -> None:
     """Whatever a dead server printed, its log's end is text of some lines, each of some hundred characters."""
     rows, records = factory.crashed()
-    log = "\n".join([factory.HOSTILE, factory.ANSI, factory.RIGHT_TO_LEFT, factory.SURROGATE, factory.LONG] * 200)
+    log = "\n".join([factory.HOSTILE, factory.ANSI, factory.RIGHT_TO_LEFT, factory.SURROGATE, factory.LONG] * 12)
     records[3] = dataclasses.replace(records[3], reason=f"it died; the end of its log:\n{log}")
     detail = next(trial.detail for trial in factory.page((rows, records)).scenarios[0].trials if trial.detail)
     assert len(detail.splitlines()) <= 41
