@@ -177,7 +177,8 @@ class _Trials:
             for block in self.plan.blocks:
                 mine = _of(block, latest(self.kept[block.scenario.name]))
                 if block.scenario.name not in self.stopped and any(record.status == "invalid" for record in mine):
-                    self.progress.say(f"{block.scenario.name}: block {block.number} was invalid and is measured again")
+                    if not self.spent():
+                        self.progress.say(f"{block.scenario.name}: block {block.number} was invalid and is measured again")
                     yield from self._block(block, [])
 
     def _block(self, block: Block, kept: Sequence[Record]) -> Iterator[Record]:
