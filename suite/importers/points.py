@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from suite.model.errors import BadInput
 COLUMNS = ("point", "value")
 OPTIONAL = ("group", "machine", "environment")
 LARGEST_FILE = 200_000_000
+NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)", re.IGNORECASE)
+"""A number as tables write it: Python would take `1_0`, and other scripts' digits, too."""
 NAMED = 20
 """How many faults are named."""
 TOO_MANY = "more cells than the first line has columns: quote cells that hold a comma"
@@ -87,8 +90,9 @@ def _fault(point: str, text: str, group: str, groups: bool) -> str:
         return "point: is empty: name the build, commit or date"
     if groups and not group:
         return "group: is empty: name the build that the measurement is of, or leave the column out"
-    try:
-        value = float(text)
-    except ValueError:
-        return f"value: expected a number, got {text[:40]!r}" if text else "value: is empty: give a number, or leave the line out"
+    if not text:
+        return "value: is empty: give a number, or leave the line out"
+    if not NUMBER.fullmatch(text):
+        return f"value: expected a number, got {text[:40]!r}"
+    value = float(text)
     return "" if math.isfinite(value) else f"value: {text[:40]} is not a finite number: leave the line out"

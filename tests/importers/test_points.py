@@ -33,6 +33,7 @@ def test_points_with_and_without_groups(tmp_path: Path) -> None:
         ("point,value,value\n1,2,3\n", ":1: column value is there twice: keep one"),
         ("point,value\n", ":2: no points: give one line a measurement"),
         ("point,value\n1,fast\n", ":2: value: expected a number, got 'fast'"),
+        ("point,value\n1,1_0\n", ":2: value: expected a number, got '1_0'"),
         ("point,value\n1,2\n1,\n", ":3: value: is empty: give a number, or leave the line out"),
         ("point,value\n1,nan\n", ":2: value: nan is not a finite number: leave the line out"),
         ("point,value\n1,1e999\n", ":2: value: 1e999 is not a finite number: leave the line out"),
