@@ -128,7 +128,8 @@ def bisect(scenario: Scenario, row: Sequence[Asked], name: str, measuring: Measu
 
     Raises `CannotRun` where the ends can't be measured or do not differ.
     """
-    judge: _Counts | _Times = (_Times if is_timed(name) else _Counts)(scenario, row, name, measuring, say)
+    of = (scenario, row, name, measuring, say)
+    judge: _Counts | _Times = _Times(*of) if is_timed(name) else _Counts(*of)
     change, whole = judge.ends()
     say(f"{scenario.name}, {name}: {row[-1].word} {change.value} against {row[0].word}: {whole}")
     answers: dict[int, Answer] = {}

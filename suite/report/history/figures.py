@@ -25,7 +25,8 @@ def timeline(shown: Timeline, name: str, rows: str, colours: dict[str, int]) -> 
         figure.subplots_adjust(left=0.125, right=0.985, top=0.985, bottom=0.215)
         axes = figure.subplots()
         wide = _scale(axes, shown, scale.factor)
-        hover, number = {}, 0
+        hover: plots.Hover = {}
+        number = 0
         for line in shown.lines:
             look = plots.ARMS[min(colours[line.machine], len(plots.ARMS) - 1)]
             gid = f"m{colours[line.machine]}"

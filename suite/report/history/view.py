@@ -50,8 +50,9 @@ def build(
 
 
 def _ordered(timelines: Sequence[Timeline]) -> tuple[Timeline, ...]:
-    """By scenario; in it counts first, then what has steps."""
-    return tuple(sorted(timelines, key=lambda one: (one.scenario, not one.exact, not one.steps, one.metric)))
+    """Scenarios with steps first; in a scenario counts first, then what has steps."""
+    moved = {one.scenario for one in timelines if one.steps}
+    return tuple(sorted(timelines, key=lambda one: (one.scenario not in moved, one.scenario, not one.exact, not one.steps, one.metric)))
 
 
 def _timeline(group: Sequence[Told], machines: Sequence[str], upstream: Sequence[UpstreamChange]) -> Timeline:
@@ -157,7 +158,7 @@ def _state(step: Step, exact: bool) -> State:
         return "accepted"
     if exact:
         return "exact"
-    return {True: "confirmed", False: "refuted"}.get(step.confirmed, "seen")  # type: ignore[call-overload, no-any-return]
+    return "seen" if step.confirmed is None else "confirmed" if step.confirmed else "refuted"
 
 
 # --- words ------------------------------------------------------------------------------------------------------
