@@ -238,6 +238,15 @@ def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path) -> None:
         history.append(tmp_path, [point()])
 
 
+@pytest.mark.parametrize("name", ["", "..", "../penalties", "/etc/x", "a\0b"])
+def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
+    """Records of others can't make a history write outside its folder."""
+    for odd in (point(scenario=name), point(machine=name)):
+        with pytest.raises(BadInput, match="not a name"):
+            history.append(tmp_path / "history", [odd])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_number_that_is_not_finite_is_refused(tmp_path: Path) -> None:
     """NaN is no value, and no line is written for it."""
     with pytest.raises(ValueError, match="not JSON compliant"):

@@ -53,7 +53,10 @@ class History:
 
 
 def file_of(folder: Path, entry: Entry) -> Path:
-    """The file that an entry belongs to."""
+    """The file that an entry belongs to; raises `BadInput` for names, as records of others may have them, that lead elsewhere."""
+    for name in (entry.machine, entry.scenario):
+        if name in ("", ".", "..") or "/" in name or "\0" in name:
+            raise BadInput(f"{name!r}: not a name that a history file can have")
     return folder / entry.machine / f"{entry.scenario}.jsonl"
 
 
@@ -121,12 +124,13 @@ def prune(folder: Path, wanted: Wanted, goes: Callable[[Point], bool], *, dry: b
 
     Acknowledgements, settings and lines that can't be read always stay. With `dry` nothing is written.
     """
-    seen: set[str] = set()
+    seen: set[tuple[str, str, str]] = set()
 
     def change(entry: Entry, line: bytes) -> bytes | None:
-        if entry.id in seen:
+        place = (entry.machine, entry.scenario, entry.id)
+        if place in seen:
             return None
-        seen.add(entry.id)
+        seen.add(place)
         return None if isinstance(entry, Point) and wanted.takes(entry) and goes(entry) else line
 
     return _rewritten(folder, wanted, change, dry=dry)
