@@ -105,8 +105,9 @@ OF_LAST: Mapping[str, Callable[[Pool], Pool]] = {"last_token_dropped": one_token
 
 def replacements() -> Mapping[str, Pool]:
     fault = asked(PATCH.name, FAULTS)
-    of_last = OF_LAST.get(fault.__name__, lambda pool: pool)
-    return {POOL.qualname: fault(original_of(POOL)), LAST.qualname: of_last(original_of(LAST))}
+    last = original_of(LAST)
+    of_last = OF_LAST.get(fault.__name__)
+    return {POOL.qualname: fault(original_of(POOL)), LAST.qualname: of_last(last) if of_last is not None else last}
 
 
 def register() -> None:
