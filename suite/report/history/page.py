@@ -29,7 +29,7 @@ def render(page: HistoryPage) -> str:
     drawn = [_drawn(number, timeline, colours) for number, timeline in enumerate(page.timelines, 1)]
     groups = [(scenario, [one for one in drawn if one.timeline.scenario == scenario]) for scenario in page.scenarios]
     every = [(timeline, line, step) for timeline in page.timelines for line, step in timeline.steps]
-    every.sort(key=lambda found: (not found[2].worse, found[0].scenario))
+    every.sort(key=lambda found: not found[2].worse)
     standing = [found for found in every if found[2].state != "accepted"]
     accepted = [found for found in every if found[2].state == "accepted"]
     return shell("history.html", page=page, groups=groups, standing=standing, accepted=accepted, view=view, colours=colours)

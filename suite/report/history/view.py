@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
@@ -50,9 +51,16 @@ def build(
 
 
 def _ordered(timelines: Sequence[Timeline]) -> tuple[Timeline, ...]:
-    """Scenarios with steps first; in a scenario counts first, then what has steps."""
-    moved = {one.scenario for one in timelines if one.steps}
-    return tuple(sorted(timelines, key=lambda one: (one.scenario not in moved, one.scenario, not one.exact, not one.steps, one.metric)))
+    """The scenarios with the largest steps first; in a scenario counts first, then what has steps."""
+    largest: dict[str, float] = defaultdict(float)
+    for timeline in timelines:
+        largest[timeline.scenario] = max([largest[timeline.scenario], *(_weight(step) for _, step in timeline.steps)])
+    return tuple(sorted(timelines, key=lambda one: (-largest[one.scenario], one.scenario, not one.exact, not one.steps, one.metric)))
+
+
+def _weight(step: StepView) -> float:
+    """The size of a step on the scale of ratios; one that begins or ends at nothing has none, and counts as a doubling."""
+    return abs(math.log1p(step.effect)) if step.effect is not None and step.effect > -1 else math.log(2)
 
 
 def _timeline(group: Sequence[Told], machines: Sequence[str], upstream: Sequence[UpstreamChange]) -> Timeline:
