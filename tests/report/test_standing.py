@@ -81,11 +81,12 @@ def test_the_end_of_a_log_is_shown_once() -> None:
 def test_a_log_is_escaped_and_bounded() -> None:
     """Whatever a dead server printed, its log's end is text of some lines, each of some hundred characters."""
     rows, records = factory.crashed()
-    log = "\n".join([factory.HOSTILE, factory.ANSI, factory.RIGHT_TO_LEFT, factory.SURROGATE, factory.LONG] * 12)
+    log = "\n".join([factory.LONG, factory.HOSTILE, factory.ANSI, factory.RIGHT_TO_LEFT, factory.SURROGATE] * 12)
     records[3] = dataclasses.replace(records[3], reason=f"it died; the end of its log:\n{log}")
     detail = next(trial.detail for trial in factory.page((rows, records)).scenarios[0].trials if trial.detail)
     assert len(detail.splitlines()) <= 41
     assert max(map(len, detail.splitlines())) < 600
+    assert factory.HOSTILE[:20] in detail
     text = html.render(factory.page((rows, records)))
     assert "<script>alert" not in text
     assert "\x1b" not in text

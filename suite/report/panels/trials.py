@@ -13,7 +13,7 @@ from suite.report.nouns import Page, ScenarioView
 from suite.report.templates import render as render_template
 
 MOST_FIGURES = 18
-MOST_DOTS = 24_000
+MOST_DOTS = 18_000
 """Figures on a page and trials in them; further metrics have their dots in the verdict table, and their values in the tables."""
 MOST_COLUMNS = 14
 """Metrics and witnesses of a scenario's table, primary ones first."""
