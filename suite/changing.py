@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from suite.builds import git
-from suite.builds.diff import PYTHON_FILE
+from suite.builds.diff import PYTHON_FILE, read_diff, touched
 from suite.model.errors import BadInput
 
 _SECTION = re.compile(rb"^(?=diff --git )", re.M)
@@ -44,7 +44,7 @@ def of_git(repo: Path, base: str, ref: str) -> Files:
 def of_diff(file: Path, keep: Path) -> tuple[Files, Path]:
     """The files of a diff, and a diff of those alone that an overlay can follow: itself where it has no others, else one below `keep`.
 
-    One without git's headers is taken whole. Raises `BadInput` for a file that can't be read.
+    One without git's headers is taken whole. Raises `BadInput` for a file that can't be read, or such a one with other files in it.
     """
     try:
         data = file.read_bytes()
@@ -53,7 +53,7 @@ def of_diff(file: Path, keep: Path) -> tuple[Files, Path]:
     sections = [section for section in _SECTION.split(data) if section.startswith(b"diff --git ")]
     named = [(_paths(section), section) for section in sections]
     if not sections or not all(paths for paths, _ in named):
-        return Files(python=("vllm",), beyond=(), other=()), file
+        return sorted_files(touched(read_diff(data, file.name))), file
     found = sorted_files(list(dict.fromkeys(path for paths, _ in named for path in paths)))
     kept = [section for paths, section in named if set(paths) <= set(found.python)]
     if len(kept) == len(sections) or not kept:

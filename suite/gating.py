@@ -262,10 +262,11 @@ class _Gate:
             chosen = self._near(near, paths, base, changed)
         if not chosen:
             self.notes.append("no scenario exercises what the change touches")
-        more = [one for one in always if one.device in (None, device)]
+        names = {one.name for one in chosen}
+        more = [one for one in always if one.device in (None, device) and one.name not in names]
         if more:
             self.notes.append(f"{', '.join(one.name for one in more)}: the policy's canary, measured whatever a change touches")
-        every = one_a_question([*chosen, *(one for one in more if one.name not in {each.name for each in chosen})])
+        every = one_a_question([*chosen, *more])
         found = [one for one in every if deciding(one.definition, self.policy)]
         if silent := [one.name for one in every if one not in found]:
             self.notes.append(f"not measured (no metric of theirs decides under {self.policy.name}): {', '.join(silent)}")

@@ -50,7 +50,11 @@ class Place:
             "diff --git a/vllm/v1/worker/batch.py b/vllm/v1/worker/batch.py\n" + DIFF.replace("{first}", "first + 0")
         )
         real = gating.gate_change
-        monkeypatch.setattr(gating, "gate_change", lambda asked: real(asked, open_lanes=self.lanes))
+        monkeypatch.setattr(
+            gating,
+            "gate_change",
+            lambda asked, console=None, open_lanes=None, **more: real(asked, console, open_lanes or self.lanes, **more),
+        )
 
     @contextlib.contextmanager
     def lanes(self, plan: Plan, results: Path) -> Iterator[Callable[[Scenario], FakeLane]]:

@@ -94,7 +94,7 @@ def _folded(page: Page) -> Iterable[tuple[str, str]]:
     if page.decision is not None and page.scenarios:
         yield "All verdicts", "\n\n".join([_verdicts(page), *_remarks(page)])
     for scenario in page.scenarios:
-        if scenario.trials:
+        if scenario.trials and any(row.primary and not row.exact for row in scenario.rows):
             yield f"Raw values: {scenario.name}", _raw(scenario)
     worked = "\n\n".join(_work(scenario) for scenario in page.scenarios if scenario.witnesses or scenario.work)
     if worked:
