@@ -156,6 +156,7 @@ def test_an_older_schema_is_migrated_on_reading_and_a_newer_one_is_told(tmp_path
         ({"build": None}, "point: build missing"),
         ({"extra": 1}, "point: unknown extra"),
         ({"entry": "line"}, "entry: unknown 'line'"),
+        ({"entry": ["point"]}, "entry: unknown ['point']"),
         ({"schema": "2"}, "an entry without a schema number"),
     ],
 )

@@ -52,12 +52,12 @@ def entry_of(data: Any) -> Entry:
     if schema > POINT_SCHEMA:
         raise Newer(schema)
     name = data.get("entry")
-    if name not in NAMES:
+    if not isinstance(name, str) or name not in NAMES:
         raise ValueError(f"entry: unknown {name!r}")
     said = {key: value for key, value in data.items() if key != "entry"}
     if schema < POINT_SCHEMA:
-        said = migrated(str(name), said)
-    _check(str(name), said)
+        said = migrated(name, said)
+    _check(name, said)
     return NAMES[name](**said)
 
 

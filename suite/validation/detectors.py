@@ -62,9 +62,9 @@ class Family:
     settings: Sequence[tuple[str, Detector]]
 
 
-def hit(found: Found, place: int) -> bool:
-    """Whether a rise at this place is among the steps found."""
-    return any(abs(at - place) <= NEAR and way == "rise" for at, way in found)
+def hit(found: Found, place: int, near: int = NEAR) -> bool:
+    """Whether a rise at this place, or as near as said, is among the steps found."""
+    return any(abs(at - place) <= near and way == "rise" for at, way in found)
 
 
 OTAVA = Family(
