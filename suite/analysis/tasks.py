@@ -102,9 +102,10 @@ def _foreseen(name: str, items: int | None, margin: float, error: float) -> str:
     flat = accuracy.pair_items(name, np.zeros(items), np.zeros(items))
     equal = -accuracy.difference_interval(flat, accuracy.EQUIVALENCE_ERROR)[0]
     same = "is called equivalent" if equal < margin else f"stays inconclusive: it leaves a loss of {_points(equal)} possible"
+    noisy = f" if nothing else changes, {_points(moved)} if {MOVED:.0%} of the items change" if moved > still else ""
     return (
-        f"{name}: {words.count(items, 'item')} see a drop of {_points(still)} with 80 % chance if nothing else changes, {_points(moved)} "
-        f"if {MOVED:.0%} of the items change; no change at all {same} (margin {_points(margin)})"
+        f"{name}: {words.count(items, 'item')} see a drop of {_points(still)} with 80 % chance{noisy}; no change at all {same} "
+        f"(margin {_points(margin)})"
     )
 
 
