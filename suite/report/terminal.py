@@ -103,10 +103,21 @@ def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
     yield from _bullets(scenario.warnings, "warning", "")
 
 
+_HEADS = ("baseline", "candidate", "change", "interval, %", "blocks", "margin", "detectable", "? inconclusive")
+"""The widest that stands in each column of the wide form anyway, the metric's apart."""
+_METRIC = 14
+
+
+def _room(rows: Sequence[Judged]) -> int:
+    """The width that the wide form needs at least: no number of it and no verdict may be cut."""
+    cells = [[text.cell_len for text in _cells(row, True, False)][1:] for row in rows]
+    return 2 + _METRIC + sum(2 + max(len(head), *found) for head, *found in zip(_HEADS, *cells, strict=True))
+
+
 def _table(rows: Sequence[Judged], width: int) -> Table:
-    wide, several = width >= WIDE, len({row.candidate for row in rows}) > 1
+    wide, several = width >= max(WIDE, _room(rows)), len({row.candidate for row in rows}) > 1
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", collapse_padding=True, pad_edge=False)
-    table.add_column("metric", overflow="fold", min_width=14)
+    table.add_column("metric", overflow="fold", min_width=_METRIC)
     if wide:
         table.add_column("baseline", justify="right", no_wrap=True)
         table.add_column("candidate", justify="right", no_wrap=True)

@@ -48,6 +48,18 @@ def test_terminal_never_cuts_a_verdict(width: int) -> None:
         assert sum(line.endswith(f" {verdict}") for line in text.splitlines()) >= 1, text
 
 
+@pytest.mark.parametrize("width", [80, 118, 140])
+def test_terminal_never_cuts_a_verdict_for_a_wide_interval(width: int) -> None:
+    """However noisy a metric is, its numbers leave room for the verdicts; a change without bounds to speak of is told as a size."""
+    rows = [
+        factory.row("a", "output_throughput", "improved"),
+        factory.row("a", "median_itl", None, effect=80.86, interval=(-0.95, 137190.0)),
+    ]
+    text = terminal.text(build(rows, [], made="", version="0"), width)
+    assert "· exploratory" in text
+    assert "[−95, +1.4e7]" in text
+
+
 def test_terminal_has_no_escape_from_others() -> None:
     """Escape sequences in names, reasons and warnings don't reach the terminal."""
     text = terminal.text(factory.page(factory.hostile()), 100)
