@@ -126,7 +126,8 @@ def _said(each: Tried) -> str:
         return f"{word}, {row.blocks:,} items"
     if detail.part == "text_perplexity":
         return f"{word}, {detail.tokens:,} tokens"
-    moved = f", {detail.asked - detail.equal} differ" if _caught(each) else ""
+    far = f", by up to {detail.largest:.1g}" if detail.largest else ""
+    moved = f", {detail.asked - detail.equal} differ{far}" if _caught(each) else ""
     return f"{word}, {detail.asked} prompts{moved}"
 
 
