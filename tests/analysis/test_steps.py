@@ -106,6 +106,11 @@ def test_one_outlier_is_no_step(place: int) -> None:
     assert found(values) == ()
 
 
+def test_a_chance_proposal_beside_a_step_does_not_hide_it() -> None:
+    """Evidence in a short stretch that seems to wander is worth less, but never nothing: it used to be thrown away with its neighbour."""
+    assert chance(54.0, 11, 0.4) < 0.001
+
+
 def test_a_change_below_the_floor_is_no_step() -> None:
     """However sure, a change smaller than what matters raises nothing."""
     values = noisy(4, (60, 1.0), (60, 1.03), sd=0.002)

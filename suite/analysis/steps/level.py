@@ -20,6 +20,8 @@ from suite.analysis.steps.scan import LEAST
 RHO = np.concatenate([np.arange(0.0, 0.9, 0.05), [0.9, 0.93, 0.96, 0.98, 0.99]])
 SHORT, WANDERING = 3.0, 34.0
 """Points that a stretch counts less by in `chance`, and per unit of autocorrelation."""
+WORTH = 0.4
+"""What evidence is worth at least: a plain step in a short stretch stays one."""
 DRAWN_IN = 3.0
 """Deviations from its level to which an outlier is drawn in."""
 
@@ -123,7 +125,7 @@ def chance(ratio: float, n: int, rho: float) -> float:
     simulations of quiet series ask for (`suite.validation.steps`).
     Source: Andrews (1993); DeLong, Communications in Statistics A 10 (1981): the tail of the maximum of a squared Bessel process.
     """
-    x = ratio * (1 - (SHORT + WANDERING * rho) / n)
+    x = ratio * max(WORTH, 1 - (SHORT + WANDERING * rho) / n)
     if x <= 1 or n < 2 * LEAST:
         return 1.0
     spread = 2 * math.log((n - LEAST) / LEAST)
