@@ -110,8 +110,9 @@ _METRIC = 14
 
 def _room(rows: Sequence[Judged]) -> int:
     """The width that the wide form needs at least: no number of it and no verdict may be cut."""
-    cells = [[text.cell_len for text in _cells(row, True, False)][1:] for row in rows]
-    return 2 + _METRIC + sum(2 + max(len(head), *found) for head, *found in zip(_HEADS, *cells, strict=True))
+    cells: list[list[int]] = [[text.cell_len for text in _cells(row, True, False)][1:] for row in rows]
+    widest = [max([len(head), *(row[place] for row in cells)]) for place, head in enumerate(_HEADS)]
+    return 2 + _METRIC + sum(2 + width for width in widest)
 
 
 def _table(rows: Sequence[Judged], width: int) -> Table:
