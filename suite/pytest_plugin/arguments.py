@@ -118,4 +118,5 @@ def environment(shell: Mapping[str, str], folders: Sequence[str], root: Path, tr
 
 def _plugins_of_others() -> list[str]:
     """The plugins of vLLM that are installed here, but for the suite's own patches: unless told which, vLLM would load these too."""
-    return sorted({point.name for point in entry_points() if point.group.startswith("vllm.") and not point.value.startswith(OURS)})
+    groups = [group for group in entry_points().groups if group.startswith("vllm.")]
+    return sorted({point.name for group in groups for point in entry_points(group=group) if not point.value.startswith(OURS)})
