@@ -41,7 +41,7 @@ from suite.model.policy import DEFAULT_POLICY, Policy, deciding
 from suite.model.scenario import OverlayBuild, Profile, ReleaseBuild, Scenario
 from suite.planning import make_plan
 from suite.progress import RunProgress
-from suite.rationing import canaries, done, fitting, rules_for, under
+from suite.rationing import canaries, cheapest_first, done, fitting, minutes_for, rules_for, under
 from suite.report.nouns import Page
 from suite.ruling import Outputs
 from suite.run import upstream
@@ -146,7 +146,8 @@ class _Gate:
         results = asked.results or RESULTS / self._folder(built)
         self._tested(base, changed, results)
         chosen = self._fitting(picked)
-        plan = make_plan([rearmed(under(one, self.policy), docs, built.label) for one in chosen], asked.seed)
+        asking = [rearmed(under(one, self.policy), docs, built.label) for one in chosen]
+        plan = cheapest_first(make_plan(asking, asked.seed), self.policy)
         self._vouched(plan, results)
         self._measure(plan, results)
         return self._decided(plan, results)
@@ -253,7 +254,7 @@ class _Gate:
     def _picked(
         self, wanted: Sequence[Scenario], always: Sequence[Scenario], paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild
     ) -> list[Scenario]:
-        """The scenarios that are worth measuring, the most telling first; why these, and why not others, goes to the notes."""
+        """The scenarios that are worth measuring, the cheapest first; why these, and why not others, goes to the notes."""
         device, chosen = base.fingerprint.device or "cpu", list[Scenario]()
         if self.asked.all:
             chosen = list(one_a_question([one for one in wanted if one.device in (None, device)]))
@@ -266,7 +267,7 @@ class _Gate:
         more = [one for one in always if one.device in (None, device) and one.name not in names]
         if more:
             self.notes.append(f"{', '.join(one.name for one in more)}: the policy's canary, measured whatever a change touches")
-        every = one_a_question([*chosen, *more])
+        every = one_a_question([*sorted(chosen, key=lambda one: minutes_for(one, self.policy)), *more])
         found = [one for one in every if deciding(one.definition, self.policy)]
         if silent := [one.name for one in every if one not in found]:
             self.notes.append(f"not measured (no metric of theirs decides under {self.policy.name}): {', '.join(silent)}")

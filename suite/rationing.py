@@ -13,6 +13,7 @@ from suite.analysis.invalidation import STANDARD, Rules
 from suite.analysis.judge import JudgedScenario
 from suite.model.errors import BadInput
 from suite.model.metrics import METRICS, base_name
+from suite.model.plan import Plan
 from suite.model.policy import Policy, deciding, policed
 from suite.model.scenario import Scenario
 from suite.planning import guessed_seconds
@@ -63,6 +64,16 @@ def minutes_for(scenario: Scenario, policy: Policy) -> float:
     blocks = min(exact or scenario.most_blocks, scenario.most_blocks)
     trials = ARMS + scenario.again if scenario.again else blocks * ARMS
     return trials * guessed_seconds(scenario.workload) / 60
+
+
+def cheapest_first(plan: Plan, policy: Policy) -> Plan:
+    """The plan with the blocks of cheap scenarios first, where no time decides: what a long one says must not cost what many short ones do.
+
+    Where times decide, scenarios stay shuffled, so that all share the machine's drift.
+    """
+    if rules_for(plan.scenarios, policy) is STANDARD:
+        return plan
+    return dataclasses.replace(plan, blocks=tuple(sorted(plan.blocks, key=lambda block: guessed_seconds(block.scenario.workload))))
 
 
 def fitting(scenarios: Sequence[Scenario], policy: Policy, minutes: float) -> tuple[list[Scenario], list[tuple[Scenario, float]]]:

@@ -45,7 +45,8 @@ TAG, MAIN, BROKEN = "built", "main", "broken-main"
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsed:
-    """One change: what it is, how it edits a tree, the branch that it goes into, the exit code that is right and a word of the headline."""
+    """One change: what it is, how it edits a tree, the branch that it goes into, the exit code that is right and words of
+    the headline; `budget` is minutes."""
 
     name: str
     what: str
@@ -53,6 +54,7 @@ class Rehearsed:
     base: str
     code: int
     told: str
+    budget: float = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +123,7 @@ CHANGES = (
         base=MAIN,
         code=EXIT_REGRESSED,
         told="greedy outputs",
+        budget=5.0,
     ),
     Rehearsed(name="harmless", what="names a variable anew", edit=HARMLESS, base=MAIN, code=EXIT_PASS, told="none fails"),
     Rehearsed(name="documents", what="changes documents alone", edit=documented, base=MAIN, code=EXIT_PASS, told="touches no code of vLLM"),
@@ -196,7 +199,7 @@ def rehearse(
         tests=(),
         profile=None,
         seed=seed,
-        budget=10.0,
+        budget=change.budget,
         results=folder / "results",
         builds=builds,
         outputs=Outputs(

@@ -34,11 +34,14 @@ SWAP = "vllm/v1/worker/batch.py"
 
 
 class Place:
-    """A folder with scenarios, an interpreter with the stand-in and a lane that takes no time; `gate` runs the verb there."""
+    """A folder with scenarios and a lane that takes no time; `gate` runs the verb there.
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    The interpreter with the stand-in and the folder of builds are those of all tests: nothing of them depends on a test.
+    """
+
+    def __init__(self, folder: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
-        self.python = toy.interpreter(folder / "env")
+        self.python, self.builds = shared / "env" / "bin" / "python", shared / "builds"
         self.fate: Callable[[Record], Record] = lambda one: one
         self.ran: list[tuple[str, int, str]] = []
         monkeypatch.chdir(folder)
@@ -77,10 +80,14 @@ class Place:
     def gate(self, *words: str, policy: str = "noisy-ci") -> int:
         self.ran.clear()
         files = ["--json", "gate.json", "--junit", "junit.xml", "--comment", "comment.md"]
-        return main(["gate", "--build", str(self.python), "--policy", policy, *files, *words])
+        return main(["gate", "--build", str(self.python), "--builds", str(self.builds), "--policy", policy, *files, *words])
 
     def diff(self, *words: str, policy: str = "noisy-ci") -> int:
         return self.gate("--diff", "my.diff", *words, policy=policy)
+
+    @property
+    def package(self) -> Path:
+        return next(self.python.parents[1].glob("lib/*/site-packages/vllm"))
 
     @property
     def told(self) -> dict[str, Any]:
@@ -108,9 +115,16 @@ def fails(*arms: str, why: str = "ModuleNotFoundError: No module named 'gone'") 
     )
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shared")
+    toy.interpreter(folder / "env")
+    return folder
+
+
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    return Place(tmp_path, monkeypatch)
+def place(tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    return Place(tmp_path, shared, monkeypatch)
 
 
 def test_what_the_change_touches_and_a_canary_are_measured(place: Place) -> None:
@@ -149,7 +163,7 @@ def test_a_change_of_documents_alone_passes_at_once(place: Place) -> None:
     assert place.diff() == EXIT_PASS
     assert place.told["headline"].endswith("the change touches no code of vLLM, so there is nothing to measure")
     assert "docs/a.md" in place.notes
-    assert not (place.folder / "builds").exists()
+    assert not (place.folder / "results").exists()
     assert "there is nothing to measure" in (place.folder / "comment.md").read_text()
 
 
@@ -223,8 +237,8 @@ def test_a_base_that_fails_is_never_the_changes_fault(place: Place) -> None:
 
 def test_a_base_that_can_not_be_made_is_never_the_changes_fault(place: Place) -> None:
     """An interpreter whose vLLM does not import ends in a decision, not in an error of usage."""
-    package = next((place.folder / "env").glob("lib/*/site-packages/vllm"))
-    (package / "__init__.py").write_text("import nobody_has_this\n")
+    place.python = toy.interpreter(place.folder / "env")
+    (place.package / "__init__.py").write_text("import nobody_has_this\n")
     assert place.diff() == EXIT_UNTESTABLE
     assert "the base itself can't be made ready" in place.told["headline"]
 
@@ -333,11 +347,10 @@ FATES = {"slow": counts(4096), "no-import": fails("diff"), "broken-base": fails(
 def test_branches_are_decided_rightly(place: Place, change: Rehearsed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Branches of a local repository against where they left their base: real git, real overlays, trials that take no time."""
     monkeypatch.setattr(rehearsal, "KEPT", (SWAP,))
-    package = next((place.folder / "env").glob("lib/*/site-packages/vllm"))
-    tree = rehearsal.repository(place.folder, package, [change], edited(SWAP, ("class Batch", "import gone_too\nclass Batch")))
+    tree = rehearsal.repository(place.folder, place.package, [change], edited(SWAP, ("class Batch", "import gone_too\nclass Batch")))
     place.fate = FATES.get(change.name, lambda one: one)
     out = place.folder / "out"
-    found = rehearsal.rehearse(change, tree, str(place.python), out, builds=place.folder / "builds", open_lanes=place.lanes)
+    found = rehearsal.rehearse(change, tree, str(place.python), out, builds=place.builds, open_lanes=place.lanes)
     assert found.right, found.headline
     assert str(place.folder) not in found.comment
     assert found.comment.startswith("<!-- perfproof gate -->")
@@ -346,8 +359,7 @@ def test_branches_are_decided_rightly(place: Place, change: Rehearsed, monkeypat
 def test_a_branch_is_compared_with_where_it_left_its_base(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the base gained since is no part of the change; a base that is not the build's commit is laid over it."""
     monkeypatch.setattr(rehearsal, "KEPT", (SWAP,))
-    package = next((place.folder / "env").glob("lib/*/site-packages/vllm"))
-    tree = rehearsal.repository(place.folder, package, SHORT[1:2], edited(SWAP, ("class Batch", "X = 1\n\nclass Batch")))
+    tree = rehearsal.repository(place.folder, place.package, SHORT[1:2], edited(SWAP, ("class Batch", "X = 1\n\nclass Batch")))
     rehearsal._git(tree, "checkout", "-q", MAIN)
     documented(tree)
     rehearsal._commit(tree, "the base goes on")

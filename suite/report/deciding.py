@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -47,8 +46,14 @@ def clean(decision: Decision) -> Decision:
         )
         for ruling in decision.rulings
     )
-    texts = {name: tuple(line(each) for each in getattr(decision, name)) for name in ("todo", "notes")}
-    return dataclasses.replace(decision, policy=line(decision.policy, 160), rulings=rulings, stopped=line(decision.stopped), **texts)
+    return dataclasses.replace(
+        decision,
+        policy=line(decision.policy, 160),
+        rulings=rulings,
+        stopped=line(decision.stopped),
+        todo=tuple(map(line, decision.todo)),
+        notes=tuple(map(line, decision.notes)),
+    )
 
 
 def laid(page: Page) -> list[Line]:
@@ -78,8 +83,8 @@ def _why(decision: Decision) -> str:
         return _named(failing)
     count = len(decision.deciding)
     told = [f"{count} metric{'' if count == 1 else 's'} decide{'s' if count == 1 else ''}, none fails"]
-    counts = Counter(ruling.effect for ruling in decision.rulings)
-    told += [f"{counts[effect]} {word}" for effect, word in (("warn", "with a warning"), ("waived", "waived")) if counts[effect]]
+    counts = ((len(decision.of("warn")), "with a warning"), (len(decision.of("waived")), "waived"))
+    told += [f"{number} {word}" for number, word in counts if number]
     return ", ".join(told)
 
 
