@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from suite.model.decision import Decision, Effect
+from suite.model.decision import Decision, Effect, Ruling
+from suite.model.errors import EXIT_UNTESTABLE
 from suite.model.judged import Judged
 from suite.report import deciding, units, words
 from suite.report.deciding import Line
@@ -29,7 +30,7 @@ def head(page: Page, decision: Decision) -> Iterable[str]:
         yield table(HEAD, "lllrrrl", (_cells(one) for one in shown))
     if len(lines) > len(shown):
         yield f"{len(lines) - len(shown)} further metrics have no say and stand below."
-    told = [f"- {SIGNS[one.ruling.effect]} {escape(f'{one.name}: {one.ruling.reason}')}" for one in lines if _is_told(one)]
+    told = [f"- {_mark(one.ruling)} {escape(f'{one.name}: {one.ruling.reason}')}" for one in lines if _is_told(one)]
     if told:
         yield few(told, 20)
     if decision.todo:
@@ -51,6 +52,11 @@ def _sign(decision: Decision) -> str:
     )
 
 
+def _mark(ruling: Ruling) -> str:
+    """An effect's sign; another one where nothing could be tested, which is no bad news of the change."""
+    return "🚫" if ruling.effect == "fail" and ruling.code == EXIT_UNTESTABLE else SIGNS[ruling.effect]
+
+
 def _is_told(one: Line) -> bool:
     """Whether a metric's reason stands below the table: where it fails, is waived or warns."""
     return one.ruling.effect in ("fail", "waived", "warn")
@@ -58,7 +64,7 @@ def _is_told(one: Line) -> bool:
 
 def _cells(one: Line) -> Sequence[str]:
     ruling, row = one.ruling, one.row
-    word = f"{SIGNS[ruling.effect]} {deciding.WORDS[ruling.effect]}"
+    word = f"{_mark(ruling)} {deciding.WORDS[ruling.effect]}"
     arrow = f"\u00a0{'↓' if row.better == 'lower' else '↑'}" if row else ""
     first, second = words.values(row) if row else (units.NONE, units.NONE)
     change = _change(row) if row else units.NONE
