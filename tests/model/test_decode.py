@@ -125,7 +125,10 @@ def test_a_serve_workload_is_read(tmp_path: Path) -> None:
         ({"arms": None}, "arms: expected a mapping, got None"),
         ({"metrics": {"round_tme": {"primary": True}}}, "unknown metric 'round_tme', did you mean round_time"),
         ({"metrics": {"round_time": {}}}, "expected at least one metric with 'primary: true'"),
-        ({"workload": {"kind": "macro"}}, "workload: kind: expected 'micro', 'serve', 'offline', 'accuracy', 'equality', 'pytest', got 'macro'"),
+        (
+            {"workload": {"kind": "macro"}},
+            "workload: kind: expected 'micro', 'serve', 'offline', 'accuracy', 'equality', 'pytest', got 'macro'",
+        ),
         ({"profiles": {"fast": {}}}, "profiles: unknown profile 'fast'"),
         ({"profiles": {"quick": {"blocks": 1.5}}}, "profiles.quick: blocks: expected an integer, got 1.5"),
         ({"name": "other"}, "name: expected 'example', the name of the file, got 'other'"),
