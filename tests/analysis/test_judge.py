@@ -13,7 +13,7 @@ from suite.analysis.judge import SHARED_WARNING, judge_records, judge_table
 from suite.gate import decide
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput
 from suite.model.judged import SUGGESTS, Judged
-from suite.model.policy import DEFAULT_POLICY, Policy
+from suite.model.policy import DEFAULT_POLICY
 from suite.model.record import Record
 from tests.factory import DEFINITION, record, run
 
@@ -51,7 +51,7 @@ def test_noise_beyond_the_margin_is_inconclusive_and_says_what_would_settle_it()
     assert row.verdict == "inconclusive"
     assert "more block" in row.reason
     assert decide([row], DEFAULT_POLICY).exit_code == EXIT_PASS
-    assert decide([row], Policy(inconclusive="fail", untestable="fail", shared_launches="inconclusive")).exit_code == EXIT_INCONCLUSIVE
+    assert decide([row], dataclasses.replace(DEFAULT_POLICY, inconclusive="fail")).exit_code == EXIT_INCONCLUSIVE
 
 
 @pytest.mark.parametrize("status", ["failed", "unattested"])
@@ -128,7 +128,7 @@ def test_what_shared_launches_suggest_is_inconclusive_to_the_gate(after: float, 
     assert row.verdict == verdict
     assert decide([row], DEFAULT_POLICY).exit_code == EXIT_PASS
     [ruling] = decide([row], dataclasses.replace(DEFAULT_POLICY, inconclusive="fail")).rulings
-    assert (ruling.passes, ruling.verdict) == (False, "inconclusive")
+    assert (ruling.passes, ruling.code) == (False, EXIT_INCONCLUSIVE)
     assert f"{verdict}, but counted as inconclusive (policy: shared_launches)" in ruling.reason
     counted = decide([row], dataclasses.replace(DEFAULT_POLICY, shared_launches="count"))
     assert counted.exit_code == (EXIT_REGRESSED if verdict == "regressed" else EXIT_PASS)
