@@ -83,6 +83,7 @@ def page(records: Sequence[Record], folder: str) -> str:
         for name in faults
     ]
     missed = [name for name in faults if not any(_caught(each) for each in found if each.fault == name)]
+    waiting = [name for name in descriptions() if name not in faults]
     parts = [
         "# Planted faults",
         "Patches that are wrong on purpose (`suite/patches/planted_*.py`), put to the gates that are to catch them. Made by "
@@ -93,6 +94,7 @@ def page(records: Sequence[Record], folder: str) -> str:
         table(["fault", "what is wrong", *gates], rows),
         "## What no gate caught",
         *([f"- `{name}`: {descriptions()[name]}" for name in missed] or ["Nothing: every fault was caught by some gate."]),
+        *(["## Not measured yet", *(f"- `{name}`: {descriptions()[name]}" for name in waiting)] if waiting else []),
         "## The runs behind it",
         *(_runs(records)),
     ]
