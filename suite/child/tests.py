@@ -15,6 +15,8 @@ import sys
 from typing import Any, TextIO
 
 MODE = "--import-mode=append"
+OURS = ("-p", "no:perfproof")
+"""Where perfproof is installed in the interpreter, pytest would load its plugin, which the files put before that install don't have."""
 
 
 class Outcomes:
@@ -59,7 +61,7 @@ def main(words: list[str]) -> int:
         arguments = [f"--benchmark-storage=file://{os.path.dirname(out)}/benchmarks", *arguments]  # else it leaves a folder where it runs
     with open(out, "a", encoding="utf-8") as file:
         plugin = Outcomes(file)
-        code = pytest.main([MODE, "-p", "no:cacheprovider", "-q", *arguments], plugins=[plugin])
+        code = pytest.main([MODE, *OURS, "-p", "no:cacheprovider", "-q", *arguments], plugins=[plugin])
         plugin.say(vllm_file=getattr(sys.modules.get("vllm"), "__file__", None))
     return int(code)
 
