@@ -81,12 +81,14 @@ class Patch:
     targets: tuple[Target, ...]
 
     def apply(self, replacements: Mapping[str, Callable[..., Any]] | Callable[[], Mapping[str, Callable[..., Any]]]) -> None:
-        """Checks this vLLM, then replaces every target; a second call does nothing.
+        """Checks this vLLM, then replaces every target; a second call does nothing, nor does one that `VLLM_PLUGINS` does not ask for.
 
         `replacements` maps a target's `qualname` (or `module:qualname` where two targets share one) to
         the new function, or is a function that returns that mapping once the checks have passed.
         Raises `PatchRefused` for a vLLM that was not tested.
         """
+        if not asked_for(self.name):
+            return
         attestation = Attestation.current()
         if self.name in attestation.patches:
             return
@@ -121,6 +123,12 @@ class Patch:
             if have != want:
                 found.append(f"{target.name} of this vLLM {release} is not the one tested (source {have}, tested {want})")
         return found
+
+
+def asked_for(name: str) -> bool:
+    """Whether `VLLM_PLUGINS` names a patch. Unset, it makes vLLM load all that is installed: nobody who installs the suite beside their
+    vLLM means every patch of it at once."""
+    return name in os.environ.get("VLLM_PLUGINS", "").split(",")
 
 
 def vllm_release() -> str:

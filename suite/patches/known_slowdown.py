@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from suite.patches.guard import Counter, Patch, PatchRefused, Target, counter, original_of
+from suite.patches.guard import Counter, Patch, PatchRefused, Target, asked_for, counter, original_of
 
 VARIABLE = "PERFPROOF_SLOWDOWN"
 MEASURED, ADDED = "slowdown measured ns", "slowdown added ns"
@@ -90,6 +90,8 @@ def slowed(
 
 
 def register() -> None:
+    if not asked_for(PATCH.name):
+        return
     target, fraction = asked()
     patch = dataclasses.replace(PATCH, targets=(target,))
     patch.apply(lambda: {target.name: slowed(original_of(target), fraction, counter(MEASURED), counter(ADDED))})

@@ -7,6 +7,8 @@ steps each equivalence machine runs.
 from __future__ import annotations
 
 import importlib.util
+import os
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,8 @@ if importlib.util.find_spec("vllm") is None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    patches = Path(__file__).parents[2] / "suite" / "patches"
+    os.environ["VLLM_PLUGINS"] = ",".join(sorted(file.stem for file in patches.glob("*.py")))
     config.addinivalue_line("markers", "cuda: needs a CUDA GPU")
 
 

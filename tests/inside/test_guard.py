@@ -40,6 +40,7 @@ def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> types.ModuleType:
     monkeypatch.setitem(sys.modules, HERE, module)
     monkeypatch.setitem(sys.modules, f"{HERE}_importer", importer)
     monkeypatch.setenv("PERFPROOF_ATTEST", str(tmp_path))
+    monkeypatch.setenv("VLLM_PLUGINS", "toy,rival")
     monkeypatch.delenv("PERFPROOF_ALLOW_UNVERIFIED", raising=False)
     monkeypatch.setattr(guard.Attestation, "_current", guard.Attestation())
     monkeypatch.setattr(guard, "_counters", {})
@@ -72,6 +73,15 @@ def test_replaces_counts_and_attests(toy: Any, tmp_path: Path) -> None:
     assert (toy.answer(), sys.modules[f"{HERE}_importer"].answer(), toy.Toy.triple(2), toy.Toy().triple(2)) == (42, 42, -2, -2)
     assert said(tmp_path)["patches"]["toy"]["verified"] is True
     assert counts(tmp_path) == {f"calls {HERE}:answer": 2, f"calls {HERE}:Toy.triple": 2}
+
+
+@pytest.mark.parametrize("plugins", [None, "", "rival"])
+def test_a_patch_that_nobody_asked_for_does_nothing(toy: Any, monkeypatch: pytest.MonkeyPatch, plugins: str | None) -> None:
+    """vLLM loads every plugin that is installed unless told which; beside somebody's own vLLM the suite's patches then change nothing."""
+    monkeypatch.delenv("VLLM_PLUGINS") if plugins is None else monkeypatch.setenv("VLLM_PLUGINS", plugins)
+    patch_of(target("answer", forty_one), release="0.1.0").apply({"answer": lambda: 42})
+    assert toy.answer() == 41
+    assert not guard.Attestation.current().patches
 
 
 def test_a_second_time_does_nothing(toy: Any, tmp_path: Path) -> None:
