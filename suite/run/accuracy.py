@@ -15,28 +15,25 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from suite.builds.evaluator import evaluator_folder
 from suite.builds.ready import ReadyBuild
-from suite.builds.whole import lost
 from suite.importers import lm_eval
 from suite.model.accuracy import deciding
 from suite.model.errors import BadInput, CannotRun
 from suite.model.items import AGAIN, FIRST, TaskItems, raw_of
 from suite.model.plan import Block
-from suite.model.record import Attestation, Record, Status
+from suite.model.record import Record
 from suite.model.scenario import Arm, Scenario
 from suite.run import attest, environment
-from suite.run.diagnosis import interrupted, telling
+from suite.run.attempt import Attempt, begun, looks
+from suite.run.diagnosis import telling
 from suite.run.evaluation import ENGINE_INSIDE, answers_fault, order_for, scenario_faults, served, work_folder, workload_of
 from suite.run.launch import locate_model, server_environment
 from suite.run.launches import Launches, next_log
 from suite.run.process import Running, build_environment, scrub, start, tail
-from suite.run.recording import recorded
 from suite.run.scratch import RUNNING, Scratch
 from suite.run.server import Server, ServerEnded
 from suite.run.starts import FIRST as FIRST_START
@@ -46,7 +43,6 @@ __all__ = ["AccuracyLane", "scenario_faults"]
 
 LONGEST_TRIAL = 6 * 3600.0
 """Seconds after which an evaluation is given up."""
-EVERY = 0.5
 LOG_LINES = 20_000
 DYING = 5.0
 """Seconds in which a server whose requests failed may turn out to have ended."""
@@ -54,25 +50,6 @@ KEPT = ".accuracy"
 """What a scenario's folder of lm_eval's own files ends with."""
 
 Say = Callable[[str], None]
-
-
-@dataclass(slots=True, kw_only=True)
-class _Trial:
-    """What is known of a trial so far."""
-
-    block: Block
-    arm: Arm
-    started: str
-    environment: dict[str, Any]
-    seconds: dict[str, float] = field(default_factory=dict)
-    log: Path | None = None
-    status: Status = "failed"
-    reason: str = ""
-    attestation: Attestation | None = None
-    measurements: dict[str, float] = field(default_factory=dict)
-    raw: dict[str, Sequence[float]] = field(default_factory=dict)
-    work: dict[str, int] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
 
 
 class AccuracyLane:
@@ -133,14 +110,7 @@ class AccuracyLane:
     # --- a trial -------------------------------------------------------------------------------------
 
     def _trial(self, block: Block, arm: Arm) -> Record:
-        trial = _Trial(
-            block=block,
-            arm=arm,
-            started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            environment={**environment.machine(), "before": environment.moment()},
-            warnings=list(self._build(arm).warnings),
-        )
-        began = time.monotonic()
+        trial = begun(block, arm, self._build(arm))
         try:
             self._evaluate(trial)
         except ServerEnded as error:
@@ -149,29 +119,11 @@ class AccuracyLane:
                 self._launches.drop(arm.name, lost=True)
         except CannotRun as error:
             trial.status, trial.reason = "failed", str(error)
-        trial.seconds["total"] = time.monotonic() - began
-        if trial.status == "failed" and (outside := interrupted(trial.reason) or lost(self._build(arm))):
-            trial.status, trial.reason = "invalid", outside
-        return recorded(
-            block,
-            arm.name,
-            seed=self.seed,
-            started=trial.started,
-            status=trial.status,
-            reason=trial.reason,
-            how=f"{self.workload.launches} server" if self.workload.through == "server" else "process",
-            log=trial.log,
-            results=self.results,
-            attestation=trial.attestation,
-            seconds=trial.seconds,
-            told=trial.environment,
-            warnings=trial.warnings,
-            measurements=trial.measurements,
-            raw=trial.raw,
-            work=trial.work,
-        )
+        trial.finish(self._build(arm))
+        through = f"{self.workload.launches} server" if self.workload.through == "server" else "process"
+        return trial.record(seed=self.seed, how=through, results=self.results)
 
-    def _evaluate(self, trial: _Trial) -> None:
+    def _evaluate(self, trial: Attempt) -> None:
         """Evaluates the arm, the baseline twice, and judges whether what came of it counts."""
         runs = (FIRST, AGAIN) if trial.arm.baseline else (FIRST,)
         together = [runs] if self.workload.launches == "shared" else [(run,) for run in runs]
@@ -191,7 +143,7 @@ class AccuracyLane:
                 return
         trial.status, trial.reason = "ok", ""
 
-    def _offline(self, trial: _Trial, outputs: Sequence[Path]) -> dict[str, Any] | None:
+    def _offline(self, trial: Attempt, outputs: Sequence[Path]) -> dict[str, Any] | None:
         """One process of the arm's build, engine and lm_eval in one; None, with the reason in the trial, where it failed."""
         build, number = self._build(trial.arm), len(list(self._scratch.folder.iterdir()))
         attests = self._scratch.folder / f"attest-{trial.arm.name}-{number}"
@@ -210,7 +162,7 @@ class AccuracyLane:
             return None
         return said
 
-    def _through_server(self, trial: _Trial, outputs: Sequence[Path]) -> dict[str, Any] | None:
+    def _through_server(self, trial: Attempt, outputs: Sequence[Path]) -> dict[str, Any] | None:
         """lm_eval beside the baseline's interpreter asks the arm's server; None, with the reason in the trial, where it failed."""
         server = self._server(trial)
         before = moment_of(server)
@@ -230,7 +182,7 @@ class AccuracyLane:
             return None
         return said
 
-    def _server(self, trial: _Trial) -> Server:
+    def _server(self, trial: Attempt) -> Server:
         """The arm's server; with fresh launches one that nobody has asked before."""
         if self._launches is None:
             self._launches = Launches(
@@ -285,13 +237,9 @@ class AccuracyLane:
 
     def _wait(self, name: str, running: Running) -> None:
         """Until it ends; raises `CannotRun` if that takes too long."""
-        tell_at = 10.0
-        while running.wait(EVERY) is None:
+        for _ in looks(running, self.say, f"{self.scenario.name}: lm_eval asks {name}"):
             if running.seconds > LONGEST_TRIAL:
                 raise CannotRun(f"{name}: not all items were answered after {LONGEST_TRIAL / 3600:.0f} hours")
-            if running.seconds >= tell_at:
-                self.say(f"{self.scenario.name}: lm_eval asks {name}, {running.seconds:.0f} s so far")
-                tell_at = running.seconds + max(10.0, running.seconds / 4)
 
     def _why(self, said: Mapping[str, Any] | None, running: Running, log: Path) -> str:
         cause = said.get("fault", "") if said is not None else ""
@@ -300,7 +248,7 @@ class AccuracyLane:
 
     def _tell(
         self,
-        trial: _Trial,
+        trial: Attempt,
         build: ReadyBuild,
         variables: Mapping[str, str],
         order: Mapping[str, Any],
@@ -314,7 +262,7 @@ class AccuracyLane:
             trial.seconds[name] = trial.seconds.get(name, 0.0) + spent
         trial.log = log
 
-    def _take(self, trial: _Trial, run: str, output: Path, evaluated: Mapping[str, Any]) -> None:
+    def _take(self, trial: Attempt, run: str, output: Path, evaluated: Mapping[str, Any]) -> None:
         """The items of one evaluation; raises `CannotRun` where not all of them were answered with numbers."""
         where = f"arm {trial.arm.name}{' again' if run == AGAIN else ''}"
         if evaluated["missing"]:

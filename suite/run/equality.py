@@ -10,29 +10,25 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 from suite.builds.ready import ReadyBuild
-from suite.builds.whole import lost
 from suite.model.equality import PASSAGE as OURS_TEXT
 from suite.model.equality import EqualityWorkload, Part
 from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Block
-from suite.model.record import Attestation, Record, Status
+from suite.model.record import Record
 from suite.model.scenario import Arm, Scenario, ToyModel
 from suite.run import attest, dataset, environment
+from suite.run.attempt import Attempt, begun, looks
 from suite.run.client import flags
-from suite.run.diagnosis import diagnose, interrupted, last_words
+from suite.run.diagnosis import diagnose, last_words
 from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, locate_model, server_environment
 from suite.run.launches import next_log
 from suite.run.passage import PASSAGE, paragraphs
 from suite.run.process import Running, scrub, start, tail
-from suite.run.recording import recorded
 from suite.run.scratch import RUNNING, Scratch
 from suite.run.toy_model import faults_of
 from suite.run.variables import of_caches
@@ -41,7 +37,6 @@ OURS = frozenset(["--model", "--seed", "--runner"])
 """Flags that the suite sets itself."""
 LONGEST_TRIAL = 3600.0
 """Seconds after which a process is given up."""
-EVERY = 0.5
 LOG_LINES = 20_000
 MODE = "--logprobs-mode"
 """Unsaid, logprobs are taken after penalties and sampling parameters: what a fault there does is seen though no token changes."""
@@ -152,23 +147,6 @@ def answers_of(said: Mapping[str, Any], order: Mapping[str, Any]) -> tuple[dict[
     return raw, work
 
 
-@dataclass(slots=True, kw_only=True)
-class _Trial:
-    """What is known of a trial so far."""
-
-    block: Block
-    arm: Arm
-    started: str
-    environment: dict[str, Any]
-    seconds: dict[str, float] = field(default_factory=dict)
-    log: Path | None = None
-    status: Status = "failed"
-    reason: str = ""
-    attestation: Attestation | None = None
-    raw: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    work: Mapping[str, int] = field(default_factory=dict)
-
-
 class EqualityLane:
     """Runs the trials of one equality scenario; nothing is kept alive between them.
 
@@ -205,25 +183,18 @@ class EqualityLane:
         """Nothing outlives a trial."""
 
     def _trial(self, block: Block, arm: Arm) -> Record:
-        trial = _Trial(
-            block=block,
-            arm=arm,
-            started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            environment={**environment.machine(), "before": environment.moment()},
-        )
-        scratch, began = Scratch(self.results / RUNNING, self.scenario.name), time.monotonic()
+        trial = begun(block, arm, self.builds[arm.build])
+        scratch = Scratch(self.results / RUNNING, self.scenario.name)
         try:
             self._answer(trial, scratch.folder)
         except CannotRun as error:
             trial.status, trial.reason = "failed", str(error)
         finally:
             scratch.close()
-        trial.seconds["total"] = time.monotonic() - began
-        if trial.status == "failed" and (outside := interrupted(trial.reason) or lost(self.builds[arm.build])):
-            trial.status, trial.reason = "invalid", outside
-        return self._record(trial)
+        trial.finish(self.builds[arm.build])
+        return trial.record(seed=self.seed, how="process", results=self.results)
 
-    def _answer(self, trial: _Trial, folder: Path) -> None:
+    def _answer(self, trial: Attempt, folder: Path) -> None:
         """Runs the process once and judges whether what it answered counts."""
         build, attests = self.builds[trial.arm.build], folder / "attest"
         attests.mkdir()
@@ -242,11 +213,13 @@ class EqualityLane:
             self._failed(trial, said, running, attest.signals(attests))
             return
         trial.seconds |= said["seconds"]
-        trial.raw, trial.work = answers_of(said, order)
+        raw, work = answers_of(said, order)
+        trial.raw |= raw
+        trial.work |= work
         unproven = attest.verify(trial.attestation, trial.arm, build, tail(log, LOG_LINES))
         trial.status, trial.reason = ("unattested", unproven) if unproven else ("ok", "")
 
-    def _failed(self, trial: _Trial, said: Mapping[str, Any] | None, running: Running, signals: Sequence[int]) -> None:
+    def _failed(self, trial: Attempt, said: Mapping[str, Any] | None, running: Running, signals: Sequence[int]) -> None:
         """Raises `BadInput` where vLLM's parser refused the flags."""
         if said is not None and said.get("refused"):
             raise BadInput(f"{self.scenario.source}: {said['fault']}")
@@ -264,30 +237,6 @@ class EqualityLane:
 
     def _wait(self, arm: Arm, running: Running) -> None:
         """Until it ends; raises `CannotRun` if that takes too long."""
-        tell_at = 10.0
-        while running.wait(EVERY) is None:
+        for _ in looks(running, self.say, f"arm {arm.name}: prompts are answered"):
             if running.seconds > LONGEST_TRIAL:
                 raise CannotRun(f"arm {arm.name}: not all prompts were answered after {LONGEST_TRIAL:.0f} s")
-            if running.seconds >= tell_at:
-                self.say(f"arm {arm.name}: prompts are answered, {running.seconds:.0f} s so far")
-                tell_at = running.seconds + max(10.0, running.seconds / 4)
-
-    def _record(self, trial: _Trial) -> Record:
-        return recorded(
-            trial.block,
-            trial.arm.name,
-            seed=self.seed,
-            started=trial.started,
-            status=trial.status,
-            reason=trial.reason,
-            how="process",
-            log=trial.log,
-            results=self.results,
-            attestation=trial.attestation,
-            seconds=trial.seconds,
-            told=trial.environment,
-            warnings=self.builds[trial.arm.build].warnings,
-            measurements={},
-            raw=trial.raw,
-            work=trial.work,
-        )

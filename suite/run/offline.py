@@ -9,27 +9,22 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from suite.builds.ready import ReadyBuild
-from suite.builds.whole import lost
 from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Block
-from suite.model.record import Attestation, Record, Status
+from suite.model.record import Record
 from suite.model.scenario import Arm, OfflineWorkload, Scenario, ToyModel
 from suite.run import attest, environment, telemetry
+from suite.run.attempt import Attempt, begun, looks
 from suite.run.client import Client, client_faults, flags
-from suite.run.diagnosis import diagnose, interrupted, last_words
+from suite.run.diagnosis import diagnose, last_words
 from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, locate_model, meant, server_environment
 from suite.run.launches import next_log
 from suite.run.offline_result import OfflineResult, read_latency, read_throughput
 from suite.run.process import Running, scrub, start, tail
-from suite.run.recording import recorded
 from suite.run.scratch import RUNNING, Scratch
 from suite.run.server import resident
 from suite.run.toy_model import faults_of
@@ -52,7 +47,6 @@ LATENCY_IDS = 10_000
 """`vllm bench latency` asks for token ids below this, whatever the model's vocabulary."""
 LONGEST_TRIAL = 3600.0
 """Seconds after which a run is given up."""
-EVERY = 0.5
 LOG_LINES = 20_000
 
 Say = Callable[[str], None]
@@ -93,23 +87,6 @@ def arguments_for(workload: OfflineWorkload, arm: Arm, model: ModelAt, *, seed: 
     cache = [] if flags_of(asked) & PREFIX_CACHE else ["--no-enable-prefix-caching"]
     defaults = [word for word in model.arguments if word.partition("=")[0] not in flags_of(asked)]
     return [f"--model={model.name}", f"--seed={seed}", f"--output-json={result}", *defaults, *cache, *asked]
-
-
-@dataclass(slots=True, kw_only=True)
-class _Trial:
-    """What is known of a trial so far."""
-
-    block: Block
-    arm: Arm
-    started: str
-    environment: dict[str, Any]
-    seconds: dict[str, float] = field(default_factory=dict)
-    log: Path | None = None
-    status: Status = "failed"
-    reason: str = ""
-    attestation: Attestation | None = None
-    found: OfflineResult | None = None
-    peak: int = 0
 
 
 class OfflineLane:
@@ -157,26 +134,20 @@ class OfflineLane:
         """Nothing outlives a trial."""
 
     def _trial(self, block: Block, arm: Arm) -> Record:
-        trial = _Trial(
-            block=block,
-            arm=arm,
-            started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            environment={**environment.machine(), "before": environment.moment()},
-        )
-        scratch, began = Scratch(self.results / RUNNING, self.scenario.name), time.monotonic()
+        trial = begun(block, arm, self._build(arm))
+        trial.environment["block_seed"] = block.seed
+        scratch = Scratch(self.results / RUNNING, self.scenario.name)
         try:
             self._measure(trial, scratch.folder)
         except CannotRun as error:
             trial.reason = str(error)
         finally:
             scratch.close()
-        trial.seconds["total"] = time.monotonic() - began
+        trial.finish(self._build(arm))
         trial.seconds["engine start and end"] = trial.seconds["total"] - trial.seconds.get("measuring", 0.0)
-        if trial.status == "failed" and (outside := interrupted(trial.reason) or lost(self._build(arm))):
-            trial.status, trial.reason = "invalid", outside
-        return self._record(trial)
+        return trial.record(seed=self.seed, how="process", results=self.results)
 
-    def _measure(self, trial: _Trial, folder: Path) -> None:
+    def _measure(self, trial: Attempt, folder: Path) -> None:
         """Runs vLLM's command once and judges whether what it measured counts."""
         build, result, attests = self._build(trial.arm), folder / "result.json", folder / "attest"
         attests.mkdir()
@@ -189,7 +160,7 @@ class OfflineLane:
         command = [build.interpreter, "-m", "vllm.entrypoints.cli.main", "bench", self.workload.bench, *words]
         quiet = telemetry.read()
         with start([str(word) for word in command], environment=variables, log=log, folder=self._model.folder, grace=5.0) as running:
-            self._wait(trial, running)
+            peak = self._wait(trial.arm, running)
         trial.environment["telemetry"] = telemetry.between(quiet, telemetry.read(gpus=True))
         trial.attestation = attest.read(attests, build)
         if running.poll() != 0 or not result.exists():
@@ -199,8 +170,12 @@ class OfflineLane:
             trial.reason = f"arm {trial.arm.name}: {running.finished().how()}{f': {cause}' if cause else ''}; the end of its log:\n{end}"
             trial.status = "invalid" if running.poll() == -9 else "failed"
             return
-        trial.found = self._read(result)
-        trial.seconds["measuring"] = trial.found.seconds
+        found = self._read(result)
+        trial.measurements |= {**found.measurements, **({"peak_memory": float(peak)} if peak else {})}
+        trial.raw |= found.raw
+        trial.work |= found.work
+        trial.warnings += found.warnings
+        trial.seconds["measuring"] = found.seconds
         unproven = attest.verify(trial.attestation, trial.arm, build, tail(log, LOG_LINES))
         trial.status, trial.reason = ("unattested", unproven) if unproven else ("ok", "")
 
@@ -212,41 +187,17 @@ class OfflineLane:
         except (ValueError, TypeError, KeyError, ArithmeticError) as error:
             raise CannotRun(f"the file of 'vllm bench {self.workload.bench}' can't be read: {type(error).__name__}: {error}") from error
 
-    def _wait(self, trial: _Trial, running: Running) -> None:
-        """Until it ends; raises `CannotRun` if that takes too long."""
-        tell_at = 10.0
-        while running.wait(EVERY) is None:
-            trial.peak = max(trial.peak, resident(running.processes()))
+    def _wait(self, arm: Arm, running: Running) -> int:
+        """Until it ends; the most memory that its processes held, in bytes. Raises `CannotRun` if it takes too long."""
+        command, peak = f"'vllm bench {self.workload.bench}'", 0
+        for _ in looks(running, self.say, f"arm {arm.name}: {command} runs"):
+            peak = max(peak, resident(running.processes()))
             if running.seconds > LONGEST_TRIAL:
-                raise CannotRun(f"arm {trial.arm.name}: 'vllm bench {self.workload.bench}' was not done after {LONGEST_TRIAL:.0f} s")
-            if running.seconds >= tell_at:
-                self.say(f"arm {trial.arm.name}: 'vllm bench {self.workload.bench}' runs, {running.seconds:.0f} s so far")
-                tell_at = running.seconds + max(10.0, running.seconds / 4)
+                raise CannotRun(f"arm {arm.name}: {command} was not done after {LONGEST_TRIAL:.0f} s")
+        return peak
 
     def _build(self, arm: Arm) -> ReadyBuild:
         return self.builds[arm.build]
-
-    def _record(self, trial: _Trial) -> Record:
-        found = trial.found
-        peak = {"peak_memory": float(trial.peak)} if trial.peak and found else {}
-        return recorded(
-            trial.block,
-            trial.arm.name,
-            seed=self.seed,
-            started=trial.started,
-            status=trial.status,
-            reason=trial.reason,
-            how="process",
-            log=trial.log,
-            results=self.results,
-            attestation=trial.attestation,
-            seconds=trial.seconds,
-            told={**trial.environment, "block_seed": trial.block.seed},
-            warnings=[*self._build(trial.arm).warnings, *(found.warnings if found else ())],
-            measurements={**found.measurements, **peak} if found else {},
-            raw=found.raw if found else {},
-            work=found.work if found else {},
-        )
 
 
 def raised(log: str) -> str:
