@@ -93,7 +93,7 @@ def decided(results: Path, policy: Policy, *, only: set[str] | None, notes: Sequ
 
 def _against_stored(results: Path, stored: Path, records: Sequence[Record], policy: Policy, today: date) -> Page:
     """The page of a results folder with the decision on it against a history."""
-    from suite.remembering import against_stored
+    from suite.tracking.stored import against_stored
 
     rows = against_stored(records, stored, policy, today)
     page, _ = verdicts.page_of(results, None, policy, rows)

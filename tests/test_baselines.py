@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from suite.baselines import Baseline, Here, judged, refusal, stored, told
 from suite.history import History
 from suite.model.errors import BadInput
 from suite.model.judged import Outcome
 from suite.model.point import POINT_SCHEMA, Acknowledgement, Point, identified
 from suite.model.policy import StoredBaseline
+from suite.tracking.baselines import Baseline, Here, judged, refusal, stored, told
 
 HERE = Here(today=date(2026, 11, 28), machine="aaaa", environment="e1")
 RULE = StoredBaseline(max_age_days=30, same_machine=True)

@@ -14,18 +14,18 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from suite.bisecting import Bisected, asked_metric, bisect, commit_row, document, release_row, words
 from suite.builds.prepare import prepare
-from suite.confirming import Measuring, halfway
 from suite.model.errors import BadInput, CannotRun
 from suite.model.judged import Outcome
 from suite.model.plan import Plan
 from suite.model.record import Record
 from suite.model.scenario import Scenario
-from suite.released import Asked, OpenLanes, asked
 from suite.run.catalog import Bench
 from suite.run.lane import Lane
 from suite.run.micro import MicroLane
+from suite.tracking.bisect import Bisected, asked_metric, bisect, commit_row, document, release_row, words
+from suite.tracking.confirm import Measuring, halfway
+from suite.tracking.released import Asked, OpenLanes, asked
 from tests import toy
 from tests.test_tracking import Index
 from tests.tracked import FakeLanes, Fate, scenario

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from suite.confirming import Measuring, confirmer, workload_of
 from suite.model.floor import machine_fingerprint
 from suite.model.point import Series
 from suite.model.record import Record
 from suite.model.scenario import Profile, Scenario
 from suite.model.step import Confirmation, Step
-from suite.released import ARM
 from suite.run import environment
+from suite.tracking.confirm import Measuring, confirmer, workload_of
+from suite.tracking.released import ARM
 from tests.test_bisecting import times
 from tests.tracked import FakeLanes, scenario
 

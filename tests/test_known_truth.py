@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from suite import history, timelines
+from suite import history
 from suite.model.scenario import DEFAULT_MARGIN
 from suite.model.upstream import between, load_upstream
+from suite.tracking import timelines
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "results" / "history"

@@ -17,8 +17,8 @@ from suite.model.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput, CannotRun
 from suite.model.point import Point
 from suite.model.record import Record
 from suite.model.scenario import Scenario
-from suite.released import Asked, alone, asked
-from suite.tracking import COUNTED, Wanted, builds_of, builds_since, track
+from suite.tracking.released import Asked, alone, asked
+from suite.tracking.rounds import COUNTED, Wanted, builds_of, builds_since, track
 from tests.tracked import FakeLanes, scenario
 
 THREE = ["0.25.1", "0.26.0", "0.27.0"]

@@ -112,44 +112,44 @@ def _wanted(arguments: argparse.Namespace) -> Wanted:
 
 
 def _add(arguments: argparse.Namespace) -> int:
-    from suite import timelines
+    from suite.tracking import timelines
 
     return timelines.add(arguments.results, arguments.history)
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from suite import timelines
+    from suite.tracking import timelines
 
     return timelines.list_series(arguments.history, _wanted(arguments), as_json=arguments.json)
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from suite import timelines
+    from suite.tracking import timelines
 
     return timelines.show(arguments.history, _wanted(arguments), last=arguments.last, as_json=arguments.json)
 
 
 def _prune(arguments: argparse.Namespace) -> int:
-    from suite import timelines
+    from suite.tracking import timelines
 
     return timelines.prune(arguments.history, _wanted(arguments), before=arguments.before, keep=arguments.keep, dry=arguments.dry_run)
 
 
 def _migrate(arguments: argparse.Namespace) -> int:
-    from suite import timelines
+    from suite.tracking import timelines
 
     return timelines.migrate(arguments.history)
 
 
 def _ack(arguments: argparse.Namespace) -> int:
-    from suite import timelines
+    from suite.tracking import timelines
 
     return timelines.acknowledge(arguments.history, _wanted(arguments), at=arguments.at, reason=arguments.reason)
 
 
 def _steps(arguments: argparse.Namespace) -> int:
-    from suite import timelines
     from suite.model.errors import BadInput
+    from suite.tracking import timelines
 
     if (arguments.file is None) == (arguments.history is None):
         raise BadInput("steps: give either a FILE.csv or --history DIR")
@@ -171,10 +171,10 @@ def _confirm(arguments: argparse.Namespace) -> Confirm:
     from rich.console import Console
 
     from suite.choosing import scenario_files
-    from suite.confirming import Measuring, confirmer
     from suite.model.decode import load_scenario
-    from suite.released import lanes_on
     from suite.run.start import Start
+    from suite.tracking.confirm import Measuring, confirmer
+    from suite.tracking.released import lanes_on
 
     console = Console(file=sys.stderr)
     lanes = lanes_on(arguments.builds, partial(console.print, highlight=False, markup=False, soft_wrap=True))

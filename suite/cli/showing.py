@@ -29,7 +29,8 @@ def add(verbs: Any) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from suite import timelines, verdicts
+    from suite import verdicts
+    from suite.tracking import timelines
 
     if arguments.history is not None:
         if arguments.pr:

@@ -75,16 +75,16 @@ def _positive(text: str) -> int:
 def _track(arguments: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from suite import tracking
     from suite.builds.releases import Releases
+    from suite.tracking import rounds
 
     scenarios = _loaded(arguments.scenarios, arguments.profile)
     releases = Releases(DISTRIBUTION, arguments.builds, lambda _: None)
     if arguments.wanted is not None:
-        builds = tracking.builds_of(arguments.wanted, releases, Path.cwd())
+        builds = rounds.builds_of(arguments.wanted, releases, Path.cwd())
     else:
-        builds = tracking.builds_since(arguments.since, releases, Path.cwd())
-    wanted = tracking.Wanted(
+        builds = rounds.builds_since(arguments.since, releases, Path.cwd())
+    wanted = rounds.Wanted(
         rounds=arguments.rounds,
         seed=arguments.seed,
         results=_results_of(arguments),
@@ -94,12 +94,12 @@ def _track(arguments: argparse.Namespace) -> int:
         remove=arguments.remove,
         start=_start("track", arguments.scenarios, arguments),
     )
-    return tracking.track(scenarios, builds, wanted, Console())
+    return rounds.track(scenarios, builds, wanted, Console())
 
 
 def _results_of(arguments: argparse.Namespace) -> Path:
     """A point of today has a folder of its own: tomorrow it is measured anew."""
-    from suite.tracking import TODAY
+    from suite.tracking.rounds import TODAY
 
     results: Path = arguments.results
     return results / datetime.now().astimezone().date().isoformat() if arguments.wanted == TODAY else results
@@ -124,10 +124,10 @@ def _bisect(arguments: argparse.Namespace) -> int:
 
     from rich.console import Console
 
-    from suite import bisecting
     from suite.builds.releases import Releases
-    from suite.confirming import Measuring
-    from suite.released import asked, lanes_on
+    from suite.tracking import bisect
+    from suite.tracking.confirm import Measuring
+    from suite.tracking.released import asked, lanes_on
 
     console = Console(file=sys.stderr) if arguments.json else Console()
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
@@ -136,25 +136,25 @@ def _bisect(arguments: argparse.Namespace) -> int:
     if arguments.git is not None:
         if arguments.base is None or arguments.base_ref is None:
             raise BadInput("--git: needs --base BUILD, which the overlays lie on, and --base-ref REF, the commit that it was made from")
-        row = bisecting.commit_row(str(arguments.git), arguments.good, arguments.bad, here(arguments.base), arguments.base_ref)
+        row = bisect.commit_row(str(arguments.git), arguments.good, arguments.bad, here(arguments.base), arguments.base_ref)
     else:
         if arguments.base is not None or arguments.base_ref is not None:
             raise BadInput("--base and --base-ref belong to --git DIR")
-        row = bisecting.release_row(
+        row = bisect.release_row(
             here(arguments.good), here(arguments.bad), scenario, lambda name: Releases(name, arguments.builds, lambda _: None), here
         )
-    name = bisecting.asked_metric(scenario, arguments.metric)
+    name = bisect.asked_metric(scenario, arguments.metric)
     measuring = Measuring(
-        results=arguments.results / bisecting.folder_of(scenario, row, name),
+        results=arguments.results / bisect.folder_of(scenario, row, name),
         seed=arguments.seed,
         lanes=lanes_on(arguments.builds, say),
         console=console,
         start=_start("bisect", [arguments.scenario], arguments),
     )
-    found = bisecting.bisect(scenario, row, name, measuring, say)
+    found = bisect.bisect(scenario, row, name, measuring, say)
     if arguments.json:
-        print(json.dumps(bisecting.document(scenario, found), indent=1))
+        print(json.dumps(bisect.document(scenario, found), indent=1))
     else:
-        for sentence in bisecting.words(found, str(arguments.git) if arguments.git else None):
+        for sentence in bisect.words(found, str(arguments.git) if arguments.git else None):
             console.print(sentence, highlight=False, markup=False, soft_wrap=True)
     return EXIT_PASS if found.found else EXIT_INCONCLUSIVE

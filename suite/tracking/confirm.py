@@ -25,9 +25,9 @@ from suite.model.scenario import PROFILES, Profile, Scenario, digest_of
 from suite.model.step import Confirm, Confirmation, Step
 from suite.planning import make_plan
 from suite.progress import RunProgress
-from suite.released import ARM, Asked, OpenLanes, against, alone, asked
 from suite.run import environment
 from suite.run.start import Start
+from suite.tracking.released import ARM, Asked, OpenLanes, against, alone, asked
 
 LARGEST = 0.99
 """A margin is a fraction below 1."""

@@ -10,14 +10,15 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
-from suite import baselines, history
-from suite.baselines import Here
+from suite import history
 from suite.model.errors import BadInput
 from suite.model.judged import Judged
 from suite.model.metrics import metric as row_of
 from suite.model.point import Point
 from suite.model.policy import Policy
 from suite.model.record import Record
+from suite.tracking import baselines
+from suite.tracking.baselines import Here
 
 
 def against_stored(records: Sequence[Record], folder: Path, policy: Policy, today: date) -> list[Judged]:

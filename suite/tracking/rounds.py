@@ -34,10 +34,10 @@ from suite.model.plan import Plan
 from suite.model.point import Entry, Point
 from suite.model.record import Record
 from suite.model.scenario import ReleaseBuild, Scenario
-from suite.released import ARM, Asked, OpenLanes, Say, alone, asked, block, build_of, lanes_on, trials
 from suite.run.micro_files import NOT_HERE
 from suite.run.scratch import RUNNING, sweep
 from suite.run.start import Start
+from suite.tracking.released import ARM, Asked, OpenLanes, Say, alone, asked, block, build_of, lanes_on, trials
 
 COUNTED = "counted"
 """Below the results: the trials of a run that only counts, whose times are not kept."""

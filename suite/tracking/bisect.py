@@ -24,14 +24,14 @@ from suite.analysis.words import count
 from suite.builds import git
 from suite.builds.releases import Releases
 from suite.conduct import AGAIN
-from suite.confirming import Measuring, halfway, paired
 from suite.model.build import ReleaseBuild
 from suite.model.errors import BadInput, CannotRun, PerfproofError
 from suite.model.judged import Judged, Outcome
 from suite.model.metrics import is_timed, metric
 from suite.model.record import Record
 from suite.model.scenario import Scenario
-from suite.released import Asked, Say, against, alone, asked_commit, build_of, trials
+from suite.tracking.confirm import Measuring, halfway, paired
+from suite.tracking.released import Asked, Say, against, alone, asked_commit, build_of, trials
 
 WIDER = 48
 """Blocks of the second try of a build that was inconclusive."""

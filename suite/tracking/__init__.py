@@ -1,0 +1,13 @@
+"""Tracking: a single run compares two builds, this room many, and what was measured before with what is measured now.
+
+1. `released`   a scenario as released, on one build of somebody's choice or on two; below everything else here;
+2. `rounds`     scenarios over many builds, interleaved in rounds, and appended to a history: `perfproof track`;
+3. `timelines`  the verbs of a history: points added, listed and thinned out, steps found and acknowledged, its page;
+4. `confirm`    the two builds beside a step against each other, in pairs, before anybody is alarmed: `perfproof steps --confirm`;
+5. `bisect`     which build of a row brought a change: `perfproof bisect`;
+6. `baselines`  a baseline out of a history: how old, of which machine, and when it is refused;
+7. `stored`     a results folder judged against such baselines, for a gate that has nothing else to compare with.
+
+A history itself, its lines and series, is the room `history` below; how a step is told from noise is `analysis.steps`. Builds are named
+by whoever asks, made when they are needed, and never guessed: what can't be made or measured is told and left out.
+"""
