@@ -80,7 +80,7 @@ def read(folder: Path, wanted: Wanted = EVERYTHING) -> History:
     warnings: list[str] = []
     for path in files(folder, wanted):
         for line in lines(path):
-            entry = _entry(path, line)
+            entry = entry_on(path, line)
             if isinstance(entry, str):
                 warnings.append(entry)
             elif not isinstance(entry, Point) or wanted.takes(entry):
@@ -101,7 +101,7 @@ def files(folder: Path, wanted: Wanted = EVERYTHING) -> list[Path]:
     return [path for path in paths if _in(path.stem, wanted.scenarios) and _in(path.parent.name, wanted.machines)]
 
 
-def _entry(path: Path, line: Line) -> Entry | str:
+def entry_on(path: Path, line: Line) -> Entry | str:
     """The entry of a line, or why there is none."""
     try:
         return entries.entry_of(line.parsed())
@@ -145,7 +145,7 @@ def _rewritten(folder: Path, wanted: Wanted, change: Callable[[Entry, bytes], by
 
     def of_file(path: Path) -> Change:
         def of_line(line: Line) -> bytes | None:
-            entry = _entry(path, line)
+            entry = entry_on(path, line)
             if isinstance(entry, str):
                 warnings.append(entry)
                 return line.text

@@ -84,7 +84,8 @@ def list_series(folder: Path, wanted: Wanted = EVERYTHING, *, as_json: bool = Fa
 
 def _summary(own: pd.DataFrame) -> dict[str, Any]:
     """One series: its names, how much there is of it, and the point that was measured last."""
-    newest = own.sort_values("when", kind="stable").tail(1).to_dict("records")[0]
+    when = own["when"].to_numpy()
+    newest = own.iloc[np.flatnonzero(when == when.max())[-1]]
     names = {name: str(newest[name]) for name in ("scenario", "metric", "arm", "machine", "workload", "unit", "kind")}
     told = {"points": len(own), "builds": int(own["build"].nunique()), "last": str(newest["build"]), "when": str(newest["when"])}
     return {**names, **told, "value": float(newest["value"])}
