@@ -89,6 +89,31 @@ def test_what_is_there_already_is_not_written_again(tmp_path: Path) -> None:
     assert columns.table(tmp_path).rows["value"].tolist() == [1.0, 2.0]
 
 
+def test_a_run_that_went_on_has_each_trial_once(tmp_path: Path) -> None:
+    """The point with more rounds stands for the one with fewer; other trials of the same build, and other builds, stay."""
+    fewer, more = point(1.0, values=[1.0, 2.0]), point(1.5, values=[3.0, 2.0, 1.0])
+    others = [
+        point(4.0, values=[1.0, 4.0]),
+        point(1.0, values=[1.0, 2.0], build="b"),
+        point(1.0, values=[1.0], when="2026-01-02T00:00:00Z"),
+    ]
+    history.append(tmp_path, [fewer, more, point(1.6, values=[1.0, 2.0, 3.0]), *others])
+    kept = [more.id, *(other.id for other in others)]
+    assert [one.id for one in history.read(tmp_path).points] == kept
+    assert columns.table(tmp_path).rows["id"].tolist() == kept
+
+
+def test_a_line_of_this_version_goes_the_quick_way() -> None:
+    """It is taken apart into its pieces; what is out of the ordinary is not, and is left to the slow way."""
+    plain = point(1e-05, values=[2.5, -1e-07])
+    ((name, series, build, value, values, when),) = columns.ORDINARY.findall(entries.text(plain))
+    assert (name.decode(), value, values, when) == (plain.id, b"1e-05", b"[2.5,-1e-07]", b"2026-01-01T00:00:00Z")
+    assert series.startswith(b'"scenario":"swap_states","metric":')
+    assert build.endswith(b'"workload":"cccc"')
+    for odd in (point(build='"'), point(build="☃"), point(build="a\\b"), SETTING, ACCEPTED):
+        assert columns.ORDINARY.findall(entries.text(odd)) == [(b"",) * 6]
+
+
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     """A wrong folder is no empty history, and the remedy is named."""
     with pytest.raises(BadInput, match="history add RESULTS"):

@@ -3,7 +3,8 @@
 1. `lines`     the files, `results/history/MACHINE/SCENARIO.jsonl`: append, read, migrate, prune; the only reader and writer of them;
 2. `points`    the records of a results folder become points;
 3. `tracks`    points become series in the order of their builds, with what else changed between them, and their steps;
-4. `columns`   a million points as a table, for people.
+4. `columns`   a million points as a table, for people;
+5. `overlap`   a run that went on left a point with fewer trials and one with more: the larger one stands.
 
 A line is never rewritten. What is there twice falls away by its id on reading; what a crash cut off is told and passed over; lines of
 an older schema are migrated on reading, lines of a newer one are told and left alone. `migrate` and `prune` write a new file beside the

@@ -1,7 +1,7 @@
 """A history as a table, for people: a million points in a few seconds.
 
 The same lines as `lines.read`, a block at a time. A line as this version writes it is taken apart by one regular expression into its id,
-what names its series, what names its build, the value and the time. The two long pieces are the same in very many lines, so each is
+what names its series, what names its build, the values and the time. The two long pieces are the same in very many lines, so each is
 parsed, and held against what is wanted, once. Every other line goes the slow way, by itself.
 """
 
@@ -21,11 +21,12 @@ import pandas as pd
 
 from suite.history.files import Line
 from suite.history.lines import EVERYTHING, Wanted, entry_on, files
+from suite.history.overlap import covered
 from suite.model.errors import BadInput
 from suite.model.metrics import base_name
 from suite.model.point import POINT_SCHEMA, Point
 
-BLOCK = 1 << 24
+BLOCK = 1 << 20
 """Bytes of a file that are taken apart at once."""
 COLUMNS = ("scenario", "metric", "arm", "machine", "workload", "build", "version", "environment", "unit", "kind", "value", "when", "id")
 SERIES = ("scenario", "metric", "unit", "better", "kind", "arm")
@@ -41,7 +42,7 @@ def _piece(names: Sequence[str]) -> bytes:
 
 
 ORDINARY = re.compile(
-    rb'^(?:\{"entry":"point","schema":%d,"id":"([0-9a-f]+)",(%s),(%s),"value":(%s),"values":\[%s(?:,%s)*\],"rounds":\d+,"when":"(%s)"\}|.*)$'
+    rb'^(?:\{"entry":"point","schema":%d,"id":"([0-9a-f]+)",(%s),(%s),"value":(%s),"values":(\[%s(?:,%s)*\]),"rounds":\d+,"when":"(%s)"\}|.*)$'
     % (POINT_SCHEMA, _piece(SERIES), _piece(BUILD), _NUMBER, _NUMBER, _NUMBER, _TEXT),
     re.MULTILINE,
 )
@@ -49,8 +50,8 @@ ORDINARY = re.compile(
 
 Piece = bytes | tuple[str, ...]
 """Neighbouring fields of a point: as a line has them, or their values."""
-Row = tuple[bytes, Piece, Piece, bytes, bytes]
-"""A point's id, series, build, value and time."""
+Row = tuple[bytes, Piece, Piece, bytes, bytes, bytes]
+"""A point's id, series, build, value, values and time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -99,9 +100,19 @@ def table(folder: Path, wanted: Wanted = EVERYTHING) -> Table:
     for path in files(folder, wanted):
         for number, block in _blocks(path):
             parts.append(_part(_rows(path, number, block, warnings), series, builds, wanted))
-    every = pd.concat(parts, ignore_index=True).drop_duplicates("id", ignore_index=True)
+    every = _each_trial_once(pd.concat(parts, ignore_index=True).drop_duplicates("id"))
     columns = series.columns(every["series"].to_numpy()) | builds.columns(every["of"].to_numpy())
-    return Table(rows=every.assign(**columns)[list(COLUMNS)], warnings=tuple(warnings))
+    return Table(rows=every.assign(**columns)[list(COLUMNS)].reset_index(drop=True), warnings=tuple(warnings))
+
+
+def _each_trial_once(every: pd.DataFrame) -> pd.DataFrame:
+    """Without the points that others cover; such points have the same series, build and time."""
+    alike = every[every.duplicated(["series", "of", "when"], keep=False)]
+    if alike.empty:
+        return every
+    same = zip(alike["series"], alike["of"], alike["when"], strict=True)
+    gone = covered(zip(same, alike["id"], map(orjson.loads, alike["values"]), strict=True))
+    return every[~every["id"].isin(gone)]
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -124,14 +135,15 @@ def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def _part(rows: Sequence[Row], series: _Pieces, builds: _Pieces, wanted: Wanted) -> pd.DataFrame:
     """The wanted rows of a block, with the numbers of their pieces."""
-    ids, of_series, of_builds, values, times = zip(*rows, strict=True) if rows else ((),) * 5
+    ids, of_series, of_builds, means, values, times = zip(*rows, strict=True) if rows else ((),) * 6
     one, other = series.codes(of_series), builds.codes(of_builds)
     made = pd.DataFrame(
         {
             "id": np.array([text.decode() for text in ids], dtype=object),
             "series": one,
             "of": other,
-            "value": np.array([float(value) for value in values], dtype=float),
+            "value": np.array([float(value) for value in means], dtype=float),
+            "values": np.array(values, dtype=object),
             "when": np.array([text.decode() for text in times], dtype=object),
         }
     )
@@ -167,4 +179,4 @@ def _slowly(path: Path, line: Line, warnings: list[str]) -> Row | None:
     if not isinstance(entry, Point):
         return None
     series, build = (tuple(str(getattr(entry, name)) for name in names) for names in (SERIES, BUILD))
-    return entry.id.encode(), series, build, repr(entry.value).encode(), entry.when.encode()
+    return entry.id.encode(), series, build, repr(entry.value).encode(), orjson.dumps(list(entry.values)), entry.when.encode()

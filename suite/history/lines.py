@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from suite.history import entries
 from suite.history.entries import Newer
 from suite.history.files import Change, Line, append_lines, lines, rewrite
+from suite.history.overlap import covered
 from suite.model.errors import BadInput
 from suite.model.metrics import base_name
 from suite.model.point import POINT_SCHEMA, Acknowledgement, Entry, Point, Setting
@@ -44,7 +46,7 @@ EVERYTHING = Wanted(scenarios=frozenset(), metrics=frozenset(), arms=frozenset()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What was read: each point once, in the order of files and lines; `settings` maps an id to what it stands for."""
+    """What was read: each trial once, points in the order of files and lines; `settings` maps an id to what it stands for."""
 
     points: tuple[Point, ...]
     settings: Mapping[str, Mapping[str, str]]
@@ -85,12 +87,20 @@ def read(folder: Path, wanted: Wanted = EVERYTHING) -> History:
                 warnings.append(entry)
             elif not isinstance(entry, Point) or wanted.takes(entry):
                 found.setdefault(entry.id, entry)
+    points = [entry for entry in found.values() if isinstance(entry, Point)]
+    gone = covered((_run(point), point.id, point.values) for point in points)
     return History(
-        points=tuple(entry for entry in found.values() if isinstance(entry, Point)),
+        points=tuple(point for point in points if point.id not in gone),
         settings={entry.id: entry.what for entry in found.values() if isinstance(entry, Setting)},
         acknowledgements=tuple(entry for entry in found.values() if isinstance(entry, Acknowledgement)),
         warnings=tuple(warnings),
     )
+
+
+def _run(point: Point) -> tuple[str, ...]:
+    """What points of one run share, however far it went."""
+    build = (point.build, point.version, point.sources, point.environment, point.packages, point.when)
+    return (*dataclasses.astuple(point.series), *build)
 
 
 def files(folder: Path, wanted: Wanted = EVERYTHING) -> list[Path]:

@@ -106,13 +106,23 @@ def _steps(track: Track, history: History, floor: float, confirm: Confirm | None
 
 def _groups(track: Track) -> list[detection.Group]:
     """A group for each build and environment: of a timed metric its points, of a count all that was counted."""
-    groups = []
+    groups: list[detection.Group] = []
     for build in track.builds:
-        for environment in dict.fromkeys(point.environment for point in build.points):
-            own = [point for point in build.points if point.environment == environment]
-            values = [value for point in own for value in (point.values if point.kind == "witness" else [point.value])]
-            groups.append(detection.Group(label=build.label, environment=environment, values=np.array(values, dtype=float)))
+        apart = _by_environment(build, groups[-1].environment if groups else "")
+        groups += [detection.Group(label=build.label, environment=name, values=np.array(own, dtype=float)) for name, own in apart.items()]
     return groups
+
+
+def _by_environment(build: BuildPoints, last: str) -> dict[str, list[float]]:
+    """A build's values by environment. A count that is the same in all of a build's environments stays in `last`, where that is one of
+    them: counted again after a change of kernel, builds show that it changes nothing."""
+    apart: dict[str, list[float]] = defaultdict(list)
+    for point in build.points:
+        apart[point.environment] += point.values if point.kind == "witness" else [point.value]
+    every = [value for own in apart.values() for value in own]
+    if build.points[0].kind == "witness" and len(set(every)) == 1:
+        return {last if last in apart else next(iter(apart)): every}
+    return apart
 
 
 def changed(settings: Settings, before: str, after: str) -> str:

