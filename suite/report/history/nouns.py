@@ -42,7 +42,8 @@ class DotView:
 class StepView:
     """One step: at which place, whether for the worse, and everything that is said of it.
 
-    `accepted` is the reason of an acknowledgement; `upstream` what vLLM is known to have changed there; `environment` what else changed.
+    `accepted` is the reason of an acknowledgement; `upstream` what vLLM is known to have changed there; `environment` what else changed;
+    `times`, of a count, what the scenario's times did between the same two builds, a phrase each.
     """
 
     place: int
@@ -57,6 +58,7 @@ class StepView:
     accepted: str
     environment: str
     upstream: tuple[str, ...]
+    times: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import defaultdict
 from collections.abc import Sequence
@@ -38,7 +39,7 @@ def build(
     for one in told:
         apart[one.series.scenario, one.series.metric, one.series.arm, one.series.workload].append(one)
     machines = tuple(dict.fromkeys(one.series.machine for one in told))
-    timelines = tuple(_timeline(group, machines, upstream) for group in apart.values())
+    timelines = tuple(_timeline(group, machines, upstream, [one for one in told if _timed(one)]) for group in apart.values())
     return HistoryPage(
         headline=headline(timelines),
         made=line(made),
@@ -63,7 +64,11 @@ def _weight(step: StepView) -> float:
     return abs(math.log1p(step.effect)) if step.effect is not None and step.effect > -1 else math.log(2)
 
 
-def _timeline(group: Sequence[Told], machines: Sequence[str], upstream: Sequence[UpstreamChange]) -> Timeline:
+def _timed(told: Told) -> bool:
+    return row_of(told.series.metric).kind != "witness"
+
+
+def _timeline(group: Sequence[Told], machines: Sequence[str], upstream: Sequence[UpstreamChange], timed: Sequence[Told]) -> Timeline:
     first = group[0].series
     versions = _builds(group)
     builds = tuple(versions)
@@ -78,7 +83,7 @@ def _timeline(group: Sequence[Told], machines: Sequence[str], upstream: Sequence
         exact=row.kind == "witness",
         builds=tuple(line(name, NAME) for name in builds),
         short=_short(builds),
-        lines=tuple(_line(one, builds, versions, upstream) for one in ordered),
+        lines=tuple(_line(one, builds, versions, upstream, timed) for one in ordered),
         warnings=tuple(line(warning) for one in ordered for warning in one.warnings),
     )
 
@@ -108,13 +113,17 @@ def _short(builds: Sequence[str]) -> tuple[str, ...]:
     return tuple(line(name, 24) for name in names)
 
 
-def _line(told: Told, builds: Sequence[str], versions: dict[str, str], upstream: Sequence[UpstreamChange]) -> LineView:
+def _line(
+    told: Told, builds: Sequence[str], versions: dict[str, str], upstream: Sequence[UpstreamChange], timed: Sequence[Told]
+) -> LineView:
     places = {name: place for place, name in enumerate(builds)}
+    same = dataclasses.replace(told.series, metric="")
+    beside = [one for one in timed if dataclasses.replace(one.series, metric="") == same and not _timed(told)]
     dots = [_dot(places[label], label, point) for label, points in told.builds for point in points]
     return LineView(
         machine=line(told.series.machine),
         dots=tuple(dots),
-        steps=tuple(_step(told, step, places, versions, upstream) for step in told.steps),
+        steps=tuple(_step(told, step, places, versions, upstream, beside) for step in told.steps),
         changes=tuple(_changes(dots, told.steps, places)),
     )
 
@@ -133,16 +142,23 @@ def _dot(place: int, label: str, point: Point) -> DotView:
 
 
 def _changes(dots: Sequence[DotView], steps: Sequence[Step], places: dict[str, int]) -> list[tuple[int, str]]:
-    """Where the machine's environment is another than at the build before; what changed, where a step says so."""
+    """Where a build has no environment of the machine in common with the build before; what changed, where a step says so."""
     told = {places[str(step.at)]: step.environment for step in steps if step.environment}
-    found = []
-    for before, after in pairwise(dots):
-        if before.environment != after.environment and before.place != after.place:
-            found.append((after.place, line(told.get(after.place) or "the environment of the machine changed")))
-    return found
+    apart: dict[int, set[str]] = defaultdict(set)
+    for dot in dots:
+        apart[dot.place].add(dot.environment)
+    changed = [after for before, after in pairwise(sorted(apart)) if not apart[before] & apart[after]]
+    return [(place, line(told.get(place) or "the environment of the machine changed")) for place in changed]
 
 
-def _step(told: Told, step: Step, places: dict[str, int], versions: dict[str, str], upstream: Sequence[UpstreamChange]) -> StepView:
+def _step(
+    told: Told,
+    step: Step,
+    places: dict[str, int],
+    versions: dict[str, str],
+    upstream: Sequence[UpstreamChange],
+    beside: Sequence[Told],
+) -> StepView:
     series, at, last = told.series, str(step.at), str(step.last)
     known = between(upstream, series.scenario, series.metric, versions[last], versions[at])
     return StepView(
@@ -158,7 +174,20 @@ def _step(told: Told, step: Step, places: dict[str, int], versions: dict[str, st
         accepted=line(step.acknowledged),
         environment=line(step.environment),
         upstream=tuple(line(f"{change.words}{f' (#{change.pull})' if change.pull else ''}") for change in known),
+        times=tuple(phrase for one in beside if (phrase := _between(one, last, at))),
     )
+
+
+def _between(timed: Told, last: str, at: str) -> str:
+    """What a time did between two builds, by the newest points of both that were measured in one environment; "" where there are none."""
+    builds = dict(timed.builds)
+    pairs = ((before, after) for after in reversed(builds.get(at, ())) for before in reversed(builds.get(last, ())))
+    for before, after in pairs:
+        if before.environment == after.environment:
+            values = " to ".join(units.quantity(point.value, point.unit) for point in (before, after))
+            effect = after.value / before.value - 1 if before.value > 0 else None
+            return f"{words.label(timed.series.metric)} {values} ({_size(before.value, after.value, effect)})"
+    return ""
 
 
 def _state(step: Step, exact: bool) -> State:
@@ -200,9 +229,13 @@ def value(amount: float, timeline: Timeline) -> str:
 
 def size(step: StepView) -> str:
     """How large a step is: "× 4,000", "+12.3 %"; where it begins or ends at nothing, that."""
-    if step.effect is None or step.effect <= -1:
-        return f"from {units.digits(step.before)} to {units.digits(step.after)}"
-    return units.factor(step.effect) or words.per_cent(step.effect)
+    return _size(step.before, step.after, step.effect)
+
+
+def _size(before: float, after: float, effect: float | None) -> str:
+    if effect is None or effect <= -1:
+        return f"from {units.digits(before)} to {units.digits(after)}"
+    return units.factor(effect) or words.per_cent(effect)
 
 
 def way(step: StepView) -> str:
