@@ -3,8 +3,8 @@
 A Scenario is planned into Trials, Trials leave Records, Records become Samples, two Samples make a
 Comparison, a Comparison earns a Verdict; the Report shows it, the Gate acts on it. The rooms, from
 the ground up: `model` (the nouns); `analysis`, `builds`, `store`, `importers`; `planning`, `progress`,
-`run`, `report`, `gate` and `selecting`; `conduct`; `lanes`, `calibrating`, `verdicts` and `choosing`; `session`,
-`answers` and `validation`, the proof of the statistics; `contributing`; `cli`. docs/house.md says what each is for.
+`run`, `report` and `history`; `conduct`; `lanes`, `calibrating` and `verdicts`; `tracking`; `session`, `answers`
+and `validation`, the proof of the statistics; `changes`; `gate`; `cli`. docs/house.md says what each is for.
 Apart stand `bench`, `patches` and `child`, which run inside the
 interpreters under test and import nothing else of the suite.
 """

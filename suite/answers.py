@@ -14,7 +14,7 @@ from rich.console import Console
 from suite import __version__, verdicts
 from suite.analysis import accuracy as judging
 from suite.analysis import words
-from suite.gate import decide
+from suite.analysis.rulings import decide
 from suite.importers import lm_eval, pasted
 from suite.importers.pasted import Paste
 from suite.model.errors import EXIT_PASS, BadInput

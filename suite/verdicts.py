@@ -21,8 +21,8 @@ from suite import __version__, store
 from suite.analysis import equality, tasks
 from suite.analysis import judge as judging
 from suite.analysis.rates import judge_rate_table
+from suite.analysis.rulings import decide
 from suite.analysis.sweeps import sweeps
-from suite.gate import decide
 from suite.model.decode import scenario_of
 from suite.model.equality import EqualityDetails
 from suite.model.errors import EXIT_PASS, BadInput, CannotRun

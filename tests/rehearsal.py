@@ -26,13 +26,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from suite import gating
 from suite.builds.prepare import prepare
 from suite.builds.side import PACKAGE
-from suite.contributing import Change, OpenLanes
+from suite.changes.proposing import Change, OpenLanes
+from suite.gate import command
+from suite.gate.telling import Outputs
 from suite.model.decode import scenario_of
 from suite.model.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE
-from suite.ruling import Outputs
 from suite.session import load
 
 ROOT = PACKAGE.parent
@@ -190,7 +190,7 @@ def rehearse(
 ) -> Outcome:
     """The gate's decision on one change; comment, JSON, JUnit and report lie in `folder`."""
     began = time.monotonic()
-    asked = gating.Asked(
+    asked = command.Asked(
         change=Change(build=build, diff=None, repo=tree, ref=change.name, base=change.base),
         build_ref=TAG,
         policy=policy,
@@ -208,7 +208,7 @@ def rehearse(
         wait=1.0,
         anyway=True,
     )
-    code = gating.gate_change(asked, say or Console(file=io.StringIO(), width=120), open_lanes, environment={})
+    code = command.gate_change(asked, say or Console(file=io.StringIO(), width=120), open_lanes, environment={})
     told = json.loads((folder / "gate.json").read_text())
     return Outcome(
         change=change,

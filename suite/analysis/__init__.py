@@ -19,7 +19,8 @@ The way of a number through this package, one file a step:
 13. `trials`        each trial of a folder once, paired; `judge` is the road from there through all of the above, `selfcheck` that
                     of an A/A, to noise floors;
 14. `foresight`     what a plan can see, from a noise floor;
-15. `steps`         lasting changes of level in a series over builds.
+15. `steps`         lasting changes of level in a series over builds;
+16. `rulings`       verdicts under a policy: what fails, what warns, what is waived, and whose doing it is.
 
 Internally everything is x = s log(candidate / baseline), s = +1 where lower is better and -1 where higher is better: x > 0 always
 means worse. What is shown (`Comparison.effect`, `.interval`) is the relative change of the candidate against the baseline, as a fraction.

@@ -62,13 +62,13 @@ ONLY_CHANGES = ("ref", "base", "build_ref", "scenarios", "all", "tests", "profil
 
 
 def _gate(arguments: argparse.Namespace) -> int:
-    from suite import ruling
+    from suite.gate import telling
 
-    outputs = ruling.Outputs(**{name: getattr(arguments, name) for name in ("json", "junit", "comment", "report")})
+    outputs = telling.Outputs(**{name: getattr(arguments, name) for name in ("json", "junit", "comment", "report")})
     if arguments.diff is None and arguments.git is None:
         if odd := [f"--{name.replace('_', '-')}" for name in ONLY_CHANGES if getattr(arguments, name)]:
             raise BadInput(f"gate: {', '.join(odd)}: of a change alone: name it with --diff FILE, or with --git REPO --base REF")
-        return ruling.gate(arguments.results or DEFAULT_RESULTS, policy=arguments.policy, stored=arguments.stored, outputs=outputs)
+        return telling.gate(arguments.results or DEFAULT_RESULTS, policy=arguments.policy, stored=arguments.stored, outputs=outputs)
     if arguments.stored is not None:
         raise BadInput("gate: --stored is for records that are there (--results); a change is measured beside its base, which is better")
     of_git = arguments.git is not None and arguments.base is not None and arguments.diff is None
@@ -79,8 +79,8 @@ def _gate(arguments: argparse.Namespace) -> int:
 
 
 def _measured(arguments: argparse.Namespace, outputs: Any) -> int:
-    from suite.contributing import Change
-    from suite.gating import Asked, gate_change
+    from suite.changes.proposing import Change
+    from suite.gate.command import Asked, gate_change
 
     change = Change(build=arguments.build, diff=arguments.diff, repo=arguments.git, ref=arguments.ref, base=arguments.base)
     return gate_change(

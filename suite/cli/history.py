@@ -170,7 +170,7 @@ def _confirm(arguments: argparse.Namespace) -> Confirm:
 
     from rich.console import Console
 
-    from suite.choosing import scenario_files
+    from suite.changes.choosing import scenario_files
     from suite.model.decode import load_scenario
     from suite.run.start import Start
     from suite.tracking.confirm import Measuring, confirmer

@@ -47,7 +47,7 @@ def _pr(arguments: argparse.Namespace) -> int:
     of_git = [arguments.git, arguments.ref, arguments.base]
     if (arguments.diff is None) == (None in of_git) or (arguments.diff is not None and any(of_git)):
         raise BadInput("pr: name the change with --diff FILE, or with --git REPO --ref REF --base REF")
-    from suite.contributing import Change, Wanted, contribute
+    from suite.changes.proposing import Change, Wanted, contribute
 
     auto = arguments.scenarios == ["auto"]
     return contribute(

@@ -16,8 +16,8 @@ from suite.analysis.equality.answers import Answers, compare, cosine_distance, i
 from suite.analysis.equality.found import Found, chance_beyond, chance_parted
 from suite.analysis.equality.rules import rule
 from suite.analysis.judge import judge_records
+from suite.analysis.rulings import decide
 from suite.analysis.samples import Floats
-from suite.gate import decide
 from suite.model.decode import scenario_of
 from suite.model.judged import Judged, Outcome
 from suite.model.policy import DEFAULT_POLICY

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from suite.analysis.judge import SHARED_WARNING, judge_records, judge_table
-from suite.gate import decide
+from suite.analysis.rulings import decide
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput
 from suite.model.judged import SUGGESTS, Judged
 from suite.model.policy import DEFAULT_POLICY

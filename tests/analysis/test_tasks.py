@@ -12,7 +12,7 @@ import pytest
 from suite.analysis import tasks
 from suite.analysis.foresight import foreseen
 from suite.analysis.judge import judge_records
-from suite.gate import decide
+from suite.analysis.rulings import decide
 from suite.model.decode import scenario_of
 from suite.model.items import AGAIN, FIRST, Item, TaskItems, raw_of
 from suite.model.judged import Judged, Outcome

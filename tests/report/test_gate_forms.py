@@ -12,8 +12,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from rich.console import Console
 
-from suite import ruling
-from suite.gate import Failure, decide, stopped
+from suite.analysis.rulings import Failure, decide, stopped
+from suite.gate import telling
 from suite.model.decision import Decision
 from suite.model.judged import Judged
 from suite.model.policy import Policy
@@ -54,12 +54,12 @@ def decided(folder: Path, *, waived: bool = True, page: Page | None = None) -> P
     rows: list[Judged] = [row for scenario in found.scenarios for row in scenario.rows]
     rules = policy(folder, **({} if waived else {"waivers": []}))
     failures = {("thinking_scan", "patched"): Failure(blame="base", arm="as released", reason="exit code -9 after 3.2 s")}
-    return ruling.with_decision(found, decide(rows, rules, failures=failures, notes=NOTES))
+    return telling.with_decision(found, decide(rows, rules, failures=failures, notes=NOTES))
 
 
 def halted() -> Page:
     """A decision without anything measured."""
-    return ruling.bare(
+    return telling.bare(
         stopped("noisy-ci", "the change touches no code of vLLM, so there is nothing to measure", 0, notes=("not measured: docs/a.md",))
     )
 
@@ -95,7 +95,7 @@ def test_step_summary_golden(tmp_path: Path) -> None:
     summary = tmp_path / "summary.md"
     summary.write_text("before\n")
     page = decided(tmp_path, waived=False)
-    ruling.tell(page, ruling.NO_FILES, Console(file=io.StringIO()), {ruling.SUMMARY: str(summary)})
+    telling.tell(page, telling.NO_FILES, Console(file=io.StringIO()), {telling.SUMMARY: str(summary)})
     check("gate-summary.md", summary.read_text())
 
 
@@ -103,9 +103,9 @@ def test_step_summary_golden(tmp_path: Path) -> None:
 def test_all_forms_say_the_same(tmp_path: Path, waived: bool) -> None:
     """Every ruling has the same word in each form, the exit code is one, and the headline stands in all."""
     page = decided(tmp_path, waived=waived)
-    outputs = ruling.Outputs(json=tmp_path / "g.json", junit=tmp_path / "j.xml", comment=tmp_path / "c.md", report=None)
+    outputs = telling.Outputs(json=tmp_path / "g.json", junit=tmp_path / "j.xml", comment=tmp_path / "c.md", report=None)
     said = io.StringIO()
-    code = ruling.tell(page, outputs, Console(file=said, width=300), {ruling.SUMMARY: str(tmp_path / "s.md")})
+    code = telling.tell(page, outputs, Console(file=said, width=300), {telling.SUMMARY: str(tmp_path / "s.md")})
     document = json.loads((tmp_path / "g.json").read_text())
     wanted = {(one["scenario"], one["metric"], deciding.WORDS[one["effect"]]) for one in document["rulings"]}
     assert (document["exit_code"], document["passes"]) == (code, code == 0)
@@ -163,7 +163,7 @@ def test_hostile_texts_are_harmless_in_every_form(tmp_path: Path) -> None:
     bad = (factory.HOSTILE, factory.ANSI, factory.RIGHT_TO_LEFT, factory.SURROGATE, factory.LONG)
     found = decide(rows, policy(tmp_path, inconclusive="fail"), notes=bad)
     found = dataclasses.replace(found, todo=bad, stopped="")
-    page = ruling.with_decision(page, found)
+    page = telling.with_decision(page, found)
     text = pullrequest.render(page)
     assert not re.search(r"<(?!/?details>|/?summary>|!-- )", re.sub(r"(?s)```.*?```", "", text))
     assert not re.search(r"@\w", re.sub(r"(?s)```.*?```", "", text))
@@ -185,4 +185,4 @@ def test_a_decision_without_rulings_says_why(code: int, why: str, told: str) -> 
     """Whatever stopped a gate is its headline, in a comment too."""
     found: Decision = stopped("p", why, code)
     assert deciding.headline(found) == told
-    assert told in pullrequest.render(ruling.bare(found)).replace("\\", "")
+    assert told in pullrequest.render(telling.bare(found)).replace("\\", "")

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from suite import __version__, store, verdicts
-from suite.choosing import scenario_files
-from suite.gate import decide, failures_of
+from suite.analysis.rulings import decide, failures_of
+from suite.changes.choosing import scenario_files
 from suite.model.decision import Decision
 from suite.model.errors import BadInput, CannotRun
 from suite.model.policy import DEFAULT_POLICY, Policy

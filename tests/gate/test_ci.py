@@ -18,7 +18,7 @@ from suite.cli import main
 from suite.cli.ci import BUILDKITE, GITHUB
 from tests.pytest_plugin.project import commit, git
 
-HERE = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).resolve().parents[2]
 GATE, COMMENT = GITHUB
 PIPELINE = next(iter(BUILDKITE))
 FORK = ("--perfproof", "example/perfproof@v0.1.0", "--build", "vllm==0.32.0", "--build-ref", "v0.32.0", "--policy", "ci/policy.yaml")

@@ -24,7 +24,7 @@ from suite import store, verdicts
 from suite.builds import diff as diffs
 from suite.builds import git, overlay
 from suite.builds.prepare import prepare
-from suite.choosing import NEIGHBOURS, by_files, choose, differences, files, package_of, scenario_files
+from suite.changes.choosing import NEIGHBOURS, by_files, choose, differences, files, package_of, scenario_files
 from suite.conduct import conduct
 from suite.lanes import build_faults, check_names, opened
 from suite.model.decode import scenario_of

@@ -22,16 +22,21 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
-from suite import changing, contributing, ruling
+from suite.analysis.rulings import stopped
 from suite.analysis.words import duration
 from suite.builds import git
 from suite.builds.prepare import prepare
 from suite.builds.ready import ReadyBuild
-from suite.changing import Files
-from suite.choosing import NEIGHBOURS, choose, differences, files, scenario_files, touching
+from suite.changes import proposing
+from suite.changes.choosing import NEIGHBOURS, choose, differences, files, scenario_files, touching
+from suite.changes.files import Files, of_diff, of_git
+from suite.changes.proposing import BASE, DIFF, Change, OpenLanes, rearmed
+from suite.changes.selecting import one_a_question
 from suite.conduct import conduct
-from suite.contributing import BASE, DIFF, Change, OpenLanes, rearmed
-from suite.gate import stopped
+from suite.gate import telling
+from suite.gate.rationing import canaries, cheapest_first, done, fitting, minutes_for, rules_for, under
+from suite.gate.telling import Outputs
+from suite.gate.vouching import vouch
 from suite.lanes import build_faults, check_names, opened
 from suite.model.build import foundation
 from suite.model.decision import Decision
@@ -41,14 +46,10 @@ from suite.model.policy import DEFAULT_POLICY, Policy, deciding
 from suite.model.scenario import OverlayBuild, Profile, ReleaseBuild, Scenario
 from suite.planning import make_plan
 from suite.progress import RunProgress
-from suite.rationing import canaries, cheapest_first, done, fitting, minutes_for, rules_for, under
 from suite.report.nouns import Page
-from suite.ruling import Outputs
 from suite.run import upstream
 from suite.run.start import Start
-from suite.selecting import one_a_question
 from suite.session import load
-from suite.vouching import vouch
 
 RESULTS = Path("results/gate")
 AA = RESULTS / "aa"
@@ -105,15 +106,15 @@ def gate_change(
     `open_lanes` gives the lanes of a plan and results folder: tests hand in their own. Raises `BadInput` for a policy, an option or a
     commit that can't be used; what is wrong with the change or its base is a decision.
     """
-    gate = _Gate(asked=asked, console=console or Console(), open_lanes=open_lanes, clock=clock, day=today or ruling.now(), began=clock())
+    gate = _Gate(asked=asked, console=console or Console(), open_lanes=open_lanes, clock=clock, day=today or telling.now(), began=clock())
     try:
         page = gate.run()
     except Settled as settled:
-        page = ruling.bare(settled.decision)
+        page = telling.bare(settled.decision)
     except CannotRun as error:
         name = Path(asked.policy).stem if asked.policy else DEFAULT_POLICY.name
-        page = ruling.bare(stopped(name, str(error), EXIT_UNTESTABLE, todo=(NOT_CONCLUDED,), notes=gate.notes))
-    return ruling.tell(page, asked.outputs, gate.console, environment)
+        page = telling.bare(stopped(name, str(error), EXIT_UNTESTABLE, todo=(NOT_CONCLUDED,), notes=gate.notes))
+    return telling.tell(page, asked.outputs, gate.console, environment)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -132,11 +133,11 @@ class _Gate:
     def run(self) -> Page:
         """The page with the decision; raises `Settled` where one is there before."""
         asked = self.asked
-        self.policy = ruling.policy_of(asked.policy, self.day)
+        self.policy = telling.policy_of(asked.policy, self.day)
         upstream.checked(asked.tests)
         every = load(scenario_files(), self._profile, None)
         wanted = load(asked.scenarios, self._profile, None) if asked.scenarios is not None else every
-        ruling.check_names(self.policy, {s.name: [choice.name for choice in s.metrics] for s in (*every, *wanted)})
+        telling.check_names(self.policy, {s.name: [choice.name for choice in s.metrics] for s in (*every, *wanted)})
         always = canaries(self.policy, every)
         docs, found = self._change()
         self._refuse_what_is_beyond(found)
@@ -159,21 +160,21 @@ class _Gate:
         change = self.asked.change
         if change.repo is None:
             assert change.diff is not None  # noqa: S101 (one of the two is there)
-            found, only = changing.of_diff(change.diff, RESULTS / "diffs")
+            found, only = of_diff(change.diff, RESULTS / "diffs")
             self._note_files(found, str(change.diff.name))
-            return contributing.documents(dataclasses.replace(change, diff=only), Path.cwd()), found
+            return proposing.documents(dataclasses.replace(change, diff=only), Path.cwd()), found
         repo, ref = str(change.repo), change.ref or "HEAD"
         start = git.merge_base(repo, str(change.base), ref)
-        found = changing.of_git(change.repo, start, ref)
+        found = of_git(change.repo, start, ref)
         self._note_files(found, f"{ref} against {start[:12]}, where it left {change.base}")
-        docs = contributing.documents(dataclasses.replace(change, base=start, ref=ref), Path.cwd())
+        docs = proposing.documents(dataclasses.replace(change, base=start, ref=ref), Path.cwd())
         return self._on_its_commit(docs, repo, start), found
 
     def _on_its_commit(self, docs: dict[str, dict[str, Any]], repo: str, start: str) -> dict[str, dict[str, Any]]:
         """The builds, with the base laid over the build that it is not."""
         if self.asked.build_ref is None:
             return docs
-        between = changing.of_git(Path(repo), self.asked.build_ref, start)
+        between = of_git(Path(repo), self.asked.build_ref, start)
         if between.beyond:
             raise BadInput(
                 f"--build-ref {self.asked.build_ref}: until the base {files(between.beyond)} changed too, which no overlay can follow: "
@@ -243,7 +244,7 @@ class _Gate:
         if not self.asked.tests:
             return
         tested = upstream.both(base, changed, self.asked.tests, results / "tests")
-        self.notes.append(contributing.tests_note(tested))
+        self.notes.append(proposing.tests_note(tested))
         if tested.broken:
             why = f"{len(tested.broken)} of vLLM's own tests fail with the change alone: {'; '.join(tested.broken[:3])}"
             todo = "Mend what these tests test; nothing was measured."
@@ -335,11 +336,11 @@ class _Gate:
 
     def _decided(self, plan: Plan, results: Path) -> Page:
         try:
-            only, absent = contributing.there(plan, results)
+            only, absent = proposing.there(plan, results)
         except CannotRun as error:
             self.notes += str(error).splitlines()
             self._not_covered("the base has nothing of what the scenarios exercise, so nothing was measured", WRITE_ONE)
-        page = ruling.decided(results, self.policy, only=only, notes=[*self.notes, *absent], today=self.day)
+        page = telling.decided(results, self.policy, only=only, notes=[*self.notes, *absent], today=self.day)
         command = self._command()
         again = tuple(dataclasses.replace(one, commands=(command, *one.commands[1:])) for one in page.scenarios)
         return dataclasses.replace(page, scenarios=again)

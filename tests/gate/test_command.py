@@ -16,17 +16,17 @@ import pytest
 import yaml
 from rich.console import Console
 
-from suite import gating
 from suite.builds.side import PACKAGE
 from suite.cli import main
+from suite.gate import command
 from suite.model.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 from suite.model.plan import Plan
 from suite.model.record import Record
 from suite.model.scenario import Scenario
 from tests import rehearsal, toy
+from tests.changes.test_proposing import BATCH, DIFF, ELSEWHERE, SCENARIO
 from tests.rehearsal import BROKEN, MAIN, Rehearsed, documented, edited
 from tests.test_conduct import FakeLane
-from tests.test_contributing import BATCH, DIFF, ELSEWHERE, SCENARIO
 
 DOCS = "diff --git a/docs/a.md b/docs/a.md\n--- a/docs/a.md\n+++ b/docs/a.md\n@@ -1 +1 @@\n-a\n+b\n"
 KERNEL = "diff --git a/csrc/a.cu b/csrc/a.cu\n--- a/csrc/a.cu\n+++ b/csrc/a.cu\n@@ -1 +1 @@\n-a\n+b\n"
@@ -52,9 +52,9 @@ class Place:
         (folder / "my.diff").write_text(
             "diff --git a/vllm/v1/worker/batch.py b/vllm/v1/worker/batch.py\n" + DIFF.replace("{first}", "first + 0")
         )
-        real = gating.gate_change
+        real = command.gate_change
         monkeypatch.setattr(
-            gating,
+            command,
             "gate_change",
             lambda asked, console=None, open_lanes=None, **more: real(asked, console, open_lanes or self.lanes, **more),
         )

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suite import selecting
+from suite.changes import selecting
+from suite.changes.selecting import IMPORTS, TOP, TouchedModule
 from suite.model.decode import scenario_of
 from suite.model.errors import BadInput
-from suite.selecting import IMPORTS, TOP, TouchedModule
 from tests.factory import DEFINITION
 
 BATCH = "vllm/v1/worker/gpu_input_batch.py"

@@ -11,15 +11,15 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from suite import selecting
 from suite.builds.prepare import COMPLETE, identity
 from suite.builds.ready import ReadyBuild
 from suite.builds.side import PACKAGE
+from suite.changes import selecting
+from suite.changes.selecting import Choice, TouchedModule
 from suite.model.build import foundation
 from suite.model.errors import BadInput, CannotRun
 from suite.model.scenario import MicroWorkload, OverlayBuild, Profile, Scenario
 from suite.run import catalog
-from suite.selecting import Choice, TouchedModule
 
 MOST_NEAR = 6
 NEIGHBOURS = ("not measured (sweeps", "not measured (exercising")

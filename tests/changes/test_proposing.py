@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from suite import contributing
 from suite.builds.side import PACKAGE
+from suite.changes import proposing
 from suite.cli import main, parser
 from suite.model.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 from suite.model.plan import Plan
@@ -68,13 +68,13 @@ class Place:
         self.scenario("again", exercises=[f"{BATCH}.swap"])
         self.scenario("never", {"swaps": 5}, exercises=[f"{BATCH}.never"])
         (folder / "my.diff").write_text(DIFF.replace("{first}", "first + 0"))
-        real = contributing.contribute
+        real = proposing.contribute
 
         @contextlib.contextmanager
         def lanes(plan: Plan, results: Path) -> Iterator[Callable[[Scenario], FakeLane]]:
             yield lambda scenario: self.lane
 
-        monkeypatch.setattr(contributing, "contribute", lambda change, wanted: real(change, wanted, open_lanes=lanes))
+        monkeypatch.setattr(proposing, "contribute", lambda change, wanted: real(change, wanted, open_lanes=lanes))
 
     def scenario(self, name: str, parameters: dict[str, int] | None = None, **more: object) -> None:
         document = {**SCENARIO, "workload": {**SCENARIO["workload"], "parameters": parameters or {}}, **more}  # type: ignore[dict-item]
@@ -208,10 +208,10 @@ def test_tests_that_pass_are_told_in_the_pull_request(place: Place) -> None:
 
 def test_workload_metrics_and_margins_are_kept_and_patches_dropped(place: Place) -> None:
     """A rearmed scenario asks the scenario's own question of two new arms; its definition names the change by its hash."""
-    change = contributing.Change(build=str(place.python), diff=Path("my.diff"), repo=None, ref=None, base=None)
-    docs = contributing.documents(change, Path.cwd())
-    (scenario,) = contributing.load([Path("scenarios/never.yaml")], "quick", None)
-    made = contributing.rearmed(scenario, docs, "my.diff")
+    change = proposing.Change(build=str(place.python), diff=Path("my.diff"), repo=None, ref=None, base=None)
+    docs = proposing.documents(change, Path.cwd())
+    (scenario,) = proposing.load([Path("scenarios/never.yaml")], "quick", None)
+    made = proposing.rearmed(scenario, docs, "my.diff")
     assert [(arm.name, arm.baseline, arm.build, arm.patches) for arm in made.arms] == [
         ("base", True, "base", ()),
         ("diff", False, "diff", ()),
@@ -219,7 +219,7 @@ def test_workload_metrics_and_margins_are_kept_and_patches_dropped(place: Place)
     assert (made.workload, made.metrics, made.blocks) == (scenario.workload, scenario.metrics, scenario.blocks)
     assert made.definition["builds"]["diff"]["diff"] == "my.diff"
     assert len(made.definition["builds"]["diff"]["sha256"]) == 64
-    assert made.digest == contributing.rearmed(scenario, docs, "another label").digest
+    assert made.digest == proposing.rearmed(scenario, docs, "another label").digest
 
 
 @pytest.mark.parametrize(

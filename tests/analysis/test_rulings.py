@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from suite import history, store
+from suite.analysis.rulings import decide, failures_of
 from suite.cli import main
-from suite.gate import decide, failures_of
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 from suite.model.judged import OUTCOMES, Judged, Outcome
 from suite.model.policy import Policy
