@@ -73,7 +73,9 @@ def points(verb: argparse.ArgumentParser) -> None:
 
 def builds(verb: argparse.ArgumentParser) -> None:
     """Where builds are made."""
-    verb.add_argument("--builds", type=Path, default=Path("builds"), metavar="DIR", help="where builds are made (default builds)")
+    verb.add_argument(
+        "--builds", "--builds-dir", type=Path, default=Path("builds"), metavar="DIR", help="where builds are made (default builds)"
+    )
 
 
 def fraction(text: str) -> float:
