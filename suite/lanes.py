@@ -33,7 +33,7 @@ from suite.model.scenario import (
     SmolModel,
     Workload,
 )
-from suite.run import accuracy, catalog, equality, offline, same_code, serve, variables
+from suite.run import accuracy, catalog, equality, hidden, offline, same_code, serve, variables
 from suite.run.accuracy import AccuracyLane
 from suite.run.equality import EqualityLane
 from suite.run.lane import Lane
@@ -61,7 +61,7 @@ def check_names(plan: Plan, versions: Mapping[str, str] | None = None) -> None:
     """
     faults = [fault for build in plan.builds() for fault in build_faults(build)]
     for scenario in plan.scenarios:
-        faults += catalog.faults(scenario, versions)
+        faults += catalog.faults(scenario, versions) + hidden.faults(scenario)
         if isinstance(scenario.workload, ServeWorkload):
             faults += serve.scenario_faults(scenario)
         if isinstance(scenario.workload, OfflineWorkload):

@@ -9,23 +9,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from suite.builds.ready import ReadyBuild
 from suite.model.errors import BadInput, CannotRun
-from suite.model.plan import Block
-from suite.model.record import Record
 from suite.model.scenario import Arm, OfflineWorkload, Scenario, ToyModel
-from suite.run import attest, environment, telemetry
-from suite.run.attempt import Attempt, begun, looks
+from suite.run import attest, telemetry
+from suite.run.attempt import LOG_LINES, Attempt, cause_of, looks
+from suite.run.attempt_lane import AttemptLane
 from suite.run.client import Client, client_faults, flags
-from suite.run.diagnosis import diagnose, last_words
-from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, locate_model, meant, server_environment
+from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, meant, server_environment
 from suite.run.launches import next_log
 from suite.run.offline_result import OfflineResult, read_latency, read_throughput
-from suite.run.process import Running, scrub, start, tail
-from suite.run.scratch import RUNNING, Scratch
+from suite.run.process import Running, tail
 from suite.run.server import resident
 from suite.run.toy_model import faults_of
 
@@ -39,17 +34,12 @@ WORK = frozenset(
         *("--hf-output-len", "--sharegpt-output-len", "--sonnet-input-len", "--sonnet-output-len", "--sonnet-prefix-len"),
         *("--random-input-len", "--random-output-len", "--random-range-ratio", "--random-prefix-len", "--random-batch-size"),
         *("--prefix-repetition-prefix-len", "--prefix-repetition-suffix-len", "--prefix-repetition-num-prefixes"),
-        *("--prefix-repetition-output-len", "--asr-min-audio-len-sec", "--asr-max-audio-len-sec", "--config"),
+        *("--prefix-repetition-output-len", "--asr-min-audio-len-sec", "--asr-max-audio-len-sec"),
     ]
 )
-"""Flags of vLLM's two commands that say what is to be done, or (`--config`) may: no arm may have its own."""
+"""Flags of vLLM's two commands that say what is to be done: no arm may have its own."""
 LATENCY_IDS = 10_000
 """`vllm bench latency` asks for token ids below this, whatever the model's vocabulary."""
-LONGEST_TRIAL = 3600.0
-"""Seconds after which a run is given up."""
-LOG_LINES = 20_000
-
-Say = Callable[[str], None]
 
 
 def scenario_faults(scenario: Scenario) -> list[str]:
@@ -89,25 +79,11 @@ def arguments_for(workload: OfflineWorkload, arm: Arm, model: ModelAt, *, seed: 
     return [f"--model={model.name}", f"--seed={seed}", f"--output-json={result}", *defaults, *cache, *asked]
 
 
-class OfflineLane:
-    """Runs the trials of one offline scenario; nothing is kept alive between them.
+class OfflineLane(AttemptLane[OfflineWorkload]):
+    """Runs the trials of one offline scenario; nothing is kept alive between them."""
 
-    `builds` maps the scenario's build names to ready ones; `watch` are functions of vLLM whose calls are counted in every arm; `seed` is
-    the plan's; `say` is told what takes long. Logs are kept under `results/logs/<scenario>`.
-    """
-
-    def __init__(
-        self, scenario: Scenario, builds: Mapping[str, ReadyBuild], results: Path, *, seed: int, watch: Iterable[str], say: Say
-    ) -> None:
-        faults = scenario_faults(scenario)
-        if faults:
-            raise BadInput(*faults)
-        self.scenario, self.workload, self.builds = scenario, workload_of(scenario), builds
-        self.results, self.seed, self.say = results.resolve(), seed, say
-        self.watch = tuple(sorted({*watch, *attest.RUNNERS.values()}))
-        self._logs = self.results / "logs" / scenario.name
-        models = self._build(scenario.baseline).side.parent / "models"
-        self._model = locate_model(self.workload.model, models, models)
+    faults = staticmethod(scenario_faults)
+    asked = staticmethod(workload_of)
 
     def check(self) -> None:
         """Has the baseline's own parser look at every arm's flags; raises `BadInput` if it refuses them."""
@@ -124,60 +100,32 @@ class OfflineLane:
         if faults:
             raise BadInput(*faults)
 
-    def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
-        """One trial of each of the arms named, in that order; every one leaves a record, whatever becomes of it."""
-        of = {arm.name: arm for arm in self.scenario.arms}
-        for name in arms:
-            yield self._trial(block, of[name])
-
-    def close(self) -> None:
-        """Nothing outlives a trial."""
-
-    def _trial(self, block: Block, arm: Arm) -> Record:
-        trial = begun(block, arm, self._build(arm))
-        trial.environment["block_seed"] = block.seed
-        scratch = Scratch(self.results / RUNNING, self.scenario.name)
-        try:
-            self._measure(trial, scratch.folder)
-        except CannotRun as error:
-            trial.reason = str(error)
-        finally:
-            scratch.close()
-        trial.finish(self._build(arm))
-        trial.seconds["engine start and end"] = trial.seconds["total"] - trial.seconds.get("measuring", 0.0)
-        return trial.record(seed=self.seed, how="process", results=self.results)
-
-    def _measure(self, trial: Attempt, folder: Path) -> None:
+    def _attempt(self, trial: Attempt) -> None:
         """Runs vLLM's command once and judges whether what it measured counts."""
-        build, result, attests = self._build(trial.arm), folder / "result.json", folder / "attest"
-        attests.mkdir()
+        build, result, attests = self._build(trial.arm), self._folder("result") / "result.json", self._folder("attest")
+        trial.environment["block_seed"] = trial.block.seed
         words = arguments_for(self.workload, trial.arm, self._model, seed=trial.block.seed, result=result)
         variables = server_environment(build, trial.arm, self.workload, offline=self._model.offline, attests=attests, watch=self.watch)
-        log = next_log(self._logs, trial.arm.name)
-        trial.log = log
-        told = [scrub(word) for word in words if not word.startswith("--output-json")]
-        trial.environment |= {**environment.of_build(build, variables), "arguments": ["bench", self.workload.bench, *told]}
+        told = [word for word in words if not word.startswith("--output-json")]
         command = [build.interpreter, "-m", "vllm.entrypoints.cli.main", "bench", self.workload.bench, *words]
         quiet = telemetry.read()
-        with start([str(word) for word in command], environment=variables, log=log, folder=self._model.folder, grace=5.0) as running:
+        with self._start(trial, command, variables, ["bench", self.workload.bench, *told]) as running:
             peak = self._wait(trial.arm, running)
         trial.environment["telemetry"] = telemetry.between(quiet, telemetry.read(gpus=True))
         trial.attestation = attest.read(attests, build)
         if running.poll() != 0 or not result.exists():
-            code = running.poll() or 0
-            cause = diagnose(tail(log, LOG_LINES), [*attest.signals(attests), -code]) or raised(tail(log, LOG_LINES))
-            end = last_words(tail(log, 400))
-            trial.reason = f"arm {trial.arm.name}: {running.finished().how()}{f': {cause}' if cause else ''}; the end of its log:\n{end}"
-            trial.status = "invalid" if running.poll() == -9 else "failed"
+            trial.broke(running, cause_of(running, attests) or raised(tail(running.log, LOG_LINES)))
             return
-        found = self._read(result)
+        self._take(trial, self._read(result), peak, running.seconds)
+        trial.prove(build)
+
+    def _take(self, trial: Attempt, found: OfflineResult, peak: int, lived: float) -> None:
+        """What was measured, by a process that lived so many seconds and held so much memory."""
         trial.measurements |= {**found.measurements, **({"peak_memory": float(peak)} if peak else {})}
         trial.raw |= found.raw
         trial.work |= found.work
         trial.warnings += found.warnings
-        trial.seconds["measuring"] = found.seconds
-        unproven = attest.verify(trial.attestation, trial.arm, build, tail(log, LOG_LINES))
-        trial.status, trial.reason = ("unattested", unproven) if unproven else ("ok", "")
+        trial.seconds |= {"measuring": found.seconds, "engine start and end": lived - found.seconds}
 
     def _read(self, result: Path) -> OfflineResult:
         """What vLLM wrote; raises `CannotRun` where that is not what this command is known to write."""
@@ -188,16 +136,11 @@ class OfflineLane:
             raise CannotRun(f"the file of 'vllm bench {self.workload.bench}' can't be read: {type(error).__name__}: {error}") from error
 
     def _wait(self, arm: Arm, running: Running) -> int:
-        """Until it ends; the most memory that its processes held, in bytes. Raises `CannotRun` if it takes too long."""
-        command, peak = f"'vllm bench {self.workload.bench}'", 0
-        for _ in looks(running, self.say, f"arm {arm.name}: {command} runs"):
+        """Until it ends; the most memory that its processes held, in bytes."""
+        peak = 0
+        for _ in looks(running, self.say, f"arm {arm.name}: 'vllm bench {self.workload.bench}' runs"):
             peak = max(peak, resident(running.processes()))
-            if running.seconds > LONGEST_TRIAL:
-                raise CannotRun(f"arm {arm.name}: {command} was not done after {LONGEST_TRIAL:.0f} s")
         return peak
-
-    def _build(self, arm: Arm) -> ReadyBuild:
-        return self.builds[arm.build]
 
 
 def raised(log: str) -> str:

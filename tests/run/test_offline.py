@@ -73,7 +73,6 @@ def test_an_arms_own_flags_come_last_and_the_prefix_cache_is_off() -> None:
         (workload(), ("--batch_size=64",), "arms.other.server_arguments: --batch-size changes the work"),
         (workload("throughput"), ("--random-o=64",), "arms.other.server_arguments: --random-output-len changes the work"),
         (workload("throughput"), ("--num-prom=64",), "arms.other.server_arguments: --num-prompts changes the work"),
-        (workload(), ("--config=more.yaml",), "arms.other.server_arguments: --config changes the work"),
         (workload(), ("--see=3",), "arms.other.server_arguments: --seed is set by the suite"),
         (workload(model=dataclasses.replace(MODEL, vocabulary=512)), (), "workload.model.vocabulary: the latency benchmark asks for ids"),
         (workload(model=dataclasses.replace(MODEL, toy="splade")), (), "workload.model.toy: a splade generates nothing"),
@@ -105,4 +104,5 @@ def test_a_trial_is_one_run_and_a_file_of_another_kind_fails_that_trial_alone(to
     assert plain.status == "ok", plain.reason
     assert plain.measurements["batch_latency"] == 2.0
     assert plain.work == {"batches": 2, "output_tokens": 16}
+    lane.close()
     assert not (tmp_path / ".running").exists()

@@ -1,0 +1,85 @@
+"""Arguments that stand in another file: refused wherever a scenario may say words of vLLM's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from suite.lanes import check_names
+from suite.model.decode import load_scenario
+from suite.model.errors import BadInput
+from suite.planning import make_plan
+from suite.run import hidden
+
+SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
+SERVE, OFFLINE = "serve_penalties_cpu", "offline_latency_cpu"
+ACCURACY, EQUALITY = "accuracy_penalties_cpu", "equality_penalties_cpu"
+
+
+def written(folder: Path, name: str, place: str, value: Any) -> Path:
+    """A scenario of the repository with `value` at a dotted place."""
+    document = yaml.safe_load((SCENARIOS / f"{name}.yaml").read_text())
+    at: Any = document
+    *steps, last = place.split(".")
+    for step in steps:
+        at = at.setdefault(step, {})
+    at[last] = value
+    (folder / "tasks").symlink_to(SCENARIOS / "tasks")
+    file = folder / f"{name}.yaml"
+    file.write_text(yaml.safe_dump(document))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "where"),
+    [
+        (SERVE, "workload.server_arguments", ["--config", "more.yaml"], "workload.server_arguments"),
+        (SERVE, "workload.server_arguments", ["--config=more.yaml"], "workload.server_arguments"),
+        (SERVE, "arms.ARM.server_arguments", ["--conf", "more.yaml"], "arms.ARM.server_arguments"),
+        (SERVE, "workload.client.config", "more.yaml", "workload.client.config"),
+        (SERVE, "arms.ARM.client", {"config": True}, "arms.ARM.client.config"),
+        (OFFLINE, "workload.arguments.config", "more.yaml", "workload.arguments.config"),
+        (OFFLINE, "arms.ARM.server_arguments", ["--config", "more.yaml"], "arms.ARM.server_arguments"),
+        (ACCURACY, "workload.server_arguments", ["--config", "more.yaml"], "workload.server_arguments"),
+        (EQUALITY, "workload.arguments.config", "more.yaml", "workload.arguments.config"),
+        (EQUALITY, "arms.ARM.server_arguments", ["--config=more.yaml"], "arms.ARM.server_arguments"),
+    ],
+)
+def test_arguments_out_of_a_file_are_refused(name: str, place: str, value: Any, where: str, tmp_path: Path) -> None:
+    """Whatever the workload and wherever it is said, `--config` is told with file, place and what to do, before anything is made."""
+    arm = _candidate(name)
+    file = written(tmp_path, name, place.replace("ARM", arm), value)
+    with pytest.raises(BadInput) as told:
+        check_names(make_plan([load_scenario(file, "quick")], 0))
+    why = "--config takes arguments from a file, which are neither checked nor recorded: write what the file says here instead"
+    assert told.value.faults == (f"{file}: {where.replace('ARM', arm)}: {why}",)
+
+
+def test_a_flag_among_the_values_of_another_is_refused(tmp_path: Path) -> None:
+    """Values that are split at blanks can't bring flags that the suite sets itself."""
+    file = written(tmp_path, SERVE, "workload.client.goodput", "ttft:500 --seed 3")
+    (fault,) = hidden.faults(load_scenario(file, "quick"))
+    assert (
+        fault == f"{file}: workload.client.goodput: --seed among its values would be a flag of its own: say it as one, without its dashes"
+    )
+
+
+@pytest.mark.parametrize("said", [{"--config-format=auto": None}, {"--compilation-config": "{}"}])
+def test_flags_that_only_sound_like_it_pass(said: Mapping[str, str | None], tmp_path: Path) -> None:
+    """Longer names that begin alike are other flags."""
+    words = [word for pair in said.items() for word in pair if word]
+    assert hidden.faults(load_scenario(written(tmp_path, SERVE, "workload.server_arguments", words), "quick")) == []
+
+
+def test_no_scenario_of_the_repository_hides_arguments() -> None:
+    """All that comes along says what it asks for."""
+    assert [fault for file in sorted(SCENARIOS.glob("*.yaml")) for fault in hidden.faults(load_scenario(file, "quick"))] == []
+
+
+def _candidate(name: str) -> str:
+    document = yaml.safe_load((SCENARIOS / f"{name}.yaml").read_text())
+    return next(arm for arm, said in document["arms"].items() if not said.get("baseline"))
