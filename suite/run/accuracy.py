@@ -14,7 +14,7 @@ import dataclasses
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +24,14 @@ from suite.importers import lm_eval
 from suite.model.accuracy import deciding
 from suite.model.errors import BadInput, CannotRun
 from suite.model.items import AGAIN, FIRST, TaskItems, raw_of
-from suite.model.plan import Block
-from suite.model.record import Record
-from suite.model.scenario import Arm, Scenario
+from suite.model.scenario import AccuracyWorkload, Arm, Scenario
 from suite.run import attest, environment
-from suite.run.attempt import Attempt, begun, looks
-from suite.run.diagnosis import telling
+from suite.run.attempt import Attempt, cause_of, ending, looks
+from suite.run.attempt_lane import AttemptLane, Say
 from suite.run.evaluation import ENGINE_INSIDE, answers_fault, order_for, scenario_faults, served, work_folder, workload_of
-from suite.run.launch import locate_model, server_environment
+from suite.run.launch import server_environment
 from suite.run.launches import Launches, next_log
-from suite.run.process import Running, build_environment, scrub, start, tail
-from suite.run.scratch import RUNNING, Scratch
+from suite.run.process import Running, build_environment, scrub, start
 from suite.run.server import Server, ServerEnded
 from suite.run.starts import FIRST as FIRST_START
 from suite.run.watching import between, moment_of
@@ -43,37 +40,26 @@ __all__ = ["AccuracyLane", "scenario_faults"]
 
 LONGEST_TRIAL = 6 * 3600.0
 """Seconds after which an evaluation is given up."""
-LOG_LINES = 20_000
 DYING = 5.0
 """Seconds in which a server whose requests failed may turn out to have ended."""
 KEPT = ".accuracy"
 """What a scenario's folder of lm_eval's own files ends with."""
 
-Say = Callable[[str], None]
 
+class AccuracyLane(AttemptLane[AccuracyWorkload]):
+    """Runs the trials of one accuracy scenario; with shared launches servers stay up until `close`."""
 
-class AccuracyLane:
-    """Runs the trials of one accuracy scenario; with shared launches servers stay up until `close`.
-
-    `builds` maps the scenario's build names to ready ones; `watch` are functions of vLLM whose calls are counted in every arm; `seed` is
-    the plan's. Logs are kept under `results/logs/<scenario>`; `say` is told what takes long.
-    """
+    faults = staticmethod(scenario_faults)
+    asked = staticmethod(workload_of)
 
     def __init__(
         self, scenario: Scenario, builds: Mapping[str, ReadyBuild], results: Path, *, seed: int, watch: Iterable[str], say: Say
     ) -> None:
-        faults = scenario_faults(scenario)
-        if faults:
-            raise BadInput(*faults)
-        self.scenario, self.workload, self.builds = scenario, workload_of(scenario), builds
-        self.results, self.seed, self.say = results.resolve(), seed, say
-        self.watch = tuple(sorted({*watch, *attest.RUNNERS.values()}))
-        self._logs = self.results / "logs" / scenario.name
-        self._scratch = Scratch(self.results / RUNNING, scenario.name)
-        models = builds[scenario.baseline.build].side.parent / "models"
-        self._model = locate_model(self.workload.model, models, self._scratch.folder)
+        super().__init__(scenario, builds, results, seed=seed, watch=watch, say=say)
         self._launches: Launches | None = None
         self._tools: dict[str, Path] = {}
+        if self.workload.through == "server":
+            self.how = f"{self.workload.launches} server"
 
     # --- the way in ----------------------------------------------------------------------------------
 
@@ -85,9 +71,9 @@ class AccuracyLane:
         if set(asked) <= set(self.workload.own):
             return
         self.say(f"{self.scenario.name}: lm_eval is asked for its tasks")
-        said, running, log = self._child({"do": "check"}, self._build(self.scenario.baseline), "tasks", {})
+        said, running = self._child({"do": "check"}, self._build(self.scenario.baseline), "tasks", {})
         if said is None or "fault" in said:
-            raise CannotRun(f"{self.scenario.source}: {self._why(said, running, log)}")
+            raise CannotRun(f"{self.scenario.source}: lm_eval {ending(running, said['fault'] if said else '')}")
         near = {name: f", did you mean {', '.join(names)}?" if names else "" for name, names in said.get("unknown", {}).items()}
         if near:
             raise BadInput(*(f"{self.scenario.source}: workload.tasks: unknown task {name!r}{words}" for name, words in near.items()))
@@ -95,70 +81,53 @@ class AccuracyLane:
         if faults:
             raise BadInput(*(f"{self.scenario.source}: {fault}" for fault in faults))
 
-    def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
-        """One trial of each of the arms named, in that order; every one leaves a record, whatever becomes of it."""
-        of = {arm.name: arm for arm in self.scenario.arms}
-        for name in arms:
-            yield self._trial(block, of[name])
-
     def close(self) -> None:
         """Ends the servers, and removes what was only needed while they ran."""
         if self._launches is not None:
             self._launches.close()
-        self._scratch.close()
+        super().close()
 
     # --- a trial -------------------------------------------------------------------------------------
 
-    def _trial(self, block: Block, arm: Arm) -> Record:
-        trial = begun(block, arm, self._build(arm))
-        try:
-            self._evaluate(trial)
-        except ServerEnded as error:
-            trial.status, trial.reason = ("invalid" if error.killed else "failed"), str(error)
-            if self._launches is not None:
-                self._launches.drop(arm.name, lost=True)
-        except CannotRun as error:
-            trial.status, trial.reason = "failed", str(error)
-        trial.finish(self._build(arm))
-        through = f"{self.workload.launches} server" if self.workload.through == "server" else "process"
-        return trial.record(seed=self.seed, how=through, results=self.results)
-
-    def _evaluate(self, trial: Attempt) -> None:
-        """Evaluates the arm, the baseline twice, and judges whether what came of it counts."""
+    def _attempt(self, trial: Attempt) -> None:
+        """Evaluates the arm, the baseline twice: of the same engine or server with shared launches, else of one each."""
         runs = (FIRST, AGAIN) if trial.arm.baseline else (FIRST,)
         together = [runs] if self.workload.launches == "shared" else [(run,) for run in runs]
-        for each in together:
-            outputs = [self._kept(trial.arm, run) for run in each]
-            ask = self._through_server if self.workload.through == "server" else self._offline
-            said = ask(trial, outputs)
-            if said is None:
-                return
-            trial.environment["lm_eval"] = said["lm_eval"]
-            for run, output, evaluated in zip(each, outputs, said["evaluations"], strict=True):
-                trial.seconds["measuring"] = trial.seconds.get("measuring", 0.0) + evaluated["seconds"]
-                self._take(trial, run, output, evaluated)
-            unproven = attest.verify(trial.attestation, trial.arm, self._build(trial.arm), tail(trial.log, LOG_LINES) if trial.log else "")
-            if unproven:
-                trial.status, trial.reason = "unattested", unproven
-                return
-        trial.status, trial.reason = "ok", ""
+        try:
+            for each in together:
+                if not self._evaluate(trial, each):
+                    return
+        except ServerEnded:
+            if self._launches is not None:
+                self._launches.drop(trial.arm.name, lost=True)
+            raise
+
+    def _evaluate(self, trial: Attempt, runs: Sequence[str]) -> bool:
+        """Evaluates once for each of the runs; whether what came of it counts."""
+        outputs = [self._kept(trial.arm, run) for run in runs]
+        ask = self._through_server if self.workload.through == "server" else self._offline
+        said = ask(trial, outputs)
+        if said is None:
+            return False
+        trial.environment["lm_eval"] = said["lm_eval"]
+        for run, output, evaluated in zip(runs, outputs, said["evaluations"], strict=True):
+            trial.seconds["measuring"] = trial.seconds.get("measuring", 0.0) + evaluated["seconds"]
+            self._take(trial, run, output, evaluated)
+        return trial.prove(self._build(trial.arm))
 
     def _offline(self, trial: Attempt, outputs: Sequence[Path]) -> dict[str, Any] | None:
         """One process of the arm's build, engine and lm_eval in one; None, with the reason in the trial, where it failed."""
-        build, number = self._build(trial.arm), len(list(self._scratch.folder.iterdir()))
-        attests = self._scratch.folder / f"attest-{trial.arm.name}-{number}"
-        attests.mkdir()
+        build, attests = self._build(trial.arm), self._folder("attest")
         variables = {
             **ENGINE_INSIDE,
             **server_environment(build, trial.arm, served(self.workload), offline=self._alone, attests=attests, watch=self.watch),
         }
         order = order_for(self.workload, trial.arm, self._model, self.scenario.seed, outputs)
-        said, running, log = self._child(order, build, trial.arm.name, variables)
-        self._tell(trial, build, variables, order, said, log)
+        said, running = self._child(order, build, trial.arm.name, variables)
+        self._tell(trial, build, variables, order, said, running.log)
         trial.attestation = attest.read(attests, build)
         if said is None or not said["ok"]:
-            trial.status = "invalid" if running.poll() == -9 else "failed"
-            trial.reason = f"arm {trial.arm.name}: {self._why(said, running, log)}"
+            trial.broke(running, said["fault"] if said else cause_of(running, attests), "lm_eval ")
             return None
         return said
 
@@ -169,16 +138,15 @@ class AccuracyLane:
         order = order_for(self.workload, trial.arm, self._model, self.scenario.seed, outputs, server.launch)
         build = self._build(self.scenario.baseline)
         variables = build_environment(build, threads=environment.usable_cores())
-        said, running, log = self._child(order, build, f"lm-eval-{trial.arm.name}", variables)
+        said, running = self._child(order, build, f"lm-eval-{trial.arm.name}", variables)
         server.check_well(0.0 if said and said["ok"] else DYING)
         done = between(before, moment_of(server))
         found = attest.read(server.launch.attest, self._build(trial.arm))
         trial.attestation = None if found is None else dataclasses.replace(found, counts=done.calls)
-        self._tell(trial, self._build(trial.arm), server.launch.environment, order, said, log)
+        self._tell(trial, self._build(trial.arm), server.launch.environment, order, said, server.launch.log)
         trial.environment["server_counted"] = dict(done.counters)
-        trial.log = server.launch.log
         if said is None or not said["ok"]:
-            trial.reason = f"arm {trial.arm.name}: {self._why(said, running, log)}"
+            trial.broke(running, said["fault"] if said else "", "lm_eval ")
             return None
         return said
 
@@ -208,20 +176,19 @@ class AccuracyLane:
 
     def _child(
         self, order: Mapping[str, Any], build: ReadyBuild, name: str, variables: Mapping[str, str]
-    ) -> tuple[dict[str, Any] | None, Running, Path]:
-        """One run of lm_eval's child; what it said (None if nothing), how it ended, its log."""
-        number = len(list(self._scratch.folder.iterdir()))
-        here, folder = self._scratch.folder / f"asked-{number}", self._scratch.folder / f"work-{number}"
-        here.mkdir()
+    ) -> tuple[dict[str, Any] | None, Running]:
+        """One run of lm_eval's child; what it said (None if nothing), and how it ended."""
+        here = self._folder("asked")
+        asked, result, folder = here / "order.json", here / "result.json", here / "work"
         work_folder(folder, self.workload, self._model)
-        result, log = here / "result.json", next_log(self._logs, name)
         whole = {**order_for(self.workload, self.scenario.baseline, self._model, 0, []), **order}
-        (here / "order.json").write_text(json.dumps({**whole, "tools": str(self._tools[build.id]), "result": str(result)}))
+        asked.write_text(json.dumps({**whole, "tools": str(self._tools[build.id]), "result": str(result)}))
         environ = {**(variables or build_environment(build, threads=1)), **self._data(build)}
-        command = [build.interpreter, build.child / "accuracy.py", here / "order.json"]
-        with start(command, environment=environ, log=log, folder=folder, grace=5.0) as running:
-            self._wait(name, running)
-        return (json.loads(result.read_text()) if result.exists() else None), running, log
+        command = [build.interpreter, build.child / "accuracy.py", asked]
+        with start(command, environment=environ, log=next_log(self._logs, name), folder=folder, grace=5.0) as running:
+            for _ in looks(running, self.say, f"{self.scenario.name}: lm_eval asks {name}", LONGEST_TRIAL):
+                pass
+        return (json.loads(result.read_text()) if result.exists() else None), running
 
     @property
     def _alone(self) -> bool:
@@ -234,17 +201,6 @@ class AccuracyLane:
             return {}
         folder = build.side.parent / "cache" / build.id / "datasets"
         return {"HF_DATASETS_CACHE": str(folder), "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
-
-    def _wait(self, name: str, running: Running) -> None:
-        """Until it ends; raises `CannotRun` if that takes too long."""
-        for _ in looks(running, self.say, f"{self.scenario.name}: lm_eval asks {name}"):
-            if running.seconds > LONGEST_TRIAL:
-                raise CannotRun(f"{name}: not all items were answered after {LONGEST_TRIAL / 3600:.0f} hours")
-
-    def _why(self, said: Mapping[str, Any] | None, running: Running, log: Path) -> str:
-        cause = said.get("fault", "") if said is not None else ""
-        end = "\n".join(telling(tail(log, 400))[-12:])
-        return f"lm_eval {running.finished().how()}{f': {cause}' if cause else ''}; the end of its log:\n{end}"
 
     def _tell(
         self,
@@ -302,9 +258,6 @@ class AccuracyLane:
         folder = self.results / f"{self.scenario.name}{KEPT}" / (arm.name if run == FIRST else f"{arm.name}-again")
         shutil.rmtree(folder, ignore_errors=True)
         return folder
-
-    def _build(self, arm: Arm) -> ReadyBuild:
-        return self.builds[arm.build]
 
     def _evaluating(self) -> list[ReadyBuild]:
         """The builds whose interpreters run lm_eval: offline every arm's, else the baseline's."""

@@ -11,16 +11,21 @@ from typing import Any
 
 from suite.builds.ready import ReadyBuild
 from suite.builds.whole import lost
+from suite.model.errors import CannotRun
 from suite.model.plan import Block
 from suite.model.record import Attestation, Record, Status
 from suite.model.scenario import Arm
-from suite.run import environment
-from suite.run.diagnosis import interrupted
-from suite.run.process import Running
+from suite.run import attest, environment
+from suite.run.diagnosis import diagnose, interrupted, last_words
+from suite.run.process import Running, tail
 from suite.run.recording import recorded
 
 EVERY = 0.5
 """Seconds between two looks at a process."""
+LONGEST = 3600.0
+"""Seconds after which a process is given up."""
+LOG_LINES = 20_000
+"""Lines of a log that are searched for what happened."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,6 +46,20 @@ class Attempt:
     raw: dict[str, Sequence[float]] = field(default_factory=dict)
     work: dict[str, int] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+
+    def failed(self, reason: str, *, killed: bool = False) -> None:
+        """Why it does not count; what somebody `killed` (with -9) is none of the arm's."""
+        self.status, self.reason = ("invalid" if killed else "failed"), reason
+
+    def broke(self, running: Running, cause: str, what: str = "") -> None:
+        """Its process ended before its time; `what` names a process that is not the arm's own."""
+        self.failed(f"arm {self.arm.name}: {what}{ending(running, cause)}", killed=running.poll() == -9)
+
+    def prove(self, build: ReadyBuild) -> bool:
+        """Whether its processes proved what they ran: then it counts."""
+        unproven = attest.verify(self.attestation, self.arm, build, tail(self.log, LOG_LINES) if self.log else "")
+        self.status, self.reason = ("unattested", unproven) if unproven else ("ok", "")
+        return not unproven
 
     def finish(self, build: ReadyBuild) -> None:
         """Stops the clock; a failure that somebody outside brought about is none of the arm's."""
@@ -82,11 +101,26 @@ def begun(block: Block, arm: Arm, build: ReadyBuild) -> Attempt:
     )
 
 
-def looks(running: Running, tell: Callable[[str], None], doing: str) -> Iterator[None]:
-    """One look after the other until the process has ended; `tell` is told now and then that it is still `doing`."""
+def looks(running: Running, tell: Callable[[str], None], doing: str, longest: float = LONGEST) -> Iterator[None]:
+    """One look after the other until the process has ended; `tell` is told now and then that it is still `doing`.
+
+    Raises `CannotRun` for one that is at it for longer than `longest` seconds.
+    """
     tell_at = 10.0
     while running.wait(EVERY) is None:
         yield
+        if running.seconds > longest:
+            raise CannotRun(f"{doing}, and was not done after {longest:.0f} s")
         if running.seconds >= tell_at:
             tell(f"{doing}, {running.seconds:.0f} s so far")
             tell_at = running.seconds + max(10.0, running.seconds / 4)
+
+
+def ending(running: Running, cause: str) -> str:
+    """How a process ended, why if that is known, and the last words of its log."""
+    return f"{running.finished().how()}{f': {cause}' if cause else ''}; the end of its log:\n{last_words(tail(running.log, 400))}"
+
+
+def cause_of(running: Running, attests: Path) -> str:
+    """Why a process of vLLM ended, by its log and by what its processes attested in `attests`; "" where nothing that is known is told."""
+    return diagnose(tail(running.log, LOG_LINES), [*attest.signals(attests), -(running.poll() or 0)])

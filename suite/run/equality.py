@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,26 +18,18 @@ from suite.builds.ready import ReadyBuild
 from suite.model.equality import PASSAGE as OURS_TEXT
 from suite.model.equality import EqualityWorkload, Part
 from suite.model.errors import BadInput, CannotRun
-from suite.model.plan import Block
-from suite.model.record import Record
 from suite.model.scenario import Arm, Scenario, ToyModel
-from suite.run import attest, dataset, environment
-from suite.run.attempt import Attempt, begun, looks
+from suite.run import attest, dataset
+from suite.run.attempt import Attempt, cause_of, looks
+from suite.run.attempt_lane import AttemptLane
 from suite.run.client import flags
-from suite.run.diagnosis import diagnose, last_words
-from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, locate_model, server_environment
-from suite.run.launches import next_log
+from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, server_environment
 from suite.run.passage import PASSAGE, paragraphs
-from suite.run.process import Running, scrub, start, tail
-from suite.run.scratch import RUNNING, Scratch
 from suite.run.toy_model import faults_of
 from suite.run.variables import of_caches
 
 OURS = frozenset(["--model", "--seed", "--runner"])
 """Flags that the suite sets itself."""
-LONGEST_TRIAL = 3600.0
-"""Seconds after which a process is given up."""
-LOG_LINES = 20_000
 MODE = "--logprobs-mode"
 """Unsaid, logprobs are taken after penalties and sampling parameters: what a fault there does is seen though no token changes."""
 ENGINE_INSIDE: Mapping[str, str] = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_WAIT_POLICY": "PASSIVE"}
@@ -48,8 +40,6 @@ INVARIANT: Mapping[str, str] = {"VLLM_BATCH_INVARIANT": "1"}
 
 EAGER, CACHE = "--enforce-eager", "VLLM_CACHE_ROOT"
 """With the one nothing is compiled, so that all arms may share the build's other; without, each set of patches has its own."""
-
-Say = Callable[[str], None]
 
 
 def workload_of(scenario: Scenario) -> EqualityWorkload:
@@ -147,96 +137,43 @@ def answers_of(said: Mapping[str, Any], order: Mapping[str, Any]) -> tuple[dict[
     return raw, work
 
 
-class EqualityLane:
-    """Runs the trials of one equality scenario; nothing is kept alive between them.
+class EqualityLane(AttemptLane[EqualityWorkload]):
+    """Runs the trials of one equality scenario; nothing is kept alive between them. Prompts and sampling are the same in every block.
 
-    `builds` maps the scenario's build names to ready ones; `watch` are functions of vLLM whose calls are counted in every arm; prompts
-    and sampling follow `seed`, the plan's, in every block. Logs are kept under `results/logs/<scenario>`; `say` is told what takes long.
+    A trial raises `BadInput` where vLLM's parser refuses an arm's flags.
     """
 
-    def __init__(
-        self, scenario: Scenario, builds: Mapping[str, ReadyBuild], results: Path, *, seed: int, watch: Iterable[str], say: Say
-    ) -> None:
-        faults = scenario_faults(scenario)
-        if faults:
-            raise BadInput(*faults)
-        self.scenario, self.workload, self.builds = scenario, workload_of(scenario), builds
-        self.results, self.seed, self.say = results.resolve(), seed, say
-        self.watch = tuple(sorted({*watch, *attest.RUNNERS.values()}))
-        self._logs = self.results / "logs" / scenario.name
-        models = builds[scenario.baseline.build].side.parent / "models"
-        self._model = locate_model(self.workload.model, models, models)
+    faults = staticmethod(scenario_faults)
+    asked = staticmethod(workload_of)
 
     def check(self) -> None:
         """Nothing: the first trial has vLLM's parser look at every arm's flags before its engine starts, which costs no process."""
 
-    def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
-        """One trial of each of the arms named, in that order; every one leaves a record, whatever becomes of it.
-
-        Raises `BadInput` where vLLM's parser refuses an arm's flags.
-        """
-        of = {arm.name: arm for arm in self.scenario.arms}
-        for name in arms:
-            yield self._trial(block, of[name])
-
-    def close(self) -> None:
-        """Nothing outlives a trial."""
-
-    def _trial(self, block: Block, arm: Arm) -> Record:
-        trial = begun(block, arm, self.builds[arm.build])
-        scratch = Scratch(self.results / RUNNING, self.scenario.name)
-        try:
-            self._answer(trial, scratch.folder)
-        except CannotRun as error:
-            trial.status, trial.reason = "failed", str(error)
-        finally:
-            scratch.close()
-        trial.finish(self.builds[arm.build])
-        return trial.record(seed=self.seed, how="process", results=self.results)
-
-    def _answer(self, trial: Attempt, folder: Path) -> None:
+    def _attempt(self, trial: Attempt) -> None:
         """Runs the process once and judges whether what it answered counts."""
-        build, attests = self.builds[trial.arm.build], folder / "attest"
-        attests.mkdir()
+        build, folder, attests = self._build(trial.arm), self._folder("asked"), self._folder("attest")
+        asked, result = folder / "order.json", folder / "result.json"
         order = order_for(self.scenario, trial.arm, self._model, self.seed)
-        (folder / "order.json").write_text(json.dumps(order))
-        variables = self._environment(build, trial.arm, attests)
-        log = next_log(self._logs, trial.arm.name)
-        trial.log = log
-        trial.environment |= {**environment.of_build(build, variables), "arguments": [scrub(word) for word in order["arguments"]]}
-        command = [build.interpreter, build.child / "equality.py", folder / "order.json", folder / "result.json"]
-        with start(command, environment=variables, log=log, folder=self._model.folder, grace=5.0) as running:
-            self._wait(trial.arm, running)
+        asked.write_text(json.dumps(order))
+        command = [build.interpreter, build.child / "equality.py", asked, result]
+        with self._start(trial, command, self._environment(build, trial.arm, attests), order["arguments"]) as running:
+            for _ in looks(running, self.say, f"arm {trial.arm.name} answers prompts"):
+                pass
         trial.attestation = attest.read(attests, build)
-        said = json.loads((folder / "result.json").read_text()) if (folder / "result.json").exists() else None
-        if said is None or said["fault"]:
-            self._failed(trial, said, running, attest.signals(attests))
+        said = json.loads(result.read_text()) if result.exists() else {"fault": cause_of(running, attests)}
+        if said.get("refused"):
+            raise BadInput(f"{self.scenario.source}: {said['fault']}")
+        if "parts" not in said:
+            trial.broke(running, said["fault"])
             return
         trial.seconds |= said["seconds"]
         raw, work = answers_of(said, order)
         trial.raw |= raw
         trial.work |= work
-        unproven = attest.verify(trial.attestation, trial.arm, build, tail(log, LOG_LINES))
-        trial.status, trial.reason = ("unattested", unproven) if unproven else ("ok", "")
-
-    def _failed(self, trial: Attempt, said: Mapping[str, Any] | None, running: Running, signals: Sequence[int]) -> None:
-        """Raises `BadInput` where vLLM's parser refused the flags."""
-        if said is not None and said.get("refused"):
-            raise BadInput(f"{self.scenario.source}: {said['fault']}")
-        log, code = running.log, running.poll() or 0
-        cause = said["fault"] if said is not None else diagnose(tail(log, LOG_LINES), [*signals, -code])
-        told = f"{running.finished().how()}{f': {cause}' if cause else ''}"
-        trial.reason = f"arm {trial.arm.name}: {told}; the end of its log:\n{last_words(tail(log, 400))}"
-        trial.status = "invalid" if code == -9 else "failed"
+        trial.prove(build)
 
     def _environment(self, build: ReadyBuild, arm: Arm, attests: Path) -> dict[str, str]:
         said = server_environment(build, arm, self.workload, offline=self._model.offline, attests=attests, watch=self.watch)
         invariant = INVARIANT if build.fingerprint.device == "cuda" else {}
         shared = EAGER in flags_of([*flags(self.workload.arguments), *arm.server_arguments]) and CACHE not in arm.environment
         return {**invariant, **ENGINE_INSIDE, **said, **({CACHE: of_caches(build)[CACHE]} if shared else {})}
-
-    def _wait(self, arm: Arm, running: Running) -> None:
-        """Until it ends; raises `CannotRun` if that takes too long."""
-        for _ in looks(running, self.say, f"arm {arm.name}: prompts are answered"):
-            if running.seconds > LONGEST_TRIAL:
-                raise CannotRun(f"arm {arm.name}: not all prompts were answered after {LONGEST_TRIAL:.0f} s")

@@ -1,0 +1,102 @@
+"""What lanes share whose trials are attempts: what they are made of, and that every trial leaves a record, whatever becomes of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from suite.builds.ready import ReadyBuild
+from suite.model.errors import BadInput, CannotRun
+from suite.model.plan import Block
+from suite.model.record import Record
+from suite.model.scenario import AccuracyWorkload, Arm, EqualityWorkload, OfflineWorkload, Scenario
+from suite.run import attest, environment
+from suite.run.attempt import Attempt, begun
+from suite.run.launch import locate_model
+from suite.run.launches import next_log
+from suite.run.process import Ended, Running, scrub, start
+from suite.run.scratch import RUNNING, Scratch
+
+Asked = TypeVar("Asked", AccuracyWorkload, EqualityWorkload, OfflineWorkload)
+Say = Callable[[str], None]
+
+
+class AttemptLane(ABC, Generic[Asked]):
+    """A lane whose trials are attempts; a kind of workload says what is wrong with a scenario of it, and how one is attempted.
+
+    `builds` maps the scenario's build names to ready ones; `watch` are functions of vLLM whose calls are counted in every arm; `seed` is
+    the plan's. Logs are kept under `results/logs/<scenario>`; `say` is told what takes long. Raises `BadInput` for a scenario with faults.
+    """
+
+    how = "process"
+    """How a trial is isolated, as its record tells it."""
+
+    def __init__(
+        self, scenario: Scenario, builds: Mapping[str, ReadyBuild], results: Path, *, seed: int, watch: Iterable[str], say: Say
+    ) -> None:
+        if faults := self.faults(scenario):
+            raise BadInput(*faults)
+        self.scenario, self.workload, self.builds = scenario, self.asked(scenario), builds
+        self.results, self.seed, self.say = results.resolve(), seed, say
+        self.watch = tuple(sorted({*watch, *attest.RUNNERS.values()}))
+        self._logs = self.results / "logs" / scenario.name
+        self._scratch = Scratch(self.results / RUNNING, scenario.name)
+        models = self._build(scenario.baseline).side.parent / "models"
+        self._model = locate_model(self.workload.model, models, self._scratch.folder)
+
+    @staticmethod
+    @abstractmethod
+    def faults(scenario: Scenario) -> list[str]:
+        """What is wrong with a scenario, as far as can be seen before anything is made; one sentence each."""
+
+    @staticmethod
+    @abstractmethod
+    def asked(scenario: Scenario) -> Asked:
+        """The scenario's workload."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raises `BadInput` for what only shows once the builds are ready."""
+
+    @abstractmethod
+    def _attempt(self, trial: Attempt) -> None:
+        """Does what the trial is for, and keeps in it what came of that; `CannotRun` fails the trial alone."""
+
+    def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
+        """One trial of each of the arms named, in that order; every one leaves a record, whatever becomes of it."""
+        of = {arm.name: arm for arm in self.scenario.arms}
+        for name in arms:
+            yield self._trial(block, of[name])
+
+    def close(self) -> None:
+        """Removes what was only needed while trials ran."""
+        self._scratch.close()
+
+    def _trial(self, block: Block, arm: Arm) -> Record:
+        build = self._build(arm)
+        trial = begun(block, arm, build)
+        try:
+            self._attempt(trial)
+        except CannotRun as error:
+            trial.failed(str(error), killed=isinstance(error, Ended) and error.killed)
+        trial.finish(build)
+        return trial.record(seed=self.seed, how=self.how, results=self.results)
+
+    def _start(self, trial: Attempt, command: Sequence[str | Path], variables: Mapping[str, str], told: Sequence[str]) -> Running:
+        """Starts a trial's process; the trial keeps its log, its environment and what it was told."""
+        trial.log = next_log(self._logs, trial.arm.name)
+        told_of = {"arguments": [scrub(word) for word in told]}
+        trial.environment |= {**environment.of_build(self._build(trial.arm), variables), **told_of}
+        words = [str(word) for word in command]
+        return start(words, environment=variables, log=trial.log, folder=self._model.folder, grace=5.0)
+
+    def _folder(self, name: str) -> Path:
+        """A new folder that goes with the lane."""
+        folder = self._scratch.folder / f"{name}-{len(list(self._scratch.folder.iterdir()))}"
+        folder.mkdir()
+        return folder
+
+    def _build(self, arm: Arm) -> ReadyBuild:
+        return self.builds[arm.build]
