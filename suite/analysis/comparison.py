@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -104,54 +105,81 @@ def compare_stack(
     `looks` are those taken up to this one (none: no minimum detectable effect).
     Source: `intervals` and `power`.
     """
+    numbers = _numbers(samples, x, look, looks, margin_log, widening)
+    told = zip(samples, numbers, margins, _outliers(samples, x), strict=True)
+    return [_comparison(sample, row, look, margin, outlier, widening) for sample, row, margin, outlier in told]
+
+
+class _Numbers(NamedTuple):
+    """What is computed for all samples at once, of one of them. Ends of intervals and the rest are effects, but for those named `_log`.
+
+    NaN: an end of the companion's interval where so few blocks have none, `mde` where no look was taken.
+    """
+
+    baseline: float
+    candidate: float
+    p: float
+    mean_log: float
+    sd_log: float
+    margin_log: float
+    effect: float
+    companion: float
+    low: float
+    high: float
+    equal_low: float
+    equal_high: float
+    companion_low: float
+    companion_high: float
+    mde: float
+
+
+def _numbers(
+    samples: Sequence[PairedSample], x: Floats, look: Look, looks: Sequence[Look], margin_log: Floats, widening: float
+) -> list[_Numbers]:
+    """The numbers of each sample, computed for all of them at once."""
     n, better, scale = x.shape[1], samples[0].better, samples[0].scale
     found, robust = intervals.student(x), intervals.companion(x, COMPANION_LEVEL)
-    mde = power.smallest_effect(found.sd, margin_log, looks, widening)
-    shown = _shown_intervals(found, robust, look, widening, better, scale)
-    effects = to_effect(np.stack([found.mean, robust.middle]), better, scale).T.tolist()
-    sizes = to_size(mde, better, scale).tolist()
-    middles = [np.median([arm[:n] for arm in arms], axis=1) for arms in ([s.baseline for s in samples], [s.candidate for s in samples])]
-    plain = np.stack([*middles, intervals.p_values(found), found.mean, found.sd, margin_log]).T.tolist()
-    outliers = _outliers(samples, x)
-    enough = bool(np.isfinite(robust.low[0]))
-    return [
-        Comparison(
-            metric=sample.metric,
-            unit=sample.unit,
-            better=better,
-            scale=scale,
-            blocks=n,
-            baseline=plain[i][0],
-            candidate=plain[i][1],
-            effect=effects[i][0],
-            interval=(shown[i][0], shown[i][1]),
-            level=look.level,
-            equivalence_interval=(shown[i][2], shown[i][3]),
-            equivalence_level=look.equivalence_level,
-            p=plain[i][2],
-            mean_log=plain[i][3],
-            sd_log=plain[i][4],
-            margin=margins[i],
-            margin_log=plain[i][5],
-            companion=effects[i][1],
-            companion_interval=(shown[i][4], shown[i][5]) if enough else None,
-            mde=sizes[i] if looks else None,
-            outlier=outliers[i],
-            widening=widening,
-            lost=sample.lost,
-        )
-        for i, sample in enumerate(samples)
-    ]
+    medians = [np.median([arm[:n] for arm in arms], axis=1) for arms in ([s.baseline for s in samples], [s.candidate for s in samples])]
+    plain = np.stack([*medians, intervals.p_values(found), found.mean, found.sd, margin_log])
+    effects = to_effect(np.stack([found.mean, robust.middle, *_ends(found, robust, look, widening, better)]), better, scale)
+    mde = to_size(power.smallest_effect(found.sd, margin_log, looks, widening), better, scale) if looks else np.full(len(samples), np.nan)
+    return [_Numbers._make(row) for row in np.vstack([plain, effects, mde]).T.tolist()]
 
 
-def _shown_intervals(
-    found: intervals.Student, robust: intervals.Companion, look: Look, widening: float, better: Better, scale: Scale
-) -> list[list[float]]:
-    """Of each sample the ends of its interval, of that for equivalence, and of the companion's, as effects: shape (m, 6)."""
+def _ends(found: intervals.Student, robust: intervals.Companion, look: Look, widening: float, better: Better) -> list[Floats]:
+    """The ends of each sample's interval, of that for equivalence, and of the companion's, on the scale of x; the lower effect first."""
     half, narrow = found.half(look.level, widening), found.half(look.equivalence_level, widening)
-    ends = np.stack([found.mean - half, found.mean + half, found.mean - narrow, found.mean + narrow, robust.low, robust.high])
-    shown: list[list[float]] = to_effect(ends if better == "lower" else ends[[1, 0, 3, 2, 5, 4]], better, scale).T.tolist()
-    return shown
+    low, high = (np.where(np.isfinite(end), end, np.nan) for end in (robust.low, robust.high))
+    ends = [(found.mean - half, found.mean + half), (found.mean - narrow, found.mean + narrow), (low, high)]
+    return [end for pair in ends for end in (pair if better == "lower" else reversed(pair))]
+
+
+def _comparison(sample: PairedSample, row: _Numbers, look: Look, margin: float, outlier: Outlier | None, widening: float) -> Comparison:
+    return Comparison(
+        metric=sample.metric,
+        unit=sample.unit,
+        better=sample.better,
+        scale=sample.scale,
+        blocks=look.blocks,
+        baseline=row.baseline,
+        candidate=row.candidate,
+        effect=row.effect,
+        interval=(row.low, row.high),
+        level=look.level,
+        equivalence_interval=(row.equal_low, row.equal_high),
+        equivalence_level=look.equivalence_level,
+        p=row.p,
+        mean_log=row.mean_log,
+        sd_log=row.sd_log,
+        margin=margin,
+        margin_log=row.margin_log,
+        companion=row.companion,
+        companion_interval=None if math.isnan(row.companion_low) else (row.companion_low, row.companion_high),
+        mde=None if math.isnan(row.mde) else row.mde,
+        outlier=outlier,
+        widening=widening,
+        lost=sample.lost,
+    )
 
 
 def _outliers(samples: Sequence[PairedSample], x: Floats) -> list[Outlier | None]:
