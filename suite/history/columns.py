@@ -8,7 +8,7 @@ parsed, and held against what is wanted, once. Every other line goes the slow wa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -63,43 +63,46 @@ class Table:
 
 
 class _Pieces:
-    """Distinct pieces, numbered in the order in which they are met."""
+    """Distinct pieces, numbered in the order in which they are met, and whether each is wanted."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names, self._known, self._said = names, dict[Piece, int](), list[dict[str, str]]()
+    def __init__(self, names: Sequence[str], takes: Callable[[Mapping[str, str]], bool]) -> None:
+        self._names, self._takes = names, takes
+        self._known, self._said, self._taken = dict[Piece, int](), list[dict[str, str]](), list[bool]()
 
     def codes(self, pieces: Sequence[Piece]) -> npt.NDArray[np.int32]:
         """The number of each."""
         known = self._known
-        return np.array([known.setdefault(piece, len(known)) for piece in pieces], dtype=np.int32)
+        codes = np.array([known.setdefault(piece, len(known)) for piece in pieces], dtype=np.int32)
+        self._meet(islice(known, len(self._said), None))
+        return codes
 
-    def which(self, takes: Callable[[Mapping[str, str]], bool]) -> npt.NDArray[np.bool_]:
-        """Of each number, whether its piece is taken."""
-        return np.array([takes(values) for values in self._values()], dtype=bool)
+    def taken(self, codes: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+        """Whether each is wanted."""
+        return np.array(self._taken, dtype=bool)[codes]
 
     def columns(self, codes: npt.NDArray[np.int32]) -> dict[str, pd.Categorical]:
         """A column a field that people see."""
-        every = self._values()
         made = {}
         for name in set(self._names) & set(COLUMNS):
-            of_piece, values = pd.factorize(np.array([one[name] for one in every], dtype=object), sort=True)
+            of_piece, values = pd.factorize(np.array([one[name] for one in self._said], dtype=object), sort=True)
             made[name] = pd.Categorical.from_codes(of_piece[codes], categories=pd.Index(values, dtype=object))
         return made
 
-    def _values(self) -> list[dict[str, str]]:
-        for piece in islice(self._known, len(self._said), None):
+    def _meet(self, pieces: Iterable[Piece]) -> None:
+        for piece in pieces:
             values = orjson.loads(b"{%s}" % piece).values() if isinstance(piece, bytes) else piece
-            self._said.append(dict(zip(self._names, values, strict=True)))
-        return self._said
+            said = dict(zip(self._names, values, strict=True))
+            self._said.append(said)
+            self._taken.append(self._takes(said))
 
 
 def table(folder: Path, wanted: Wanted = EVERYTHING) -> Table:
     """The wanted points of a history folder; raises `BadInput` where there is none."""
-    series, builds = _Pieces(SERIES), _Pieces(BUILD)
-    parts, warnings = [_part([], series, builds, wanted)], list[str]()
+    series, builds = _Pieces(SERIES, partial(_takes_series, wanted)), _Pieces(BUILD, partial(_takes_build, wanted))
+    parts, warnings = [_part([], series, builds)], list[str]()
     for path in files(folder, wanted):
         for number, block in _blocks(path):
-            parts.append(_part(_rows(path, number, block, warnings), series, builds, wanted))
+            parts.append(_part(_rows(path, number, block, warnings), series, builds))
     every = _each_trial_once(pd.concat(parts, ignore_index=True).drop_duplicates("id"))
     columns = series.columns(every["series"].to_numpy()) | builds.columns(every["of"].to_numpy())
     return Table(rows=every.assign(**columns)[list(COLUMNS)].reset_index(drop=True), warnings=tuple(warnings))
@@ -133,11 +136,14 @@ def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
         yield number, rest
 
 
-def _part(rows: Sequence[Row], series: _Pieces, builds: _Pieces, wanted: Wanted) -> pd.DataFrame:
+def _part(rows: Sequence[Row], series: _Pieces, builds: _Pieces) -> pd.DataFrame:
     """The wanted rows of a block, with the numbers of their pieces."""
-    ids, of_series, of_builds, means, values, times = zip(*rows, strict=True) if rows else ((),) * 6
-    one, other = series.codes(of_series), builds.codes(of_builds)
-    made = pd.DataFrame(
+    one, other = series.codes([row[1] for row in rows]), builds.codes([row[2] for row in rows])
+    wanted = series.taken(one) & builds.taken(other)
+    if not wanted.all():
+        rows, one, other = [rows[place] for place in np.flatnonzero(wanted).tolist()], one[wanted], other[wanted]
+    ids, _, _, means, values, times = zip(*rows, strict=True) if rows else ((),) * 6
+    return pd.DataFrame(
         {
             "id": np.array([text.decode() for text in ids], dtype=object),
             "series": one,
@@ -147,9 +153,6 @@ def _part(rows: Sequence[Row], series: _Pieces, builds: _Pieces, wanted: Wanted)
             "when": np.array([text.decode() for text in times], dtype=object),
         }
     )
-    if wanted == EVERYTHING:
-        return made
-    return made[series.which(partial(_takes_series, wanted))[one] & builds.which(partial(_takes_build, wanted))[other]]
 
 
 def _takes_series(wanted: Wanted, said: Mapping[str, str]) -> bool:
