@@ -19,7 +19,7 @@ from suite.run.launches import next_log
 from suite.run.process import Ended, Running, scrub, start
 from suite.run.scratch import RUNNING, Scratch
 
-Asked = TypeVar("Asked", AccuracyWorkload, EqualityWorkload, OfflineWorkload)
+Asked = TypeVar("Asked", bound=AccuracyWorkload | EqualityWorkload | OfflineWorkload)
 Say = Callable[[str], None]
 
 
@@ -38,7 +38,8 @@ class AttemptLane(ABC, Generic[Asked]):
     ) -> None:
         if faults := self.faults(scenario):
             raise BadInput(*faults)
-        self.scenario, self.workload, self.builds = scenario, self.asked(scenario), builds
+        self.workload: Asked = self.asked(scenario)
+        self.scenario, self.builds = scenario, builds
         self.results, self.seed, self.say = results.resolve(), seed, say
         self.watch = tuple(sorted({*watch, *attest.RUNNERS.values()}))
         self._logs = self.results / "logs" / scenario.name

@@ -160,7 +160,7 @@ class EqualityLane(AttemptLane[EqualityWorkload]):
             for _ in looks(running, self.say, f"arm {trial.arm.name} answers prompts"):
                 pass
         trial.attestation = attest.read(attests, build)
-        said = json.loads(result.read_text()) if result.exists() else {"fault": cause_of(running, attests)}
+        said: dict[str, Any] = json.loads(result.read_text()) if result.exists() else {"fault": cause_of(running, attests)}
         if said.get("refused"):
             raise BadInput(f"{self.scenario.source}: {said['fault']}")
         if "parts" not in said:
