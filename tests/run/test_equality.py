@@ -140,6 +140,15 @@ def test_numbers_that_are_none_and_missing_answers_fail_the_trial() -> None:
         answers_of(said(tokens=[[5]], logprobs=[[-0.1]]), ORDER)
 
 
+def test_a_model_from_a_hub_is_asked_in_a_folder_that_is_there(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """No folder of models need ever have been made: the engine runs in one that goes with the lane."""
+    lane = EqualityLane(scenario(model="some/model"), {"default": toy_build}, tmp_path, seed=1, watch=(), say=print)
+    folder = lane._model.folder
+    assert folder.is_dir()
+    lane.close()
+    assert not folder.exists()
+
+
 def test_the_suites_own_text_is_seven_paragraphs_of_plain_words() -> None:
     """A text is cut at blank lines; ours is the same however it was wrapped."""
     assert len(paragraphs(PASSAGE)) == len(PARAGRAPHS) == 7
@@ -170,4 +179,5 @@ def test_a_planted_fault_is_seen(served_build: ReadyBuild, tmp_path: Path) -> No
     assert other.attestation.counts["calls vllm.v1.sample.sampler:Sampler.apply_penalties"] > 0
     again = dataclasses.replace(plain, block=2)
     assert [row.verdict for row in judge(asked, [plain, other, again])] == [Outcome.REGRESSED] * 2
+    lane.close()
     assert not (tmp_path / ".running").exists()
