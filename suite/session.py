@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -28,54 +28,54 @@ from suite.model.record import Record
 from suite.model.scenario import LEAST_BLOCKS, Profile, Scenario
 from suite.planning import Estimate, estimates, make_plan
 from suite.progress import RunProgress
-from suite.run.alone import WAIT
 from suite.run.start import Start
+
+BLOCKS = 8
+"""Blocks of a calibration, unless it is asked for more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Which trials are asked for, and where their records are: what `run`, `calibrate` and `plan` have in common.
+
+    `baseline` and `candidate` replace the builds of the scenarios' arms (`model.spec`); `blocks` None is the scenario's own design.
+    """
+
+    scenarios: Sequence[Path]
+    profile: Profile
+    seed: int
+    blocks: int | None
+    results: Path
+    baseline: str | None = None
+    candidate: str | None = None
+
+    def load(self) -> list[Scenario]:
+        """The scenarios, as they are asked for; see `session.load`."""
+        return load(self.scenarios, self.profile, self.blocks, self.baseline, self.candidate)
+
 
 # --- run ----------------------------------------------------------------------------------------------
 
 
-def run(
-    files: Sequence[Path],
-    *,
-    profile: Profile,
-    seed: int,
-    blocks: int | None,
-    results: Path,
-    builds: Path,
-    report: Path | None,
-    baseline: str | None = None,
-    candidate: str | None = None,
-    budget: float | None = None,
-    wait: float = WAIT,
-    anyway: bool = False,
-    console: Console | None = None,
-) -> int:
+def run(asked: Asked, start: Start, *, builds: Path, report: Path | None, budget: float | None, console: Console | None = None) -> int:
     """Plans, checks, runs what is missing, prints the verdicts and where the time went; the default policy decides the exit code.
 
-    `baseline` and `candidate` replace the builds of the scenarios' arms (`model.spec`).
-    `budget` is minutes of measuring, after which no block is begun; `wait` and `anyway` say how it begins (`run.start`).
+    `budget` is minutes of measuring, after which no block is begun.
     """
     console = console or Console()
-    plan = make_plan(load(files, profile, blocks, baseline, candidate), seed)
+    plan = make_plan(asked.load(), asked.seed)
     from suite.lanes import check_arms, check_names, opened
 
     check_names(plan)
     check_arms(plan, {})
-    for sentence in _distrusted(plan, results):
+    for sentence in _distrusted(plan, asked.results):
         console.print(sentence, style="bold red", highlight=False, markup=False)
     with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
-        lanes = partial(opened, plan, builds, results, progress.say)
-        start = _start("run", files, profile, wait, anyway)
-        done = conduct(plan, results, lanes, progress, alone=start.alone, settle=start.settle, budget=budget)
-    code = verdicts.show(results, console, report, only={scenario.name for scenario in plan.scenarios})
+        lanes = partial(opened, plan, builds, asked.results, progress.say)
+        done = conduct(plan, asked.results, lanes, progress, alone=start.alone, settle=start.settle, budget=budget)
+    code = verdicts.show(asked.results, console, report, only={scenario.name for scenario in plan.scenarios})
     _show_time(done, console)
     return code
-
-
-def _start(verb: str, files: Sequence[Path], profile: Profile, wait: float, anyway: bool) -> Start:
-    """How a run begins, and what one that has to wait for it is told."""
-    what = f"perfproof {verb} {' '.join(file.name for file in files)}"
-    return Start(what=what, profile=profile, wait=wait, anyway=anyway)
 
 
 def load(
@@ -128,23 +128,18 @@ def _distrusted(plan: Plan, results: Path) -> list[str]:
 
 
 def calibrate(
-    files: Sequence[Path],
+    asked: Asked,
+    start: Start | None,
     *,
-    profile: Profile,
-    seed: int,
-    blocks: int,
-    results: Path,
     builds: Path,
-    second_install: bool = False,
-    wait: float = WAIT,
-    anyway: bool = False,
+    second_install: bool,
     console: Console | None = None,
     open_lanes: OpenLanes | None = None,
     now: Callable[[], str] = lambda: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
 ) -> int:
     """Runs each scenario's baseline against itself, prints and stores what that says of the machine; untestable if any A/A failed.
 
-    With `second_install` the other side of each A/A is the same release, installed once more; `wait` and `anyway` as in `run`.
+    With `second_install` the other side of each A/A is the same release, installed once more. `start` is None where nothing is waited for.
     """
     from suite.lanes import check_names
     from suite.lanes import second_install as install_again
@@ -152,16 +147,15 @@ def calibrate(
     console = console or Console()
     say = partial(console.print, highlight=False, markup=False)
     scenarios = [
-        against_itself(one, blocks, install_again(one.builds[one.baseline.build], builds, say) if second_install else None)
-        for one in load(files, profile, blocks)
+        against_itself(one, asked.blocks or BLOCKS, install_again(one.builds[one.baseline.build], builds, say) if second_install else None)
+        for one in asked.load()
     ]
-    check_names(make_plan(scenarios, seed))
+    check_names(make_plan(scenarios, asked.seed))
     lanes = open_lanes or partial(_itself, builds)
-    start = _start("calibrate", files, profile, wait, anyway) if open_lanes is None else None
     failed = False
     for scenario in scenarios:
-        found = calibrating.calibrate(scenario, results, lanes, partial(RunProgress, console), seed=seed, now=now, start=start)
-        _show_calibration(found, results, console)
+        found = calibrating.calibrate(scenario, asked.results, lanes, partial(RunProgress, console), seed=asked.seed, now=now, start=start)
+        _show_calibration(found, asked.results, console)
         failed = failed or bool(found.failed)
     return EXIT_UNTESTABLE if failed else EXIT_PASS
 
@@ -195,27 +189,16 @@ def _show_calibration(found: Calibrated, results: Path, console: Console) -> Non
 # --- plan ----------------------------------------------------------------------------------------------
 
 
-def plan(
-    files: Sequence[Path],
-    *,
-    profile: Profile,
-    seed: int,
-    blocks: int | None,
-    results: Path,
-    as_json: bool,
-    baseline: str | None = None,
-    candidate: str | None = None,
-    console: Console | None = None,
-) -> int:
+def plan(asked: Asked, *, as_json: bool, console: Console | None = None) -> int:
     """Prints what a run would do; starts nothing and writes nothing."""
     console = console or Console()
-    made = make_plan(load(files, profile, blocks, baseline, candidate), seed)
+    made = make_plan(asked.load(), asked.seed)
     from suite.lanes import check_arms, check_names
     from suite.run import environment
 
     check_names(made)
     check_arms(made, {})
-    told = estimates(made, _kept(results), store.read_floors(results), machine_fingerprint(environment.machine()))
+    told = estimates(made, _kept(asked.results), store.read_floors(asked.results), machine_fingerprint(environment.machine()))
     if as_json:
         print(json.dumps(_plan_document(made, told), indent=1))
         return EXIT_PASS

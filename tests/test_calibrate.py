@@ -384,12 +384,10 @@ def verb(tmp_path: Path, machine: Machine, blocks: int = 8) -> tuple[int, str]:
     path.write_text(yaml.safe_dump(SCENARIO))
     shown = io.StringIO()
     code = session.calibrate(
-        [path],
-        profile="quick",
-        seed=0,
-        blocks=blocks,
-        results=tmp_path / "results",
+        session.Asked(scenarios=[path], profile="quick", seed=0, blocks=blocks, results=tmp_path / "results"),
+        None,
         builds=tmp_path / "builds",
+        second_install=False,
         console=Console(file=shown, width=200),
         open_lanes=lanes(machine),
         now=lambda: "2026-01-01T00:00:00Z",
@@ -399,15 +397,8 @@ def verb(tmp_path: Path, machine: Machine, blocks: int = 8) -> tuple[int, str]:
 
 def plan(tmp_path: Path) -> str:
     shown = io.StringIO()
-    session.plan(
-        [tmp_path / "example.yaml"],
-        profile="quick",
-        seed=0,
-        blocks=None,
-        results=tmp_path / "results",
-        as_json=False,
-        console=Console(file=shown, width=250),
-    )
+    asked = session.Asked(scenarios=[tmp_path / "example.yaml"], profile="quick", seed=0, blocks=None, results=tmp_path / "results")
+    session.plan(asked, as_json=False, console=Console(file=shown, width=250))
     return shown.getvalue()
 
 

