@@ -79,10 +79,12 @@ def _imports(exercised: Mapping[str, Sequence[str]], package: Path | None) -> di
     return found
 
 
-def differences(paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild) -> list[TouchedModule]:
-    """What differs in each touched file between the two builds."""
+def differences(paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild, scenarios: Sequence[Scenario]) -> list[TouchedModule]:
+    """What differs between the two builds in each touched file that a scenario exercises: nothing is asked of the others."""
     roots = [build.fingerprint.package.parent for build in (base, changed)]
-    return [selecting.touched(path, *(_source(root / path) for root in roots)) for path in paths]
+    exercised = {target.partition(":")[0] for scenario in scenarios for target in catalog.exercised(scenario)}
+    asked = [path for path in paths if selecting.module_of(path) in exercised]
+    return [selecting.touched(path, *(_source(root / path) for root in roots)) for path in asked]
 
 
 def _source(path: Path) -> str | None:

@@ -91,9 +91,8 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
     paths = diffs.touched(diffs.read_diff(overlay.change_of(built), overlay.words_of(built)))
     candidates = scenarios if wanted.scenarios is not None else by_files(scenarios, paths, package_of(built, wanted.builds))
     base, changed = prepare(built.base, wanted.builds, say), prepare(built, wanted.builds, say)
-    chosen, notes = choose(
-        candidates, differences(paths, base, changed), base.fingerprint.device, wanted.profile, picked=wanted.scenarios is not None
-    )
+    differing = differences(paths, base, changed, candidates)
+    chosen, notes = choose(candidates, differing, base.fingerprint.device, wanted.profile, picked=wanted.scenarios is not None)
     for note in [f"{built.base.label} against {built.label}", *notes]:
         say(note)
     results = wanted.results or RESULTS / _folder(built, wanted)

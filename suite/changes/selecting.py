@@ -70,29 +70,28 @@ def touched(path: str, before: str | None, after: str | None) -> TouchedModule:
     Raises `BadInput` if the text after is no Python; one from before that isn't leaves the names unknown.
     """
     try:
-        new = _pieces(after)
+        tree = ast.parse(after or "")
+        new = _pieces(tree) if after is not None else {}
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         raise BadInput(
             f"{path}: is no Python after the change: {getattr(error, 'msg', error)}" + (f" (line {line})" if line else "")
         ) from error
     try:
-        old = _pieces(before)
+        was = ast.parse(before or "")
+        old = _pieces(was) if before is not None else {}
     except (SyntaxError, ValueError):
         return TouchedModule(module=module_of(path), names=None, uses={})
     names = tuple(name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name))
-    return TouchedModule(module=module_of(path), names=names, uses=_uses(after or before or ""))
+    return TouchedModule(module=module_of(path), names=names, uses=_uses(tree if after else was))
 
 
-def _pieces(source: str | None) -> dict[str, str]:
+def _pieces(tree: ast.Module) -> dict[str, str]:
     """The code of every function by its qualified name, of every class without its functions, and of the rest."""
-    found: dict[str, str] = {}
-    if source is not None:
-        tree = ast.parse(source)
-        found.update(_below(tree, ""))
-        rest = [node for node in tree.body if not isinstance(node, _Defined)]
-        found[IMPORTS] = "\n".join(ast.dump(node) for node in rest if isinstance(node, _Import))
-        found[TOP] = "\n".join(ast.dump(node) for node in rest if not isinstance(node, _Import))
+    found = dict(_below(tree, ""))
+    rest = [node for node in tree.body if not isinstance(node, _Defined)]
+    found[IMPORTS] = "\n".join(ast.dump(node) for node in rest if isinstance(node, _Import))
+    found[TOP] = "\n".join(ast.dump(node) for node in rest if not isinstance(node, _Import))
     return found
 
 
@@ -116,9 +115,9 @@ def _below(node: ast.Module | ast.ClassDef, prefix: str) -> Iterator[tuple[str, 
     yield from found.items()
 
 
-def _uses(source: str) -> dict[str, frozenset[str]]:
+def _uses(tree: ast.Module) -> dict[str, frozenset[str]]:
     """For every function of a module those that it names, and those that they name in turn; by the name's last part, so rather too many."""
-    bodies = dict(_functions(ast.parse(source), ""))
+    bodies = dict(_functions(tree, ""))
     of_last: dict[str, set[str]] = {}
     for name in bodies:
         of_last.setdefault(name.rpartition(".")[2], set()).add(name)

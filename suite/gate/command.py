@@ -280,7 +280,7 @@ class _Gate:
         """Those whose very functions changed, or of the same files; none where all need another device."""
         try:
             named = self.asked.scenarios is not None
-            chosen, notes = choose(near, differences(paths, base, changed), base.fingerprint.device, self._profile, picked=named)
+            chosen, notes = choose(near, differences(paths, base, changed, near), base.fingerprint.device, self._profile, picked=named)
         except CannotRun as error:
             self.notes.append(str(error))
             return []

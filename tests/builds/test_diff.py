@@ -328,3 +328,13 @@ def test_a_diff_of_thirty_megabytes_is_read(tmp_path: Path) -> None:
     diff = "".join(head.format(n=n) + lines for n in range(6))
     assert len(diff) > 30_000_000
     assert len(run(diff, tmp_path).files) == 6
+
+
+def test_a_diff_larger_than_any_that_is_meant_is_refused_before_it_is_read() -> None:
+    """A file of more than 64 MB is told its size and how to take a smaller one."""
+    with pytest.raises(BadInput) as told:
+        read_diff(b"x" * 64_000_001, "my.diff")
+    (fault,) = told.value.faults
+    assert fault == (
+        "my.diff: a diff may have up to 64 MB, this one has 64: take it of vLLM's Python alone (git diff BASE -- 'vllm/*.py')"
+    )
