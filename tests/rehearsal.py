@@ -205,7 +205,7 @@ def rehearse(
         outputs=Outputs(
             json=folder / "gate.json", junit=folder / "junit.xml", comment=folder / "comment.md", report=folder / "report.html"
         ),
-        wait=1.0,
+        wait=600.0,
         anyway=True,
     )
     code = command.gate_change(asked, say or Console(file=io.StringIO(), width=120), open_lanes, environment={})
