@@ -126,6 +126,6 @@ def _most(enough: bool) -> str:
 def _reach(found: Comparison) -> Iterator[str]:
     if found.mde is not None:
         yield (
-            f"With these blocks and this spread, a true change of {words.size(found.mde, found.scale)} for the worse "
-            f"would be called {Outcome.REGRESSED.value} with 80 % chance."
+            f"With these blocks and this spread, it takes a true change of {words.size(found.mde, found.scale)} or more for the worse "
+            f"to be called {Outcome.REGRESSED.value} with 80 % chance."
         )

@@ -212,7 +212,9 @@ def _shared(trials: Sequence[Record]) -> bool:
 def _cautious(found: Verdict, trials: Sequence[Record]) -> Verdict:
     """The verdict, its reason begun with the word for what shared launches can show, where it decides anything."""
     decides = found.outcome in (verdict.Outcome.REGRESSED, verdict.Outcome.IMPROVED, verdict.Outcome.EQUIVALENT)
-    return dataclasses.replace(found, reason=f"{SUGGESTS}: {found.reason}") if decides and _shared(trials) else found
+    if not decides or not _shared(trials):
+        return found
+    return dataclasses.replace(found, reason=f"{SUGGESTS}: {found.reason.removesuffix(verdict.BEYOND)}")
 
 
 def _typical_of(sample: PairedSample, blocks: int) -> tuple[float, float] | tuple[None, None]:

@@ -22,6 +22,8 @@ from suite.model.scenario import DEFAULT_MARGIN
 
 CHUNK = 4_000_000
 """Walsh averages worked on at once, to bound memory."""
+BEYOND = "; the whole interval lies beyond the margin"
+"""How the reason of a change ends that is larger than the margin with the interval's confidence."""
 MOST_INVALID = 0.5
 """Share of blocks thrown out by the rules of invalidation from which nothing is said of the rest."""
 
@@ -205,8 +207,8 @@ def _decided(outcome: Outcome, found: Comparison) -> str:
         inside = words.span(found.equivalence_interval, found.scale)
         return f"the {words.level(found.equivalence_level)} interval {inside} lies inside the margin of {margin} either way, {after}"
     worse = "worse" if outcome is Outcome.REGRESSED else "better"
-    interval = f"the {words.level(found.level)} interval {words.span(found.interval, found.scale)} excludes no change"
-    confident = "; beyond the margin with confidence" if beyond_margin(found) else ""
+    interval = f"the {words.level(found.level)} interval {words.span(found.interval, found.scale)} does not reach 0"
+    confident = BEYOND if beyond_margin(found) else ""
     return f"{words.change(found.effect, found.scale)} is {worse} by at least the margin of {margin}, and {interval}, {after}{confident}"
 
 
@@ -231,7 +233,7 @@ def _inconclusive(found: Comparison, withheld: int | None, settling: power.Settl
         return f"block {withheld} lies far from the others, and {robust}: look at that block"
     if abs(found.mean_log) >= found.margin_log:
         interval = f"the {words.level(found.level)} interval {words.span(found.interval, found.scale)}"
-        why = f"{effect} would matter, but {interval} includes no change"
+        why = f"{effect} would matter, but {interval} reaches over 0: there may be no change at all"
     else:
         interval = f"the {words.level(found.equivalence_level)} interval {words.span(found.equivalence_interval, found.scale)}"
         why = f"{effect} is inside the margin of {words.size(found.margin, found.scale)}, but {interval} is not"
@@ -248,7 +250,8 @@ def _warnings(found: Comparison, outcome: Outcome) -> tuple[str, ...]:
     """What to know beside the verdict; each with its number."""
     told = []
     if found.outlier is not None and found.blocks >= LEAST_BLOCKS:
-        told.append(f"block {found.outlier.block} is an outlier (studentised residual {found.outlier.residual:+.1f}); it was kept")
+        far = f"{abs(found.outlier.residual):.1f} times as far from the others as they spread"
+        told.append(f"block {found.outlier.block} is an outlier, {far}; it was kept")
     if found.sd_log == 0 and found.blocks > 1:
         told.append("every block gave the same ratio: a timed metric never does; look at the clock, or declare it a witness")
     invalid = sum(loss.status is Status.INVALID for loss in found.lost)
@@ -257,7 +260,7 @@ def _warnings(found: Comparison, outcome: Outcome) -> tuple[str, ...]:
         told.append(f"{words.count(invalid, 'block')} thrown out by the rules of invalidation: {'; '.join(reasons)}")
     if outcome is Outcome.INCONCLUSIVE and found.mde is not None and found.mde > 2 * found.margin:
         seen, margin = words.size(found.mde, found.scale), words.size(found.margin, found.scale)
-        told.append(f"these blocks could see {seen} or more, not the margin of {margin}")
+        told.append(f"these blocks could only have seen {seen} or more, not the margin of {margin}")
     return tuple(told)
 
 

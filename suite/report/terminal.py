@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from suite.model.decision import Decision, Effect
-from suite.model.judged import EXPLORATORY, Judged, Outcome
+from suite.model.judged import Judged, Outcome
 from suite.model.metrics import ANSWERS
 from suite.report import deciding, units, words
 from suite.report.nouns import Page, ScenarioView
@@ -23,13 +23,9 @@ COLOURS: dict[Outcome | None, str] = {
     Outcome.EQUIVALENT: "bold",
     None: "dim",
 }
-EFFECTS: dict[Effect, tuple[str, str]] = {
-    "fail": ("✗", "bold red"),
-    "waived": ("~", "bold yellow"),
-    "warn": ("!", "bold yellow"),
-    "pass": ("✓", "bold green"),
-    "report": ("·", "dim"),
-}
+HINT = "bold italic"
+"""The style of a verdict that only suggests, in no outcome's colour."""
+EFFECTS: dict[Effect, str] = {"fail": "bold red", "waived": "bold yellow", "warn": "bold yellow", "pass": "bold green", "report": "dim"}
 WIDE = 108
 """From so many columns on, the table also shows the arms' values and the margin."""
 
@@ -77,9 +73,9 @@ def _decision(page: Page, decision: Decision) -> Iterable[RenderableType]:
     yield Text("")
     for one in deciding.laid(page):
         ruling = one.ruling
-        mark, style = EFFECTS[ruling.effect]
+        mark, style = deciding.MARKS[ruling.effect], EFFECTS[ruling.effect]
         head = Text(f"{mark} {deciding.WORDS[ruling.effect]:<9}", style=style).append(f"{ruling.scenario}  ", style="default not bold")
-        head.append(words.label(ruling.metric), style="default bold").append(f"  {deciding.verdict(ruling)}", style="default not bold")
+        head.append(words.label(ruling.metric), style="default bold").append(f"  {deciding.verdict(one)}", style="default not bold")
         yield head
         if ruling.effect != "report":
             yield Padding(Text(f"{ruling.rule}: ", style="dim").append(ruling.reason, style="default not dim"), (0, 0, 0, 11))
@@ -90,7 +86,7 @@ def _decision(page: Page, decision: Decision) -> Iterable[RenderableType]:
 
 
 def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
-    head = Text("\n").append(_word(scenario.outcome)).append("  ").append(scenario.name, style="bold")
+    head = Text("\n").append(_word(scenario.outcome, scenario.suggests)).append("  ").append(scenario.name, style="bold")
     if scenario.rows:
         candidates = ", ".join(dict.fromkeys(row.candidate for row in scenario.rows))
         head.append(f"  {candidates} against {scenario.rows[0].baseline}", style="dim")
@@ -99,6 +95,7 @@ def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
         yield Padding(_table(scenario.rows, width), (0, 0, 0, 2), expand=False)
     yield from _bullets((told for view in scenario.growths for told in words.growth(view)), "growth", "")
     yield from _bullets((words.claim(row, True) for row in scenario.rows if row.metric in ANSWERS and row.verdict), "answers", "")
+    yield from _bullets(scenario.provisos, "bear in mind", "")
     yield from _bullets(scenario.unjudged, "not judged or not counted", "yellow")
     yield from _bullets(scenario.warnings, "warning", "")
 
@@ -128,7 +125,9 @@ def _table(rows: Sequence[Judged], width: int) -> Table:
     if wide:
         table.add_column("margin", justify="right", no_wrap=True)
     table.add_column("detectable" if wide else "detect.", justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True, min_width=len("? inconclusive"))
+    table.add_column(
+        "verdict", no_wrap=True, min_width=max([len("? inconclusive"), *(_word(row.verdict, row.suggests).cell_len for row in rows)])
+    )
     for row in rows:
         table.add_row(*_cells(row, wide, several), style="" if row.verdict else "dim")
     return table
@@ -145,11 +144,12 @@ def _cells(row: Judged, wide: bool, several: bool) -> Iterable[Text]:
     if wide:
         yield Text(words.margin(row))
     yield Text(words.detectable(row))
-    yield _word(row.verdict)
+    yield _word(row.verdict, row.suggests)
 
 
-def _word(outcome: Outcome | None) -> Text:
-    return Text(f"{words.SYMBOLS[outcome]} {outcome or EXPLORATORY}", style=COLOURS[outcome])
+def _word(outcome: Outcome | None, suggests: bool = False) -> Text:
+    style = HINT if outcome and suggests else COLOURS[outcome]
+    return Text(f"{words.symbol(outcome, suggests)} {words.said(outcome, suggests)}", style=style)
 
 
 def _bullets(told: Iterable[str], what: str, style: str) -> Iterable[RenderableType]:

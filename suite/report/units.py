@@ -87,15 +87,14 @@ def exact(value: float) -> str:
     return signed_minus(f"{int(value):,}" if value == int(value) else f"{value:,}")
 
 
-MOST = 1000.0
-"""A change from which per cent are no more than a size."""
+MOST = 9.0
+"""A change from which per cent are no more than a size: tenfold."""
 
 
 def percent(fraction: float, places: int, plus: bool = True) -> str:
-    """Without the sign for per cent: "+31.2", "−4.0"; beyond a thousandfold with two digits, "+1.4e7"."""
-    if math.isfinite(fraction) and abs(fraction) >= MOST:
-        mantissa, _, power = f"{100 * fraction:{'+' if plus else ''}.1e}".partition("e")
-        return signed_minus(f"{mantissa}e{int(power)}")
+    """Without the sign for per cent: "+31.2", "−4.0"; from a tenfold on a multiple, "× 13.7"."""
+    if math.isfinite(fraction) and fraction >= MOST:
+        return factor(fraction)
     text = f"{100 * fraction:{'+' if plus else ''},.{places}f}"
     return signed_minus(text.lstrip("+-") if float(text.replace(",", "")) == 0 else text)
 

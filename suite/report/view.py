@@ -19,7 +19,8 @@ from suite.model.floor import Floor
 from suite.model.judged import Judged, Outcome
 from suite.model.record import Record
 from suite.model.untrusted import line, lines
-from suite.report import answered, curves, facts, frontier, signals, standing, trust, words
+from suite.report import answered, curves, facts, frontier, missing, provisos, signals, standing, trust, words
+from suite.report.headline import headline
 from suite.report.nouns import ArmView, Fact, Page, ScenarioView, TrialView, TrustView, WitnessView, WorkView
 
 NAME = 160
@@ -71,7 +72,7 @@ def build(
         scenarios.append(_scenario(name, [row for row in judged if row.scenario == name], trials, folder, behind))
     return Page(
         title=line(title) or "perfproof report",
-        headline=words.headline(scenarios),
+        headline=headline(scenarios),
         answers=answered.head(scenarios),
         made=line(made),
         version=line(version),
@@ -107,7 +108,7 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
     names = [arm.name for arm in arms]
     outcome, itself = words.outcome(rows), trust.against_itself(definition)
     growths = tuple(curves.growths(names, records))
-    unjudged = words.unjudged(rows, trials)
+    unjudged = missing.unjudged(rows, trials)
     return ScenarioView(
         name=name,
         question=line(definition.get("question", "")),
@@ -115,9 +116,11 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
         ran=standing.ran(arms, definition, records, itself),
         sure=standing.sure(rows, outcome),
         turning=standing.turning(rows, outcome, itself),
+        provisos=tuple(provisos.told(rows, arms, definition, records, trials)),
         itself=itself,
         kind=_kind(definition),
         outcome=Outcome.UNTESTABLE if itself and outcome in (Outcome.IMPROVED, Outcome.REGRESSED) else outcome,
+        suggests=not itself and words.suggests(rows, outcome),
         rows=tuple(rows),
         arms=arms,
         trials=trials,
@@ -229,8 +232,22 @@ def _warnings(rows: Sequence[Judged], records: Sequence[Record]) -> tuple[str, .
     timed = sum(row.verdict is not None and row.kind != "witness" for row in rows)
     rows_saying = Counter(warning for _, warning in said)
     told = dict.fromkeys(warning if rows_saying[warning] >= timed else f"{_about(row, rows)}: {warning}" for row, warning in said)
-    trials = (f"{warning} (in {count} of {len(records)} trials)" for warning, count in counts.items())
+    trials = (f"{warning} (in {_where(warning, count, one_for, records)})" for warning, count in counts.items())
     return tuple(dict.fromkeys([*told, *trials]))
+
+
+def _where(warning: str, count: int, one_for: Mapping[str, str], records: Sequence[Record]) -> str:
+    """Which trials gave a warning: "all 12 trials", "all 6 trials of a, none of the other arm", "4 of 12 trials: 3 of a, 1 of b"."""
+    of_arm = Counter(line(r.arm, NAME) for r in records if any(one_for[line(each)] == warning for each in r.warnings))
+    if count == len(records):
+        return f"all {count} trials" if count > 1 else "the only trial"
+    if len(of_arm) > 1:
+        return f"{count} of {len(records)} trials: {', '.join(f'{number} of {arm}' for arm, number in of_arm.items())}"
+    arm = next(iter(of_arm))
+    own = sum(line(r.arm, NAME) == arm for r in records)
+    others = len({r.arm for r in records}) - 1
+    rest = f", none of the other arm{'s' if others > 1 else ''}" if others else ""
+    return f"{'all' if count == own else f'{count} of the'} {own} trials of {arm}{rest}"
 
 
 def _about(row: Judged, rows: Sequence[Judged]) -> str:

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from suite.analysis.words import folded
 from suite.model.judged import EXPLORATORY, OUTCOMES, Judged, Outcome
-from suite.model.metrics import ANSWERS, METRICS, Better, base_name
+from suite.model.metrics import ACCURACY, ANSWERS, METRICS, Better, base_name
 from suite.report import units
-from suite.report.nouns import GrowthView, ScenarioView, TrialView
+from suite.report.nouns import GrowthView
 from suite.report.units import NONE, THIN
 
-SYMBOLS = {"regressed": "✗", "untestable": "⊘", "inconclusive": "?", "improved": "✓", "equivalent": "=", None: "·"}
-"""A sign beside each outcome's word, for the eye; the word always stands with it."""
+SYMBOLS = {"regressed": "✗", "untestable": "⊘", "inconclusive": "?", "improved": "✓", "equivalent": "=", "suggests": "~", None: "·"}
+"""A sign beside each look of a verdict (see `look`), for the eye; the word always stands with it."""
 MEANINGS = {
-    "improved": "better by at least the margin, and the interval excludes no change",
-    "regressed": "worse by at least the margin, and the interval excludes no change",
+    "improved": "better by at least the margin, and the whole interval lies on the better side of 0",
+    "regressed": "worse by at least the margin, and the whole interval lies on the worse side of 0",
     "equivalent": "the change lies inside the margin, with confidence: shown not to matter",
     "inconclusive": "the data neither show a change that matters nor rule one out: not good news, not bad news, no news",
     "untestable": "a trial failed, was invalid or unattested, or the arms did unequal work: nothing may be concluded",
 }
-ITSELF = " against itself"
-"""What follows the name of an A/A: it judges no change, but the machine."""
+HINT = "a hint, no proof: one server an arm served all blocks, so a lucky or unlucky launch is not ruled out"
+"""What a verdict that only suggests is worth."""
 MOST_CLAIMS = 8
 """Metrics in an answer's sentence; where there are more, those that a reader must not miss come first."""
 _ACRONYMS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL", "cpu": "CPU"}
@@ -33,7 +30,15 @@ def label(metric: str) -> str:
     """A metric's name for people: "median TTFT", "round time, output_length=16000"."""
     base, _, case = metric.partition("@")
     name = " ".join(_ACRONYMS.get(part, part) for part in base.split("_"))
-    return f"{name}, {case}" if case else name
+    return f"{name}{' in ' if base == ACCURACY else ', '}{case}" if case else name
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as a list; of accuracy in several tasks the tasks alone: "accuracy in sums, copying and series"."""
+    head = f"{label(ACCURACY)} in "
+    alike = all(name.startswith(head) for name in names)
+    every = [names[0], *(name.removeprefix(head) if alike else name for name in names[1:])]
+    return every[0] if len(every) == 1 else f"{', '.join(every[:-1])} and {every[-1]}"
 
 
 def meaning(metric: str) -> str:
@@ -53,7 +58,22 @@ def direction(better: Better) -> str:
 
 
 def verdict(row: Judged) -> str:
-    return row.verdict or EXPLORATORY
+    """The word of a row's verdict: "improved", "suggests improved" where it is no more than a hint, "exploratory" where nobody asked."""
+    return said(row.verdict, row.suggests)
+
+
+def said(outcome_: Outcome | None, suggests: bool = False) -> str:
+    """An outcome's word; see `verdict`."""
+    return f"suggests {outcome_}" if outcome_ and suggests else outcome_ or EXPLORATORY
+
+
+def look(outcome_: str | None, suggests: bool = False) -> str:
+    """What an outcome is coloured and marked as: a hint is never coloured as if it were settled."""
+    return "suggests" if outcome_ and suggests else outcome_ or EXPLORATORY
+
+
+def symbol(outcome_: str | None, suggests: bool = False) -> str:
+    return SYMBOLS["suggests" if outcome_ and suggests else outcome_]
 
 
 def rank(row: Judged) -> int:
@@ -65,9 +85,13 @@ def change(row: Judged) -> str:
     """The candidate's change: "+31.2 %"; for counts that did not move "unchanged"."""
     if row.effect is None:
         return NONE
-    if row.exact and row.effect == 0:
-        return "unchanged"
-    return f"{units.percent(row.effect, units.places_for(row.effect))}{_sign(row)}"
+    return "unchanged" if row.exact and row.effect == 0 else change_of(row, row.effect)
+
+
+def change_of(row: Judged, effect: float) -> str:
+    """Any change of a row's metric, as its own is written."""
+    told = units.percent(effect, units.places_for(effect))
+    return told if told.startswith("×") else f"{told}{_sign(row)}"
 
 
 def _sign(row: Judged) -> str:
@@ -86,7 +110,8 @@ def interval(row: Judged) -> str:
 
 
 def factor(row: Judged) -> str:
-    return "" if row.effect is None or row.in_points else units.factor(row.effect)
+    """How many times, where per cent tell it badly; "" where they don't, and where the change is told as a multiple anyway."""
+    return "" if row.effect is None or row.in_points or row.effect >= units.MOST else units.factor(row.effect)
 
 
 def margin(row: Judged) -> str:
@@ -94,8 +119,19 @@ def margin(row: Judged) -> str:
 
 
 def detectable(row: Judged) -> str:
-    """The smallest true worsening that this comparison would have seen: "1.4 %"."""
-    return NONE if row.mde is None or row.exact else f"{units.percent(row.mde, _few(row.mde), plus=False)}{_sign(row)}"
+    """The smallest true worsening that this comparison would have seen: "1.4 %", from a doubling on "× 8.9"."""
+    if row.mde is None or row.exact:
+        return NONE
+    return (
+        units.factor(row.mde) if row.mde >= 1 and not row.in_points else f"{units.percent(row.mde, _few(row.mde), plus=False)}{_sign(row)}"
+    )
+
+
+def worsening(row: Judged) -> str:
+    """The same as a phrase: "a slowdown of 7.8 %", "a loss of 12 %", "a slowdown to 8.9 times"."""
+    what = "drop" if row.in_points else "loss" if row.better == "higher" else "slowdown" if row.unit == "s" else "growth"
+    seen = detectable(row)
+    return f"a {what} to {seen.removeprefix('×').strip(THIN)} times the baseline" if seen.startswith("×") else f"a {what} of {seen}"
 
 
 def _few(fraction: float) -> int:
@@ -142,6 +178,12 @@ def _deciding(rows: Sequence[Judged]) -> list[Judged]:
     return [row for row in rows if row.verdict and (row.primary or (row.exact and row.verdict in ("regressed", "untestable")))]
 
 
+def suggests(rows: Sequence[Judged], outcome_: Outcome) -> bool:
+    """Whether a scenario's outcome is no more than a hint: for bad news where all of its rows hint, for any other where one does."""
+    mine = [row.suggests for row in _deciding(rows) if row.verdict == outcome_]
+    return bool(mine) and (all(mine) if outcome_ == "regressed" else any(mine))
+
+
 def answer(name: str, rows: Sequence[Judged], growths: Sequence[GrowthView] = ()) -> str:
     """The scenario's one sentence: "penalties: output throughput +31.2 % [+29.8, +32.6], 6 blocks; …", growth of primary metrics last."""
     told = [row for row in rows if row.verdict and (row.primary or row.exact)]
@@ -154,7 +196,24 @@ def answer(name: str, rows: Sequence[Judged], growths: Sequence[GrowthView] = ()
         base_name(row.metric) for row in rows if row.verdict == "untestable"
     }
     grown = [told for view in growths if view.metric in primary for told in growth(view)]
-    return f"{name}: {'; '.join([*(claim(row, several) for row in shown), *more, *grown])}"
+    return f"{name}: {'; '.join([*claims(shown, several), *more, *grown])}"
+
+
+def claims(rows: Sequence[Judged], name_candidate: bool = False) -> list[str]:
+    """What the rows say, those that say the very same told as one."""
+    alike: dict[str, list[str]] = {}
+    for row in rows:
+        alike.setdefault(_said(row), []).append(_who(row, name_candidate))
+    return _once([f"{listed(names)}{told}" for told, names in alike.items()])
+
+
+def _once(told: Sequence[str]) -> list[str]:
+    """The claims with what several of them end with ("; the baseline gave the very same bits again") at the last of these alone."""
+    ends = [claim.rpartition("; ")[2] for claim in told]
+    return [
+        claim.removesuffix(f"; {end}") if end in ends[place + 1 :] else claim
+        for place, (claim, end) in enumerate(zip(told, ends, strict=True))
+    ]
 
 
 def growth(view: GrowthView) -> tuple[str, ...]:
@@ -176,75 +235,37 @@ def check(name: str, outcome_: Outcome, rows: Sequence[Judged]) -> str:
 
 def claim(row: Judged, name_candidate: bool = False) -> str:
     """What one row says, in words; bad news and no news say so."""
-    who = f"{label(row.metric)} of {row.candidate}" if name_candidate else label(row.metric)
+    return f"{_who(row, name_candidate)}{_said(row)}"
+
+
+def _who(row: Judged, name_candidate: bool) -> str:
+    return f"{label(row.metric)} of {row.candidate}" if name_candidate else label(row.metric)
+
+
+def _said(row: Judged) -> str:
+    """What is said of a row, behind its name."""
     if row.verdict == "untestable":
-        return f"{who} could not be tested ({row.reason or 'no reason was given'})"
-    if row.metric in ANSWERS:
-        return f"{who}: {row.reason}"
+        return f" could not be tested ({row.reason or 'no reason was given'})"
+    if row.metric in ANSWERS or (row.verdict and of_accuracy(row)):
+        return f": {row.reason}"
     times = f" ({factor(row)})" if factor(row) else ""
     if row.exact:
-        return f"{who} {change(row)}{times}, counted exactly"
-    said = f"{who} {change(row)}{times} {interval(row)}, {counted(row)}"
+        return f" {change(row)}{times}, counted exactly"
+    told = f" {change(row)}{times} {interval(row)}, {counted(row)}"
     if row.verdict == "inconclusive":
-        return f"{said}: inconclusive{_would_see(row)}"
+        return f"{told}: inconclusive{_would_see(row)}"
     if row.verdict == "equivalent":
-        return f"{said}: no change beyond {margin(row)}"
-    return said
+        told = f"{told}: no change beyond {margin(row)}"
+    return f"{told} (suggests only)" if row.verdict and row.suggests else told
+
+
+def of_accuracy(row: Judged) -> bool:
+    """Whether a row compares answers by how many are right; its reason tells the flips and the bound, which no bracket does."""
+    return base_name(row.metric) == ACCURACY and bool(row.reason)
 
 
 def _would_see(row: Judged) -> str:
-    return "" if row.mde is None else f", a worsening under {detectable(row)} could have gone unseen"
-
-
-def headline(scenarios: Sequence[ScenarioView]) -> str:
-    """The page's first line, worst news first: "1 scenario regressed, 2 improved, 1 inconclusive"."""
-    if not scenarios:
-        return "There are no records to judge"
-    if len(scenarios) == 1:
-        return f"{scenarios[0].name}{ITSELF if scenarios[0].itself else ''} {_is(scenarios[0].outcome, 1)}"
-    counts = Counter(scenario.outcome for scenario in scenarios)
-    parts = [f"{counts[each]} {_is(each, counts[each])}" for each in OUTCOMES if counts[each]]
-    listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    checks = sum(scenario.itself for scenario in scenarios)
-    which = f" ({checks} of them the baseline against itself)" if checks else ""
-    return f"Of {len(scenarios)} scenarios{which}, {listed}"
-
-
-def _is(result: Outcome, count: int) -> str:
-    return result if result in ("improved", "regressed") else f"{'is' if count == 1 else 'are'} {result}"
-
-
-def unjudged(rows: Sequence[Judged], trials: Sequence[TrialView]) -> tuple[str, ...]:
-    """What could not be judged and why, and every trial that does not count; never empty when something is amiss."""
-    told = [
-        f"{label(row.metric)} ({row.candidate}): {row.verdict}; {_why(row)}"
-        for row in rows
-        if row.verdict in ("untestable", "inconclusive")
-    ]
-    if not any(row.verdict and row.primary for row in rows):
-        told.insert(0, "no primary metric was judged")
-    return (*told, *spoilt(trials))
-
-
-def spoilt(trials: Sequence[TrialView]) -> Iterable[str]:
-    """The trials that do not count, by arm, status and reason, with their blocks; reasons that differ in their numbers alone are one."""
-    amiss = [trial for trial in trials if not trial.ok]
-    one_for = folded(trial.reason for trial in amiss)
-    groups: dict[tuple[str, str, str], list[int]] = {}
-    for trial in amiss:
-        groups.setdefault((trial.arm, trial.status, one_for[trial.reason]), []).append(trial.block)
-    for (arm, status, reason), found in groups.items():
-        where = ", ".join(map(str, dict.fromkeys(found)))
-        several = "" if len(found) == 1 else "s"
-        yield f"{len(found)} trial{several} of {arm} {status} (block {shortened(where)}): {reason or 'no reason was given'}"
-
-
-def _why(row: Judged) -> str:
-    return re.sub(r"[.\s]+$", "", row.reason) or "no reason was given"
-
-
-def shortened(listed: str, most: int = 80) -> str:
-    return listed if len(listed) <= most else f"{listed[:most].rpartition(',')[0]}, …"
+    return "" if row.mde is None else f", {worsening(row)} or less could have gone unseen"
 
 
 def work(values: Sequence[float], unit: str) -> str:
@@ -263,9 +284,11 @@ def span(changes: Sequence[float]) -> str:
     low, high = min(changes), max(changes)
     places = min(units.places_for(low), units.places_for(high))
     first, last = units.percent(low, places), units.percent(high, places)
-    return f"{last}{THIN}%" if first == last else f"{first} to {last}{THIN}%"
+    told = last if first == last else f"{first} to {last}"
+    return told if last.startswith("×") else f"{told}{THIN}%"
 
 
 def per_cent(fraction: float) -> str:
     """A change on its own, as marked on an axis or said when pointed at."""
-    return f"{units.percent(fraction, units.places_for(fraction))}{THIN}%"
+    told = units.percent(fraction, units.places_for(fraction))
+    return told if told.startswith("×") else f"{told}{THIN}%"

@@ -14,7 +14,7 @@ from suite.model.accuracy_details import Floor as ItemFloor
 from suite.model.decode import scenario_of
 from suite.model.equality import Difference, EqualityDetails
 from suite.model.floor import FLOOR_SCHEMA, Floor, machine_fingerprint, workload_digest
-from suite.model.judged import Judged, Outcome
+from suite.model.judged import SUGGESTS, Judged, Outcome
 from suite.model.metrics import METRICS, base_name
 from suite.model.record import SCHEMA, Attestation, Record, Status
 from suite.report.nouns import Page
@@ -192,7 +192,24 @@ def penalties() -> tuple[list[Judged], list[Record]]:
         row(name, "p99_itl", None, effect=-0.02, interval=(-0.036, -0.004), blocks=9, level=0.95, margin=None, mde=0.034),
         row(name, "peak_memory", "equivalent", effect=0.001, interval=(-0.004, 0.006), blocks=9, mde=0.016, margin=0.02),
     ]
-    return rows, records
+    return rows, served(records)
+
+
+TOY = {"layers": 1, "hidden": 64, "heads": 2, "vocabulary": 1024, "context": 4096}
+
+
+def served(records: Sequence[Record], **more: Any) -> list[Record]:
+    """The same trials as those of a server with a toy model in eager mode; `more` changes its workload."""
+    workload = {"kind": "serve", "model": TOY, "server_arguments": ["--enforce-eager"], "requests": 64, "launches": "shared", **more}
+    return [dataclasses.replace(each, definition={**each.definition, "workload": workload}) for each in records]
+
+
+def suggested(verdict: Outcome = Outcome.IMPROVED) -> tuple[list[Judged], list[Record]]:
+    """A server whose arms each kept one launch for all blocks: whatever is decided is a hint."""
+    name = "serve_shared"
+    records = [dataclasses.replace(each, how="shared server") for each in trials(name, 6, {"output_throughput": 96.2}, {}, 0.004)]
+    reason = f"{SUGGESTS}: the interval does not reach 0"
+    return [row(name, "output_throughput", verdict, reason=reason)], served(records)
 
 
 def sampler() -> tuple[list[Judged], list[Record]]:

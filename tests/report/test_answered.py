@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
@@ -15,14 +16,14 @@ def test_a_run_without_answers_says_so_at_its_head() -> None:
     """Where nothing compared answers the page says that nobody looked, not that they are the same."""
     page = factory.page(factory.swap_states())
     assert page.answers == answered.NOT_COMPARED
-    assert "none of its scenarios is of kind accuracy or equality" in html.render(page)
+    assert "nothing here says whether the candidates still answer what the baseline answers" in html.render(page)
 
 
 def test_flips_and_parted_prompts_are_told_at_the_head() -> None:
     """The line at the head of the page says whether answers changed, worst first, with the figures."""
     page = factory.answers_page()
     assert page.answers.startswith(
-        "Answers changed for the worse: equality_penalties: greedy outputs identical on 198 of 200 prompts, 2 parted; "
+        "Answers changed for the worse: equality_penalties: greedy outputs identical on 198 of 200 prompts, 2 with other tokens; "
     )
     assert "gsm8k 41.24\u202f% to 41.09\u202f%, −0.15\u202fpoints [−0.76, +0.46], 12 of 1,319 answers flipped" in page.answers
 
@@ -49,11 +50,11 @@ def test_the_first_differing_tokens_and_mcnemars_table_are_shown() -> None:
     text = re.sub(r"<[^>]+>", " ", html.render(factory.answers_page()))
     words = " ".join(text.split())
     assert "17 3 311 902 0.0004" in words.replace("4.00e-04", "0.0004")
-    assert "the baseline gave the very same bits again" in words
+    assert "greedy outputs patched ✗ regressed 200 198 0 2 0.02000 the very same bits" in words
     assert "537 7 lost" in words
     assert "5 won 770" in words
     assert "Lost (doc_id): 3, 88, 401, …." in words
-    assert "3 of 1,319" in words
+    assert "3 of 1,319 flipped" in words
     assert "p = 0.77" in words
 
 
@@ -74,3 +75,30 @@ def test_many_differences_are_cut_and_counted() -> None:
     text = html.render(factory.answers_page([factory.equality_details(differences=(one,) * 3000)]))
     assert "The first 40 of 3000" in text
     assert len(text) < 400_000
+
+
+def test_what_differs_is_told_first_and_what_is_alike_once() -> None:
+    """Candidates with the same finding share a claim, and what differs stands before what is identical."""
+    same = {"identical": 200, "equal": 200, "parted": 0, "differences": ()}
+    parts = [
+        factory.equality_details(**same, candidate="a"),
+        factory.equality_details(**same, candidate="b"),
+        factory.equality_details(candidate="c"),
+        factory.equality_details(candidate="c", identical=190, equal=190, part="sampled_outputs"),
+    ]
+    told = factory.answers_page(parts, []).answers.partition("equality_penalties: ")[2]
+    assert told == (
+        "c: greedy outputs identical on 198 of 200 prompts, 2 with other tokens; "
+        "c: sampled outputs identical on 190 of 200 prompts, 8 with the same tokens and other logprobs, 2 with other tokens; "
+        "a and b: greedy outputs identical on 200 of 200 prompts"
+    )
+
+
+def test_tasks_without_a_flip_are_one_claim() -> None:
+    """Where no answer flipped in several tasks, the head says so once, and the panel gives a reason that they share once."""
+    still = {"lost": 0, "won": 0, "lost_items": (), "won_items": (), "reason": "at most a point may be lost"}
+    first = factory.accuracy_details(**still, name="accuracy@sums")
+    second = factory.accuracy_details(**still, name="accuracy@series").tasks
+    page = factory.answers_page([], [dataclasses.replace(first, tasks=(*first.tasks, *second))], Outcome.EQUIVALENT)
+    assert "accuracy in sums and series: not one of 2,638 answers flipped between right and wrong" in page.answers
+    assert html.render(page).count("at most a point may be lost") == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from suite.report import html
 from suite.report.nouns import Page
 from tests.report import axe, factory
 from tests.report.browser import CHROMIUM, Browser
+from tests.report.test_gate_forms import decided
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 
@@ -56,6 +58,7 @@ def test_hostile_text_runs_nothing(browser: Browser, tmp_path: Path) -> None:
 KINDS = {
     "ordinary": lambda: factory.page(warnings=["the whole run was watched"]),
     "watched": lambda: factory.page(factory.watched(factory.penalties()), *factory.swept(), factory.crashed()),
+    "a gate's": lambda: decided(Path(tempfile.mkdtemp()), page=factory.page(factory.sampler(), factory.suggested())),
     "an A/A": lambda: factory.page(factory.itself(), floors=[factory.floor(factory.itself()[1][0])]),
     "answers": lambda: factory.answers_page(),
     "hostile": lambda: factory.page(factory.hostile()),
@@ -103,8 +106,13 @@ FIRST_SCREEN = """(() => {
 STRANGER = {
     "swap_states": ("✓ improved", "−99.11", "÷\u202f112", "99.5\u202f% interval from 6 blocks", "bytes per swap"),
     "sampler": ("✗ regressed", "+8.3", "[+6.9, +9.7]", "from 10 blocks"),
-    "pooling": ("? inconclusive", "a worsening under 12\u202f% could have gone unseen", "14 more blocks (about 21 min) would settle it"),
+    "pooling": (
+        "? inconclusive",
+        "a slowdown of 12\u202f% or less could have gone unseen",
+        "14 more blocks (about 21 min) would settle it",
+    ),
     "crashed": ("⊘ untestable", "could not be tested", "it ran out of memory", "not at all: nothing may be concluded"),
+    "suggested": ("~ suggests improved", "a hint, no proof", "a toy model (1 layer, hidden size 64), dummy weights, eager mode"),
     "itself": ("against itself is equivalent", "no patch is judged here", "no difference where there is none"),
 }
 """For a run of each sort, what a stranger must read on the first screen beside what every page says there."""
@@ -119,7 +127,7 @@ def test_the_first_screen_answers_a_stranger(browser: Browser, tmp_path: Path, k
         assert told in seen
 
 
-@pytest.mark.parametrize("kind", ["sampler", "pooling", "crashed", "itself", "thinking"])
+@pytest.mark.parametrize("kind", ["sampler", "pooling", "crashed", "itself", "thinking", "suggested"])
 def test_nothing_but_an_improvement_looks_like_one(browser: Browser, tmp_path: Path, kind: str) -> None:
     """On the page of a run that is no good news no word is green, and no check mark is seen but in the legend."""
     browser.open(_written(factory.page(getattr(factory, kind)()), tmp_path))

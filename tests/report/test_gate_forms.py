@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from markupsafe import escape
 from rich.console import Console
 
 from suite.analysis.rulings import Failure, decide, stopped
@@ -18,7 +19,7 @@ from suite.model.decision import Decision
 from suite.model.judged import Judged
 from suite.model.policy import Policy
 from suite.model.policy_documents import load_policy
-from suite.report import deciding, junit, pullrequest, terminal
+from suite.report import deciding, html, junit, pullrequest, terminal
 from suite.report.nouns import Page
 from tests.report import factory
 from tests.report.golden import check
@@ -130,7 +131,7 @@ def words_of(metric: str) -> str:
 
 
 def _of_terminal(text: str) -> set[tuple[str, str, str]]:
-    found = re.findall(r"^[✗~!✓·] (fails|waived|warns|passes|reported) +(\S+)  (.+?)  \w+$", text, re.M)
+    found = re.findall(r"^[✗~!✓·] (fails|waived|warns|passes|reported) +(\S+)  (.+?)  (?:suggests )?\w+$", text, re.M)
     return {(scenario, metric, word) for word, scenario, metric in found}
 
 
@@ -147,6 +148,22 @@ def _of_junit(file: Path) -> set[tuple[str, str, str]]:
 def _of_markdown(text: str) -> set[tuple[str, str, str]]:
     lines = re.findall(r"^\| \S+ (fails|waived|warns|passes) \| (\S+) \| (.+?)\u00a0[↓↑] \|", text, re.M)
     return {(scenario, metric.replace("\\", ""), word) for word, scenario, metric in lines}
+
+
+def test_the_page_shows_every_ruling_with_its_reason(tmp_path: Path) -> None:
+    """A gate's page has the decision under its headline, then every ruling: word, verdict, what was asked and why; what to do."""
+    page = decided(tmp_path, waived=False)
+    text = html.render(page)
+    panel = text[text.index('id="decision"') : text.index('id="verdicts"')]
+    assert escape(deciding.headline(page.decision)) in text[: text.index('id="decision"')]
+    assert panel.count("<tr") == len(page.decision.rulings) + 1
+    for one in deciding.laid(page):
+        for told in (deciding.WORDS[one.ruling.effect], deciding.verdict(one), one.ruling.rule, one.ruling.reason, one.ruling.scenario):
+            assert str(escape(told)) in panel
+    for told in (*page.decision.todo, *page.decision.notes):
+        assert str(escape(told)) in panel
+    assert 'id="decision"' not in html.render(factory.page())
+    assert "there is nothing to measure" in html.render(halted())
 
 
 def test_the_worst_stands_first(tmp_path: Path) -> None:

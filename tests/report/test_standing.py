@@ -33,9 +33,9 @@ def test_how_sure_and_what_would_change_it_fit_the_outcome(outcome: Outcome) -> 
     found = [factory.row("a", "round_time", outcome)]
     sure, turning = standing.sure(found, outcome), standing.turning(found, outcome, itself=False)
     told = {
-        "improved": "moves by less than 2\u202f%",
+        "improved": "moves by less than 2\u202f%, or whose interval reaches to 0; the end of this one that is nearest to 0 is",
         "regressed": "moves by less than 2\u202f%",
-        "equivalent": "leaves ±\u202f2\u202f%",
+        "equivalent": "reaches beyond ±\u202f2\u202f%",
         "inconclusive": "14 more blocks (about 21 min) would settle it",
         "untestable": "the cause mended (block 3: the candidate's server died: CUDA out of memory)",
     }

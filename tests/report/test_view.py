@@ -6,14 +6,28 @@ import pytest
 
 from suite.model.judged import OUTCOMES
 from suite.report import html, pullrequest, strips, terminal, units, words
+from suite.report.headline import headline
 from suite.report.view import build
 from tests.report import factory
 
 
 def test_headline_tells_bad_news_first() -> None:
-    """The first line counts every outcome and begins with what a reader must not miss."""
+    """The first line counts every outcome, apart by what was measured, and begins with what a reader must not miss."""
     page = factory.page()
-    assert page.headline == "Of 5 scenarios, 1 regressed, 1 is untestable, 1 is inconclusive and 2 improved"
+    assert page.headline == (
+        "1 microbenchmark regressed, 1 is untestable, 1 is inconclusive and 1 improved; 1 end-to-end scenario improved"
+    )
+
+
+def test_headline_counts_hints_and_checks_of_the_machine_apart() -> None:
+    """What only suggests is not counted with what is settled, and an A/A with nothing."""
+    parts = (factory.suggested(), factory.penalties(), factory.itself())
+    found = [scenario for part in parts for scenario in factory.page(part).scenarios]
+    assert headline(found) == (
+        "1 end-to-end scenario improved and 1 suggests improved; 1 check of the machine (baseline against itself) is equivalent"
+    )
+    assert factory.page(factory.swap_states()).headline == "swap_states improved in a microbenchmark"
+    assert factory.page(factory.suggested()).headline == "serve_shared suggests improved"
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)

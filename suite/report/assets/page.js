@@ -33,8 +33,8 @@ function sort(head, column) {
   for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
   head.setAttribute("aria-sort", way > 0 ? "ascending" : "descending");
   for (const body of bodies) {
-    const sorted = pairs(body).sort((x, y) => compare(value(x[0], column), value(y[0], column), way));
-    for (const group of sorted) body.append(...group);
+    const sorted = pairs(body).map((group) => ({ group, key: value(group[0], column) })).sort((x, y) => compare(x.key, y.key, way));
+    body.append(...sorted.flatMap((each) => each.group));
   }
 }
 

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from suite.model.judged import Judged
 from suite.report import plots, units, words
+from suite.report.answered import KINDS
 from suite.report.nouns import Page, ScenarioView
 from suite.report.templates import render as render_template
 
@@ -44,17 +45,29 @@ def render(page: Page) -> Markup:
     shown = [(scenario, _figures(number, scenario, chosen), _columns(scenario)) for number, scenario in enumerate(page.scenarios, 1)]
     left_out = sum(_drawable(scenario) for scenario in page.scenarios) - len(chosen)
     return render_template(
-        "trials.html", page=page, shown=shown, most=MOST_TRIALS, most_told=MOST_TOLD, most_logs=MOST_LOGS, left_out=left_out
+        "trials.html",
+        page=page,
+        shown=shown,
+        most=MOST_TRIALS,
+        most_told=MOST_TOLD,
+        most_logs=MOST_LOGS,
+        left_out=left_out,
+        answers=KINDS,
     )
 
 
 def _drawable(scenario: ScenarioView) -> int:
-    return len([row for row in scenario.rows if row.primary and not row.exact])
+    return len(_rows(scenario))
+
+
+def _rows(scenario: ScenarioView) -> list[Judged]:
+    """The rows that have a dot a trial; answers have one an item, which another panel shows."""
+    return [] if scenario.kind in KINDS else [row for row in scenario.rows if row.primary and not row.exact]
 
 
 def _chosen(page: Page) -> set[int]:
     """The rows to draw, by identity: each scenario's first primary before anybody's second, until there are enough."""
-    queues = [[(row, len(scenario.trials)) for row in scenario.rows if row.primary and not row.exact] for scenario in page.scenarios]
+    queues = [[(row, len(scenario.trials)) for row in _rows(scenario)] for scenario in page.scenarios]
     turns = [queue[turn] for turn in range(max(map(len, queues), default=0)) for queue in queues if turn < len(queue)]
     drawn = accumulate(dots for _, dots in turns)
     firsts = sum(bool(queue) for queue in queues)

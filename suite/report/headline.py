@@ -1,0 +1,55 @@
+"""The first line of every form: what came out, apart by what was measured, what a reader must not miss first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from suite.model.judged import OUTCOMES, Outcome
+from suite.report.nouns import ScenarioView
+
+ITSELF = " against itself"
+"""What follows the name of an A/A: it judges no change, but the machine."""
+MICRO = ("microbenchmark", "microbenchmarks")
+_SERVED, _ASKED = ("end-to-end scenario", "end-to-end scenarios"), ("comparison of answers", "comparisons of answers")
+NOUNS = {"serve": _SERVED, "offline": _SERVED, "micro": MICRO, "pytest": MICRO, "accuracy": _ASKED, "equality": _ASKED}
+"""What a workload's kind is called in a headline, one and several: a part of vLLM on its own is never counted with the whole."""
+PLAIN, CHECKS = (
+    ("scenario", "scenarios"),
+    ("check of the machine (baseline against itself)", "checks of the machine (baseline against itself)"),
+)
+
+
+def headline(scenarios: Sequence[ScenarioView]) -> str:
+    """The page's first line: what came out, apart by what was measured, worst news first: "1 microbenchmark regressed and 2 improved; 1
+    end-to-end scenario suggests improved"."""
+    if not scenarios:
+        return "There are no records to judge"
+    if len(scenarios) == 1:
+        one = scenarios[0]
+        return f"{one.name}{ITSELF if one.itself else ''} {_is(one.outcome, one.suggests, 1)}{_apart(one)}"
+    groups: dict[tuple[str, str], list[ScenarioView]] = {}
+    for scenario in sorted(scenarios, key=lambda each: OUTCOMES.index(each.outcome)):
+        groups.setdefault(CHECKS if scenario.itself else NOUNS.get(scenario.kind, PLAIN), []).append(scenario)
+    return "; ".join(_counts(nouns, group) for nouns, group in groups.items())
+
+
+def _apart(scenario: ScenarioView) -> str:
+    """What one scenario alone is, where its headline could be taken for more."""
+    return "" if scenario.itself or NOUNS.get(scenario.kind) != MICRO else " in a microbenchmark"
+
+
+def _counts(nouns: tuple[str, str], group: Sequence[ScenarioView]) -> str:
+    """A group's outcomes, worst first: "2 microbenchmarks regressed, 1 is inconclusive and 3 improved"."""
+    counts = Counter((scenario.outcome, scenario.suggests) for scenario in group)
+    keys = [(each, hint) for each in OUTCOMES for hint in (False, True) if counts[each, hint]]
+    parts = [f"{counts[key]} {_is(*key, counts[key])}" for key in keys]
+    number, _, rest = parts[0].partition(" ")
+    parts[0] = f"{number} {nouns[number != '1']} {rest}"
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _is(result: Outcome, hint: bool, count: int) -> str:
+    if hint:
+        return f"suggest{'s' if count == 1 else ''} {result}"
+    return result if result in ("improved", "regressed") else f"{'is' if count == 1 else 'are'} {result}"

@@ -1,0 +1,44 @@
+"""What could not be judged, and what does not count, with the reasons: never folded away, told once however many trials say it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from suite.analysis.words import folded
+from suite.model.judged import Judged
+from suite.report import words
+from suite.report.nouns import TrialView
+
+
+def unjudged(rows: Sequence[Judged], trials: Sequence[TrialView]) -> tuple[str, ...]:
+    """What could not be judged and why, and every trial that does not count; never empty when something is amiss."""
+    told = [
+        f"{words.label(row.metric)} ({row.candidate}): {row.verdict}; {_why(row)}"
+        for row in rows
+        if row.verdict in ("untestable", "inconclusive")
+    ]
+    if not any(row.verdict and row.primary for row in rows):
+        told.insert(0, "no primary metric was judged")
+    return (*told, *spoilt(trials))
+
+
+def spoilt(trials: Sequence[TrialView]) -> Iterable[str]:
+    """The trials that do not count, by arm, status and reason, with their blocks; reasons that differ in their numbers alone are one."""
+    amiss = [trial for trial in trials if not trial.ok]
+    one_for = folded(trial.reason for trial in amiss)
+    groups: dict[tuple[str, str, str], list[int]] = {}
+    for trial in amiss:
+        groups.setdefault((trial.arm, trial.status, one_for[trial.reason]), []).append(trial.block)
+    for (arm, status, reason), found in groups.items():
+        where = ", ".join(map(str, dict.fromkeys(found)))
+        several = "" if len(found) == 1 else "s"
+        yield f"{len(found)} trial{several} of {arm} {status} (block {shortened(where)}): {reason or 'no reason was given'}"
+
+
+def _why(row: Judged) -> str:
+    return re.sub(r"[.\s]+$", "", row.reason) or "no reason was given"
+
+
+def shortened(listed: str, most: int = 80) -> str:
+    return listed if len(listed) <= most else f"{listed[:most].rpartition(',')[0]}, …"
