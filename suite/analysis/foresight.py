@@ -66,7 +66,7 @@ def _sentence(choice: MetricChoice, floor: Floor, seen: Foresight) -> str:
     taking = f" in {words.duration(seen.minutes)}" if seen.minutes is not None else ""
     worse = "loss" if metric(choice.name).better == "higher" else "slowdown" if metric(choice.name).kind == "time" else "growth"
     return (
-        f"{choice.name}: {words.count(seen.blocks, 'block')}{taking} see a {worse} of {words.percent(seen.effect, signed=False)} or more "
+        f"{choice.name}: {words.count(seen.blocks, 'block')}{taking} see a {worse} of {words.size(seen.effect, 'log')} or more "
         f"with 80 % chance, and call no change equivalent with {words.percent(seen.equivalent, signed=False)} "
         f"(blocks deviate by {words.percent(floor.sd, signed=False)} on this machine)"
     )

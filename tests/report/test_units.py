@@ -42,7 +42,8 @@ def test_pairs_share_a_scale_unless_far_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("effect", "shown"), [(0.312, "+31.2"), (-0.9911, "−99.11"), (0.002, "+0.20"), (0.0, "0.00"), (-0.00001, "0.00"), (2.5, "+250")]
+    ("effect", "shown"),
+    [(0.312, "+31.2"), (-0.9911, "−99.11"), (0.002, "+0.20"), (0.0, "0.00"), (-0.00001, "0.00"), (2.5, "+250"), (12.7, "×\u202f13.7")],
 )
 def test_changes(effect: float, shown: str) -> None:
     """A change in per cent has the decimals that it deserves and a real minus sign."""
