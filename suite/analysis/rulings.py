@@ -203,8 +203,9 @@ def _warned(row: Judged, asked: Asked, found: _Found) -> _Found:
 
 
 def _size(fraction: float, row: Judged) -> str:
-    """A margin as people write it: "2 %"."""
-    return f"{fraction * 100:.3g} {'points' if row.in_points else '%'}"
+    """A margin as people write it: "2 %", "1 point"."""
+    said = f"{fraction * 100:.3g}"
+    return f"{said} %" if not row.in_points else f"{said} point" if said == "1" else f"{said} points"
 
 
 def rule_words(asked: Asked, row: Judged) -> str:
