@@ -144,7 +144,7 @@ def builds_of(text: str, releases: Releases, here: Path) -> list[Asked]:
             ends = [end.removeprefix(f"{releases.distribution}==") for end in (first, last)]
             specs += [f"{releases.distribution}=={version}" for version in releases.between(*ends)]
         else:
-            specs.append(f"{releases.distribution}=={word}" if _VERSION.fullmatch(word) else word)
+            specs.append(f"{releases.distribution}=={word}" if _VERSION.fullmatch(word.partition("+")[0]) else word)
     if not specs:
         raise BadInput("--builds: expected versions with commas between them, such as 0.25.1,0.26.0, or a range such as 0.19.0..0.26.0")
     return [asked(spec, here) for spec in dict.fromkeys(specs)]

