@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from suite.model.decision import Decision, Effect, Ruling
 from suite.model.errors import EXIT_UNTESTABLE
-from suite.model.judged import Judged
+from suite.model.judged import Judged, Outcome
 from suite.report import deciding, units, words
 from suite.report.deciding import Line
 from suite.report.markdown import escape, few, fold, table
@@ -15,6 +15,8 @@ from suite.report.nouns import Page
 MARK = "<!-- perfproof gate -->"
 """The first line of a comment, by which the next one finds it and takes its place."""
 SIGNS: dict[Effect, str] = {"fail": "❌", "waived": "🩹", "warn": "⚠️", "pass": "✅", "report": "▫️"}
+OPEN = "❔"
+"""The sign of what passes because the policy lets it, though nothing is settled."""
 HEAD = ("", "scenario", "metric", "base", "change", "by", "what was asked")
 FEW, MOST = 8, 40
 """Lines of the table with those that have no say, and without."""
@@ -53,8 +55,10 @@ def _sign(decision: Decision) -> str:
 
 
 def _mark(ruling: Ruling) -> str:
-    """An effect's sign; another one where nothing could be tested, which is no bad news of the change."""
-    return "🚫" if ruling.effect == "fail" and ruling.code == EXIT_UNTESTABLE else SIGNS[ruling.effect]
+    """An effect's sign; others where nothing could be tested, which is no bad news of the change, and where what passes is open."""
+    if ruling.effect == "fail" and ruling.code == EXIT_UNTESTABLE:
+        return "🚫"
+    return OPEN if ruling.effect == "pass" and ruling.verdict in (Outcome.INCONCLUSIVE, Outcome.UNTESTABLE) else SIGNS[ruling.effect]
 
 
 def _is_told(one: Line) -> bool:
