@@ -99,7 +99,7 @@ class ArmDoc(_Doc, Growing):
     server_arguments: list[str] = []
     client: Flags = {}
     allow_unverified: bool = False
-    equality: Literal["off", "report", "require"] = "require"
+    equality: Literal["off", "report", "require"] | None = None
 
 
 FOREIGN = {

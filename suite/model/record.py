@@ -15,7 +15,7 @@ class Attestation:
     """Proof, from inside the trial's processes, of what ran there.
 
     `vllm_file` is relative to the build's own folder. `sources` is a hash over all of vLLM's Python files.
-    `patches` maps each applied patch to `{"direction", "verified", "targets"}`. `counts` are sums over the processes:
+    `patches` maps each applied patch to `{"direction", "verified", "changes_numerics", "targets"}`. `counts` are sums over the processes:
     `calls module:Qual.name`, `fast PATCH`, `fallback PATCH`. `runner` is "V1", "V2" or "" where no runner took part.
     """
 

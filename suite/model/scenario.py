@@ -36,7 +36,8 @@ class Arm:
     """A build, the patches and the settings that it runs with.
 
     `client` are flags of the client that differ from the workload's, for an arm that shows a ceiling (no penalty, say). `equality` says
-    what it does if the arm's answers are not the baseline's: a patch that is to change numerics is judged on accuracy alone.
+    what it does if the arm's answers are not the baseline's: what is to change numerics is judged on accuracy alone. None: what its
+    patches declare.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Arm:
     server_arguments: tuple[str, ...]
     client: Mapping[str, str | int | float | bool]
     allow_unverified: bool
-    equality: Equality = "require"
+    equality: Equality | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

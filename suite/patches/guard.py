@@ -71,6 +71,7 @@ class Patch:
 
     `direction` is `adds` (brings the optimisation) or `removes` (takes it away again, for versions
     that have it). `holds` maps a release to the platforms ("cpu", "cuda") where the equivalence test ran.
+    One that `changes_numerics` is meant to: other answers than the baseline's are told, and accuracy decides.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Patch:
     origin: str
     holds: Mapping[str, frozenset[str]]
     targets: tuple[Target, ...]
+    changes_numerics: bool = False
 
     def apply(self, replacements: Mapping[str, Callable[..., Any]] | Callable[[], Mapping[str, Callable[..., Any]]]) -> None:
         """Checks this vLLM, then replaces every target; a second call does nothing, nor does one that `VLLM_PLUGINS` does not ask for.
@@ -356,6 +358,7 @@ class Attestation:
             "direction": patch.direction,
             "verified": verified,
             "faults": faults,
+            "changes_numerics": patch.changes_numerics,
             "targets": {target.name: source_hash(original_of(target)) for target in patch.targets},
         }
         self.write()

@@ -30,7 +30,7 @@ PROMPTS, LENGTH = 8, 6
 def definition(part: str = "greedy_outputs", **changes: Any) -> dict[str, Any]:
     """An equality scenario with a baseline `before` and a candidate `after`; `changes` go into its workload, `mode` into the candidate."""
     arms = {name: dict(arm) for name, arm in factory.DEFINITION["arms"].items()}
-    arms["after"] |= {"equality": changes.pop("mode", "require")}
+    arms["after"] |= {"equality": changes.pop("mode", None)}
     workload = {
         "kind": "equality",
         "model": {"layers": 1},
@@ -177,6 +177,32 @@ def test_an_arm_that_declares_other_numerics_is_shown_and_decides_nothing() -> N
     assert decide([row], DEFAULT_POLICY).exit_code == 0
     assert judged(definition(mode="report"), answered, answered, answered).verdict == Outcome.EQUIVALENT
     assert judge(scenario_of(definition(mode="off"), source="equal.yaml"), []) == ()
+
+
+def attested(record: Record, **patch: Any) -> Record:
+    """The record of a trial whose processes attested a patch."""
+    attestation = dataclasses.replace(factory.ATTESTATION, patches={"other_kernel": {"direction": "adds", "verified": True, **patch}})
+    return dataclasses.replace(record, attestation=attestation)
+
+
+@pytest.mark.parametrize(
+    ("mode", "declares", "outcome"),
+    [
+        (None, True, Outcome.INCONCLUSIVE),
+        (None, False, Outcome.REGRESSED),
+        ("require", True, Outcome.REGRESSED),
+        ("report", False, Outcome.INCONCLUSIVE),
+    ],
+)
+def test_a_patch_declares_other_numerics_unless_its_arm_says_otherwise(mode: str | None, declares: bool, outcome: Outcome) -> None:
+    """What the patch attested inside vLLM counts where the arm says nothing; an arm that requires equality gets it required."""
+    asked, answered = definition(mode=mode), greedy()
+    other = attested(trial(asked, "after", 1, changed(answered, "tokens", 3, 4, 999.0)), changes_numerics=declares)
+    (row,) = judge(
+        scenario_of(asked, source="equal.yaml"), [trial(asked, "before", 1, answered), other, trial(asked, "before", 2, answered)]
+    )
+    assert row.verdict == outcome
+    assert row.reason.startswith("differs, as patch other_kernel declares, so accuracy decides: 1 of 8") == (declares and mode is None)
 
 
 # --- where it is not --------------------------------------------------------------------------------------------

@@ -72,6 +72,7 @@ def test_replaces_counts_and_attests(toy: Any, tmp_path: Path) -> None:
     patch.apply({"answer": lambda: 42, "Toy.triple": lambda number: -number})
     assert (toy.answer(), sys.modules[f"{HERE}_importer"].answer(), toy.Toy.triple(2), toy.Toy().triple(2)) == (42, 42, -2, -2)
     assert said(tmp_path)["patches"]["toy"]["verified"] is True
+    assert said(tmp_path)["patches"]["toy"]["changes_numerics"] is False
     assert counts(tmp_path) == {f"calls {HERE}:answer": 2, f"calls {HERE}:Toy.triple": 2}
 
 

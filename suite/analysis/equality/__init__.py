@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -114,14 +115,21 @@ def _judged(scenario: Scenario, arm: Arm, choice: MetricChoice, records: Sequenc
     found = _found(scenario, arm, choice, records)
     if isinstance(found, str):
         return _line(scenario, arm, choice, ruled(Outcome.UNTESTABLE, found), None, (None, None))
+    said, values = _ruled(scenario, arm, choice, found, records)
+    return _line(scenario, arm, choice, _as_declared(said, _declared(arm, records)), found, values)
+
+
+def _ruled(
+    scenario: Scenario, arm: Arm, choice: MetricChoice, found: Found, records: Sequence[Record]
+) -> tuple[Ruled, tuple[float, float]]:
+    """The verdict on what was found, with the baseline's value and the candidate's."""
     error = ERROR / len(_asked(scenario))
     if found.part == TEXT:
         first, second, again = _answers(scenario, arm, TEXT, records)
         said = rule_text(found, first, second, again, margin=choice.margin, error=error)
-        return _line(scenario, arm, choice, said, found, (_perplexity(first), _perplexity(second)))
+        return said, (_perplexity(first), _perplexity(second))
     before = 1 - found.floor_parted / (len(found.floor) * len(found.prompts))
-    after = sum(map(found.allowed, found.prompts)) / len(found.prompts)
-    return _line(scenario, arm, choice, rule(found, error), found, (before, after))
+    return rule(found, error), (before, sum(map(found.allowed, found.prompts)) / len(found.prompts))
 
 
 def _perplexity(answers: Answers) -> float:
@@ -129,10 +137,14 @@ def _perplexity(answers: Answers) -> float:
 
 
 def _line(
-    scenario: Scenario, arm: Arm, choice: MetricChoice, said: Ruled, found: Found | None, values: tuple[float | None, float | None]
+    scenario: Scenario,
+    arm: Arm,
+    choice: MetricChoice,
+    said: Ruled,
+    found: Found | None,
+    values: tuple[float | None, float | None],
 ) -> Judged:
     row, before, after = metric(choice.name), *values
-    outcome, reason = _declared(arm, said)
     share = after - before if before is not None and after is not None else None
     return Judged(
         scenario=scenario.name,
@@ -151,18 +163,27 @@ def _line(
         level=said.level,
         margin=choice.margin if choice.name == TEXT else None,
         mde=None,
-        verdict=outcome if choice.primary else None,
-        reason=reason,
+        verdict=said.outcome if choice.primary else None,
+        reason=said.reason,
         warnings=(),
         q=None,
     )
 
 
-def _declared(arm: Arm, said: Ruled) -> tuple[Outcome, str]:
-    """What an arm that is declared to change numerics makes of a difference: it is shown, and decides nothing."""
-    if arm.equality == "require" or said.outcome not in (Outcome.REGRESSED, Outcome.IMPROVED):
-        return said.outcome, said.reason
-    return Outcome.INCONCLUSIVE, f"differs, as the arm declares (equality: report), so accuracy decides: {said.reason}"
+def _declared(arm: Arm, records: Sequence[Record]) -> str:
+    """By what an arm is declared to change numerics, or "": its own word, else its patches', as its trial attested them."""
+    if arm.equality is not None:
+        return "the arm declares (equality: report)" if arm.equality == "report" else ""
+    attested = (record.attestation for record in records if record.arm == arm.name and record.attestation is not None)
+    patches = sorted({name for each in attested for name, patch in each.patches.items() if patch.get("changes_numerics")})
+    return f"patch {patches[0]} declares" if patches else ""
+
+
+def _as_declared(said: Ruled, declared: str) -> Ruled:
+    """A difference that was declared is shown, and decides nothing."""
+    if not declared or said.outcome not in (Outcome.REGRESSED, Outcome.IMPROVED):
+        return said
+    return replace(said, outcome=Outcome.INCONCLUSIVE, reason=f"differs, as {declared}, so accuracy decides: {said.reason}")
 
 
 def _details(scenario: Scenario, arm: Arm, found: Found, records: Sequence[Record]) -> EqualityDetails:
