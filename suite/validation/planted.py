@@ -118,14 +118,23 @@ def _caught(each: Tried) -> bool:
 
 def _cell(found: Sequence[Tried]) -> str:
     """What one gate said of one fault, over the scenarios that put it there."""
-    return "; ".join(dict.fromkeys(_said(each) for each in found)) or "–"
+    scored = [each for each in found if each.detail is None]
+    said = [*(_said(each, each.detail) for each in found if each.detail is not None), *([_scored(scored)] if scored else [])]
+    return "; ".join(dict.fromkeys(said)) or "–"
 
 
-def _said(each: Tried) -> str:
-    row, detail = each.row, each.detail
-    word = "**caught**" if _caught(each) else f"not caught ({row.verdict})"
-    if detail is None:
-        return f"{word}, {row.blocks:,} items"
+def _scored(found: Sequence[Tried]) -> str:
+    """What accuracy said of one fault, over all its tasks."""
+    many = {str(word): sum(each.row.verdict == word for each in found) for word in dict.fromkeys(each.row.verdict for each in found)}
+    verdicts = ", ".join(f"{count} {word}" for word, count in many.items())
+    items = sum(each.row.blocks for each in found)
+    unseen = max((each.row.mde for each in found if each.row.mde is not None), default=0.0)
+    word = "**caught**" if any(map(_caught, found)) else "not caught"
+    return f"{word} ({verdicts}), {len(found)} tasks, {items:,} items; a task had to drop by {100 * unseen:.1f} points"
+
+
+def _said(each: Tried, detail: EqualityDetails) -> str:
+    word = "**caught**" if _caught(each) else f"not caught ({each.row.verdict})"
     if detail.part == "text_perplexity":
         return f"{word}, {detail.tokens:,} tokens"
     far = f", by up to {detail.largest:.1g}" if detail.largest else ""
