@@ -9,7 +9,7 @@ from typing import Any
 
 from suite.model.decision import EFFECTS, Decision, Effect, Ruling
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
-from suite.model.judged import EXPLORATORY, SUGGESTS, Judged
+from suite.model.judged import EXPLORATORY, SUGGESTS, Judged, Outcome
 from suite.model.untrusted import line
 from suite.report import words
 from suite.report.nouns import Page
@@ -75,13 +75,26 @@ def laid(page: Page) -> list[Line]:
     return sorted(found, key=lambda one: EFFECTS.index(one.ruling.effect))
 
 
-def look(effect: Effect, code: int) -> str:
-    """What an effect is coloured as on the page; what could not be tested is no bad news of the change, and what passes no good news."""
-    return "untestable" if effect == "fail" and code not in (EXIT_REGRESSED, EXIT_INCONCLUSIVE) else _LOOKS[effect]
+def look(ruling: Ruling) -> str:
+    """What a ruling is coloured as on the page: what could not be tested is no bad news of the change, what passes is no good news."""
+    if ruling.effect == "fail" and ruling.code not in (EXIT_REGRESSED, EXIT_INCONCLUSIVE):
+        return "untestable"
+    return "inconclusive" if is_open(ruling) else _LOOKS[ruling.effect]
 
 
-def mark(effect: Effect, code: int) -> str:
-    return "⊘" if look(effect, code) == "untestable" else MARKS[effect]
+def mark(ruling: Ruling) -> str:
+    """The sign before a ruling's word; one of its own where nothing could be tested, and where what passes is open."""
+    return "⊘" if look(ruling) == "untestable" else "?" if is_open(ruling) else MARKS[ruling.effect]
+
+
+def is_open(ruling: Ruling) -> bool:
+    """Whether it passes because the policy lets it, though nothing is settled."""
+    return ruling.effect == "pass" and ruling.verdict in (Outcome.INCONCLUSIVE, Outcome.UNTESTABLE)
+
+
+def whole(decision: Decision) -> str:
+    """What the decision as a whole is coloured as."""
+    return "settled" if decision.passes else "regressed" if decision.exit_code in (EXIT_REGRESSED, EXIT_INCONCLUSIVE) else "untestable"
 
 
 def headline(decision: Decision) -> str:

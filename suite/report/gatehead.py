@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from suite.model.decision import Decision, Effect, Ruling
 from suite.model.errors import EXIT_UNTESTABLE
-from suite.model.judged import Judged, Outcome
+from suite.model.judged import Judged
 from suite.report import deciding, units, words
 from suite.report.deciding import Line
 from suite.report.markdown import escape, few, fold, table
@@ -58,7 +58,7 @@ def _mark(ruling: Ruling) -> str:
     """An effect's sign; others where nothing could be tested, which is no bad news of the change, and where what passes is open."""
     if ruling.effect == "fail" and ruling.code == EXIT_UNTESTABLE:
         return "🚫"
-    return OPEN if ruling.effect == "pass" and ruling.verdict in (Outcome.INCONCLUSIVE, Outcome.UNTESTABLE) else SIGNS[ruling.effect]
+    return OPEN if deciding.is_open(ruling) else SIGNS[ruling.effect]
 
 
 def _is_told(one: Line) -> bool:

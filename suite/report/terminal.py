@@ -73,7 +73,7 @@ def _decision(page: Page, decision: Decision) -> Iterable[RenderableType]:
     yield Text("")
     for one in deciding.laid(page):
         ruling = one.ruling
-        mark, style = deciding.MARKS[ruling.effect], EFFECTS[ruling.effect]
+        mark, style = deciding.mark(ruling), "bold yellow" if deciding.is_open(ruling) else EFFECTS[ruling.effect]
         head = Text(f"{mark} {deciding.WORDS[ruling.effect]:<9}", style=style).append(f"{ruling.scenario}  ", style="default not bold")
         head.append(words.label(ruling.metric), style="default bold").append(f"  {deciding.verdict(one)}", style="default not bold")
         yield head
