@@ -25,19 +25,30 @@ def add(verbs: Any) -> None:
         help="the page of a history instead: every metric over its builds (default results/history)",
     )
     report.add_argument("--markdown", action="store_true", help="with --history: print its tables instead, a row a build")
+    report.add_argument(
+        "--steps",
+        type=Path,
+        default=Path("results/steps"),
+        metavar="DIR",
+        help="with --history: what 'perfproof steps --confirm' measured, told beside the steps (default results/steps)",
+    )
     report.add_argument("--junit", type=Path, metavar="FILE", help="also write JUnit XML, a case a judged metric")
 
 
 def _report(arguments: argparse.Namespace) -> int:
     from suite import verdicts
+    from suite.changes.choosing import scenario_files
+    from suite.model.decode import load_scenario
     from suite.tracking import timelines
+    from suite.tracking.confirm import confirmed
 
     if arguments.history is not None:
         if arguments.pr:
             raise BadInput("report --history: a pull request's block is made of a results folder (--results)")
         if arguments.markdown:
             return timelines.markdown(arguments.history, floor=DEFAULT_MARGIN)
-        return timelines.report(arguments.history, arguments.out or Path("reports/history.html"), floor=DEFAULT_MARGIN)
+        confirm = confirmed(scenario_files(), load_scenario, arguments.steps)
+        return timelines.report(arguments.history, arguments.out or Path("reports/history.html"), floor=DEFAULT_MARGIN, confirm=confirm)
     if not arguments.pr and arguments.out is None and arguments.junit is None:
         raise BadInput(
             "report: name the file to write with --out FILE.html (or --junit FILE), or ask for the pull request's block with --pr"

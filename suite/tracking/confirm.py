@@ -1,7 +1,7 @@
 """Two builds against each other, paired and interleaved: what settles whether a step is real, before anybody is alarmed.
 
 `paired` is an ordinary run of two arms, with the looks and the verdicts of every other one. `confirmer` answers for the steps of a
-history: it makes the two builds beside a step again and lets the verdict decide.
+history: it makes the two builds beside a step again and lets the verdict decide. `confirmed` answers from the records that it left.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from suite.model.floor import machine_fingerprint
 from suite.model.judged import Judged, Outcome
 from suite.model.metrics import metric as row_of
 from suite.model.point import Series
+from suite.model.record import Record
 from suite.model.scenario import PROFILES, Profile, Scenario, digest_of
 from suite.model.step import Confirm, Confirmation, Step
 from suite.planning import make_plan
@@ -29,6 +30,8 @@ from suite.run import environment
 from suite.run.start import Start
 from suite.tracking.released import ARM, Asked, OpenLanes, against, alone, asked
 
+Load = Callable[[Path, Profile], Scenario]
+"""Reads a scenario file under a profile."""
 LARGEST = 0.99
 """A margin is a fraction below 1."""
 
@@ -70,7 +73,33 @@ def halfway(effect: float) -> float:
 # --- the steps of a history -----------------------------------------------------------------------------------
 
 
-def confirmer(files: Sequence[Path], load: Callable[[Path, Profile], Scenario], measuring: Measuring) -> Confirm:
+OPEN = Confirmation(confirmed=None, reason="")
+
+
+def confirmed(files: Sequence[Path], load: Load, results: Path) -> Confirm:
+    """Answers for steps of a history by what `confirmer` measured before, below `results`; leaves open what it was not asked.
+
+    Trials of another kind of machine or of another workload than the series' own say nothing of it.
+    """
+
+    def confirm(series: Series, step: Step) -> Confirmation:
+        try:
+            pair, folder = _pair(series, step, files, load)
+            kept = store.read(results / folder).records if (results / folder).is_dir() else ()
+        except PerfproofError:
+            return OPEN
+        own = [one for one in kept if machine_fingerprint(one.environment) == series.machine and _alike(one, pair)]
+        return _answer(judge_scenario(pair.name, own, floors=store.read_floors(results)).judged[0], step) if own else OPEN
+
+    return confirm
+
+
+def _alike(record: Record, pair: Scenario) -> bool:
+    """Whether a trial is of this pair's workload, whatever the step's size, and so the margin, was then."""
+    return record.scenario == pair.name and bool(record.definition["workload"] == pair.definition["workload"])
+
+
+def confirmer(files: Sequence[Path], load: Load, measuring: Measuring) -> Confirm:
     """Answers for steps of a history by a paired run of their neighbours.
 
     `files` are scenario files, one of which must be the series' own, and `load` reads one under a profile.
@@ -80,11 +109,8 @@ def confirmer(files: Sequence[Path], load: Callable[[Path, Profile], Scenario], 
         if series.machine != machine_fingerprint(environment.machine()):
             return Confirmation(confirmed=None, reason="it was measured on another kind of machine, and can be confirmed only there")
         try:
-            scenario = _scenario_of(series, files, load)
-            before, after = (_build_of(label) for label in (step.last, step.at))
-            margin = halfway(step.effect) if step.effect is not None else LARGEST
-            pair = against(scenario, before, after, metrics={series.metric: margin})
-            found = paired(pair, measuring, f"{series.scenario}-{before.slug}-{after.slug}")
+            pair, folder = _pair(series, step, files, load)
+            found = paired(pair, measuring, folder)
         except PerfproofError as error:
             return Confirmation(confirmed=None, reason=f"no paired run: {error}")
         return _answer(found.judged[0], step)
@@ -92,7 +118,16 @@ def confirmer(files: Sequence[Path], load: Callable[[Path, Profile], Scenario], 
     return confirm
 
 
-def _scenario_of(series: Series, files: Sequence[Path], load: Callable[[Path, Profile], Scenario]) -> Scenario:
+def _pair(series: Series, step: Step, files: Sequence[Path], load: Load) -> tuple[Scenario, str]:
+    """The two builds beside a step against each other, and the name of that run's folder; raises `BadInput` where that can't be."""
+    scenario = _scenario_of(series, files, load)
+    before, after = (_build_of(label) for label in (step.last, step.at))
+    margin = halfway(step.effect) if step.effect is not None else LARGEST
+    pair = against(scenario, before, after, metrics={series.metric: margin})
+    return pair, f"{series.scenario}-{before.slug}-{after.slug}"
+
+
+def _scenario_of(series: Series, files: Sequence[Path], load: Load) -> Scenario:
     """The scenario, under the profile whose workload the series measured; raises `BadInput` where there is none any more."""
     for file in files:
         if file.stem == series.scenario:

