@@ -138,8 +138,8 @@ def swayed(row: Judged, trials: Sequence[TrialView]) -> str:
     if len(blocks) != row.blocks:
         return ""
     half = (math.log1p(row.high) - math.log1p(row.low)) / 2
-    arms = zip(*blocks.values(), strict=True)
-    found = strongest(*arms, half=half, margin=math.log1p(row.margin or 0)) if blocks else None
+    before, after = [first for first, _ in blocks.values()], [second for _, second in blocks.values()]
+    found = strongest(before, after, half=half, margin=math.log1p(row.margin or 0))
     return _swaying(row, found, list(blocks)[found.place]) if found else ""
 
 
