@@ -19,6 +19,8 @@ MOST_GAPS = 401
 """Gaps between tokens that a record keeps: there are as many as tokens, and their distribution is what is shown of them."""
 BUSY_CLIENT = 0.9
 """Share of the measured time that the client's CPU time may take before it is suspected to be the bottleneck."""
+SMALL_BATCH = 0.5
+"""Share of the requests that were to run together, below which the mean batch of a step says that they did not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +122,12 @@ def _ratio(value: str | int | float | bool) -> float:
 
 
 def warnings_for(
-    workload: ServeWorkload, result: BenchResult, *, profile: Profile, client_load: float, server: Mapping[str, int]
+    workload: ServeWorkload, result: BenchResult, *, profile: Profile, client_load: float, server: Mapping[str, int], steps: int = 0
 ) -> list[str]:
-    """What makes one doubt a run that counts. `client_load` is CPU time over wall time; `server` the differences of its counters."""
+    """What makes one doubt a run that counts.
+
+    `client_load` is CPU time over wall time; `server` the differences of its counters; `steps` those of its engine, 0 where unknown.
+    """
     told = []
     wave, least = one_wave(workload.requests, workload.client), LEAST_SECONDS[profile]
     if result.seconds < least:
@@ -136,4 +141,10 @@ def warnings_for(
         told.append(f"{server['prefix_cache_hits']} prompt tokens came from the prefix cache: part of the prompts was not computed")
     if server.get("preemptions"):
         told.append(f"{server['preemptions']} requests were preempted: the KV cache is too small for this workload")
+    together, made = wave if "request-rate" not in workload.client else 0, server.get("generation_tokens", 0)
+    if 0 < made < SMALL_BATCH * together * steps:
+        told.append(
+            f"a step of the engine made {made / steps:.1f} tokens where {together} requests were to run together: "
+            "they ran in small batches, as they do where front end or client wait for a core, or where '--max-num-seqs' is less"
+        )
     return told

@@ -26,6 +26,11 @@ SET_BY_SUITE = frozenset(
     ["--host", "--port", "--served-model-name", "--model", "--uds", "--api-key", "--root-path", "--ssl-keyfile", "--ssl-certfile"]
 )
 PREFIX_CACHE = frozenset(["--enable-prefix-caching", "--no-enable-prefix-caching"])
+SPREAD = frozenset(
+    ["--distributed-executor-backend", "--tensor-parallel-size", "-tp", "--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp"]
+)
+"""Flags that say how many processes compute, and how they are joined."""
+MULTIPROCESSING = "VLLM_ENABLE_V1_MULTIPROCESSING"
 KEEP_ALIVE = "600"
 """Seconds for which a server keeps a connection on which nothing happens."""
 
@@ -154,3 +159,16 @@ def server_environment(
         **({"VLLM_CPU_KVCACHE_SPACE": "1"} if small and build.fingerprint.device == "cpu" else {}),
         **arm_variables(arm, attest=attests, watch=watch),
     }
+
+
+def without_worker(words: Sequence[str], environment: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Words and environment of a server on a CPU whose engine computes in its own process, unless they say how work is to be spread.
+
+    On a CPU vLLM gives even a single worker a process of its own; engine and worker then wait for each other by yielding their cores in a
+    loop. Seen on 2 cores (kernel 6.18): whatever else wanted a core, front end and client among them, stood still for 1 to 8 s in every
+    third trial, and throughput halved. vLLM forbids an executor without a worker there, because it could not set the number of OpenMP's
+    threads, which the suite sets; it allows it where engines are said not to be processes, which a server's are all the same.
+    """
+    if meant(flags_of(words), SPREAD) or SPREAD & set(words) or MULTIPROCESSING in environment:
+        return list(words), dict(environment)
+    return [*words, "--distributed-executor-backend=uni"], {**environment, MULTIPROCESSING: "0"}

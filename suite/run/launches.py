@@ -15,7 +15,7 @@ from suite.builds.ready import ReadyBuild
 from suite.model.scenario import Arm, Scenario
 from suite.run import gpus
 from suite.run.diagnosis import PORT_TAKEN
-from suite.run.launch import Launch, ModelAt, server_environment, server_words, workload_of
+from suite.run.launch import Launch, ModelAt, server_environment, server_words, without_worker, workload_of
 from suite.run.ports import free_port
 from suite.run.scratch import Scratch
 from suite.run.server import BROKEN_GRACE, GRACE, Say, Server, ServerEnded
@@ -135,6 +135,8 @@ class Launches:
             build, arm, self._workload, offline=self._model.offline, attests=attests.absolute(), watch=self._watch
         )
         words = server_words(self._workload, arm, self._model, name, port)
+        if build.fingerprint.device == "cpu":
+            words, environment = without_worker(words, environment)
         told = [word for word in words if word not in (f"--port={port}", f"--served-model-name={name}")]
         cache = Path(environment["VLLM_CACHE_ROOT"])
         self._keys[arm.name] = Starts(cache.parent / "starts.json"), start_key(cache.name, *told)

@@ -261,12 +261,13 @@ class ServeLane:
         host = host_cost.per_unit(done.cpu_seconds, trial.environment.get("instructions"), tokens=tokens, requests=sent)
         trial.measurements, trial.raw = {**found.measurements, **host}, found.raw
         trial.work = {**found.work, **{f"server_{name}": count for name, count in done.counters.items()}}
-        trial.environment["server_counted"] = dict(done.told)
+        steps = sum(done.calls.get(f"calls {runner}", 0) for runner in attest.RUNNERS.values())
+        trial.environment["server_counted"] = {**done.told, "engine_steps": steps}
         whole = float(answer["seconds"])
         trial.seconds |= {"warming up": max(0.0, whole - found.seconds), "measuring": found.seconds}
         load = float(answer["cpu_seconds"]) / max(1e-9, whole)
         asked, profile = asked_of(self.workload, trial.arm), self.scenario.profile
-        trial.warnings += warnings_for(asked, found, profile=profile, client_load=load, server=done.counters)
+        trial.warnings += warnings_for(asked, found, profile=profile, client_load=load, server=done.counters, steps=steps)
 
     def _start_time(self, server: Server) -> dict[str, float]:
         """Launch to ready, where no other server started at the same time."""

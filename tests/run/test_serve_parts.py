@@ -18,7 +18,7 @@ from suite.model.scenario import Dataset, ServeWorkload, ToyModel, one_wave, req
 from suite.run.bench_result import MOST_GAPS, read_result, wanted_output, warnings_for
 from suite.run.client import arguments_for, endpoint_faults, flags, spoken
 from suite.run.diagnosis import diagnose, last_words
-from suite.run.launch import ModelAt, flags_of, locate_model, server_words
+from suite.run.launch import ModelAt, flags_of, locate_model, server_words, without_worker
 from suite.run.ports import answers, free_port
 from suite.run.server import parse_metrics
 from tests import toy
@@ -126,6 +126,16 @@ def test_each_doubt_is_a_warning_with_its_remedy() -> None:
     )
 
 
+def test_small_batches_are_told() -> None:
+    """The same tokens in many more steps mean that requests ran one after another: a warning, unless they were to arrive at a rate."""
+    found, counted = read_result(result(), workload()), {"generation_tokens": 16}
+    assert warnings_for(workload(), found, profile="quick", client_load=0.5, server=counted, steps=10) == []
+    told = warnings_for(workload(), found, profile="quick", client_load=0.5, server=counted, steps=20)
+    assert len(told) == 1
+    assert "0.8 tokens where 2 requests were to run together" in told[0]
+    assert warnings_for(workload({"request-rate": 1}), found, profile="quick", client_load=0.5, server=counted, steps=20) == []
+
+
 # --- arguments ----------------------------------------------------------------------------------------------
 
 
@@ -153,6 +163,16 @@ def test_the_prefix_cache_is_off_unless_the_scenario_speaks_of_it() -> None:
     assert plain[2:4] == ["serve", "toy"]
     spoken = server_words(workload(server_arguments=("--enable_prefix_caching",)), toy.arm("plain"), MODEL, "name", 8000)
     assert "--no-enable-prefix-caching" not in spoken
+
+
+def test_a_single_worker_on_a_cpu_is_no_process_unless_the_scenario_says_how_work_is_spread() -> None:
+    """Engine and worker in two processes wait for each other by keeping both cores busy; whoever asks for it gets it, in any spelling."""
+    words, environment = without_worker(["serve", "toy"], {"A": "1"})
+    assert words[-1] == "--distributed-executor-backend=uni"
+    assert environment == {"A": "1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
+    for asked in ("--distributed_executor_backend=mp", "-tp", "--tensor-parallel=2"):
+        assert without_worker(["serve", "toy", asked], {}) == (["serve", "toy", asked], {})
+    assert without_worker(["serve"], {"VLLM_ENABLE_V1_MULTIPROCESSING": "1"})[0] == ["serve"]
 
 
 def test_an_arms_own_load_format_wins_over_the_toys() -> None:
