@@ -24,9 +24,14 @@ from suite.model.policy import DEFAULT_POLICY
 from suite.model.untrusted import line
 
 
-def accuracy(baseline: Path, candidate: Path, *, margin: float, as_json: bool, console: Console | None = None) -> int:
-    """Judges two runs of lm_eval, item by item; every task, filter and metric that both have shares the error rate."""
-    first, second = (_tasks(path) for path in (baseline, candidate))
+def accuracy(
+    baseline: Path, candidate: Path, *, margin: float, passage: str | None = None, as_json: bool, console: Console | None = None
+) -> int:
+    """Judges two runs of lm_eval, item by item; every task, filter and metric that both have shares the error rate.
+
+    `passage` is the key of a document that holds the text which several items ask about.
+    """
+    first, second = (_tasks(path, passage) for path in (baseline, candidate))
     names = [name for name in first if name in second]
     if not names:
         raise BadInput(f"{candidate}: none of its tasks is in {baseline}: {_listed(second)} against {_listed(first)}")
@@ -41,8 +46,8 @@ def accuracy(baseline: Path, candidate: Path, *, margin: float, as_json: bool, c
     return decide(rows, DEFAULT_POLICY).exit_code
 
 
-def _tasks(path: Path) -> dict[str, TaskItems]:
-    tasks, warnings = lm_eval.read(path)
+def _tasks(path: Path, passage: str | None) -> dict[str, TaskItems]:
+    tasks, warnings = lm_eval.read(path, dict.fromkeys(lm_eval.tasks(path), passage) if passage else {})
     for warning in warnings:
         print(f"perfproof: warning: {path}: {warning}", file=sys.stderr)
     return {task.name: task for task in tasks}

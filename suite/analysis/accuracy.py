@@ -125,7 +125,7 @@ def judge_items(items: PairedItems, *, margin: float, tasks: int = 1, flip_rate:
         margin=margin,
         detectable=detectable,
         paired=True,
-        reason=_reason(outcome, difference, change, equal, margin, detectable, f"{lost} of {n} items lost, {won} won"),
+        reason=_reason(outcome, difference, change, equal, margin, detectable, f"{lost} of {n} items{_shared(items)} lost, {won} won"),
     )
 
 
@@ -179,7 +179,9 @@ def match(baseline: TaskItems, candidate: TaskItems) -> PairedItems:
     if other:
         raise Unpairable(f"{baseline.name}: document or prompt differ in {_named(other)}: both arms must be asked the same")
     ids = list(first)
-    return pair_items(baseline.name, [first[item].score for item in ids], [second[item].score for item in ids])
+    passages = [first[item].passage for item in ids]
+    clusters = None if None in passages else [str(passage) for passage in passages]
+    return pair_items(baseline.name, [first[item].score for item in ids], [second[item].score for item in ids], clusters)
 
 
 def as_judged(found: AccuracyVerdict, *, scenario: str, baseline: str, candidate: str) -> Judged:
@@ -219,7 +221,7 @@ def difference_interval(items: PairedItems, error: float) -> tuple[float, float]
 
     For values of 0 and 1 Agresti and Min's, never narrower than Clopper and Pearson's for the items lost or won alone: no flips at all
     among 200 items leave a loss of 1.5 points possible. Else Student's; where fewer than ten items changed, never narrower than the
-    former over the range of the values. Where items share a passage, the hull with the clustered one.
+    former over the range of the values. Where items share a passage, the hull with the clustered one; one passage tells nothing.
     Source: Agresti & Min, Statistics in Medicine 24, 2005; Clopper & Pearson, Biometrika 26, 1934; Miller, arXiv 2411.00640, 2024;
     `scipy.special.betaincinv`, `stdtrit`.
     """
@@ -232,12 +234,12 @@ def difference_interval(items: PairedItems, error: float) -> tuple[float, float]
         half = float(special.stdtrit(n - 1, 1 - error)) * float(difference.std(ddof=1)) / math.sqrt(n)
         low, high = centre - half, centre + half
         if lost + won < FEW_CHANGED:
-            reach = float(np.ptp(np.concatenate([items.baseline, items.candidate])))
             few = _binary_interval(lost, won, n, error)
-            low, high = min(low, reach * few[0]), max(high, reach * few[1])
+            low, high = min(low, _reach(items) * few[0]), max(high, _reach(items) * few[1])
     if items.clusters is not None:
         half = _clustered_half(difference, items.clusters, error)
-        low, high = min(low, centre - half), max(high, centre + half)
+        ends = (centre - half, centre + half) if math.isfinite(half) else (-_reach(items), _reach(items))
+        low, high = min(low, ends[0]), max(high, ends[1])
     return low, high
 
 
@@ -270,6 +272,11 @@ def _binary_interval(lost: int, won: int, n: int, error: float) -> tuple[float, 
     half = _normal(error) * math.sqrt(lost + won + 1 - (won - lost) ** 2 / (n + 2)) / (n + 2)
     most_lost, most_won = (_most(count, n, error) for count in (lost, won))
     return min(centre - half, won / n - most_lost), max(centre + half, most_won - lost / n)
+
+
+def _reach(items: PairedItems) -> float:
+    """The furthest that an item can have moved: the range of all values."""
+    return float(np.ptp(np.concatenate([items.baseline, items.candidate])))
 
 
 def _most(count: int, n: int, error: float) -> float:
@@ -321,6 +328,11 @@ def _reason(
 
 def _points(fraction: float) -> str:
     return words.size(fraction, "difference")
+
+
+def _shared(items: PairedItems) -> str:
+    """Of how many passages the items are, where they share any."""
+    return "" if items.clusters is None else f" (of {words.count(len(set(items.clusters)), 'passage')})"
 
 
 def _few(items: PairedItems, margin: float, lost: int, won: int) -> AccuracyVerdict:

@@ -29,6 +29,7 @@ def add(verbs: Any) -> None:
     accuracy.add_argument("baseline", type=Path, metavar="BASELINE", help="a samples file of lm_eval, or a folder of them")
     accuracy.add_argument("candidate", type=Path, metavar="CANDIDATE")
     options.points(accuracy)
+    accuracy.add_argument("--passage", metavar="KEY", help="key of a document whose text several items ask about: they move together")
     accuracy.add_argument("--json", action="store_true", help="as JSON")
 
     paste = options.verb(verbs, "pasted", _pasted, "what a pasted before-and-after shows, and what it could not have seen")
@@ -60,7 +61,9 @@ def _judge(arguments: argparse.Namespace) -> int:
 def _accuracy(arguments: argparse.Namespace) -> int:
     from suite import answers
 
-    return answers.accuracy(arguments.baseline, arguments.candidate, margin=arguments.margin, as_json=arguments.json)
+    return answers.accuracy(
+        arguments.baseline, arguments.candidate, margin=arguments.margin, passage=arguments.passage, as_json=arguments.json
+    )
 
 
 def _pasted(arguments: argparse.Namespace) -> int:

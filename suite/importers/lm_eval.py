@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from suite.model.errors import BadInput
-from suite.model.items import Item, Items, TaskItems
+from suite.model.items import EXACT_BYTES, Item, Items, TaskItems
 
 _NAME = re.compile(r"^samples_(?P<task>.+?)(?:_\d{4}-\d{2}-\d{2}T[\d.:-]+)?\.jsonl$")
 MOST_FAULTS = 20
@@ -22,9 +22,15 @@ _FIXED = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_r
 Key = tuple[str, str, str]
 
 
-def read(path: Path) -> tuple[list[TaskItems], list[str]]:
+def tasks(path: Path) -> list[str]:
+    """The tasks that a samples file, or a folder of them, is of; raises `BadInput` for a folder without any."""
+    return list(_files(path))
+
+
+def read(path: Path, passages: Mapping[str, str] | None = None) -> tuple[list[TaskItems], list[str]]:
     """The scores of a samples file, or of all samples files below a folder, and warnings.
 
+    `passages` names, for tasks whose items share passages, the key of a document that holds the passage.
     Of several files of one task the newest counts. A metric without one number an item (a group's, say) is left out with a warning; a
     pair of numbers, as rolling log-likelihoods have, is the first divided by the second. Raises `BadInput` with every faulty line
     (the first twenty are named), for a folder without samples, and for an item that comes twice.
@@ -35,7 +41,7 @@ def read(path: Path) -> tuple[list[TaskItems], list[str]]:
     faults: list[str] = []
     for task, file in files.items():
         for number, line in _lines(file):
-            fault = _take(task, line, found, left_out)
+            fault = _take(task, line, (passages or {}).get(task, ""), found, left_out)
             if fault:
                 faults.append(f"{file}:{number}: {fault}")
     if faults:
@@ -81,7 +87,7 @@ def _parsed(line: bytes) -> Any:
         return fault
 
 
-def _take(task: str, line: Any, found: dict[Key, Items], left_out: dict[Key, int]) -> str:
+def _take(task: str, line: Any, shared: str, found: dict[Key, Items], left_out: dict[Key, int]) -> str:
     """Adds what a line says of its item; the fault, or nothing."""
     if isinstance(line, str):
         return line
@@ -91,9 +97,11 @@ def _take(task: str, line: Any, found: dict[Key, Items], left_out: dict[Key, int
     if _not_a_number(line.get("resps")):
         return f"resps: item {item} has a logprob that is no number (NaN), so its score means nothing"
     try:
-        digest = _digest(line)
+        digest, passage = _digest(line), _passage(line.get("doc"), shared) if shared else None
     except TypeError:  # orjson reads deeper than it writes
         return "doc: is nested too deeply to be compared"
+    except KeyError:
+        return f"doc.{shared}: is missing, so nobody can tell which passage item {item} belongs to"
     for metric in _metrics(line):
         score = _score(line.get(metric))
         key = (task, which, metric)
@@ -102,7 +110,7 @@ def _take(task: str, line: Any, found: dict[Key, Items], left_out: dict[Key, int
             continue
         if not math.isfinite(score):
             return f"{metric}: item {item} scored {score}: the model gave no usable answer there"
-        if not found.setdefault(key, Items()).add(item, Item(score=score, digest=digest)):
+        if not found.setdefault(key, Items()).add(item, Item(score=score, digest=digest, passage=passage)):
             return f"doc_id: item {item} comes twice for {which}, {metric}"
     return ""
 
@@ -130,6 +138,13 @@ def _score(value: Any) -> float | None:
     if isinstance(value, list) and len(value) == 2 and all(isinstance(one, int | float) for one in value) and value[1]:
         return float(value[0]) / float(value[1])
     return None
+
+
+def _passage(doc: Any, key: str) -> int:
+    """A number that all documents with one passage share; raises KeyError for one that has none."""
+    if not isinstance(doc, Mapping):
+        raise KeyError(key)
+    return int.from_bytes(hashlib.blake2b(orjson.dumps(doc[key]), digest_size=EXACT_BYTES).digest(), "big")
 
 
 def _digest(line: Mapping[str, Any]) -> bytes:

@@ -16,11 +16,15 @@ Setting = str | int | float | bool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedTask:
-    """A task by lm_eval's name. Of several metrics and filters those named decide; None takes the first that lm_eval wrote."""
+    """A task by lm_eval's name. Of several metrics and filters those named decide; None takes the first that lm_eval wrote.
+
+    `passage` names what of a document several items share (a text that all of them ask about): such items move together.
+    """
 
     name: str
     metric: str | None
     filter: str | None
+    passage: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

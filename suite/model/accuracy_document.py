@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from suite.model.workload_documents import Doc, ModelDoc
+from suite.model.workload_documents import Doc, Growing, ModelDoc
 
 MOST_ITEMS = 10_000_000
 MOST_AT_ONCE = 4096
@@ -16,9 +16,12 @@ GenerationKey = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
-class TaskDoc(Doc):
+class TaskDoc(Growing):
+    LATER = frozenset({"passage"})
+
     metric: Label | None = None
     filter: Label | None = None
+    passage: Label | None = None
 
 
 class AccuracyDoc(Doc):

@@ -186,7 +186,7 @@ def _accuracy(doc: AccuracyDoc, profile: Profile, folder: TaskFolder | None) -> 
         model=_model(doc.model),
         through=doc.through,
         endpoint=doc.endpoint,
-        tasks=tuple(AskedTask(name=name, metric=task.metric, filter=task.filter) for name, task in doc.tasks.items()),
+        tasks=tuple(AskedTask(name=name, **dict(task)) for name, task in doc.tasks.items()),
         folder=folder,
         fewshot=doc.fewshot,
         limit=doc.limit,

@@ -18,10 +18,14 @@ _WIDEST = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One item's score. `digest` covers document and prompt: two arms asked the same thing if theirs are equal."""
+    """One item's score. `digest` covers document and prompt: two arms asked the same thing if theirs are equal.
+
+    `passage` is a number that items of one passage share, None where it was not asked for.
+    """
 
     score: float
     digest: bytes
+    passage: int | None = None
 
 
 class Items(Mapping[str, Item]):
@@ -30,10 +34,11 @@ class Items(Mapping[str, Item]):
     Ids that are whole numbers, as lm_eval's are, lie in arrays with their scores and digests; others beside them.
     """
 
-    __slots__ = ("_digests", "_ids", "_odd", "_places", "_scores")
+    __slots__ = ("_digests", "_ids", "_odd", "_passages", "_places", "_scores")
 
     def __init__(self) -> None:
         self._ids, self._scores, self._digests = array("q"), array("d"), bytearray()
+        self._passages: dict[int, int] = {}
         self._odd: dict[str, Item] = {}
         self._places: dict[int, int] | None = None
 
@@ -49,6 +54,8 @@ class Items(Mapping[str, Item]):
             self._places = {each: place for place, each in enumerate(self._ids)}
         if self._places is not None:
             self._places[number] = len(self._ids)
+        if item.passage is not None:
+            self._passages[number] = item.passage
         self._ids.append(number)
         self._scores.append(item.score)
         self._digests += bytes([len(item.digest)]) + item.digest.ljust(_WIDEST, b"\0")
@@ -60,7 +67,8 @@ class Items(Mapping[str, Item]):
             return self._odd[name]
         start = place * (_WIDEST + 1)
         width = self._digests[start]
-        return Item(score=self._scores[place], digest=bytes(self._digests[start + 1 : start + 1 + width]))
+        digest = bytes(self._digests[start + 1 : start + 1 + width])
+        return Item(score=self._scores[place], digest=digest, passage=self._passages.get(self._ids[place]))
 
     def __contains__(self, name: object) -> bool:
         return name in self._odd or (isinstance(name, str) and self._place(name) is not None)
@@ -81,6 +89,10 @@ class Items(Mapping[str, Item]):
             return self._places.get(number)
         place = bisect_left(self._ids, number)
         return place if place < len(self._ids) and self._ids[place] == number else None
+
+
+EXACT_BYTES = 6
+"""Bytes of a passage's number, and of what a record keeps of a digest: as many as a number of JSON holds exactly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,24 +141,24 @@ def _called(task: str, which: str, metric: str) -> str:
 
 FIRST, AGAIN = "first", "again"
 """The two runs of a trial's tasks: the one that is compared, and the baseline's second, the floor."""
-_DIGEST = 6
-"""Bytes of a digest that a record keeps: as many as a number of JSON holds exactly."""
 
 
 def raw_of(found: Iterable[TaskItems], run: str) -> dict[str, list[float]]:
-    """The items of one run as numbers, for `Record.raw`: score, id and digest of every item, by ascending id.
+    """The items of one run as numbers, for `Record.raw`: score, id and digest of every item, by ascending id; passages where all have one.
 
     Ids must be whole numbers, as lm_eval's are; raises ValueError for others.
     """
     raw: dict[str, list[float]] = {}
     for task in found:
         ordered = sorted((int(name), item) for name, item in task.items.items())
-        for what, values in (
-            ("score", [item.score for _, item in ordered]),
-            ("item", [float(number) for number, _ in ordered]),
-            ("digest", [float(int.from_bytes(item.digest[:_DIGEST], "big")) for _, item in ordered]),
-        ):
-            raw[json.dumps([run, what, task.task, task.filter, task.metric])] = values
+        passages = [float(item.passage) for _, item in ordered if item.passage is not None]
+        columns = {
+            "score": [item.score for _, item in ordered],
+            "item": [float(number) for number, _ in ordered],
+            "digest": [float(int.from_bytes(item.digest[:EXACT_BYTES], "big")) for _, item in ordered],
+            **({"passage": passages} if len(passages) == len(ordered) > 0 else {}),
+        }
+        raw |= {json.dumps([run, what, task.task, task.filter, task.metric]): values for what, values in columns.items()}
     return raw
 
 
@@ -157,9 +169,11 @@ def items_of(raw: Mapping[str, Sequence[float]], run: str) -> list[TaskItems]:
         said = _key(key)
         if said is not None and said[:2] == [run, "score"]:
             ids, digests = (raw[json.dumps([run, what, *said[2:]])] for what in ("item", "digest"))
+            passages = raw.get(json.dumps([run, "passage", *said[2:]]))
             items = Items()
-            for number, score, digest in zip(ids, scores, digests, strict=True):
-                items.add(str(int(number)), Item(score=float(score), digest=int(digest).to_bytes(_DIGEST, "big")))
+            for place, (number, score, digest) in enumerate(zip(ids, scores, digests, strict=True)):
+                passage = int(passages[place]) if passages else None
+                items.add(str(int(number)), Item(score=float(score), digest=int(digest).to_bytes(EXACT_BYTES, "big"), passage=passage))
             found.append(TaskItems(task=said[2], filter=said[3], metric=said[4], items=items))
     return found
 

@@ -228,7 +228,7 @@ class AccuracyLane(AttemptLane[AccuracyWorkload]):
         if evaluated["retried"]:
             trial.warnings.append(f"{where}: {evaluated['retried']} requests failed and were sent again")
         try:
-            found, warnings = lm_eval.read(output)
+            found, warnings = lm_eval.read(output, {task.name: task.passage for task in self.workload.tasks if task.passage})
         except BadInput as error:
             raise CannotRun(f"{where}: {'; '.join(error.faults[:3])}".replace(str(self.results), "")) from error
         trial.warnings += [f"{where}: {warning}" for warning in warnings]

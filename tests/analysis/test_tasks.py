@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -209,3 +210,24 @@ def test_a_plan_says_what_the_items_can_show() -> None:
     assert "stays inconclusive" in few
     unknown = foreseen(scenario_of(definition({"gsm8k": {}}), source="a.yaml"), (), "machine").told[0]
     assert "not known before lm_eval loads it" in unknown
+
+
+def test_items_that_share_a_passage_move_together() -> None:
+    """Twenty-four items lost: of as many passages that is a drop, of one passage it may be that passage's own luck."""
+    before, after = answers(300, lost=24)
+
+    def judged(size: int) -> Judged:
+        """The task with so many items a passage, one after the other."""
+        shared = [
+            dataclasses.replace(one, items={name: dataclasses.replace(item, passage=int(name) // size) for name, item in one.items.items()})
+            for one in (task(before), task(after))
+        ]
+        (row,) = rows(records([shared[0]], [shared[1]], said=definition({"sums": {"passage": "context"}}))).values()
+        return row
+
+    alone, together, one = judged(1), judged(24), judged(N)
+    assert alone.verdict == Outcome.REGRESSED
+    assert "24 of 400 items (of 400 passages) lost, 0 won" in alone.reason
+    assert together.verdict == Outcome.INCONCLUSIVE
+    assert "(of 17 passages)" in together.reason
+    assert one.interval == (-1.0, 1.0)

@@ -113,3 +113,17 @@ def test_arms_of_different_limits_or_prompts_do_not_pair(tmp_path: Path) -> None
     with pytest.raises(Unpairable, match=r"differ in 1 item \(7\)"):
         match(whole, other)
     assert match(whole, whole).baseline.size == 30
+
+
+def test_items_of_one_passage_are_known_by_what_they_share(tmp_path: Path) -> None:
+    """The key that the caller names is compared, whatever it holds; an item without it is told by line."""
+    lines = [line(n, doc={"question": f"q{n}", "context": ["a text", n // 3]}) for n in range(9)]
+    (task,), _ = lm_eval.read(write(tmp_path / "a", lines), {"sums": "context"})
+    passages = [item.passage for item in task.items.values()]
+    assert [passages.index(passage) for passage in passages] == [0, 0, 0, 3, 3, 3, 6, 6, 6]
+    (plain,), _ = lm_eval.read(write(tmp_path / "b", lines), {"other": "context"})
+    assert {item.passage for item in plain.items.values()} == {None}
+    assert match(task, task).clusters is not None
+    assert match(plain, plain).clusters is None
+    with pytest.raises(BadInput, match=r":2: doc.context: is missing, so nobody can tell which passage item 1 belongs to"):
+        lm_eval.read(write(tmp_path / "c", [lines[0], line(1)]), {"sums": "context"})

@@ -112,9 +112,9 @@ def test_the_named_metric_decides_and_else_the_first() -> None:
     """A task without the metric that is named for it is left out; a group's tasks have what stands first."""
     keys = [("a", "strict", "em"), ("a", "flex", "em"), ("b", "none", "acc"), ("b", "none", "acc_norm"), ("g_x", "none", "acc")]
     asked = [
-        AskedTask(name="a", metric=None, filter="flex"),
-        AskedTask(name="b", metric="f1", filter=None),
-        AskedTask(name="g", metric=None, filter=None),
+        AskedTask(name="a", metric=None, filter="flex", passage=None),
+        AskedTask(name="b", metric="f1", filter=None, passage=None),
+        AskedTask(name="g", metric=None, filter=None, passage=None),
     ]
     assert deciding(asked, keys) == {"a": ("flex", "em"), "g_x": ("none", "acc")}
     assert deciding([], keys) == {"a": ("strict", "em"), "b": ("none", "acc"), "g_x": ("none", "acc")}

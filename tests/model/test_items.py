@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,3 +48,14 @@ def test_a_record_gives_back_what_it_was_given(said: dict[int, tuple[float, byte
     assert items_of(raw, FIRST) == []
     (found,) = items_of(raw, AGAIN)
     assert (found.task, found.filter, found.metric, dict(found.items)) == (task.task, task.filter, task.metric, dict(task.items))
+
+
+@pytest.mark.parametrize(("passages", "kept"), [((7, 2**48 - 1), [7, 2**48 - 1]), ((7, None), [None, None])])
+def test_passages_are_kept_where_every_item_has_one(passages: tuple[int | None, ...], kept: list[int | None]) -> None:
+    """As numbers that JSON holds exactly; of items some of which have none, none is."""
+    items = Items()
+    for number, passage in enumerate(passages):
+        items.add(str(number), Item(score=1.0, digest=b"123456", passage=passage))
+    task = TaskItems(task="a", filter="none", metric="acc", items=items)
+    (found,) = items_of(json.loads(json.dumps(raw_of([task], FIRST))), FIRST)
+    assert [item.passage for item in found.items.values()] == kept
