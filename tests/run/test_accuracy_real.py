@@ -38,8 +38,15 @@ def scenario(folder: Path, **workload: Any) -> Scenario:
     return load_scenario(path, "quick")
 
 
-@pytest.mark.parametrize("through", ["offline", "server"])
-def test_the_exact_patch_answers_as_well(served_build: ReadyBuild, tmp_path: Path, through: str) -> None:
+CHAT = pytest.mark.skipif(
+    "PERFPROOF_ITEMS" not in os.environ, reason="a minute more: PERFPROOF_ITEMS=24 asks through the chat template too"
+)
+
+
+@pytest.mark.parametrize(
+    ("through", "endpoint"), [("offline", "completions"), ("server", "completions"), pytest.param("server", "chat", marks=CHAT)]
+)
+def test_the_exact_patch_answers_as_well(served_build: ReadyBuild, tmp_path: Path, through: str, endpoint: str) -> None:
     """Not one item changes, neither between the baseline's two runs nor under the patch, and the patched function was called."""
     if (
         not smollm.folder_of(SmolModel(smollm2="135m-instruct"), served_build.side.parent).is_dir()
@@ -47,7 +54,7 @@ def test_the_exact_patch_answers_as_well(served_build: ReadyBuild, tmp_path: Pat
     ):
         pytest.skip("SmolLM2 has not been made: 'make bench' makes it, or set PERFPROOF_TEST_DOWNLOADS=1")
     smollm.make(SmolModel(smollm2="135m-instruct"), served_build.side.parent, served_build.interpreter, print)
-    asked = scenario(tmp_path, through=through)
+    asked = scenario(tmp_path, through=through, endpoint=endpoint)
     assert LANES[type(asked.workload)] is AccuracyLane
     builds = dict.fromkeys(asked.builds, served_build)
     lane = AccuracyLane(asked, builds, tmp_path / "results", seed=0, watch=catalog.watched(asked), say=print)
