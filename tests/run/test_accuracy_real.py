@@ -18,7 +18,7 @@ from suite.model.decode import load_scenario
 from suite.model.judged import Outcome
 from suite.model.plain import merged, read_mapping
 from suite.model.plan import Block
-from suite.model.scenario import Scenario, SmolModel
+from suite.model.scenario import AccuracyWorkload, Scenario, SmolModel
 from suite.run import catalog
 from suite.run.accuracy import AccuracyLane
 
@@ -32,10 +32,14 @@ def scenario(folder: Path, **workload: Any) -> Scenario:
     """The scenario of `make bench`, with fewer items."""
     import yaml
 
-    said = merged(read_mapping(FILE), {"workload": {"limit": ITEMS, "task_folder": str(FILE.parent / "tasks"), **workload}})
+    own = {"workload": {"task_folder": str(FILE.parent / "tasks"), **workload}, "profiles": {"quick": {"workload": {"limit": ITEMS}}}}
+    said = merged(read_mapping(FILE), own)
     path = folder / FILE.name
     path.write_text(yaml.safe_dump(said))
-    return load_scenario(path, "quick")
+    asked = load_scenario(path, "quick")
+    assert isinstance(asked.workload, AccuracyWorkload)
+    assert asked.workload.limit == ITEMS
+    return asked
 
 
 CHAT = pytest.mark.skipif(
