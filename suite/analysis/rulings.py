@@ -16,6 +16,7 @@ from suite.analysis.trials import latest
 from suite.model.decision import Blame, Decision, Effect, Ruling
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE
 from suite.model.judged import Judged, Outcome
+from suite.model.metrics import ACCURACY, ANSWERS, base_name
 from suite.model.policy import Asked, Policy, Then, sized
 from suite.model.record import Record
 
@@ -232,11 +233,13 @@ def _todo(found: Decision) -> Iterator[str]:
         yield "The base fails without the change: mend the base, then run the gate again. The change is not to blame."
     if any(ruling.blame == "change" for ruling in failing):
         yield "The change does not run where its base does: see the reason, and the log that the records name."
-    if any(ruling.code == EXIT_REGRESSED for ruling in failing):
-        yield (
-            "If this cost is not meant, mend the change. If it is meant, add a waiver to the policy, with its reason, an issue and the day "
-            "on which it ends (docs/policy.md)."
-        )
+    worse = {base_name(ruling.metric) in {*ANSWERS, ACCURACY} for ruling in failing if ruling.code == EXIT_REGRESSED}
+    for of_answers, what, it_is in ((False, "this cost is", "it is"), (True, "these other answers are", "they are")):
+        if of_answers in worse:
+            yield (
+                f"If {what} not meant, mend the change. If {it_is} meant, add a waiver to the policy, with its reason, an issue and "
+                "the day on which it ends (docs/policy.md)."
+            )
     lost = [ruling for ruling in failing if ruling.code == EXIT_UNTESTABLE and not ruling.blame]
     if any(DISTRUST in ruling.reason for ruling in lost):
         yield (

@@ -72,6 +72,17 @@ def test_the_gravest_finding_is_the_exit_code(rules: Any) -> None:
     assert decide(rows[3:], policy).exit_code == EXIT_PASS
 
 
+def test_what_to_do_names_a_cost_or_other_answers(rules: Any) -> None:
+    """A change that answers otherwise is not told to mend a cost."""
+    cost, answers = row("swap", "round_time", Outcome.REGRESSED), row("equal", "greedy_outputs", Outcome.REGRESSED)
+    of_cost, of_answers = decide([cost], rules()).todo, decide([answers], rules()).todo
+    assert [each.partition(",")[0] for each in (*of_cost, *of_answers)] == [
+        "If this cost is not meant",
+        "If these other answers are not meant",
+    ]
+    assert decide([cost, answers], rules()).todo == of_cost + of_answers
+
+
 @pytest.mark.parametrize(("effect", "low", "warned"), [(0.015, 0.002, True), (0.015, -0.001, False), (0.005, 0.001, False)])
 def test_a_smaller_margin_warns(rules: Any, effect: float, low: float, warned: bool) -> None:
     """Worse by at least the warning's margin, and surely worse: it passes, with a warning that says both."""
