@@ -25,6 +25,7 @@ def arguments():
     parser.add_argument("--port", type=int)
     parser.add_argument("--served-model-name")
     parser.add_argument("--load-format")
+    parser.add_argument("--distributed-executor-backend")
     parser.add_argument("--no-enable-prefix-caching", action="store_true")
     parser.add_argument("--enable-prefix-caching", action="store_true")
     parser.add_argument("--fake", action="append", default=[])
