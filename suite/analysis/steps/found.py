@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -126,21 +127,20 @@ def _timed(values: Floats, floor: float) -> list[Change]:
     y = np.log(values) if ratio else values
     plausible = _weeded(y, _placed(y, scan.proposals(y), partition.NEAR), lambda split: split.chance <= PLAUSIBLE)
     likely = _weeded(y, _placed(y, [split.at for split in plausible], PLACED), lambda split: split.chance <= FALSE_ALARMS)
-    agreed = _agreed(y, likely)
+    agreed = _simpler(y, _agreed(y, likely))
     kept = _weeded(y, agreed, lambda split: split.chance <= FALSE_ALARMS and _matters(values, split, floor))
     return [_change(values, split, ratio) for split in kept]
 
 
 def _placed(y: Floats, splits: Sequence[int], reach: int) -> list[int]:
-    """Each split moved to where two levels explain most, within `reach` points: ranks alone place a small step badly."""
-    fits: dict[tuple[int, int, int], _Split] = {}
+    """Each split moved to where two levels leave least, within `reach` points: ranks alone place a small step badly."""
     placed: list[int] = []
     bounds = [0, *splits, y.size]
     for i, split in enumerate(splits):
         least = max(max(bounds[i], placed[-1] if placed else 0) + scan.LEAST, split - reach)
         most = min(bounds[i + 2] - scan.LEAST, split + reach)
-        tried = [_fit(y, bounds[i], at, bounds[i + 2], fits) for at in range(least, most + 1)]
-        placed += [max(tried, key=lambda one: one.levels.ratio).at] if tried else []
+        start, end = max(bounds[i], split - STRETCH), min(bounds[i + 2], split + STRETCH)
+        placed += sorted(range(least, most + 1), key=lambda at: _left(y, start, at, end))[:1]
     return placed
 
 
@@ -180,6 +180,29 @@ def _agreed(y: Floats, splits: Sequence[_Split]) -> list[int]:
         if place is not None and split.start + place - (kept[-1] if kept else 0) >= scan.LEAST:
             kept.append(split.start + place)
     return kept
+
+
+def _simpler(y: Floats, splits: Sequence[int]) -> list[int]:
+    """Two splits so close that one kept the other from its place become one, where one alone leaves no more deviations than both.
+
+    Source: none, bookkeeping; deviations are absolute, from the medians of the levels.
+    """
+    kept = list(splits)
+    for one, other in itertools.pairwise(splits):
+        if one not in kept or other - one >= 2 * scan.LEAST:
+            continue
+        start, end = max((at for at in kept if at < one), default=0), min((at for at in kept if at > other), default=y.size)
+        free = range(max(start + scan.LEAST, one - scan.LEAST), min(end - scan.LEAST, other + scan.LEAST) + 1)
+        best = min(free, key=lambda at: _left(y, start, at, end))
+        if _left(y, start, best, end) <= _left(y, start, one, other, end):
+            kept.remove(one)
+            kept[kept.index(other)] = best
+    return kept
+
+
+def _left(y: Floats, *bounds: int) -> float:
+    """What the levels between these bounds leave unexplained."""
+    return sum(float(np.abs(y[start:end] - np.median(y[start:end])).sum()) for start, end in itertools.pairwise(bounds))
 
 
 def _sides(values: Floats, split: _Split) -> tuple[float, float]:
