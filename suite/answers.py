@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -19,7 +20,7 @@ from suite.importers import lm_eval, pasted
 from suite.importers.pasted import Paste
 from suite.model.errors import EXIT_PASS, BadInput
 from suite.model.items import TaskItems, Total
-from suite.model.judged import Judged
+from suite.model.judged import Judged, Outcome
 from suite.model.policy import DEFAULT_POLICY
 from suite.model.untrusted import line
 
@@ -38,12 +39,18 @@ def accuracy(
     for name in [*(name for name in first if name not in second), *(name for name in second if name not in first)]:
         print(f"perfproof: warning: {name}: only one side has it, left out", file=sys.stderr)
     try:
-        found = [judging.judge_items(judging.match(first[name], second[name]), margin=margin, tasks=len(names)) for name in names]
+        found = [_judged(judging.match(first[name], second[name]), margin, len(names)) for name in names]
     except judging.Unpairable as error:
         raise BadInput(f"{candidate}: {error}") from error
     rows = [judging.as_judged(one, scenario="accuracy", baseline="baseline", candidate="candidate") for one in found]
     _show(rows, as_json, console)
     return decide(rows, DEFAULT_POLICY).exit_code
+
+
+def _judged(items: judging.PairedItems, margin: float, tasks: int) -> judging.AccuracyVerdict:
+    found = judging.judge_items(items, margin=margin, tasks=tasks)
+    why = judging.nothing_to_lose(items, margin)
+    return replace(found, outcome=Outcome.UNTESTABLE, reason=why) if why else found
 
 
 def _tasks(path: Path, passage: str | None) -> dict[str, TaskItems]:

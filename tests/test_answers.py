@@ -24,6 +24,13 @@ def test_two_runs_are_judged_item_by_item(lost: int, word: str, code: int, tmp_p
     assert word in capsys.readouterr().out
 
 
+def test_two_runs_without_a_right_answer_prove_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not *equivalent* but *untestable*, exit 3: nothing could be lost."""
+    both = [samples(tmp_path / side, set(range(300))) for side in "ab"]
+    assert main(["accuracy", *both]) == 3
+    assert "untestable" in capsys.readouterr().out
+
+
 def test_runs_that_do_not_pair_are_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Other prompts on one side: exit 2, with the item named."""
     write(tmp_path / "b", [line(n, prompt_hash="other") for n in range(300)])

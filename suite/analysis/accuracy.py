@@ -129,6 +129,20 @@ def judge_items(items: PairedItems, *, margin: float, tasks: int = 1, flip_rate:
     )
 
 
+def nothing_to_lose(items: PairedItems, margin: float) -> str:
+    """Why equal answers would say nothing: neither arm has so much right that the margin could be lost. "" where one has, and where
+    values are below nought, which no share of right answers is.
+
+    Source: none, arithmetic.
+    """
+    sides = (items.baseline, items.candidate)
+    if not items.baseline.size or min(side.min() for side in sides) < 0 or max(side.mean() for side in sides) >= margin:
+        return ""
+    best = max(float(side.mean()) for side in sides)
+    most = f"neither arm has more than {_points(best)} right"
+    return f"{most}, so that a drop of {_points(margin)} is not possible: ask what the model can answer"
+
+
 def judge_totals(
     name: str, baseline: tuple[float, float], candidate: tuple[float, float], *, margin: float, tasks: int = 1, items: int | None = None
 ) -> AccuracyVerdict:

@@ -176,8 +176,10 @@ def _task(
         low, high = float(min(paired.baseline.min(), paired.candidate.min())), float(max(paired.baseline.max(), paired.candidate.max()))
         why = f"its values lie between {low:.4g} and {high:.4g}, and a margin in points is for shares of 1: name another metric for it"
         return _untestable(scenario, key[0], primary, why, name)
-    floor, lacking = _floor(first[key], again.get(key))
     choice = _choice(scenario, key[0])
+    if primary and (why := accuracy.nothing_to_lose(paired, choice.margin)):
+        return _untestable(scenario, key[0], primary, why, name)
+    floor, lacking = _floor(first[key], again.get(key))
     verdict = accuracy.judge_items(
         paired, margin=choice.margin, tasks=max(1, round(accuracy.CHANGE_ERROR / error)), flip_rate=floor.rate if floor else 0.0
     )

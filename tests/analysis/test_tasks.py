@@ -166,6 +166,16 @@ def test_values_that_are_no_shares_are_not_judged_in_points() -> None:
     assert "name another metric" in row.reason
 
 
+def test_answers_that_are_all_wrong_prove_nothing() -> None:
+    """A model at the floor has nothing to lose: *untestable*, not *equivalent*; a candidate that rises from there is judged."""
+    wrong = task([0.0] * N)
+    (row,) = rows(records([wrong], [wrong])).values()
+    assert row.verdict == Outcome.UNTESTABLE
+    assert row.reason.startswith("neither arm has more than 0.00 points right, so that a drop of 2.00 points is not possible")
+    (better,) = rows(records([wrong], [task([1.0] * N)])).values()
+    assert better.verdict == Outcome.IMPROVED
+
+
 def test_a_failed_trial_makes_every_task_untestable() -> None:
     """The reason is the trial's own."""
     before, after = answers(200)
