@@ -94,7 +94,7 @@ def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
     if scenario.rows:
         yield Padding(_table(scenario.rows, width), (0, 0, 0, 2), expand=False)
     yield from _bullets((told for view in scenario.growths for told in words.growth(view)), "growth", "")
-    yield from _bullets((words.claim(row, True) for row in scenario.rows if row.metric in ANSWERS and row.verdict), "answers", "")
+    yield from _bullets(_answers(scenario.rows), "answers", "")
     yield from _bullets(scenario.provisos, "bear in mind", "")
     yield from _bullets(scenario.unjudged, "not judged or not counted", "yellow")
     yield from _bullets(scenario.warnings, "warning", "")
@@ -103,6 +103,14 @@ def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
 _HEADS = ("baseline", "candidate", "change", "interval, %", "blocks", "margin", "detectable", "? inconclusive")
 """The widest that stands in each column of the wide form anyway, the metric's apart."""
 _METRIC = 14
+DECIDED = ("regressed", "improved", "equivalent")
+"""Verdicts whose reason stands nowhere else."""
+
+
+def _answers(rows: Sequence[Judged]) -> list[str]:
+    """What is said of answers, alike ones together: it tells what the baseline did when asked again. What was not settled stands below."""
+    told = [row for row in rows if (row.verdict if row.metric in ANSWERS else words.of_accuracy(row) and row.verdict in DECIDED)]
+    return words.claims(told, len({row.candidate for row in rows}) > 1)
 
 
 def _room(rows: Sequence[Judged]) -> int:
