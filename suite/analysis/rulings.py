@@ -64,6 +64,7 @@ def decide(
     """The decision over every metric; nothing that decides is untestable, not a pass.
 
     `failures` are by scenario and candidate (`failures_of`); `notes` go with the decision; `today` tells which waivers end soon.
+    Source: none, what the policy says; docs/policy.md.
     """
     rulings = tuple(_ruling(row, policy, judged, (failures or {}).get((row.scenario, row.candidate))) for row in judged)
     found = Decision(exit_code=EXIT_PASS, policy=policy.name, rulings=rulings, stopped="", todo=(), notes=tuple(notes))
@@ -78,12 +79,18 @@ def decide(
 
 
 def stopped(policy: str, why: str, code: int, *, todo: Sequence[str] = (), notes: Sequence[str] = ()) -> Decision:
-    """A decision that was made without judging anything; `why` says how it came."""
+    """A decision that was made without judging anything; `why` says how it came.
+
+    Source: none, bookkeeping.
+    """
     return Decision(exit_code=code, policy=policy, rulings=(), stopped=why, todo=tuple(todo), notes=tuple(notes))
 
 
 def failures_of(records: Iterable[Record]) -> dict[tuple[str, str], Failure]:
-    """By scenario and candidate whose trials failed: the base's if any of these did, else the candidate's alone."""
+    """By scenario and candidate whose trials failed: the base's if any of these did, else the candidate's alone.
+
+    Source: none, bookkeeping.
+    """
     found: dict[tuple[str, str], Failure] = {}
     of_scenario: dict[str, list[Record]] = {}
     for record in records:
@@ -210,7 +217,10 @@ def _size(fraction: float, row: Judged) -> str:
 
 
 def rule_words(asked: Asked, row: Judged) -> str:
-    """What is asked of a metric, in a few words."""
+    """What is asked of a metric, in a few words.
+
+    Source: none, bookkeeping.
+    """
     if not asked.decides:
         return "only reported"
     if asked.family == "witnesses":
