@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from suite.analysis.sweeps import sweeps
 from suite.model.metrics import ANSWERS, METRICS
 from suite.model.record import Record
 from suite.model.untrusted import line
 from suite.report import words
+from suite.report.answered import KINDS
 from suite.report.nouns import GrowthView, SpreadView
 
 LEVELS = tuple(k / 40 for k in range(41))
@@ -27,17 +28,27 @@ FEWEST = 8
 
 
 def spreads(arms: Sequence[str], records: Sequence[Record]) -> Iterable[SpreadView]:
-    """The distributions within valid trials, of every kind of raw value that has enough of them."""
-    valid = [record for record in records if record.status == "ok"]
+    """The distributions within valid trials, of every kind of raw time that has enough of them; answers are no times."""
+    valid = [record for record in records if record.status == "ok" and not _answers(record)]
     names = [name for name in dict.fromkeys(name for record in valid for name in record.raw) if _enough(name, valid)]
     for name in names[:MOST_SPREADS]:
         curves = tuple(tuple(quantiles(values) for values in _chosen(name, arm, valid)) for arm in arms)
         yield SpreadView(name=line(name), unit=words.unit_of(name)[0] if name in METRICS else "s", curves=curves)
 
 
+def _answers(record: Record) -> bool:
+    """Whether a trial was asked for answers: what it keeps raw are scores, digests and tokens, which have no distribution worth drawing."""
+    workload = record.definition.get("workload")
+    return isinstance(workload, Mapping) and workload.get("kind") in KINDS
+
+
 def _enough(name: str, records: Sequence[Record]) -> bool:
-    """Answers are kept raw too, but as what was said: they have no distribution worth drawing."""
     return name.partition(".")[0] not in ANSWERS and any(len(record.raw.get(name, ())) >= FEWEST for record in records)
+
+
+def middle(trials: Sequence[Sequence[float]]) -> Sequence[float]:
+    """The quantiles of the trial whose median is the middle one; of an even number of trials the slower of the two. Empty if none."""
+    return sorted(trials, key=lambda curve: curve[MIDDLE])[len(trials) // 2] if trials else ()
 
 
 def _chosen(name: str, arm: str, records: Sequence[Record]) -> list[Sequence[float]]:

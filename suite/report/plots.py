@@ -200,17 +200,14 @@ def spread(view: SpreadView, names: Sequence[str], name: str) -> str:
     """The distributions within trials as cumulative shares: thin lines the trials, a thick one each arm's middle trial."""
     scale = units.scale([curve[curves.MIDDLE] for arm in view.curves for curve in arm], view.unit)
     with blank(name, (6.2, 2.6)) as figure:
-        figure.subplots_adjust(left=0.1, right=0.985, top=0.97, bottom=0.2)
+        figure.subplots_adjust(left=0.14, right=0.985, top=0.97, bottom=0.2)
         axes = figure.subplots()
         for place, arm in enumerate(view.curves):
             colour = ARMS[min(place, 2)][0]
             for curve in arm:
                 axes.plot([value / scale.factor for value in curve], curves.LEVELS, color=colour, lw=0.6, alpha=0.45, zorder=1)
-            middle = sorted(arm, key=lambda curve: curve[curves.MIDDLE])[len(arm) // 2 : len(arm) // 2 + 1]
-            for curve in middle:
-                axes.plot(
-                    [value / scale.factor for value in curve], curves.LEVELS, color=colour, lw=2, zorder=2, ls="-" if place < 2 else "--"
-                )
+            thick = [value / scale.factor for value in curves.middle(arm)]
+            axes.plot(thick, curves.LEVELS[: len(thick)], color=colour, lw=2, zorder=2, ls="-" if place < 2 else "--")
         ends = [curve[end] / scale.factor for arm in view.curves for curve in arm for end in (0, -1)]
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: units.signed_minus(f"{value:,g}")))
         if min(ends) > 0 and max(ends) / min(ends) > 8:

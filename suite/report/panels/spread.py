@@ -26,10 +26,16 @@ def render(page: Page) -> Markup:
         for number, scenario in enumerate(page.scenarios, 1)
     ]
     levels = [f"{100 * curves.LEVELS[place]:g} %" for place in SHOWN]
-    return render_template("spread.html", page=page, drawn=drawn, levels=levels, middle=middle)
+    return render_template("spread.html", page=page, drawn=drawn, levels=levels, middle=middle, ends=ends)
 
 
 def middle(view: SpreadView, arm: int) -> list[float]:
-    """An arm's typical quantiles at the levels shown: the middle over its trials."""
+    """The quantiles, at the levels shown, of an arm's middle trial: the one that is drawn as a thick line."""
+    found = curves.middle(view.curves[arm])
+    return [found[place] for place in SHOWN] if found else []
+
+
+def ends(view: SpreadView, arm: int) -> list[tuple[float, float]]:
+    """The lowest and the highest quantile of all of an arm's trials, at the levels shown: between them lie the thin lines."""
     trials = view.curves[arm]
-    return [sorted(curve[place] for curve in trials)[len(trials) // 2] for place in SHOWN] if trials else []
+    return [(min(curve[place] for curve in trials), max(curve[place] for curve in trials)) for place in SHOWN] if len(trials) > 1 else []

@@ -1,0 +1,45 @@
+"""The page of the committed reference records: what a stranger reads first."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from suite.report import curves, html
+from suite.report.nouns import Page, ScenarioView
+from suite.report.panels import spread
+from suite.verdicts import page_of
+
+REFERENCE = Path(__file__).parents[2] / "results" / "reference"
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    return page_of(REFERENCE, None)[0]
+
+
+def of(page: Page, name: str) -> ScenarioView:
+    return next(each for each in page.scenarios if each.name == name)
+
+
+def test_answers_are_not_drawn_as_times(page: Page) -> None:
+    """Of scenarios that compare answers nothing is drawn within the trials, and no figure is titled with a list of what was kept."""
+    assert {each.name: [view.name for view in each.spreads] for each in page.scenarios if each.kind in ("accuracy", "equality")} == {
+        "accuracy_penalties_cpu": [],
+        "equality_penalties_cpu": [],
+    }
+    drawn = [view.name for each in page.scenarios for view in each.spreads]
+    assert {"feed_time", "apply_time", "ttft", "tpot"} == set(drawn)
+    assert not [name for name in drawn if "[" in name]
+    assert not re.search(r"<figcaption>[^<]*\[&#34;", html.render(page))
+
+
+def test_the_table_within_trials_is_of_the_line_that_is_drawn_thick(page: Page) -> None:
+    """The quantiles told of an arm are those of its middle trial, and the ends over all its trials reach as far as the lines do."""
+    view = next(view for view in of(page, "serve_penalties_cpu").spreads if view.name == "ttft")
+    for arm, trials in enumerate(view.curves):
+        assert spread.middle(view, arm) == [curves.middle(trials)[place] for place in spread.SHOWN]
+        assert curves.middle(trials) in trials
+        assert spread.ends(view, arm)[-1][1] == max(max(curve) for curve in trials)
