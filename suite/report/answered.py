@@ -13,13 +13,14 @@ from suite.model.equality import EqualityDetails
 from suite.model.judged import OUTCOMES, Outcome
 from suite.model.untrusted import line
 from suite.report import units, words
-from suite.report.nouns import ScenarioView
+from suite.report.nouns import ArmView, ScenarioView
 from suite.report.units import NONE, THIN
 
 KINDS = ("accuracy", "equality")
 """Kinds of workload that compare answers."""
 NOT_COMPARED = "Answers were not compared in this run: nothing here says whether the candidates still answer what the baseline answers"
-IDENTICAL = "Answers did not change: every one of them is identical"
+IDENTICAL = "No answer that was compared changed"
+"""Said where every answer is the same bit by bit, and no item changed between right and wrong."""
 HEADS = {
     Outcome.REGRESSED: "Answers changed for the worse",
     Outcome.UNTESTABLE: "Whether answers changed could not be tested",
@@ -41,10 +42,32 @@ def head(scenarios: Sequence[ScenarioView]) -> str:
         return NOT_COMPARED
     worst = next(outcome for outcome in OUTCOMES if any(scenario.outcome == outcome for scenario in asked))
     begins = IDENTICAL if worst == Outcome.EQUIVALENT and _identical(asked) else HEADS[worst]
-    found = [(scenario.name, claim) for scenario in asked for claim in claims(scenario)]
+    several = len({arm.name for scenario in asked for arm in scenario.arms if not arm.baseline}) > 1
+    found = [(scenario.name, claim) for scenario in asked for claim in claims(scenario, several)]
     told = [f"{name}: {claim}" if place == 0 or found[place - 1][0] != name else claim for place, (name, claim) in enumerate(found)]
     more = [f"and {len(told) - MOST_TOLD} more, below"] if len(told) > MOST_TOLD else []
-    return f"{begins}{': ' if told else ''}{'; '.join([*told[:MOST_TOLD], *more])}"
+    return f"{begins}{': ' if told else ''}{'; '.join([*told[:MOST_TOLD], *more])}{_unasked(scenarios)}"
+
+
+def _unasked(scenarios: Sequence[ScenarioView]) -> str:
+    """Which candidates have a verdict on speed and no answer compared, in a sentence of its own; "" where there are none."""
+    asked = {_code(arm) for scenario in scenarios if scenario.kind in KINDS for arm in scenario.arms if not arm.baseline}
+    found: dict[str, list[str]] = {}
+    for scenario in scenarios:
+        if scenario.kind not in KINDS and not scenario.itself:
+            for arm in scenario.arms:
+                if not arm.baseline and _code(arm) not in asked:
+                    found.setdefault(arm.name, []).append(scenario.name)
+    told = [f"{arm} ({', '.join(where[:MOST_TOLD])})" for arm, where in found.items()]
+    if not told:
+        return ""
+    more = f" and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
+    return f". Nothing here tests the answers of {words.listed(told[:MOST_TOLD])}{more}"
+
+
+def _code(arm: ArmView) -> tuple[str, ...]:
+    """What makes an arm answer as it does: its patches, whatever it is called; an arm without any is known by its name and build."""
+    return arm.patches or (arm.name, arm.build)
 
 
 def _identical(scenarios: Sequence[ScenarioView]) -> bool:
@@ -54,15 +77,18 @@ def _identical(scenarios: Sequence[ScenarioView]) -> bool:
     return bool(parts) and all(part.identical == part.asked for part in parts) and not flips
 
 
-def claims(scenario: ScenarioView) -> list[str]:
-    """What a scenario found of answers, a claim a part or task, what differs first; candidates of which the same is true share one."""
+def claims(scenario: ScenarioView, several: bool = False) -> list[str]:
+    """What a scenario found of answers, a claim a part or task, what differs first; candidates of which the same is true share one.
+
+    They are named where there are `several` on the page, or in the scenario.
+    """
     of_claim: dict[str, list[str]] = {}
     for part in sorted(scenario.equality, key=lambda each: each.identical == each.asked):
         of_claim.setdefault(equal(part), []).append(part.candidate)
     for one in scenario.accuracy:
         for claim in _scored([task for task in one.tasks if task.primary]):
             of_claim.setdefault(claim, []).append(one.candidate)
-    several = len({candidate for who in of_claim.values() for candidate in who}) > 1
+    several = several or len({candidate for who in of_claim.values() for candidate in who}) > 1
     return [f"{f'{words.listed(who)}: ' if several else ''}{claim}" for claim, who in of_claim.items()]
 
 
@@ -72,13 +98,14 @@ def _scored(tasks: Sequence[TaskDetails]) -> list[str]:
     if len(still) < 2:
         return [scored(task) for task in tasks]
     names = words.listed([words.label(task.name) for task in still])
-    whole = f"{names}: not one of {sum(task.items for task in still):,} answers flipped between right and wrong"
+    whole = f"{names}: not one of {sum(task.items for task in still):,} items changed between right and wrong"
     return [whole, *(scored(task) for task in tasks if task not in still)]
 
 
 def equal(part: EqualityDetails) -> str:
     """ "greedy outputs identical on 198 of 200 prompts, 2 with other tokens"."""
-    said = f"{words.label(part.part)} identical on {part.identical:,} of {part.asked:,} {_ASKED.get(part.part, 'prompts')}"
+    tokens = f" ({part.tokens:,} tokens)" if part.part in GENERATED and part.tokens else ""
+    said = f"{words.label(part.part)} identical on {part.identical:,} of {part.asked:,} {_ASKED.get(part.part, 'prompts')}{tokens}"
     allowed, near = part.equal - part.identical, nearly(part)
     same = "differ beyond it" if allowed > 0 else "differ"
     told = [

@@ -187,8 +187,15 @@ def patch_words(name: str, patch: Mapping[str, Any]) -> str:
     return f"{name} ({', '.join(part for part in (str(patch.get('direction', '')), verified) if part)})"
 
 
+AGAIN = "results/again"
+"""Where a repeat's records go."""
+
+
 def commands(name: str, records: Sequence[Record], results: str) -> Iterable[str]:
-    """What to type to run this again and to judge it again; arguments quoted for a shell."""
+    """What to type to run this again, and to judge and show what the repeat measured; arguments quoted for a shell.
+
+    The repeat has a folder of its own, so that nobody takes the old records for it; without records, `results` is judged again.
+    """
     if records:
         last = records[-1]
         run = [
@@ -200,9 +207,11 @@ def commands(name: str, records: Sequence[Record], results: str) -> Iterable[str
             "--seed",
             str(last.seed),
             "--results",
-            "results/again",
+            AGAIN,
         ]
-        yield shlex.join(_of_pytest(last) or run)
+        own = _of_pytest(last)
+        yield shlex.join(own or run)
+        results = results if own else AGAIN
     yield shlex.join(["perfproof", "compare", "--results", results])
     yield shlex.join(["perfproof", "report", "--results", results, "--out", "report.html"])
 

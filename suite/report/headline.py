@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from suite.model.judged import OUTCOMES, Outcome
+from suite.report import words
 from suite.report.nouns import ScenarioView
 
 ITSELF = " against itself"
@@ -20,23 +21,34 @@ PLAIN, CHECKS = (
 )
 
 
+UNPATCHED = "vLLM as released, no patch judged"
+"""What is said of scenarios that praise no patch: releases against each other, or a release against one that was altered."""
+
+
 def headline(scenarios: Sequence[ScenarioView]) -> str:
     """The page's first line: what came out, apart by what was measured, worst news first: "1 microbenchmark regressed and 2 improved; 1
-    end-to-end scenario suggests improved"."""
+    end-to-end scenario suggests an improvement; where no patch is judged: 2 microbenchmarks improved"."""
     if not scenarios:
         return "There are no records to judge"
     if len(scenarios) == 1:
         one = scenarios[0]
         return f"{one.name}{ITSELF if one.itself else ''} {_is(one.outcome, one.suggests, 1)}{_apart(one)}"
+    apart = "; ".join(_grouped([each for each in scenarios if each.unpatched]))
+    return "; ".join([*_grouped([each for each in scenarios if not each.unpatched]), *([f"{UNPATCHED}: {apart}"] if apart else [])])
+
+
+def _grouped(scenarios: Sequence[ScenarioView]) -> list[str]:
+    """What came out of scenarios, a clause for each kind of thing measured, that with the worst news first."""
     groups: dict[tuple[str, str], list[ScenarioView]] = {}
     for scenario in sorted(scenarios, key=lambda each: OUTCOMES.index(each.outcome)):
         groups.setdefault(CHECKS if scenario.itself else NOUNS.get(scenario.kind, PLAIN), []).append(scenario)
-    return "; ".join(_counts(nouns, group) for nouns, group in groups.items())
+    return [_counts(nouns, group) for nouns, group in groups.items()]
 
 
 def _apart(scenario: ScenarioView) -> str:
     """What one scenario alone is, where its headline could be taken for more."""
-    return "" if scenario.itself or NOUNS.get(scenario.kind) != MICRO else " in a microbenchmark"
+    micro = "" if scenario.itself or NOUNS.get(scenario.kind) != MICRO else " in a microbenchmark"
+    return f"{micro} ({UNPATCHED})" if scenario.unpatched else micro
 
 
 def _counts(nouns: tuple[str, str], group: Sequence[ScenarioView]) -> str:
@@ -51,5 +63,5 @@ def _counts(nouns: tuple[str, str], group: Sequence[ScenarioView]) -> str:
 
 def _is(result: Outcome, hint: bool, count: int) -> str:
     if hint:
-        return f"suggest{'s' if count == 1 else ''} {result}"
+        return words.said(result, True) if count == 1 else words.said(result, True).replace("suggests", "suggest", 1)
     return result if result in ("improved", "regressed") else f"{'is' if count == 1 else 'are'} {result}"

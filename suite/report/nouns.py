@@ -158,7 +158,8 @@ class ScenarioView:
 
     `kind` is its workload's. `suggests` says that the outcome is a hint, no proof. `ran`, `sure` and `turning` say what was run, how sure
     the answer is, and what would change it; `provisos` are short clauses without which it would be taken for more than it is.
-    `itself` is set where the arms are one and the same: an A/A, whose verdicts are about the machine. `reasons` are those that a GPU's
+    `itself` is set where the arms are one and the same: an A/A, whose verdicts are about the machine; `unpatched` where every candidate is
+    vLLM as released, so that no verdict is a patch's. `reasons` are those that a GPU's
     clock gave for not running faster.
     """
 
@@ -170,6 +171,7 @@ class ScenarioView:
     turning: str
     provisos: tuple[str, ...]
     itself: bool
+    unpatched: bool
     kind: str
     outcome: Outcome
     suggests: bool

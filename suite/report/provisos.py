@@ -14,7 +14,7 @@ from suite.model.judged import Judged
 from suite.model.metrics import METRICS, base_name
 from suite.model.record import Record
 from suite.model.untrusted import line
-from suite.report import facts, trust, words
+from suite.report import facts, trust, units, words
 from suite.report.nouns import ArmView, TrialView
 
 NAME = 160
@@ -88,18 +88,27 @@ def _released(arms: Sequence[ArmView], definition: Mapping[str, Any], records: S
     """Says it where the candidate is the released code, and it is the baseline that was altered; and where two releases are compared."""
     altered = {arm.name: _altered(arm, definition, records) for arm in arms}
     baseline = next((arm.name for arm in arms if arm.baseline), None)
-    builds = {arm.name: _build(arm, definition) for arm in arms}
-    if (
-        not any(altered.values())
-        and len({arm.build for arm in arms}) > 1
-        and all(each.get("kind") == "release" for each in builds.values())
-    ):
+    if _releases(arms, definition, altered):
         yield "every arm is vLLM as released: releases are compared, no patch is judged here"
     if baseline is None or not altered[baseline]:
         return
     for name, how in altered.items():
         if name != baseline and not how:
             yield f"the candidate, {name}, is vLLM as released; it is the baseline, {baseline}, that was altered ({altered[baseline]})"
+
+
+def _releases(arms: Sequence[ArmView], definition: Mapping[str, Any], altered: Mapping[str, str]) -> bool:
+    """Whether releases are compared with each other, none of them altered."""
+    kinds = {_build(arm, definition).get("kind") for arm in arms}
+    return not any(altered.values()) and len({arm.build for arm in arms}) > 1 and kinds == {"release"}
+
+
+def no_patch(arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequence[Record]) -> bool:
+    """Whether nothing that a verdict praises is a patch: every candidate is vLLM as released, against another release or an altered one."""
+    altered = {arm.name: _altered(arm, definition, records) for arm in arms}
+    candidates = [altered[arm.name] for arm in arms if not arm.baseline]
+    worsened = any(altered[arm.name] for arm in arms if arm.baseline)
+    return _releases(arms, definition, altered) or (worsened and bool(candidates) and not any(candidates))
 
 
 def _altered(arm: ArmView, definition: Mapping[str, Any], records: Sequence[Record]) -> str:
@@ -159,8 +168,14 @@ def _swaying(row: Judged, found: Influence, block: int) -> str:
     way = "flatters" if sign * effect > sign * found.without else "goes against"
     arm = row.baseline if found.of_baseline else row.candidate
     without = f"without block {block}, in which {arm} was unusually {_pace(row, found.larger)}"
-    would = f"{words.label(row.metric)} would be {words.change_of(row, found.without)} instead of {words.change(row)}"
+    would = f"{words.label(row.metric)} would be {_with_factor(row, found.without)} instead of {_with_factor(row, effect)}"
     return f"one block {way} {row.candidate}: {without}, {would}"
+
+
+def _with_factor(row: Judged, effect: float) -> str:
+    """A change as the answer writes it: with its multiple where it has one."""
+    times = "" if row.in_points or effect >= units.MOST else units.factor(effect)
+    return f"{words.change_of(row, effect)}{f' ({times})' if times else ''}"
 
 
 def _pace(row: Judged, larger: bool) -> str:

@@ -136,7 +136,7 @@ def turning(rows: Sequence[Judged], outcome: str, itself: bool) -> str:
     if row.metric in ANSWERS:
         return _OTHER_ANSWERS[row.verdict == "equivalent"]
     if words.of_accuracy(row):
-        return f"a repeat with other or more items, of which more or fewer are lost than here ({words.counted(row)})"
+        return _other_items(row)
     if itself and row.verdict != "equivalent":
         return "an A/A that passes, with as many blocks, on a quieter machine"
     margin = words.margin(row)
@@ -145,6 +145,14 @@ def turning(rows: Sequence[Judged], outcome: str, itself: bool) -> str:
     fresh = "; or servers launched anew for each trial" if row.suggests else ""
     small = margin.removeprefix("±").strip(THIN)
     return f"a repeat in which {name} moves by less than {small}, or whose interval reaches to 0; {_near(row)}{fresh}"
+
+
+def _other_items(row: Judged) -> str:
+    """What would change a verdict on accuracy."""
+    asked = f"a repeat with other items, or more than these {words.counted(row).removesuffix(' items')}"
+    if row.verdict == "equivalent":
+        return f"{asked}, in which so many are lost that a drop beyond {words.margin(row).removeprefix('±').strip(THIN)} can’t be ruled out"
+    return f"{asked}, in which the items lost and won balance"
 
 
 def _near(row: Judged) -> str:

@@ -118,6 +118,7 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
         turning=standing.turning(rows, outcome, itself),
         provisos=tuple(provisos.told(rows, arms, definition, records, trials)),
         itself=itself,
+        unpatched=provisos.no_patch(arms, definition, records),
         kind=_kind(definition),
         outcome=Outcome.UNTESTABLE if itself and outcome in (Outcome.IMPROVED, Outcome.REGRESSED) else outcome,
         suggests=not itself and words.suggests(rows, outcome),

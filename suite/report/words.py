@@ -26,6 +26,10 @@ MOST_CLAIMS = 8
 _ACRONYMS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL", "cpu": "CPU"}
 
 
+_SUGGESTED = {"improved": "an improvement", "regressed": "a regression", "equivalent": "equivalence"}
+"""An outcome as that which a hint suggests."""
+
+
 def label(metric: str) -> str:
     """A metric's name for people: "median TTFT", "round time, output_length=16000"."""
     base, _, case = metric.partition("@")
@@ -58,13 +62,13 @@ def direction(better: Better) -> str:
 
 
 def verdict(row: Judged) -> str:
-    """The word of a row's verdict: "improved", "suggests improved" where it is no more than a hint, "exploratory" where nobody asked."""
+    """A row's verdict: "improved", "suggests an improvement" where it is no more than a hint, "exploratory" where nobody asked."""
     return said(row.verdict, row.suggests)
 
 
 def said(outcome_: Outcome | None, suggests: bool = False) -> str:
     """An outcome's word; see `verdict`."""
-    return f"suggests {outcome_}" if outcome_ and suggests else outcome_ or EXPLORATORY
+    return f"suggests {_SUGGESTED.get(outcome_, outcome_)}" if outcome_ and suggests else outcome_ or EXPLORATORY
 
 
 def look(outcome_: str | None, suggests: bool = False) -> str:

@@ -23,7 +23,8 @@ def test_flips_and_parted_prompts_are_told_at_the_head() -> None:
     """The line at the head of the page says whether answers changed, worst first, with the figures."""
     page = factory.answers_page()
     assert page.answers.startswith(
-        "Answers changed for the worse: equality_penalties: greedy outputs identical on 198 of 200 prompts, 2 with other tokens; "
+        "Answers changed for the worse: equality_penalties: "
+        "greedy outputs identical on 198 of 200 prompts (25,600 tokens), 2 with other tokens; "
     )
     assert "gsm8k 41.24\u202f% to 41.09\u202f%, −0.15\u202fpoints [−0.76, +0.46], 12 of 1,319 answers flipped" in page.answers
 
@@ -42,7 +43,7 @@ def test_identical_answers_are_told_as_such() -> None:
     same = factory.equality_details(identical=200, equal=200, parted=0, differences=())
     still = factory.accuracy_details(lost=0, won=0, lost_items=(), won_items=())
     page = factory.answers_page([same], [still], Outcome.EQUIVALENT)
-    assert page.answers.startswith("Answers did not change: every one of them is identical: ")
+    assert page.answers.startswith("No answer that was compared changed: ")
 
 
 def test_the_first_differing_tokens_and_mcnemars_table_are_shown() -> None:
@@ -88,9 +89,10 @@ def test_what_differs_is_told_first_and_what_is_alike_once() -> None:
     ]
     told = factory.answers_page(parts, []).answers.partition("equality_penalties: ")[2]
     assert told == (
-        "c: greedy outputs identical on 198 of 200 prompts, 2 with other tokens; "
-        "c: sampled outputs identical on 190 of 200 prompts, 8 with the same tokens and other logprobs, 2 with other tokens; "
-        "a and b: greedy outputs identical on 200 of 200 prompts"
+        "c: greedy outputs identical on 198 of 200 prompts (25,600 tokens), 2 with other tokens; "
+        "c: sampled outputs identical on 190 of 200 prompts (25,600 tokens), 8 with the same tokens and other logprobs, "
+        "2 with other tokens; "
+        "a and b: greedy outputs identical on 200 of 200 prompts (25,600 tokens)"
     )
 
 
@@ -100,5 +102,5 @@ def test_tasks_without_a_flip_are_one_claim() -> None:
     first = factory.accuracy_details(**still, name="accuracy@sums")
     second = factory.accuracy_details(**still, name="accuracy@series").tasks
     page = factory.answers_page([], [dataclasses.replace(first, tasks=(*first.tasks, *second))], Outcome.EQUIVALENT)
-    assert "accuracy in sums and series: not one of 2,638 answers flipped between right and wrong" in page.answers
+    assert "accuracy in sums and series: not one of 2,638 items changed between right and wrong" in page.answers
     assert html.render(page).count("at most a point may be lost") == 1

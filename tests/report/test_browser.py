@@ -112,7 +112,7 @@ STRANGER = {
         "14 more blocks (about 21 min) would settle it",
     ),
     "crashed": ("⊘ untestable", "could not be tested", "it ran out of memory", "not at all: nothing may be concluded"),
-    "suggested": ("~ suggests improved", "a hint, no proof", "a toy model (1 layer, hidden size 64), dummy weights, eager mode"),
+    "suggested": ("~ suggests an improvement", "a hint, no proof", "a toy model (1 layer, hidden size 64), dummy weights, eager mode"),
     "itself": ("against itself is equivalent", "no patch is judged here", "no difference where there is none"),
 }
 """For a run of each sort, what a stranger must read on the first screen beside what every page says there."""

@@ -31,9 +31,9 @@ def test_a_hint_has_a_word_and_a_mark_of_its_own(verdict: Outcome) -> None:
     """A verdict from shared launches is called a suggestion in every form, and nowhere marked or coloured as if it were settled."""
     page = factory.page(factory.suggested(verdict))
     for form in _forms(page):
-        assert f"suggests {verdict}" in form
+        assert words.said(verdict, True) in form
     text = html.render(page).partition('<dl class="legend">')[0]
-    assert f"> suggests {verdict}</span>" in text
+    assert f"> {words.said(verdict, True)}</span>" in text
     assert f'class="word {verdict}"' not in text
     assert f'class="strip {verdict}"' not in text
     sign = {"improved": "✅", "regressed": "❌", "equivalent": "🟰"}[verdict]

@@ -43,3 +43,26 @@ def test_the_table_within_trials_is_of_the_line_that_is_drawn_thick(page: Page) 
         assert spread.middle(view, arm) == [curves.middle(trials)[place] for place in spread.SHOWN]
         assert curves.middle(trials) in trials
         assert spread.ends(view, arm)[-1][1] == max(max(curve) for curve in trials)
+
+
+def test_what_judges_no_patch_is_counted_apart(page: Page) -> None:
+    """Releases against each other, and a release against an altered one, are no improvement of a patch in the headline."""
+    assert page.headline == (
+        "2 microbenchmarks improved; 1 end-to-end scenario suggests an improvement; 2 comparisons of answers are equivalent; "
+        "vLLM as released, no patch judged: 2 microbenchmarks improved"
+    )
+    assert html.render(page).count("<small>no patch judged</small>") == 2
+
+
+def test_the_head_says_whose_answers_were_compared_and_whose_were_not(page: Page) -> None:
+    """Candidates with a verdict on speed whose answers nobody asked are named; those that were asked are not among them."""
+    said, _, unasked = page.answers.partition(". Nothing here tests the answers of ")
+    assert unasked == "as_released (swap_states), release_0_32_0 (swap_states_releases) and watermark (thinking_scan)"
+    assert "incremental: accuracy in copying, knowledge, series and sums: not one of 800 items changed between right and wrong" in said
+    assert "from_token_ids and incremental: greedy outputs identical on 24 of 24 prompts (561 tokens)" in said
+
+
+def test_a_repeat_is_judged_from_its_own_folder(page: Page) -> None:
+    """All three commands name the folder of the repeat: nobody takes the old records for it."""
+    for scenario in page.scenarios:
+        assert [command.split("--results ")[1].split()[0] for command in scenario.commands] == ["results/again"] * 3

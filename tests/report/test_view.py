@@ -24,10 +24,10 @@ def test_headline_counts_hints_and_checks_of_the_machine_apart() -> None:
     parts = (factory.suggested(), factory.penalties(), factory.itself())
     found = [scenario for part in parts for scenario in factory.page(part).scenarios]
     assert headline(found) == (
-        "1 end-to-end scenario improved and 1 suggests improved; 1 check of the machine (baseline against itself) is equivalent"
+        "1 end-to-end scenario improved and 1 suggests an improvement; 1 check of the machine (baseline against itself) is equivalent"
     )
     assert factory.page(factory.swap_states()).headline == "swap_states improved in a microbenchmark"
-    assert factory.page(factory.suggested()).headline == "serve_shared suggests improved"
+    assert factory.page(factory.suggested()).headline == "serve_shared suggests an improvement"
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
