@@ -269,6 +269,7 @@ def _details(
         lost_items=tuple(int(ids[place]) for place in fell[:MOST_CHANGED]),
         won_items=tuple(int(ids[place]) for place in rose[:MOST_CHANGED]),
         floor=floor,
+        bound=accuracy.difference_interval(paired, accuracy.EQUIVALENCE_ERROR)[0] if primary else None,
         verdict=outcome if primary else None,
         reason=reason if primary else f"{words.count(before.size, 'item')}, {fell.size} lost, {rose.size} won; shown, not judged",
     )

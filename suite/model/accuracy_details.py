@@ -38,7 +38,8 @@ class TaskDetails:
     lower or a higher value). `p` is McNemar's exact p, None likewise. `difference` is candidate minus baseline, `interval` at the
     confidence `level`. `detectable` is the true drop that would have been called *regressed* with 80 % chance. `lost_items` and
     `won_items` are the ids (lm_eval's doc_id) of up to twenty items that changed. `floor` is None where the baseline was not asked
-    again. `verdict` is None for a task that does not decide.
+    again. `verdict` is None for a task that does not decide; `bound` is the lower end of the one-sided interval that decides whether a
+    drop is equivalent, None likewise.
     """
 
     name: str
@@ -66,6 +67,7 @@ class TaskDetails:
     floor: Floor | None
     verdict: Outcome | None
     reason: str
+    bound: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -103,10 +103,21 @@ def attestations(arms: Sequence[str], records: Sequence[Record], arm_of: Callabl
         of_arm[arm_of(record)].append(record)
     columns = [_attested([record.attestation for record in of_arm[arm] if record.attestation]) for arm in arms]
     yield from _touched([of_arm[arm] for arm in arms])
+    counts = {name for record in records if record.attestation for name in record.attestation.counts}
     for name in dict.fromkeys(name for column in columns for name in column):
         values = tuple(" / ".join(column[name]) if name in column else "–" for column in columns)
-        yield name, values, len(set(values)) > 1
+        yield name, values, len(set(values)) > 1 and (name not in counts or _called(name, values))
     yield from _apart([of_arm[arm] for arm in arms])
+
+
+CALLS = "calls "
+"""How the count of calls of a function begins."""
+
+
+def _called(name: str, values: Sequence[str]) -> bool:
+    """Whether one arm called a function and another never did; how often is what was asked of an arm, and no other code."""
+    told = [value for value in values if value != "–"]
+    return name.startswith(CALLS) and "0" in told and any(value != "0" for value in told)
 
 
 def _touched(columns: Sequence[Sequence[Record]]) -> Iterable[Found]:
@@ -124,6 +135,8 @@ def _files(overlay: Any) -> Sequence[str]:
 
 _SURROUNDINGS = ("variables", "packages", "server_arguments", "client", "build", "device", "lock", "commit", "driver")
 """What of an environment belongs to the arm: where it differs between arms, it is part of what was compared."""
+_PLACES = ("VLLM_CACHE_ROOT",)
+"""Variables that name a folder of an arm's own: where it lies changes nothing that runs."""
 _OF_THE_DAY = ("--port=", "--served-model-name=")
 """Server arguments that every launch has anew."""
 
@@ -138,7 +151,7 @@ def _apart(columns: Sequence[Sequence[Record]]) -> Iterable[Found]:
     for name in dict.fromkeys(name for values_of in seen for name in values_of):
         values = tuple(" / ".join(summary(list(values_of.get(name, {}).values()))) or "–" for values_of in seen)
         if len(set(values)) > 1:
-            yield _apart_name(name), values, True
+            yield _apart_name(name), values, name.rpartition(".")[2] not in _PLACES
 
 
 def _apart_name(name: str) -> str:

@@ -198,6 +198,11 @@ class ScenarioView:
     def primaries(self) -> tuple[Judged, ...]:
         return tuple(row for row in self.rows if row.primary)
 
+    def bound(self, row: Judged) -> float | None:
+        """The one-sided bound (a fraction, below 0 for a drop) that decides whether an accuracy is equivalent; None for any other row."""
+        tasks = (task for one in self.accuracy if one.candidate == row.candidate for task in one.tasks if task.name == row.metric)
+        return next((task.bound for task in tasks), None)
+
     @property
     def blocks(self) -> int:
         return len({trial.block for trial in self.trials})

@@ -6,10 +6,12 @@ How near to real use the thing measured was, which of the arms is vLLM as releas
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from suite.analysis.influence import Influence, strongest
+from suite.analysis.judge import SHARED_WARNING
 from suite.model.judged import Judged
 from suite.model.metrics import METRICS, base_name
 from suite.model.record import Record
@@ -19,6 +21,7 @@ from suite.report.nouns import ArmView, TrialView
 
 NAME = 160
 """Most characters of a name as shown."""
+_OUTLIER = re.compile(r"block (\d+) is an outlier, ")
 SMALL = 4
 """Layers up to which a generated model is called a toy; a larger one has the size of a real one, and dummy weights all the same."""
 
@@ -37,6 +40,15 @@ def told(
     for row in rows:
         if row.primary and row.verdict not in (None, "untestable") and (found := swayed(row, trials)):
             yield found
+
+
+def tells(clauses: Sequence[str], row: Judged, warning: str) -> bool:
+    """Whether a clause already says what a row's warning says: that launches were shared, or which block is unlike the others."""
+    if row.suggests and warning == SHARED_WARNING:
+        return words.HINT in clauses
+    outlier = _OUTLIER.match(warning)
+    mine = f" {row.candidate}: without block {outlier[1]}, in which " if outlier else ""
+    return bool(mine) and any(mine in clause and f", {words.label(row.metric)} would be " in clause for clause in clauses)
 
 
 def _workload(definition: Mapping[str, Any]) -> Mapping[str, Any]:

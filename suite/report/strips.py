@@ -17,8 +17,8 @@ from suite.report.nouns import SignalView, TrialView
 
 WIDTH, HEIGHT = 250, 22
 _MARKS = (1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 30, 100, 300, 1000, 10_000)
-_KNEE = 0.02
-"""Within ±2 % the scale is linear, beyond it logarithmic."""
+_KNEE, END = 0.02, 6
+"""Within ±2 % the scale is linear, beyond it logarithmic; a mark stays so far from its ends, where a change to nothing is put."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +56,11 @@ def axis(rows: Iterable[Judged]) -> Axis:
     return Axis(reach=math.exp(max(reach * 1.25, 0.06)))
 
 
-def forest(row: Judged, scale: Axis) -> Markup:
-    """The change as a dot, its interval as a line, the margin as a band, no change as a hair line."""
+def forest(row: Judged, scale: Axis, bound: float | None = None) -> Markup:
+    """The change as a dot, its interval as a line, the margin as a band, no change as a hair line; thick from the bound that decides."""
     middle, mean = HEIGHT / 2, betterment(row, row.effect)
+    if row.effect is not None and row.effect <= -1:
+        mean = math.inf if row.better == "lower" else -math.inf
     parts = [f'<line class="zero" x1="{WIDTH / 2}" x2="{WIDTH / 2}" y1="0" y2="{HEIGHT}"/>']
     if row.margin and not row.exact:
         left, right = scale.x(-math.log1p(row.margin)), scale.x(math.log1p(row.margin))
@@ -67,8 +69,11 @@ def forest(row: Judged, scale: Axis) -> Markup:
     known = sorted(scale.x(end) for end in ends if end is not None)
     if len(known) == 2:
         parts.append(f'<line class="interval" x1="{known[0]:.1f}" x2="{known[1]:.1f}" y1="{middle}" y2="{middle}"/>')
+    decides = betterment(row, bound) if row.verdict == "equivalent" else None
+    if decides is not None and mean is not None:
+        parts.append(f'<line class="bound" x1="{scale.x(decides):.1f}" x2="{scale.x(mean):.1f}" y1="{middle}" y2="{middle}"/>')
     if mean is not None:
-        parts.append(_mark(scale.x(mean), middle, row))
+        parts.append(_mark(max(END, min(WIDTH - END, scale.x(mean))), middle, row))
     said = f"{words.label(row.metric)}: {words.change(row)} {words.interval(row)}, margin {words.margin(row)}, {words.verdict(row)}"
     return _svg(WIDTH, HEIGHT, f"strip {words.look(row.verdict, row.suggests)}", said, parts)
 

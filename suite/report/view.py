@@ -109,6 +109,7 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
     outcome, itself = words.outcome(rows), trust.against_itself(definition)
     growths = tuple(curves.growths(names, records))
     unjudged = missing.unjudged(rows, trials)
+    borne = tuple(provisos.told(rows, arms, definition, records, trials))
     return ScenarioView(
         name=name,
         question=line(definition.get("question", "")),
@@ -116,7 +117,7 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
         ran=standing.ran(arms, definition, records, itself),
         sure=standing.sure(rows, outcome),
         turning=standing.turning(rows, outcome, itself),
-        provisos=tuple(provisos.told(rows, arms, definition, records, trials)),
+        provisos=borne,
         itself=itself,
         unpatched=provisos.no_patch(arms, definition, records),
         kind=_kind(definition),
@@ -136,7 +137,7 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
         accuracy=behind.accuracy,
         attestations=tuple(_facts(Fact, facts.attestations(names, records, lambda record: line(record.arm, NAME)))),
         unjudged=unjudged,
-        warnings=_warnings(rows, records),
+        warnings=_warnings(rows, records, borne),
         commands=tuple(facts.commands(name, records, results)),
         definition=lines(facts.as_yaml(definition), most=400) if definition else "",
         seconds=facts.seconds(records),
@@ -220,8 +221,8 @@ def _work(records: Sequence[Record]) -> Iterable[WorkView]:
         yield WorkView(name=line(name, NAME), values=values, unequal=unequal)
 
 
-def _warnings(rows: Sequence[Judged], records: Sequence[Record]) -> tuple[str, ...]:
-    """Every warning once: those of the comparisons, then those of the trials with how many of them said so.
+def _warnings(rows: Sequence[Judged], records: Sequence[Record], borne: Sequence[str]) -> tuple[str, ...]:
+    """Every warning once: those of the comparisons, then those of the trials with how many of them said so; none that `borne` tells.
 
     A warning of some comparisons only says of which; one of the trials is not repeated by the comparisons made of them. Warnings that
     differ in their numbers alone are one, with the range.
@@ -229,7 +230,7 @@ def _warnings(rows: Sequence[Judged], records: Sequence[Record]) -> tuple[str, .
     one_for = folded(line(warning) for record in records for warning in record.warnings)
     counts = Counter(sentence for record in records for sentence in {one_for[line(warning)] for warning in record.warnings})
     known = {shape(sentence) for sentence in one_for}
-    said = [(row, warning) for row in rows for warning in row.warnings if shape(warning) not in known]
+    said = [(row, each) for row in rows for each in row.warnings if shape(each) not in known and not provisos.tells(borne, row, each)]
     timed = sum(row.verdict is not None and row.kind != "witness" for row in rows)
     rows_saying = Counter(warning for _, warning in said)
     told = dict.fromkeys(warning if rows_saying[warning] >= timed else f"{_about(row, rows)}: {warning}" for row, warning in said)

@@ -113,6 +113,13 @@ def interval(row: Judged) -> str:
     return f"[{units.percent(row.low, places)}, {units.percent(row.high, places)}]"
 
 
+def bound(row: Judged, bound_: float | None) -> str:
+    """The bound that decides of a drop whether it is equivalent: "at least −1.49 decides"; "" where the interval decides."""
+    if bound_ is None or row.verdict != "equivalent":
+        return ""
+    return f"decides: at most {units.percent(max(0.0, -bound_), 2, plus=False)}{THIN}points lost"
+
+
 def factor(row: Judged) -> str:
     """How many times, where per cent tell it badly; "" where they don't, and where the change is told as a multiple anyway."""
     return "" if row.effect is None or row.in_points or row.effect >= units.MOST else units.factor(row.effect)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from suite.report import curves, html
+from suite.report import curves, html, strips
 from suite.report.nouns import Page, ScenarioView
-from suite.report.panels import spread
+from suite.report.panels import attestation, spread
 from suite.verdicts import page_of
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
@@ -66,3 +66,34 @@ def test_a_repeat_is_judged_from_its_own_folder(page: Page) -> None:
     """All three commands name the folder of the repeat: nobody takes the old records for it."""
     for scenario in page.scenarios:
         assert [command.split("--results ")[1].split()[0] for command in scenario.commands] == ["results/again"] * 3
+
+
+def test_the_bound_that_decides_stands_in_the_row(page: Page) -> None:
+    """Where a bar reaches beyond the margin and the verdict is equivalent all the same, the row says and draws which bound decided."""
+    accuracy = of(page, "accuracy_penalties_cpu")
+    assert [round(accuracy.bound(row) or 0, 4) for row in accuracy.rows] == [-0.0149] * 4
+    text = html.render(page)
+    assert text.count("<small>decides: at most 1.49\u202fpoints lost</small>") == 4
+    assert text.count('<line class="bound"') == 4
+
+
+def test_what_was_asked_more_often_is_no_difference_of_code(page: Page) -> None:
+    """Only the patch and the variable that names it are marked as different; unequal counts of calls have their reason."""
+    accuracy = of(page, "accuracy_penalties_cpu")
+    assert [fact.name for fact in accuracy.attestations if fact.differs] == ["patches", "variable VLLM_PLUGINS"]
+    assert "as_released was asked again" in attestation.counted(accuracy)
+    assert "fall into batches" in attestation.counted(of(page, "serve_penalties_cpu"))
+    assert attestation.counted(of(page, "swap_states")) == ""
+
+
+def test_nothing_is_told_twice(page: Page) -> None:
+    """A block that the estimate owes much to, and servers that were shared, are told beside the answer and not warned of again."""
+    assert of(page, "penalties").warnings == ()
+    assert of(page, "serve_penalties_cpu").warnings == ()
+    assert any("(÷\u202f5.59) instead of −88.2\u202f% (÷\u202f8.46)" in each for each in of(page, "penalties").provisos)
+
+
+def test_a_count_that_fell_to_nothing_has_its_mark(page: Page) -> None:
+    """Every judged row has a mark on the strip, also one whose change is −100 %."""
+    gone = next(row for row in of(page, "penalties").rows if row.effect == -1)
+    assert 'class="mark"' in strips.forest(gone, strips.axis(of(page, "penalties").rows))
