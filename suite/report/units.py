@@ -6,6 +6,7 @@ Nothing else in the suite scales a number. Figures keep about four digits that m
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -132,3 +133,12 @@ def duration(seconds: float) -> str:
 
 def signed_minus(text: str) -> str:
     return text.replace("-", MINUS)
+
+
+_HYPHEN = re.compile(r"(?<![\w.\-])-(?=\d[\d.,]*\s(?:%|points?\b))")
+"""A hyphen that stands for a minus: before per cent or points; not that of a name, a date or an exit code."""
+
+
+def with_minus(sentence: str) -> str:
+    """A sentence with one minus sign throughout: reasons are written for plain terminals too, with hyphens before numbers."""
+    return _HYPHEN.sub(MINUS, sentence)

@@ -19,7 +19,7 @@ from suite.model.floor import Floor
 from suite.model.judged import Judged, Outcome
 from suite.model.record import Record
 from suite.model.untrusted import line, lines
-from suite.report import answered, curves, facts, frontier, missing, provisos, signals, standing, trust, words
+from suite.report import answered, curves, facts, frontier, missing, provisos, signals, standing, trust, units, words
 from suite.report.headline import headline
 from suite.report.nouns import ArmView, Fact, Page, ScenarioView, TrialView, TrustView, WitnessView, WorkView
 
@@ -97,7 +97,8 @@ def _in_order(records: Sequence[Record]) -> list[Record]:
 
 def _clean(row: Judged) -> Judged:
     texts = {name: line(getattr(row, name), NAME) for name in ("scenario", "metric", "unit", "baseline", "candidate")}
-    return dataclasses.replace(row, **texts, reason=_sentence(row.reason), warnings=tuple(line(warning) for warning in row.warnings))  # type: ignore[arg-type]
+    warnings = tuple(units.with_minus(line(warning)) for warning in row.warnings)
+    return dataclasses.replace(row, **texts, reason=units.with_minus(_sentence(row.reason)), warnings=warnings)  # type: ignore[arg-type]
 
 
 def _scenario(name: str, rows: list[Judged], records: list[Record], results: str, behind: _Behind) -> ScenarioView:

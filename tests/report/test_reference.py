@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from suite.report import curves, html, strips
+from suite.report import curves, html, strips, units
 from suite.report.nouns import Page, ScenarioView
-from suite.report.panels import attestation, spread
+from suite.report.panels import attestation, machine, spread
 from suite.verdicts import page_of
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
@@ -69,11 +69,11 @@ def test_a_repeat_is_judged_from_its_own_folder(page: Page) -> None:
 
 
 def test_the_bound_that_decides_stands_in_the_row(page: Page) -> None:
-    """Where a bar reaches beyond the margin and the verdict is equivalent all the same, the row says and draws which bound decided."""
+    """Where a bar reaches beyond the margin and the verdict is equivalent all the same, the bound that decided is told and drawn."""
     accuracy = of(page, "accuracy_penalties_cpu")
     assert [round(accuracy.bound(row) or 0, 4) for row in accuracy.rows] == [-0.0149] * 4
     text = html.render(page)
-    assert text.count("<small>decides: at most 1.49\u202fpoints lost</small>") == 4
+    assert text.count("decides: at most 1.49\u202fpoints lost</small>") == 8
     assert text.count('<line class="bound"') == 4
 
 
@@ -97,3 +97,20 @@ def test_a_count_that_fell_to_nothing_has_its_mark(page: Page) -> None:
     """Every judged row has a mark on the strip, also one whose change is −100 %."""
     gone = next(row for row in of(page, "penalties").rows if row.effect == -1)
     assert 'class="mark"' in strips.forest(gone, strips.axis(of(page, "penalties").rows))
+
+
+def test_the_machine_is_trusted_or_not_in_a_first_sentence(page: Page) -> None:
+    """Whether the machine can be trusted is said first; a load beyond the cores and stolen time are told in words."""
+    assert machine.trusted(page) == "Not known: no A/A was run"
+    load, steal = machine.remarks(page)
+    assert "beyond the 2 cores in penalties (11.8)" in load
+    assert "accuracy_penalties_cpu" not in load
+    assert steal.startswith("Steal, the time for which the host ran others on these cores")
+
+
+def test_there_is_one_minus_sign(page: Page) -> None:
+    """No hyphen stands before a number where another place has a minus; names, dates and versions keep theirs."""
+    told = [text for each in page.scenarios for row in each.rows for text in (row.reason, *row.warnings)]
+    told += [task.reason for each in page.scenarios for one in each.accuracy for task in one.tasks]
+    assert not [text for text in told if re.search(r"(^|[\s(\[])-\d", text)]
+    assert units.with_minus("-2.95 points to -1 %, 2026-11-28, exit code -9") == "−2.95 points to −1 %, 2026-11-28, exit code -9"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -14,8 +14,11 @@ from suite.report.nouns import Page, ScenarioView, SignalView
 from suite.report.templates import render as render_template
 from suite.report.units import NONE, THIN
 
+BUSY = 1.5
+"""A load beyond so many times the cores draws a remark."""
 MOST_SIGNALS = 24
 """Strips of a scenario."""
+MEASURED = "what was measured; each arm’s geometric mean, as in the verdict table"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +36,60 @@ def render(page: Page) -> Markup:
     commands = list(
         dict.fromkeys(scenario.trust.command for scenario in page.scenarios if not scenario.trust.floors and scenario.trust.command)
     )
-    return render_template("machine.html", page=page, courses=courses, commands=commands, floor=floor_cells)
+    return render_template(
+        "machine.html", page=page, courses=courses, commands=commands, floor=floor_cells, trusted=trusted(page), remarks=remarks(page)
+    )
+
+
+def trusted(page: Page) -> str:
+    """Whether the machine can be trusted, in a first sentence: yes, no, or not known."""
+    asked = {each.name: each.trust for each in page.scenarios if each.trust.floors}
+    unknown = [each.name for each in page.scenarios if each.trust.command]
+    failed = [name for name, found in asked.items() if found.distrust]
+    if failed:
+        return f"No: the baseline differs from itself in {words.listed(failed)}"
+    if not asked:
+        return "Not known: no A/A was run" if unknown else "Not asked: nothing here was timed"
+    open_ = f"; not known for {words.listed(unknown)}, as no A/A was run" if unknown else ""
+    return f"Yes, for {words.listed(list(asked))}: no A/A failed{open_}"
+
+
+def remarks(page: Page) -> list[str]:
+    """What else speaks for or against the machine, in words: load beyond its cores, and time that the host kept from it."""
+    return [each for each in (_load(page), _steal(page)) if each]
+
+
+def _load(page: Page) -> str:
+    """Which scenarios ran under a load of more than half again as many runnable threads as there are cores."""
+    high: dict[str, float] = {}
+    cores = min((each for record in page.records if isinstance(each := record.environment.get("cores"), int)), default=0)
+    for scenario in page.scenarios:
+        spans = [span for view in scenario.signals if view.name == "load" for span in view.spans if span]
+        if cores and spans and (most := max(end for _, end in spans)) > BUSY * cores:
+            high[scenario.name] = most
+    if not high:
+        return ""
+    where = words.listed([f"{name} ({units.rough(most, '1')})" for name, most in high.items()])
+    return (
+        f"The load went beyond the {cores} cores in {where}: trials shared them with other work, or with what a trial before had left. "
+        "The random order spreads that over the arms and intervals are the wider for it; a quieter machine would see more"
+    )
+
+
+def _steal(page: Page) -> str:
+    """How much time the host kept from the machine, where records tell it."""
+    ends = [
+        value
+        for record in page.records
+        for when in ("before", "after")
+        if isinstance(found := record.environment.get(when), Mapping) and isinstance(value := found.get("steal_seconds"), int | float)
+    ]
+    if not ends or max(ends) <= min(ends):
+        return ""
+    return (
+        f"Steal, the time for which the host ran others on these cores while this machine wanted them, grew by "
+        f"{units.duration(max(ends) - min(ends))} from the first trial to the last, what lay between trials included"
+    )
 
 
 def floor_cells(floor: Floor) -> Sequence[str]:
@@ -70,10 +126,21 @@ def _measured(scenario: ScenarioView) -> list[SignalView]:
         return []
     values = [trial.values.get(row.metric) for trial in scenario.trials]
     spans = tuple(None if value is None else (value, value) for value in values)
-    return [SignalView(name=words.label(row.metric), unit=row.unit, spans=spans, told="what was measured")] if any(spans) else []
+    return [SignalView(name=words.label(row.metric), unit=row.unit, spans=spans, told=MEASURED)] if any(spans) else []
+
+
+def _measured_course(view: SignalView, scenario: ScenarioView) -> Course:
+    """What was measured, with the arms' values as the verdict table has them."""
+    names = [arm.name for arm in scenario.arms]
+    rows = [row for row in scenario.primaries if words.label(row.metric) == view.name]
+    values = {name: value for row in rows for name, value in ((row.baseline, row.baseline_value), (row.candidate, row.candidate_value))}
+    middles = tuple(units.rough(values.get(name), view.unit) for name in names)
+    return Course(name=view.name, strip=strips.course(view, scenario.trials, names), middles=middles, told=view.told)
 
 
 def _course(view: SignalView, scenario: ScenarioView) -> Course:
+    if view.told == MEASURED:
+        return _measured_course(view, scenario)
     names = [arm.name for arm in scenario.arms]
     middles = []
     for name in names:
