@@ -212,6 +212,14 @@ def test_nothing_sticks_out(browser: Browser, report: Path, width: int) -> None:
     assert browser.run("document.documentElement.scrollWidth") <= width
 
 
+def test_a_narrow_screen_reaches_every_number(browser: Browser, report: Path) -> None:
+    """On a telephone the verdict table stands as a card a row: nothing of it lies beside the screen."""
+    browser.open(report, width=390)
+    beyond = "[...document.querySelectorAll('.verdicts .row > td')].filter((cell) => cell.getBoundingClientRect().right > 390).length"
+    assert browser.run(beyond) == 0
+    assert browser.run("document.querySelectorAll('.verdicts .row > td').length") > 20
+
+
 def test_complete_without_script(browser: Browser, report: Path) -> None:
     """With scripts turned off every verdict, trial and record is still there."""
     browser.call("Emulation.setScriptExecutionDisabled", value=True)
