@@ -133,9 +133,7 @@ def _table(rows: Sequence[Judged], width: int) -> Table:
     if wide:
         table.add_column("margin", justify="right", no_wrap=True)
     table.add_column("detectable" if wide else "detect.", justify="right", no_wrap=True)
-    table.add_column(
-        "verdict", no_wrap=True, min_width=max([len("? inconclusive"), *(_word(row.verdict, row.suggests).cell_len for row in rows)])
-    )
+    table.add_column("verdict", no_wrap=True, min_width=max([len("? inconclusive"), *(_widest(_verdict(row, wide)) for row in rows)]))
     for row in rows:
         table.add_row(*_cells(row, wide, several), style="" if row.verdict else "dim")
     return table
@@ -152,12 +150,24 @@ def _cells(row: Judged, wide: bool, several: bool) -> Iterable[Text]:
     if wide:
         yield Text(words.margin(row))
     yield Text(words.detectable(row))
-    yield _word(row.verdict, row.suggests)
+    yield _verdict(row, wide)
 
 
 def _word(outcome: Outcome | None, suggests: bool = False) -> Text:
     style = HINT if outcome and suggests else COLOURS[outcome]
     return Text(f"{words.symbol(outcome, suggests)} {words.said(outcome, suggests)}", style=style)
+
+
+def _verdict(row: Judged, wide: bool) -> Text:
+    """The verdict's cell; a hint, "~ suggests an improvement", takes two lines where room is short."""
+    word = _word(row.verdict, row.suggests)
+    if wide or not row.suggests:
+        return word
+    return Text("\n  ".join(word.plain.rsplit(" ", 1)), style=word.style)
+
+
+def _widest(text: Text) -> int:
+    return max(line.cell_len for line in text.split("\n"))
 
 
 def _bullets(told: Iterable[str], what: str, style: str) -> Iterable[RenderableType]:

@@ -32,6 +32,7 @@ def clip(browser: Browser, path: Path, script: str) -> None:
 def readme(browser: Browser, page: Path, out: Path) -> None:
     """The two pictures of the README."""
     browser.open(page, width=WIDTH)
+    browser.run("[...document.querySelectorAll('section')].map(each => each.style.contentVisibility = 'visible').length")
     clip(browser, out / "answer.png", f"[0, 0, {WIDTH}, document.querySelector('#verdicts').offsetTop - 20]")
     heads = "[...document.querySelectorAll('#trials h3')]"
     served = f"{heads}.find(each => each.textContent.startsWith('serve_')) ?? {heads}[0]"
