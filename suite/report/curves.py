@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from suite.analysis.sweeps import sweeps
-from suite.model.metrics import ANSWERS, METRICS
+from suite.model.metrics import METRICS
 from suite.model.record import Record
 from suite.model.untrusted import line
 from suite.report import words
@@ -43,7 +43,7 @@ def _answers(record: Record) -> bool:
 
 
 def _enough(name: str, records: Sequence[Record]) -> bool:
-    return name.partition(".")[0] not in ANSWERS and any(len(record.raw.get(name, ())) >= FEWEST for record in records)
+    return any(len(record.raw.get(name, ())) >= FEWEST for record in records)
 
 
 def middle(trials: Sequence[Sequence[float]]) -> Sequence[float]:
