@@ -76,7 +76,9 @@ def start(verb: argparse.ArgumentParser) -> None:
         metavar="MINUTES",
         help="how long to wait for a machine that is busy, or held by another run (default 1)",
     )
-    verb.add_argument("--anyway", action="store_true", help="begin on a busy machine too, whatever the profile; never beside another run")
+    verb.add_argument(
+        "--anyway", action="store_true", help="begin at once on a busy machine, whatever the profile; never beside another run"
+    )
 
 
 def started(verb: str, arguments: argparse.Namespace, files: Sequence[Path] = (), **more: Any) -> Start:

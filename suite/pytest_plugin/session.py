@@ -90,7 +90,7 @@ class Measured:
 def _run(config: pytest.Config, change: Change, tests: Mapping[str, str], results: Path, say: Say) -> Measured:
     """Runs the benchmarks that both sides have, alone on this machine."""
     asked, design = _asked(config, change), _design(config)
-    start = Start(what="pytest --perfproof", profile="quick", wait=60 * config.getoption("perfproof_wait"), anyway=True)
+    start = Start(what="pytest --perfproof", profile="quick", wait=60 * config.getoption("perfproof_wait"), anyway=False)
     with start.alone(say), trees.checked_out(change) as tree, tempfile.TemporaryDirectory(prefix="perfproof-") as scratch:
         linked = trees.link_ignored(change, tree)
         sides = _sides(change, tree)

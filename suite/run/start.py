@@ -26,7 +26,7 @@ Say = Callable[[str], None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
     """`what` is told to a run that is kept out; `wait` are seconds in which the machine may become free and quiet; `anyway` begins on a
-    busy one."""
+    busy one at once."""
 
     what: str
     profile: Profile
@@ -52,16 +52,17 @@ def settle(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Waits up to `wait` seconds for a quiet machine. `quick`, and every profile with `anyway`, then goes on with a warning; `standard` and
-    `thorough` raise `CannotRun`: what is measured for long is not begun beside somebody else.
+    """Waits up to `wait` seconds for a quiet machine. Then `quick` goes on with a warning; `standard` and `thorough` raise `CannotRun`:
+    what is measured for long is not begun beside somebody else. With `anyway` every profile goes on at once, with the warning.
 
     `look` gives the share of CPU time that others take now.
     """
     if not (why := busy(look())):
         return
-    say(f"{why}; waiting up to {wait:.0f} s for it to become quiet")
+    if not anyway:
+        say(f"{why}; waiting up to {wait:.0f} s for it to become quiet")
     began = clock()
-    while why and clock() - began < wait:
+    while why and not anyway and clock() - began < wait:
         sleep(PAUSE)
         why = busy(look())
     if not why:

@@ -86,7 +86,7 @@ def _conduct(
         seed=seed,
     )
     lanes = partial(opened, plan, place.builds, folder, progress.say)
-    start = Start(what="make validate-real", profile="quick", wait=WAIT, anyway=True)
+    start = Start(what="make validate-real", profile="quick", wait=WAIT, anyway=False)
     conduct(plan, folder, lanes, progress, alone=start.alone, settle=start.settle, budget=until.minutes)
     records = store.read(folder).records
     for scenario in plan.scenarios:
