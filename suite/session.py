@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from suite import calibrating, store, verdicts
 from suite.analysis import calibration
 from suite.calibrating import Calibrated, OpenLanes, Say, against_itself
 from suite.conduct import Conducted, conduct
+from suite.model import clock
 from suite.model.decode import load_scenario
 from suite.model.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput
 from suite.model.floor import machine_fingerprint, workload_digest
@@ -135,7 +135,7 @@ def calibrate(
     second_install: bool,
     console: Console | None = None,
     open_lanes: OpenLanes | None = None,
-    now: Callable[[], str] = lambda: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    now: Callable[[], str] = clock.now,
 ) -> int:
     """Runs each scenario's baseline against itself, prints and stores what that says of the machine; untestable if any A/A failed.
 

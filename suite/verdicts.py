@@ -11,7 +11,6 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from suite.analysis import judge as judging
 from suite.analysis.rates import judge_rate_table
 from suite.analysis.rulings import decide
 from suite.analysis.sweeps import sweeps
+from suite.model import clock
 from suite.model.decode import scenario_of
 from suite.model.equality import EqualityDetails
 from suite.model.errors import EXIT_PASS, BadInput, CannotRun
@@ -208,13 +208,12 @@ def page_of(
     if not records:
         raise CannotRun(f"{results}: no record of {', '.join(sorted(only or ()))} was left")
     judged = list(rows) if rows is not None else _judged([_policed(record, policy) for record in records], results)
-    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     named = results.name if results.is_absolute() else str(results)
     warnings = [warning.replace(str(results), named) for warning in read.warnings]
     page = view.build(
         judged,
         records,
-        made=made,
+        made=clock.minute(),
         version=__version__,
         results=named,
         warnings=warnings,

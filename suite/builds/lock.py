@@ -15,13 +15,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import NoReturn
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from suite.builds.installer import Installer
+from suite.model import clock
 from suite.model.errors import BadInput, CannotRun
 from suite.model.scenario import ReleaseBuild
 
@@ -129,7 +130,7 @@ def _first_midnight(build: ReleaseBuild, interpreter: Path, installer: Installer
             raise CannotRun(installer.words("day of the release", CHECK))
         return False
 
-    low, high = FIRST_DAY, datetime.now(UTC).date() + timedelta(days=2)
+    low, high = FIRST_DAY, clock.today() + timedelta(days=2)
     if not there(high):
         if not there(None):
             return high  # an unknown version: the next step says so, with the near ones

@@ -30,6 +30,7 @@ from suite.builds.probing import Look
 from suite.builds.process import Finished
 from suite.builds.ready import Fingerprint, ReadyBuild
 from suite.builds.whole import COMPLETE as COMPLETE
+from suite.model import clock
 from suite.model.errors import BadInput, CannotRun, PerfproofError
 from suite.model.scenario import Build, EditableBuild, OverlayBuild, PythonBuild, ReleaseBuild
 
@@ -287,7 +288,7 @@ def _keep(path: Path, found: Fingerprint, seconds: dict[str, float]) -> None:
     """Writes what is known whole, by way of a rename."""
     said = {"fingerprint": {**asdict(found), "package": str(found.package), "packages": dict(found.packages)}, "seconds": seconds}
     draft = path.with_suffix(f".new-{os.getpid()}")
-    draft.write_text(json.dumps({**said, "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}, indent=1))
+    draft.write_text(json.dumps({**said, "made": clock.now()}, indent=1))
     draft.replace(path)
 
 

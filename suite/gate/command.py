@@ -39,6 +39,7 @@ from suite.gate.telling import Outputs
 from suite.gate.vouching import vouch
 from suite.lanes import build_faults, check_names, opened
 from suite.model.build import foundation
+from suite.model.clock import today as this_day
 from suite.model.decision import Decision
 from suite.model.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE, BadInput, CannotRun, PerfproofError
 from suite.model.plan import Plan
@@ -106,7 +107,7 @@ def gate_change(
     `open_lanes` gives the lanes of a plan and results folder: tests hand in their own. Raises `BadInput` for a policy, an option or a
     commit that can't be used; what is wrong with the change or its base is a decision.
     """
-    gate = _Gate(asked=asked, console=console or Console(), open_lanes=open_lanes, clock=clock, day=today or telling.now(), began=clock())
+    gate = _Gate(asked=asked, console=console or Console(), open_lanes=open_lanes, clock=clock, day=today or this_day(), began=clock())
     try:
         page = gate.run()
     except Settled as settled:

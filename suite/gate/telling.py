@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from rich.console import Console
 from suite import __version__, store, verdicts
 from suite.analysis.rulings import decide, failures_of
 from suite.changes.choosing import scenario_files
+from suite.model import clock
 from suite.model.decision import Decision
 from suite.model.errors import BadInput, CannotRun
 from suite.model.policy import DEFAULT_POLICY, Policy
@@ -51,12 +52,7 @@ NO_FILES = Outputs(json=None, junit=None, comment=None, report=None)
 
 def policy_of(named: Path | str | None, today: date | None = None) -> Policy:
     """The policy that was named, with its waivers looked at today; the default one where none was."""
-    return DEFAULT_POLICY if named is None else load_policy(named, today or now())
-
-
-def now() -> date:
-    """The day, in UTC."""
-    return datetime.now(UTC).date()
+    return DEFAULT_POLICY if named is None else load_policy(named, today or clock.today())
 
 
 def gate(
@@ -76,7 +72,7 @@ def gate(
     rules = policy_of(policy, today)
     records = store.read(results).records
     check_names(rules, {record.scenario: list(record.definition["metrics"]) for record in records}, more=_files())
-    day = today or now()
+    day = today or clock.today()
     if stored is not None:
         page = _against_stored(results, stored, records, rules, day)
     else:
@@ -112,8 +108,7 @@ def bare(decision: Decision) -> Page:
     """The page of a decision that was made without measuring anything."""
     from suite.report import view
 
-    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return with_decision(view.build((), (), made=made, version=__version__), decision)
+    return with_decision(view.build((), (), made=clock.minute(), version=__version__), decision)
 
 
 def tell(page: Page, outputs: Outputs, console: Console, environment: Mapping[str, str] = os.environ) -> int:

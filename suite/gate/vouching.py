@@ -7,7 +7,6 @@ machine on which the base differs from itself makes every time untestable, and t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from rich.console import Console
 
 from suite import calibrating, store
 from suite.calibrating import OpenLanes
+from suite.model import clock
 from suite.model.floor import Floor, workload_digest
 from suite.model.policy import Policy
 from suite.model.scenario import LEAST_BLOCKS, Scenario
@@ -44,7 +44,7 @@ def vouch(
             console.print(f"{scenario.name}: the base against itself first", highlight=False, markup=False)
             itself = calibrating.against_itself(scenario, LEAST_BLOCKS)
             progress: Callable[[int], RunProgress] = partial(RunProgress, console)
-            calibrating.calibrate(itself, shared, open_lanes, progress, seed=seed, now=_now, start=start)
+            calibrating.calibrate(itself, shared, open_lanes, progress, seed=seed, now=clock.now, start=start)
         there = {(floor.when, floor.metric, floor.workload) for floor in store.read_floors(results)}
         for floor in _known(shared, scenario):
             if (floor.when, floor.metric, floor.workload) not in there:
@@ -60,9 +60,4 @@ def _known(shared: Path, scenario: Scenario) -> list[Floor]:
 def _vouched_for(floors: Sequence[Floor]) -> bool:
     """Whether the last run against itself passed, and is not old; after one that failed the next gate tries again."""
     last = [floor for floor in floors if floor.when == floors[-1].when]
-    age = (datetime.now(UTC) - datetime.fromisoformat(last[0].when)).total_seconds() if last else 3600 * HOURS
-    return age < 3600 * HOURS and all(floor.passed for floor in last if floor.primary)
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return bool(last) and clock.hours_since(last[0].when) < HOURS and all(floor.passed for floor in last if floor.primary)

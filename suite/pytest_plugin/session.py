@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from io import StringIO
@@ -18,6 +17,7 @@ from rich.console import Console
 from suite import __version__
 from suite.analysis.judge import judge_scenario
 from suite.analysis.trials import latest
+from suite.model import clock
 from suite.model.errors import BadInput, CannotRun, PerfproofError
 from suite.model.judged import Judged
 from suite.model.scenario import DEFAULT_MARGIN
@@ -243,8 +243,7 @@ def _text(
     rows = [found.judged for found in findings if found.judged is not None]
     if rows:
         records = [record for test, found in zip(blocks.scenarios, findings, strict=False) if found.judged for record in blocks.kept[test]]
-        made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
-        terminal.show(view.build(rows, records, made=made, version=__version__), console)
+        terminal.show(view.build(rows, records, made=clock.minute(), version=__version__), console)
     said = [f"{found.test}: {found.told}" for found in findings if found.judged is None]
     for told in [*said, *notes]:
         console.print(line(told), highlight=False, markup=False, soft_wrap=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from suite.builds.process import Finished
+from suite.model import clock
 from suite.model.record import SCHEMA, Record, Status
 from suite.model.scenario import Scenario
 from suite.pytest_plugin import INSIDE, arguments
@@ -88,7 +88,7 @@ def run(change: Change, session: Session, side: Side, wanted: Sequence[str] | No
     }
     (folder / "order.json").write_text(json.dumps(order))
     variables = arguments.environment(os.environ, session.folders, change.root, side.tree, hash_seed)
-    started, before, quiet = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), environment.moment(), telemetry.read()
+    started, before, quiet = clock.now(), environment.moment(), telemetry.read()
     done = run_to_end(
         [sys.executable, CHILD, folder / "order.json"],
         environment={**variables, INSIDE: "1"},

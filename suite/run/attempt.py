@@ -1,16 +1,16 @@
-"""A trial whose own process does all the work, while it runs: what is known of it so far, how it is waited for, what it leaves."""
+"""A trial while it runs: what is known of it so far, what it leaves, and how one is waited for whose own process does all the work."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from suite.builds.ready import ReadyBuild
 from suite.builds.whole import lost
+from suite.model import clock
 from suite.model.errors import CannotRun
 from suite.model.plan import Block
 from suite.model.record import Attestation, Record, Status
@@ -94,7 +94,7 @@ def begun(block: Block, arm: Arm, build: ReadyBuild) -> Attempt:
     return Attempt(
         block=block,
         arm=arm,
-        started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        started=clock.now(),
         began=time.monotonic(),
         environment={**environment.machine(), "before": environment.moment()},
         warnings=list(build.warnings),

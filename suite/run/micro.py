@@ -20,6 +20,7 @@ from typing import Any
 
 from suite.builds.ready import ReadyBuild
 from suite.builds.whole import lost
+from suite.model import clock
 from suite.model.errors import CannotRun
 from suite.model.plan import Block
 from suite.model.record import Record
@@ -191,7 +192,7 @@ class MicroLane:
         build, parent = self._build(block, arm), self._parents[_key(block, arm)]
         folder = self._empty_folder(block, arm)
         log, variables = folder / "trial.log", self._variables(block, arm, folder)
-        started, before, quiet, began = _now(), environment.moment(), telemetry.read(), time.monotonic()
+        started, before, quiet, began = clock.now(), environment.moment(), telemetry.read(), time.monotonic()
         fault = parent.fault or _run(parent, block, variables, folder, log)
         spent = time.monotonic() - began
         seen = telemetry.between(quiet, telemetry.read(gpus=True))
@@ -274,10 +275,6 @@ def _cases(block: Block, bench: Bench) -> dict[str, dict[str, Any]]:
     if len(cases) == 1:
         return {"": {**workload.parameters, **cases[0]}}
     return {catalog.case_name(case): {**workload.parameters, **case} for case in cases}
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _run(parent: Parent, block: Block, variables: Mapping[str, str], folder: Path, log: Path) -> str:

@@ -9,7 +9,6 @@ import dataclasses
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from suite.analysis.words import count
 from suite.history import EVERYTHING, TrackSteps, Wanted
 from suite.importers import points as tables
 from suite.importers.points import Measured
+from suite.model import clock
 from suite.model.errors import EXIT_PASS, BadInput, CannotRun
 from suite.model.point import POINT_SCHEMA, Acknowledgement, Point, identified
 from suite.model.step import STEPS_SCHEMA, Confirm, Label, Step, step_entry
@@ -38,10 +38,6 @@ if TYPE_CHECKING:
 
 SHOWN = 50
 """Points that `history show` prints unless asked for more."""
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 # --- history ------------------------------------------------------------------------------------------
@@ -141,7 +137,7 @@ def migrate(folder: Path, console: Console | None = None) -> int:
 
 
 def acknowledge(
-    folder: Path, wanted: Wanted, *, at: str, reason: str, now: Callable[[], str] = _now, console: Console | None = None
+    folder: Path, wanted: Wanted, *, at: str, reason: str, now: Callable[[], str] = clock.now, console: Console | None = None
 ) -> int:
     """Accepts the steps of the wanted series at this build, with a reason."""
     if not reason.strip():
@@ -284,7 +280,7 @@ def report(
     *,
     floor: float,
     confirm: Confirm | None = None,
-    now: Callable[[], str] = _now,
+    now: Callable[[], str] = clock.now,
     console: Console | None = None,
 ) -> int:
     """Writes the page of a history, by way of a rename; `floor` is the smallest relative change of a time that is a step, and `confirm`
