@@ -1,13 +1,16 @@
 """lm_eval beside an interpreter: a folder that goes to the end of its `sys.path`, made once for each set of packages there.
 
 What the interpreter has already keeps its version: the folder is resolved with all of that held fast, so that lm_eval runs beside the very
-packages that the build is measured with. Where that can't be, it is told before anything runs.
+packages that the build is measured with. Where that can't be, it is told before anything runs. An interpreter that has lm_eval itself needs
+nothing beside it, and no package index.
 """
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+
+from packaging.version import Version
 
 from suite.builds.installer import Installer, Say
 from suite.builds.prepare import locked
@@ -17,12 +20,22 @@ from suite.model.errors import CannotRun
 
 WANTED = ("lm-eval==0.4.13", "tenacity>=8", "sentencepiece>=0.2")
 """lm_eval, with what it needs to ask a server and what some tasks read tokenizers with."""
+OLDEST = Version("0.4.12")
+"""The oldest lm_eval of an interpreter's own that was seen to answer as the suite asks it."""
 STEP = "lm_eval beside it"
 
 
 def evaluator_folder(build: ReadyBuild, say: Say) -> Path:
-    """The folder with lm_eval for that build's interpreter; made if it is not there. Raises `CannotRun` where it can't be made."""
+    """The folder with lm_eval for that build's interpreter; made if it is not there, empty where the interpreter has its own.
+
+    Raises `CannotRun` where it can't be made.
+    """
     builds = build.side.parent
+    own = build.fingerprint.packages.get("lm-eval")
+    if own is not None and Version(own) >= OLDEST:
+        folder = builds / "lm-eval-own"
+        folder.mkdir(exist_ok=True)
+        return folder
     installer = Installer(what=build.label, builds=builds, log=builds / ".logs" / f"lm-eval-{build.id}.log", say=say)
     held = _held(build, installer)
     minor = ".".join(build.fingerprint.python.split(".")[:2])

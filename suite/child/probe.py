@@ -30,6 +30,7 @@ PACKAGES = (
     "flashinfer-python",
     "xgrammar",
     "numba",
+    "lm-eval",
     "pytest",
     "pytest-benchmark",
 )

@@ -29,7 +29,7 @@ PATCH = Patch(
     direction="removes",
     summary="copies whole rows of token ids when two requests of the batch change places",
     origin="https://github.com/vllm-project/vllm/pull/34733",
-    holds={release: frozenset({"cpu"}) for release in SWAP.sources},
+    holds={release: frozenset({"cpu", "cuda"} if release == "0.22.0" else {"cpu"}) for release in SWAP.sources},
     targets=(SWAP,),
 )
 

@@ -46,7 +46,7 @@ PATCH = Patch(
     direction="adds",
     summary="searches only new tokens for the markers of a thinking section",
     origin="https://github.com/PrimeIntellect-ai/prime-rl/pull/2772",
-    holds={release: frozenset({"cpu"}) for release in UPDATE.sources},
+    holds={release: frozenset({"cpu", "cuda"} if release == "0.22.0" else {"cpu"}) for release in UPDATE.sources},
     targets=(UPDATE, SYNC),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,28 @@ def test_lm_eval_is_resolved_with_the_builds_own_packages_held_fast(monkeypatch:
     frozen = "numpy==2.4.0\n"
     assert evaluator.evaluator_folder(build, lambda _: None) != folder
     assert len(seen) == 2
+
+
+@pytest.mark.parametrize(("version", "needed"), [("0.4.12", False), ("0.4.13", False), ("0.4.9", True)])
+def test_an_interpreter_with_lm_eval_of_its_own_needs_no_index(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, needed: bool
+) -> None:
+    """Where lm_eval is installed already, and new enough, nothing is resolved or fetched: the folder beside the interpreter is empty."""
+    asked: list[object] = []
+
+    def uv(self: Installer, *words: Any, **more: str) -> Finished:
+        asked.append(words)
+        return Finished(command=[], code=1, seconds=0.1, log=self.log)
+
+    monkeypatch.setattr(Installer, "uv", uv)
+    build = ready(tmp_path)
+    build = replace(build, fingerprint=replace(build.fingerprint, packages={**build.fingerprint.packages, "lm-eval": version}))
+    if needed:
+        with pytest.raises(CannotRun, match="packages of the interpreter"):
+            evaluator.evaluator_folder(build, lambda _: None)
+    else:
+        assert list(evaluator.evaluator_folder(build, lambda _: None).iterdir()) == []
+    assert bool(asked) == needed
 
 
 def ready(builds: Path) -> ReadyBuild:

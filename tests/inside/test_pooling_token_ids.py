@@ -375,18 +375,10 @@ def test_other_releases_platforms_and_sources_are_refused(patch: Any, module: An
 # --- on a GPU -------------------------------------------------------------------------------------
 
 
-def skip_without_cuda() -> None:
-    import torch
-
-    if not torch.cuda.is_available():
-        pytest.skip("needs a CUDA GPU")
-
-
 @pytest.mark.cuda
 @pytest.mark.parametrize("kind", bench.POOLERS)
 def test_the_pooled_outputs_are_equal_on_a_gpu(kind: str, switch: Switch) -> None:
     """The same stream with ids and hidden states on the GPU."""
-    skip_without_cuda()
     print(kind, dict(run(kind, switch, STEPS, device="cuda")))
 
 
@@ -394,7 +386,6 @@ def test_the_pooled_outputs_are_equal_on_a_gpu(kind: str, switch: Switch) -> Non
 @pytest.mark.parametrize("kind", bench.POOLERS)
 def test_pytorch_reports_as_many_synchronisations_as_the_witness_counts(kind: str, module: Any, switch: Switch) -> None:
     """On CUDA the synchronisations that PyTorch reports are those that the instrumented ids count on a CPU."""
-    skip_without_cuda()
     old = 6 * LOOKS[kind]
     for patched, want in ((False, 0 if module is removes else old), (True, old if module is removes else 0)):
         switch.on(patched)

@@ -463,13 +463,6 @@ def test_only_one_of_the_two_can_be_applied(first: Any, second: Any, fresh: Atte
 # --- real kernels ---------------------------------------------------------------------------------
 
 
-def skip_without_cuda() -> None:
-    import torch
-
-    if not torch.cuda.is_available():
-        pytest.skip("needs a CUDA GPU")
-
-
 class OneWarp:
     """A Triton kernel that is launched with one warp a program: its loads and stores then follow one another."""
 
@@ -496,7 +489,6 @@ def in_order(released: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.cuda
 def test_allowed_ids_survive_in_order(in_order: None) -> None:
     """With the race taken out, every allowed id keeps its logit, at every call, wherever in the row it stands."""
-    skip_without_cuda()
     lost, again = allowed_ids_lost(calls=200)
     assert (lost, again) == (0, 0)
 
@@ -541,7 +533,6 @@ def allowed_ids_lost(calls: int, rows: int = 64, vocab: int = 151_936) -> tuple[
 @pytest.mark.parametrize("keeps_flags", [False, True], ids=["plain", "cached"])
 def test_sampled_ids_and_processed_logits_are_equal(keeps_flags: bool, vocab: int, in_order: None) -> None:
     """With the real kernels, over a random stream: the same ids, and the same processed logits bit for bit."""
-    skip_without_cuda()
     import torch
 
     stream = Stream(patched_class(keeps_flags=keeps_flags), 11, vocab=vocab, device="cuda")
@@ -599,7 +590,6 @@ def speculative_batch(stream: Stream, arguments: dict[str, Any]) -> SimpleNamesp
 @pytest.mark.parametrize("keeps_flags", [False, True], ids=["plain", "cached"])
 def test_the_rejection_sampler_accepts_and_samples_alike(keeps_flags: bool, in_order: None) -> None:
     """Speculative decoding over the patched sampler accepts the same drafts and samples the same ids."""
-    skip_without_cuda()
     import torch
     from vllm.v1.worker.gpu.spec_decode.rejection_sampler import RejectionSampler
 
@@ -628,7 +618,6 @@ def test_the_rejection_sampler_accepts_and_samples_alike(keeps_flags: bool, in_o
 @pytest.mark.parametrize("rows", [1, 8])
 def test_the_bytes_of_a_step_are_the_copy_or_none(keeps_flags: bool, rows: int, released: str) -> None:
     """The witness: a greedy step asks for 4 x rows x vocabulary bytes as released, and for none patched."""
-    skip_without_cuda()
     import torch
     from vllm import SamplingParams
 

@@ -51,8 +51,9 @@ REORDER = "vllm.v1.attention.backends.utils:reorder_batch_to_split_decodes_and_p
 class Side:
     """One batch with its requests and the functions that it uses."""
 
-    def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
-        self.batch = adapter.input_batch(max_num_reqs=ROWS, max_model_len=LENGTH, vocab_size=VOCAB, block_size=BLOCK, num_spec_tokens=4)
+    def __init__(self, functions: Mapping[str, Callable[..., Any]], device: str) -> None:
+        sizes = {"max_num_reqs": ROWS, "max_model_len": LENGTH, "vocab_size": VOCAB, "block_size": BLOCK, "num_spec_tokens": 4}
+        self.batch = adapter.input_batch(**sizes, device=device, pin_memory=device == "cuda")
         self.requests: dict[str, Any] = {}
         self.order = functions.get(REORDER, released(REORDER))
         if SWAP in functions:
@@ -85,10 +86,11 @@ class Batches(RuleBasedStateMachine):
 
     functions: ClassVar[Mapping[str, Callable[..., Any]]] = {}
     events: ClassVar[Counter[str]] = Counter()
+    device: ClassVar[str] = "cpu"
 
     def __init__(self) -> None:
         super().__init__()
-        self.sides = (Side({}), Side(self.functions))
+        self.sides = (Side({}, self.device), Side(self.functions, self.device))
         self.named = 0
         self.masks = False
         self.waiting: list[str] = []
@@ -283,6 +285,15 @@ def test_leaves_what_upstream_leaves(patch: Any, machine: type[Batches], monkeyp
     """After every kind of change a batch with the patch holds what upstream's holds."""
     monkeypatch.setattr(machine, "functions", functions(patch))
     none_rare(drive(machine), EVENTS)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.PATCH.name)
+def test_leaves_what_upstream_leaves_on_a_gpu(patch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for batches whose tensors are on the GPU and whose host's copies are pinned."""
+    monkeypatch.setattr(MaskedBatches, "functions", functions(patch))
+    monkeypatch.setattr(MaskedBatches, "device", "cuda")
+    none_rare(drive(MaskedBatches), EVENTS)
 
 
 def off_by_one(patch: Any, monkeypatch: pytest.MonkeyPatch) -> None:

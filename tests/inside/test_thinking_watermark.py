@@ -58,6 +58,7 @@ class Thinking(RuleBasedStateMachine):
     """Upstream's holder and the patched one, in step."""
 
     events: ClassVar[Counter[str]] = Counter()
+    device: ClassVar[str] = "cpu"
 
     @initialize(seed=SEEDS)
     def begin(self, seed: int) -> None:
@@ -65,7 +66,13 @@ class Thinking(RuleBasedStateMachine):
         self.start = [rng.randrange(1, 4) for _ in range(rng.randint(1, 3))]
         self.end = [rng.randrange(3, 6) for _ in range(rng.randint(1, 3))]
         self.drafting, self.later = rng.random() < 0.4, rng.random() < 0.4
-        made = {"start": self.start, "end": self.end, "max_num_seqs": ROWS, "num_spec_tokens": DRAFTS if self.drafting else 0}
+        made = {
+            "start": self.start,
+            "end": self.end,
+            "max_num_seqs": ROWS,
+            "num_spec_tokens": DRAFTS if self.drafting else 0,
+            "device": self.device,
+        }
         self.holders = (adapter.thinking_holder(**made), adapter.thinking_holder(**made))
         for target, function in patch.replacements().items():
             name = target.rpartition(".")[2]
@@ -208,7 +215,7 @@ class Thinking(RuleBasedStateMachine):
         """Both holders' logits, compared; the token that each row is forced to."""
         import torch
 
-        logits = [torch.zeros(rows, VOCAB) for _ in self.holders]
+        logits = [torch.zeros(rows, VOCAB, device=self.device) for _ in self.holders]
         for holder, one in zip(self.holders, logits, strict=False):
             holder.apply_to_logits(one, bonus, drafts)
         assert torch.equal(*logits), "upstream forces other tokens"
@@ -231,6 +238,14 @@ class Thinking(RuleBasedStateMachine):
 def test_does_as_upstream_does() -> None:
     """Through every kind of stream the patched holder forces the same tokens and knows the same."""
     skip_unless_held(patch.PATCH)
+    none_rare(drive(Thinking), EVENTS)
+
+
+@pytest.mark.cuda
+def test_does_as_upstream_does_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same with the logits on the GPU, where a token is forced by a copy that the host does not wait for."""
+    skip_unless_held(patch.PATCH)
+    monkeypatch.setattr(Thinking, "device", "cuda")
     none_rare(drive(Thinking), EVENTS)
 
 
