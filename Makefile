@@ -6,10 +6,16 @@ BIN := $(VENV)/bin
 RESULTS ?= results/local
 REPORT ?= reports/report.html
 PROFILE ?= quick
-SCENARIOS ?= scenarios/thinking_scan.yaml scenarios/penalties.yaml scenarios/swap_states.yaml scenarios/serve_penalties_cpu.yaml \
-  scenarios/accuracy_penalties_cpu.yaml scenarios/equality_penalties_cpu.yaml
+# Empty: the main scenarios of this machine, CPU or CUDA, as listed in scenarios/main.toml.
+SCENARIOS ?=
 # One download cache for all builds, so that they share their files by hard links.
 export UV_CACHE_DIR ?= $(CURDIR)/builds/.cache/uv
+# `make bench VENV=bundle/env`: what a bundle's install.sh made says so in its mark. It is whole, on a host that can install nothing, and its
+# python3 is the one with vLLM.
+BUNDLED := $(shell test -s $(VENV)/.ready && echo yes)
+ifneq ($(BUNDLED),)
+export PATH := $(abspath $(BIN)):$(PATH)
+endif
 
 .PHONY: help setup bench report gate test test-matrix check validate validate-real clean
 
@@ -19,7 +25,7 @@ help: ## Lists the targets
 setup: $(VENV)/.ready ## Installs the suite into .venv and vLLM into builds/ (both made once)
 	@$(BIN)/perfproof setup
 
-$(VENV)/.ready: pyproject.toml tests/overrides.txt
+$(VENV)/.ready: $(if $(BUNDLED),,pyproject.toml tests/overrides.txt)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --overrides tests/overrides.txt --editable '.[dev]'

@@ -118,6 +118,7 @@ def test_the_bundle_installs_beside_the_hosts_packages(part_bytes: int | None, t
         ["sh", str(out / "install.sh")], env={"PATH": "/usr/bin:/bin", "PYTHON": sys.executable}, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    assert (out / "env" / ".ready").read_text() != ""  # by which `make bench VENV=bundle/env` knows that it has nothing to install
     seen = subprocess.run(
         [str(out / "env" / "bin" / "python"), "-c", "import tiny_thing, pytest; print(tiny_thing.name)"], capture_output=True, text=True
     )

@@ -42,7 +42,8 @@ sha256sum --quiet -c SHA256SUMS
 "$python" -c 'import site; print(*site.getsitepackages(), sep="\\n")' > host.pth
 mv host.pth "$(env/bin/python -c 'import site; print(site.getsitepackages()[0])')/zz_host.pth"
 env/bin/python -m pip install --quiet --no-index --no-deps --no-compile wheels/*.whl
-echo "installed; put $PWD/env/bin first on PATH"
+echo "made by a bundle's install.sh: make installs nothing here" > env/.ready
+echo "installed; in a checkout 'make bench VENV=$PWD/env', or put $PWD/env/bin first on PATH"
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from suite.model.scenario import PROFILES
 
 def add(verbs: Any) -> None:
     run = options.verb(verbs, "run", _run, "plan scenarios, run what is missing, print the verdicts")
-    options.scenarios(run)
+    options.scenarios(run, main=True)
     options.arms(run)
     options.blocks(run)
     options.results(run)
@@ -24,7 +25,7 @@ def add(verbs: Any) -> None:
     calibrate = options.verb(
         verbs, "calibrate", _calibrate, "run the baseline against itself: what this machine's noise is, and whether to trust it"
     )
-    options.scenarios(calibrate)
+    options.scenarios(calibrate, main=False)
     calibrate.add_argument(
         "--blocks",
         type=options.natural,
@@ -40,7 +41,7 @@ def add(verbs: Any) -> None:
     options.builds(calibrate)
 
     plan = options.verb(verbs, "plan", _plan, "print the trials, the builds and the minutes; start nothing")
-    options.scenarios(plan)
+    options.scenarios(plan, main=True)
     options.arms(plan)
     options.blocks(plan)
     options.results(plan)
@@ -58,7 +59,8 @@ def add(verbs: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from suite import session
 
-    asked, start = options.filled(session.Asked, arguments), options.started("run", arguments, arguments.scenarios)
+    files = options.chosen(arguments)
+    asked, start = options.filled(session.Asked, arguments, scenarios=files), options.started("run", arguments, files)
     return session.run(asked, start, builds=arguments.builds, report=arguments.report, budget=arguments.budget)
 
 
@@ -72,7 +74,8 @@ def _calibrate(arguments: argparse.Namespace) -> int:
 def _plan(arguments: argparse.Namespace) -> int:
     from suite import session
 
-    return session.plan(options.filled(session.Asked, arguments), as_json=arguments.json)
+    files = options.chosen(arguments, sys.stderr if arguments.json else None)
+    return session.plan(options.filled(session.Asked, arguments, scenarios=files), as_json=arguments.json)
 
 
 def _setup(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from suite.model.scenario import PROFILES
 
@@ -41,11 +41,23 @@ def filled(kind: type[Options], arguments: argparse.Namespace, **more: Any) -> O
     return kind(**said, **more)
 
 
-def scenarios(verb: argparse.ArgumentParser) -> None:
-    """Scenario files, the profile and the seed."""
-    verb.add_argument("scenarios", nargs="+", type=Path, metavar="SCENARIO", help="scenario files (YAML)")
+def scenarios(verb: argparse.ArgumentParser, *, main: bool) -> None:
+    """Scenario files, the profile and the seed; with `main` none need be named (`chosen`)."""
+    words = "; default: the main ones of this machine, CPU or CUDA, as listed in scenarios/main.toml" if main else ""
+    verb.add_argument("scenarios", nargs="*" if main else "+", type=Path, metavar="SCENARIO", help=f"scenario files (YAML{words})")
     verb.add_argument("--profile", choices=PROFILES, default="standard", help="how much to measure (default standard)")
     verb.add_argument("--seed", type=natural, default=0, help="seed of orders and workloads (default 0)")
+
+
+def chosen(arguments: argparse.Namespace, to: TextIO | None = None) -> Sequence[Path]:
+    """The scenario files that are named; else the main ones of this machine, which is told in a line (`to`: standard output)."""
+    if arguments.scenarios:
+        return list(arguments.scenarios)
+    from suite.run import main_scenarios
+
+    picked = main_scenarios.pick()
+    print(picked.told, file=to, flush=True)
+    return picked.files
 
 
 def arms(verb: argparse.ArgumentParser) -> None:
