@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from suite.analysis import words
 from suite.analysis.trials import latest
 from suite.model.decision import Blame, Decision, Effect, Ruling
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE
@@ -177,7 +178,8 @@ def _counted(row: Judged, asked: Asked, verdict: Outcome, judged: Sequence[Judge
         return _Found(effect="fail", code=EXIT_UNTESTABLE, reason=reason)
     if row.candidate_value <= smallest.candidate_value * OVER:
         return _Found(effect="pass", code=0, reason=f"no more than at the smallest of {sizes} sizes; {row.reason}")
-    grows = f"{row.candidate_value:g} at this size, {smallest.candidate_value:g} at the smallest"
+    here, there = (words.counted(value, row.unit) for value in (row.candidate_value, smallest.candidate_value))
+    grows = f"{here} at this size, {there} at the smallest"
     base = row.baseline_value, smallest.baseline_value
     if base[0] is not None and base[1] is not None and base[0] > base[1] * OVER and verdict is not Outcome.REGRESSED:
         return _Found(effect="warn", code=0, reason=f"{grows}; it grows in the base too, so the change is not to blame")

@@ -27,11 +27,11 @@ def judge_witness(
         return _exact(Outcome.EQUIVALENT, f"exactly equal in {trials} of each arm: {_values(first, unit)}", len(first))
     for arm, values in (("baseline", first), ("candidate", second)):
         if len(set(values)) > 1:
-            reason = f"the {arm} gave different counts in its trials ({min(values):g} to {max(values):g}): not exact, declare it noisy"
+            reason = f"the {arm} gave different counts in its trials ({_span(values, unit)}): not exact, declare it noisy"
             return _exact(Outcome.UNTESTABLE, reason)
     before, after = first[0], second[0]
     change = f" ({words.percent(after / before - 1)})" if before else ""
-    told = f"exactly {after:g} against {before:g}{f' {unit}' if unit else ''}{change} in {trials} of each arm"
+    told = f"exactly {words.counted(after, '')} against {words.counted(before, unit)}{change} in {trials} of each arm"
     if abs(after - before) <= margin * abs(before):
         return _exact(Outcome.EQUIVALENT, f"{told}, within the margin of {words.percent(margin, signed=False)}", len(first))
     outcome = Outcome.REGRESSED if (after > before) is (better == "lower") else Outcome.IMPROVED
@@ -49,8 +49,11 @@ def _fault(baseline: Sequence[float | None], candidate: Sequence[float | None]) 
 
 
 def _values(values: list[float], unit: str) -> str:
-    shown = f"{values[0]:g}" if len(set(values)) == 1 else f"{min(values):g} to {max(values):g}, the same in each block"
-    return f"{shown} {unit}".strip()
+    return words.counted(values[0], unit) if len(set(values)) == 1 else f"{_span(values, unit)}, the same in each block"
+
+
+def _span(values: list[float], unit: str) -> str:
+    return f"{words.counted(min(values), '')} to {words.counted(max(values), unit)}"
 
 
 def _exact(outcome: Outcome, reason: str, trials: int = 0) -> Verdict:

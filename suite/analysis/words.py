@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from suite.analysis.samples import Scale
+from suite.model.scales import digits, fitting
 
 TENFOLD = 9.0
 """A change from which per cent are no more than a size."""
@@ -47,6 +48,20 @@ def span(interval: tuple[float, float], scale: Scale) -> str:
 def level(confidence: float) -> str:
     """A confidence level with as many figures as it needs: 0.995 is "99.5 %", 0.999167 is "99.92 %"."""
     return f"{confidence * 100:.2f}".rstrip("0").rstrip(".") + " %"
+
+
+def quantity(value: float, unit: str) -> str:
+    """A measured value with its unit, scaled: "4.130 ms", "96.23 tok/s"; where the unit is not known, six figures of the number."""
+    if not unit:
+        return f"{value:.6g}"
+    factor, name = fitting([value], unit)
+    return f"{digits(value / factor)} {name}".rstrip()
+
+
+def counted(value: float, unit: str) -> str:
+    """A count as it is, with its unit: "67,108,864 B"; means of counts, and numbers too large to be counted, have ten figures."""
+    shown = f"{int(value):,}" if abs(value) < 1e15 and value == int(value) else f"{value:,.10g}"
+    return shown if unit in ("", "1") else f"{shown} {unit}"
 
 
 def duration(minutes: float) -> str:

@@ -1,7 +1,4 @@
-"""The window at which base units are scaled: seconds to µs, bytes to MiB, fractions to per cent.
-
-Nothing else in the suite scales a number. Figures keep about four digits that mean something; counts are exact.
-"""
+"""Numbers as a page shows them: scaled values with their units, fractions as per cent, exact counts; with the signs and spaces of print."""
 
 from __future__ import annotations
 
@@ -10,16 +7,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from suite.model import scales
+
 THIN = "\u202f"
 """Narrow no-break space, between a number and its unit."""
 MINUS = "\u2212"
 NONE = "\u2013"
 """What stands where there is no number."""
-
-_STEPS = {
-    "s": ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")),
-    "B": ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"), (2.0**40, "TiB")),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +34,8 @@ class Scale:
 
 def scale(values: Iterable[float], unit: str) -> Scale:
     """The scale in which the largest of the values reads best."""
-    steps = _STEPS.get(unit)
-    if steps is None:
-        return Scale(factor=1.0, name="" if unit == "1" else unit)
-    top = max((abs(value) for value in values if math.isfinite(value)), default=1.0)
-    fitting = [step for step in steps if step[0] <= top] or [steps[0] if top else steps[-1 if unit == "s" else 0]]
-    return Scale(factor=fitting[-1][0], name=fitting[-1][1])
+    factor, name = scales.fitting(values, unit)
+    return Scale(factor=factor, name=name)
 
 
 def pair(first: float | None, second: float | None, unit: str) -> tuple[str, str]:
@@ -64,13 +54,7 @@ def quantity(value: float | None, unit: str) -> str:
 
 def digits(value: float) -> str:
     """About four significant digits with thousands separated; whole numbers stay whole."""
-    size = abs(value)
-    if size >= 999.5 or value == int(value):
-        return signed_minus(f"{value:,.0f}")
-    if size < 0.0005:
-        return signed_minus(f"{value:.3g}")
-    places = 1 if size >= 99.95 else 2 if size >= 9.995 else 3 if size >= 0.9995 else 3 - math.floor(math.log10(size))
-    return signed_minus(f"{value:.{places}f}")
+    return signed_minus(scales.digits(value))
 
 
 def rough(value: float | None, unit: str) -> str:

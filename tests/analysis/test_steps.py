@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,18 @@ def test_the_unit_does_not_matter(seed: int, factor: float) -> None:
     """Seconds or nanoseconds, the steps and their relative size are the same."""
     values = noisy(seed, (30, 1.0), (20, 1.1))
     assert [(one.index, pytest.approx(one.effect)) for one in found(values)] == [(one.index, one.effect) for one in found(values * factor)]
+
+
+def test_a_reason_tells_values_in_the_unit_of_the_metric() -> None:
+    """Seconds and bytes of a step are never bare numbers; where nobody knows the unit they are."""
+    values = noisy(1, (30, 0.004), (20, 0.006), sd=0.001)[:, None]
+    (timed,) = find(list(values), floor=FLOOR, kind="timed", unit="s").changes
+    assert re.search(r"\+\d\d\.\d %, 4\.\d{3} ms to [56]\.\d{3} ms \(medians of", timed.reason)
+    (crossed,) = find(list(values - 0.005), floor=FLOOR, kind="timed", unit="s").changes
+    assert re.search(r"-1\.\d{3} ms to 1\.\d{3} ms .*; noise \d\.\d{3} µs, auto", crossed.reason)
+    (counted,) = find([np.array([count]) for count in (512.0, 512.0, 67_108_864.0)], floor=FLOOR, kind="witness", unit="B").changes
+    assert counted.reason.startswith("an exact count: 512 B before, 67,108,864 B from here on")
+    assert re.search(r"%, 0\.00\d+ to 0\.00\d+ \(medians", find(list(values), floor=FLOOR, kind="timed").changes[0].reason)
 
 
 @settings(max_examples=25, deadline=None)

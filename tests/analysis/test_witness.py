@@ -28,6 +28,12 @@ def test_one_more_byte_is_a_regression_and_one_less_an_improvement() -> None:
     assert judge_witness([0] * 6, [1] * 6).outcome is Outcome.REGRESSED
 
 
+def test_a_count_is_told_to_its_last_figure() -> None:
+    """A reason that says "exactly" rounds nothing: one byte more in a million is seen in it."""
+    verdict = judge_witness([1_000_000] * 6, [1_000_001] * 6, unit="B")
+    assert verdict.reason == "exactly 1,000,001 against 1,000,000 B (+0.000 %) in 6 trials of each arm"
+
+
 def test_counts_that_differ_between_blocks_are_equal_only_if_they_are_so_in_every_block() -> None:
     """A seed per block may change the work, the same for both arms; counts that vary otherwise are untestable."""
     assert judge_witness([1, 2], [1, 2]).outcome is Outcome.EQUIVALENT

@@ -21,3 +21,28 @@ def test_a_size_from_a_doubling_on_is_a_multiple(fraction: float, shown: str) ->
     """A size that could or could not have been seen is a multiple from a doubling on."""
     assert words.size(fraction, "log") == shown
     assert words.size(0.0149, "difference") == "1.49 points"
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (0.004131, "s", "4.131 ms"),
+        (96.23, "tok/s", "96.23 tok/s"),
+        (3.1e9, "B", "2.887 GiB"),
+        (-0.002, "s", "-2 ms"),
+        (1.5e6, "1", "1,500,000"),
+        (12.5, "", "12.5"),
+    ],
+)
+def test_a_value_in_a_reason_has_its_metrics_unit(value: float, unit: str, shown: str) -> None:
+    """Seconds and bytes are scaled as on a page, with plain signs and spaces."""
+    assert words.quantity(value, unit) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [(67_108_864, "B", "67,108,864 B"), (1_536_000.0, "1", "1,536,000"), (57_338.75, "B", "57,338.75 B"), (1e300, "", "1e+300")],
+)
+def test_a_count_in_a_reason_is_not_rounded(value: float, unit: str, shown: str) -> None:
+    """Every figure of a whole number is told, with its unit; six figures would call unequal counts equal."""
+    assert words.counted(value, unit) == shown

@@ -53,24 +53,24 @@ class Changes:
     warnings: tuple[str, ...]
 
 
-def find(groups: Sequence[Floats], *, floor: float, kind: Kind = "auto") -> Changes:
+def find(groups: Sequence[Floats], *, floor: float, kind: Kind = "auto", unit: str = "") -> Changes:
     """The steps of a series of groups, each the measurements of one build, shape (m,) with m > 0 and finite.
 
-    `floor` is the smallest relative change that counts in a timed series, a fraction. "auto" takes numbers that look like counts for
-    counts (`exact.looks_exact`).
+    `floor` is the smallest relative change that counts in a timed series, a fraction; `unit` is that of the values, "" where it is not
+    known. "auto" takes numbers that look like counts for counts (`exact.looks_exact`).
     Source: `scan` and `partition` propose, `level` tests; see there.
     """
     if kind == "witness" and not all((group == group[0]).all() for group in groups):
-        found = find(groups, floor=floor, kind="timed")
+        found = find(groups, floor=floor, kind="timed", unit=unit)
         told = "counts differ among measurements of one build: not exact, judged as a timed series"
         return Changes(changes=found.changes, exact=False, warnings=(told, *found.warnings))
     values = np.array([float(np.median(group)) for group in groups])
     if kind == "witness" or (kind == "auto" and exact.looks_exact(groups)):
-        return Changes(changes=tuple(_counted(values, index) for index in exact.changes(values)), exact=True, warnings=())
-    return Changes(changes=tuple(_timed(values, floor)), exact=False, warnings=_too_short(values.size))
+        return Changes(changes=tuple(_counted(values, index, unit) for index in exact.changes(values)), exact=True, warnings=())
+    return Changes(changes=tuple(_timed(values, floor, unit)), exact=False, warnings=_too_short(values.size))
 
 
-def between(before: Sequence[Floats], after: Sequence[Floats], *, floor: float, kind: Kind) -> Change | None:
+def between(before: Sequence[Floats], after: Sequence[Floats], *, floor: float, kind: Kind, unit: str = "") -> Change | None:
     """The change from one run of groups to the next, whose border is known; None where there is none or too few points.
 
     Source: `level`, at this split alone.
@@ -78,19 +78,19 @@ def between(before: Sequence[Floats], after: Sequence[Floats], *, floor: float, 
     values = np.array([float(np.median(group)) for group in (*before, *after)])
     split = len(before)
     if kind == "witness":
-        return _counted(values, split) if values[split] != values[split - 1] else None
+        return _counted(values, split, unit) if values[split] != values[split - 1] else None
     if min(split, values.size - split) < scan.LEAST:
         return None
     ratio = bool((values > 0).all())
     found = _fit(np.log(values) if ratio else values, 0, split, values.size, {})
-    return _change(values, found, ratio) if found.chance <= FALSE_ALARMS and _matters(values, found, floor) else None
+    return _change(values, found, ratio, unit) if found.chance <= FALSE_ALARMS and _matters(values, found, floor) else None
 
 
 def _too_short(points: int) -> tuple[str, ...]:
     return () if points >= 2 * scan.LEAST else (f"{words.count(points, 'point')}: {TOO_SHORT}",)
 
 
-def _counted(values: Floats, index: int) -> Change:
+def _counted(values: Floats, index: int, unit: str) -> Change:
     before, after = float(values[index - 1]), float(values[index])
     effect = _relative(before, after)
     told = f" ({words.percent(effect)})" if effect is not None else ""
@@ -102,7 +102,7 @@ def _counted(values: Floats, index: int) -> Change:
         effect=effect,
         interval=(effect, effect) if effect is not None else None,
         confidence=1.0,
-        reason=f"an exact count: {before:.10g} before, {after:.10g} from here on{told}",
+        reason=f"an exact count: {words.counted(before, unit)} before, {words.counted(after, unit)} from here on{told}",
     )
 
 
@@ -121,7 +121,7 @@ class _Split:
     chance: float
 
 
-def _timed(values: Floats, floor: float) -> list[Change]:
+def _timed(values: Floats, floor: float, unit: str) -> list[Change]:
     """Proposed, weeded, agreed on, and weeded again with the floor."""
     ratio = bool((values > 0).all())
     y = np.log(values) if ratio else values
@@ -129,7 +129,7 @@ def _timed(values: Floats, floor: float) -> list[Change]:
     likely = _weeded(y, _placed(y, [split.at for split in plausible], PLACED), lambda split: split.chance <= FALSE_ALARMS)
     agreed = _simpler(y, _agreed(y, likely))
     kept = _weeded(y, agreed, lambda split: split.chance <= FALSE_ALARMS and _matters(values, split, floor))
-    return [_change(values, split, ratio) for split in kept]
+    return [_change(values, split, ratio, unit) for split in kept]
 
 
 def _placed(y: Floats, splits: Sequence[int], reach: int) -> list[int]:
@@ -217,7 +217,7 @@ def _matters(values: Floats, split: _Split, floor: float) -> bool:
     return abs(after - before) >= floor * max(abs(before), abs(after))
 
 
-def _change(values: Floats, split: _Split, ratio: bool) -> Change:
+def _change(values: Floats, split: _Split, ratio: bool, unit: str) -> Change:
     before, after = _sides(values, split)
     effect = _relative(before, after)
     low, high = split.levels.interval(LEVEL)
@@ -235,14 +235,14 @@ def _change(values: Floats, split: _Split, ratio: bool) -> Change:
         interval=interval if effect is not None else None,
         confidence=1 - split.chance,
         reason=(
-            f"{told}{before:.6g} to {after:.6g} (medians of {counts}); seen by ranks and by partition; noise {_noise(split, ratio)}, "
-            f"autocorrelation {split.levels.rho:.2f}: chance would show it in {_odds(split.chance)}"
+            f"{told}{words.quantity(before, unit)} to {words.quantity(after, unit)} (medians of {counts}); seen by ranks and by partition; "
+            f"noise {_noise(split, ratio, unit)}, autocorrelation {split.levels.rho:.2f}: chance would show it in {_odds(split.chance)}"
         ),
     )
 
 
-def _noise(split: _Split, ratio: bool) -> str:
-    return words.percent(split.levels.sd, signed=False) if ratio else f"{split.levels.sd:.4g}"
+def _noise(split: _Split, ratio: bool, unit: str) -> str:
+    return words.percent(split.levels.sd, signed=False) if ratio else words.quantity(split.levels.sd, unit)
 
 
 def _odds(chance: float) -> str:

@@ -32,8 +32,9 @@ class Steps:
     warnings: tuple[str, ...]
 
 
-def steps(groups: Sequence[Group], *, floor: float, kind: Kind, told: Told) -> Steps:
-    """Steps within each environment, and between one and the next where the second begins after the first has ended.
+def steps(groups: Sequence[Group], *, floor: float, kind: Kind, told: Told, unit: str = "") -> Steps:
+    """Steps within each environment, and between one and the next where the second begins after the first has ended. `unit` is that of
+    the values, "" where it is not known.
 
     Source: `found`, on each environment's groups alone.
     """
@@ -41,7 +42,7 @@ def steps(groups: Sequence[Group], *, floor: float, kind: Kind, told: Told) -> S
     places = {id(group): place for place, group in enumerate(groups)}
     found: list[tuple[int, Step]] = []
     warnings: list[str] = []
-    seen = [find([group.values for group in own], floor=floor, kind=kind) for own in apart]
+    seen = [find([group.values for group in own], floor=floor, kind=kind, unit=unit) for own in apart]
     for own, changes in zip(apart, seen, strict=True):
         found += [(places[id(own[one.index])], _step(own, one)) for one in changes.changes]
         warnings += [_of_one(own, warning, len(apart)) for warning in changes.warnings]
@@ -50,7 +51,7 @@ def steps(groups: Sequence[Group], *, floor: float, kind: Kind, told: Told) -> S
         if places[id(before[-1])] > places[id(after[0])]:
             warnings.append(f"points of two environments alternate ({words}): each was looked at by itself")
             continue
-        joint = _joint(before, first, after, second, floor, kind)
+        joint = _joint(before, first, after, second, floor=floor, unit=unit)
         if joint is not None:
             found.append((places[id(after[0])], _labelled([*before, *after], joint, words)))
         elif not first.exact:
@@ -69,12 +70,12 @@ def _of_one(own: Sequence[Group], warning: str, environments: int) -> str:
     return warning if environments == 1 else f"from {own[0].label} to {own[-1].label}: {warning}"
 
 
-def _joint(before: Sequence[Group], first: Changes, after: Sequence[Group], second: Changes, floor: float, kind: Kind) -> Change | None:
+def _joint(before: Sequence[Group], first: Changes, after: Sequence[Group], second: Changes, *, floor: float, unit: str) -> Change | None:
     """The change from the last level of one environment to the first level of the next; its index is in both together."""
     start = first.changes[-1].index if first.changes else 0
     end = second.changes[0].index if second.changes else len(after)
     counted: Kind = "witness" if first.exact and second.exact else "timed"
-    found = between([one.values for one in before[start:]], [one.values for one in after[:end]], floor=floor, kind=counted)
+    found = between([one.values for one in before[start:]], [one.values for one in after[:end]], floor=floor, kind=counted, unit=unit)
     return dataclasses.replace(found, index=len(before)) if found is not None else None
 
 

@@ -129,5 +129,5 @@ def _steps(axes: Any, shown: Timeline) -> None:
 
 
 def _words(step: StepView, shown: Timeline) -> str:
-    told = [shown.short[step.place], view.size(step)]
+    told = [shown.short[step.place], view.size(step) or f"from {view.levels(step, shown)}"]
     return " ".join(filter(None, told)).replace("\u202f", " ") + (" (accepted)" if step.state == "accepted" else "")

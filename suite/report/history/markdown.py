@@ -38,8 +38,12 @@ def _steps(found: Sequence[tuple[Timeline, LineView]]) -> Iterator[str]:
         for step in line.steps:
             if step.times:
                 what = f"{timeline.scenario}: {words.label(timeline.metric)}"
-                change = f"{view.value(step.before, timeline)} to {view.value(step.after, timeline)}"
-                cells = (what, f"{step.last} to {step.build.rpartition(' ')[2]}", change, "; ".join(step.times))
+                cells = (
+                    what,
+                    f"{step.last} to {step.build.rpartition(' ')[2]}",
+                    view.levels(step, timeline),
+                    "; ".join(step.times),
+                )
                 yield "| " + " | ".join(_plain(cell) for cell in cells) + " |"
 
 

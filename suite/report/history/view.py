@@ -185,8 +185,8 @@ def _between(timed: Told, last: str, at: str) -> str:
     for before, after in pairs:
         if before.environment == after.environment:
             values = " to ".join(units.quantity(point.value, point.unit) for point in (before, after))
-            effect = after.value / before.value - 1 if before.value > 0 else None
-            return f"{words.label(timed.series.metric)} {values} ({_size(before.value, after.value, effect)})"
+            change = _size(after.value / before.value - 1 if before.value > 0 else None)
+            return f"{words.label(timed.series.metric)} {values}{f' ({change})' if change else ''}"
     return ""
 
 
@@ -228,14 +228,17 @@ def value(amount: float, timeline: Timeline) -> str:
 
 
 def size(step: StepView) -> str:
-    """How large a step is: "× 4,000", "+12.3 %"; where it begins or ends at nothing, that."""
-    return _size(step.before, step.after, step.effect)
+    """How large a step is: "× 4,000", "+12.3 %"; "" where it begins or ends at nothing."""
+    return _size(step.effect)
 
 
-def _size(before: float, after: float, effect: float | None) -> str:
-    if effect is None or effect <= -1:
-        return f"from {units.digits(before)} to {units.digits(after)}"
-    return units.factor(effect) or words.per_cent(effect)
+def _size(effect: float | None) -> str:
+    return "" if effect is None or effect <= -1 else units.factor(effect) or words.per_cent(effect)
+
+
+def levels(step: StepView, timeline: Timeline) -> str:
+    """From which value to which: "4 µs to 8 ms"."""
+    return f"{value(step.before, timeline)} to {value(step.after, timeline)}"
 
 
 def way(step: StepView) -> str:
@@ -256,8 +259,6 @@ def summary(timeline: Timeline) -> str:
         same = len({dot.value for dot in dots}) == 1
         return f"{middle} in every build" if same else f"no step; {middle} on average"
     told = [
-        f"{way(step)} at {step.build}, {value(step.before, timeline)} to {value(step.after, timeline)}"
-        + (f" ({size(step)})" if size(step) else "")
-        for _, step in timeline.steps
+        f"{way(step)} at {step.build}, {levels(step, timeline)}" + (f" ({size(step)})" if size(step) else "") for _, step in timeline.steps
     ]
     return "; ".join(told)
