@@ -167,7 +167,7 @@ def clean_accuracy(one: AccuracyDetails) -> AccuracyDetails:
             task=line(task.task),
             filter=line(task.filter),
             metric=line(task.metric),
-            reason=units.with_minus(line(task.reason)),
+            reason=words.sentence(task.reason),
         )
         for task in one.tasks
     )

@@ -50,8 +50,8 @@ def clean(decision: Decision) -> Decision:
             scenario=line(ruling.scenario, 160),
             metric=line(ruling.metric, 160),
             candidate=line(ruling.candidate, 160),
-            rule=line(ruling.rule),
-            reason=line(ruling.reason),
+            rule=words.sentence(ruling.rule),
+            reason=words.sentence(ruling.reason),
         )
         for ruling in decision.rulings
     )
@@ -59,9 +59,9 @@ def clean(decision: Decision) -> Decision:
         decision,
         policy=line(decision.policy, 160),
         rulings=rulings,
-        stopped=line(decision.stopped),
-        todo=tuple(map(line, decision.todo)),
-        notes=tuple(map(line, decision.notes)),
+        stopped=words.sentence(decision.stopped),
+        todo=tuple(map(words.sentence, decision.todo)),
+        notes=tuple(map(words.sentence, decision.notes)),
     )
 
 

@@ -15,6 +15,7 @@ from suite.model.metrics import METRICS, base_name
 from suite.model.record import Record
 from suite.model.scenario import Scenario
 from suite.model.untrusted import line
+from suite.report import words
 from suite.report.nouns import TrustView
 
 
@@ -35,8 +36,8 @@ def of_scenario(name: str, records: Sequence[Record], floors: Sequence[Floor], r
     seen = foreseen(scenario, floors, next(iter(mine.values())).machine).told
     return TrustView(
         floors=tuple(_clean(floor) for floor in sorted(mine.values(), key=lambda floor: not floor.primary)),
-        seen=tuple(line(told) for told in seen if "no noise floor" not in told),
-        distrust=line(trusted(floors, machines, workload).distrust),
+        seen=tuple(words.sentence(told) for told in seen if "no noise floor" not in told),
+        distrust=words.sentence(trusted(floors, machines, workload).distrust),
         command="",
     )
 
@@ -72,5 +73,5 @@ def _timed(records: Sequence[Record]) -> bool:
 
 
 def _clean(floor: Floor) -> Floor:
-    texts = {name: line(getattr(floor, name)) for name in ("scenario", "metric", "unit", "better", "reason", "when", "records")}
-    return dataclasses.replace(floor, **texts)  # type: ignore[arg-type]
+    texts = {name: line(getattr(floor, name)) for name in ("scenario", "metric", "unit", "better", "when", "records")}
+    return dataclasses.replace(floor, **texts, reason=words.sentence(floor.reason))  # type: ignore[arg-type]

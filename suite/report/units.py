@@ -119,8 +119,9 @@ def signed_minus(text: str) -> str:
     return text.replace("-", MINUS)
 
 
-_HYPHEN = re.compile(r"(?<![\w.\-])-(?=\d[\d.,]*\s(?:%|points?\b))")
-"""A hyphen that stands for a minus: before per cent or points; not that of a name, a date or an exit code."""
+_HYPHEN = re.compile(r"(?<![\w.\-])-(?=\d[\d.,]*\s(?:%|points?\b))|(?<![^\s(\[])-(?=\d[\d,]*\.\d+(?![\w.]))")
+"""A hyphen that stands for a minus: before per cent or points, and before a free-standing decimal; not that of a name, an option, a date
+or an exit code."""
 
 
 def with_minus(sentence: str) -> str:

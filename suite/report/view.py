@@ -19,7 +19,7 @@ from suite.model.floor import Floor
 from suite.model.judged import Judged, Outcome
 from suite.model.record import Record
 from suite.model.untrusted import line, lines
-from suite.report import answered, curves, facts, frontier, missing, provisos, signals, standing, trust, units, words
+from suite.report import answered, curves, facts, frontier, missing, provisos, signals, standing, trust, words
 from suite.report.headline import headline
 from suite.report.nouns import ArmView, Fact, Page, ScenarioView, TrialView, TrustView, WitnessView, WorkView
 
@@ -80,7 +80,7 @@ def build(
         scenarios=tuple(scenarios),
         frontiers=tuple(frontier.frontiers(of_name)),
         machine=tuple(_facts(Fact, facts.environment(records))),
-        warnings=tuple(line(warning) for warning in warnings),
+        warnings=tuple(words.sentence(warning) for warning in warnings),
         records=tuple(records),
     )
 
@@ -97,8 +97,8 @@ def _in_order(records: Sequence[Record]) -> list[Record]:
 
 def _clean(row: Judged) -> Judged:
     texts = {name: line(getattr(row, name), NAME) for name in ("scenario", "metric", "unit", "baseline", "candidate")}
-    warnings = tuple(units.with_minus(line(warning)) for warning in row.warnings)
-    return dataclasses.replace(row, **texts, reason=units.with_minus(_sentence(row.reason)), warnings=warnings)  # type: ignore[arg-type]
+    warnings = tuple(words.sentence(warning) for warning in row.warnings)
+    return dataclasses.replace(row, **texts, reason=_sentence(row.reason), warnings=warnings)  # type: ignore[arg-type]
 
 
 def _scenario(name: str, rows: list[Judged], records: list[Record], results: str, behind: _Behind) -> ScenarioView:
@@ -153,7 +153,7 @@ def _kind(definition: Mapping[str, Any]) -> str:
 def _sentence(reason: str) -> str:
     """The first line of a reason; what follows it is the end of a log, which is shown once, with its trial."""
     first, _, rest = reason.strip().partition("\n")
-    return line(f"{first.rstrip(': ')}" if rest else first)
+    return words.sentence(first.rstrip(": ") if rest else first)
 
 
 def _facts(make: Callable[..., Fact], found: Iterable[tuple[str, tuple[str, ...], bool]]) -> Iterable[Fact]:
@@ -172,7 +172,7 @@ def _trial(record: Record) -> TrialView:
         how=line(record.how),
         started=line(record.started),
         values={line(name, NAME): float(value) for name, value in values.items()},
-        warnings=tuple(line(warning) for warning in record.warnings),
+        warnings=tuple(words.sentence(warning) for warning in record.warnings),
         log=line(record.log),
     )
 
@@ -228,8 +228,8 @@ def _warnings(rows: Sequence[Judged], records: Sequence[Record], borne: Sequence
     A warning of some comparisons only says of which; one of the trials is not repeated by the comparisons made of them. Warnings that
     differ in their numbers alone are one, with the range.
     """
-    one_for = folded(line(warning) for record in records for warning in record.warnings)
-    counts = Counter(sentence for record in records for sentence in {one_for[line(warning)] for warning in record.warnings})
+    one_for = folded(words.sentence(warning) for record in records for warning in record.warnings)
+    counts = Counter(sentence for record in records for sentence in {one_for[words.sentence(warning)] for warning in record.warnings})
     known = {shape(sentence) for sentence in one_for}
     said = [(row, each) for row in rows for each in row.warnings if shape(each) not in known and not provisos.tells(borne, row, each)]
     timed = sum(row.verdict is not None and row.kind != "witness" for row in rows)
@@ -241,7 +241,7 @@ def _warnings(rows: Sequence[Judged], records: Sequence[Record], borne: Sequence
 
 def _where(warning: str, count: int, one_for: Mapping[str, str], records: Sequence[Record]) -> str:
     """Which trials gave a warning: "all 12 trials", "all 6 trials of a, none of the other arm", "4 of 12 trials: 3 of a, 1 of b"."""
-    of_arm = Counter(line(r.arm, NAME) for r in records if any(one_for[line(each)] == warning for each in r.warnings))
+    of_arm = Counter(line(r.arm, NAME) for r in records if any(one_for[words.sentence(each)] == warning for each in r.warnings))
     if count == len(records):
         return f"all {count} trials" if count > 1 else "the only trial"
     if len(of_arm) > 1:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from suite.model.judged import EXPLORATORY, OUTCOMES, Judged, Outcome
 from suite.model.metrics import ACCURACY, ANSWERS, METRICS, Better, base_name
+from suite.model.untrusted import line
 from suite.report import units
 from suite.report.nouns import GrowthView
 from suite.report.units import NONE, THIN
@@ -28,6 +29,11 @@ _ACRONYMS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL", "cpu"
 
 _SUGGESTED = {"improved": "an improvement", "regressed": "a regression", "equivalent": "equivalence"}
 """An outcome as that which a hint suggests."""
+
+
+def sentence(text: object) -> str:
+    """What somebody wrote in words, as every form of the report shows it: harmless, on one line, with one minus sign throughout."""
+    return units.with_minus(line(text))
 
 
 def label(metric: str) -> str:

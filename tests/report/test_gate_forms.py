@@ -166,6 +166,20 @@ def test_the_page_shows_every_ruling_with_its_reason(tmp_path: Path) -> None:
     assert "there is nothing to measure" in html.render(halted())
 
 
+def test_a_ruling_has_the_minus_of_every_other_number(tmp_path: Path) -> None:
+    """Reasons come with hyphens before their numbers; every form of the decision shows the sign that stands in its tables."""
+    page = factory.page()
+    rows = [
+        dataclasses.replace(row, reason="-12.3 % [-14.1, -9.8 %] (exit code -9)") for scenario in page.scenarios for row in scenario.rows
+    ]
+    page = telling.with_decision(page, decide(rows, policy(tmp_path, waivers=[]), notes=["moved by -0.12 %"]))
+    forms = (html.render(page), pullrequest.render(page).replace("\\", ""), terminal.text(page, 200), junit.render(page))
+    for form in (*forms, json.dumps(deciding.document(page), ensure_ascii=False)):
+        assert "−12.3 % [−14.1, −9.8 %] (exit code -9)" in form
+        assert "moved by −0.12 %" in form
+        assert not re.search(r"-\d[\d.]* %", form)
+
+
 def test_the_worst_stands_first(tmp_path: Path) -> None:
     """In each form what fails comes before what warns, and that before what passes."""
     effects = [one.ruling.effect for one in deciding.laid(decided(tmp_path, waived=False))]

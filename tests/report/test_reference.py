@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from suite.report import curves, html, strips, units
+from suite.report import curves, html, strips, words
 from suite.report.nouns import Page, ScenarioView
 from suite.report.panels import attestation, machine, spread
 from suite.verdicts import page_of
@@ -114,4 +114,5 @@ def test_there_is_one_minus_sign(page: Page) -> None:
     told = [text for each in page.scenarios for row in each.rows for text in (row.reason, *row.warnings)]
     told += [task.reason for each in page.scenarios for one in each.accuracy for task in one.tasks]
     assert not [text for text in told if re.search(r"(^|[\s(\[])-\d", text)]
-    assert units.with_minus("-2.95 points to -1 %, 2026-11-28, exit code -9") == "−2.95 points to −1 %, 2026-11-28, exit code -9"
+    kept = "2026-11-28, exit code -9, --temperature=-0.5, v-0.1.2, -O3"
+    assert words.sentence(f"-2.95 points to -1 %, by -0.12 (p = 0.3), {kept}") == f"−2.95 points to −1 %, by −0.12 (p = 0.3), {kept}"

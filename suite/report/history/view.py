@@ -47,7 +47,7 @@ def build(
         folder=line(folder),
         timelines=_ordered(timelines),
         machines=tuple(line(machine) for machine in machines),
-        warnings=tuple(line(warning) for warning in warnings),
+        warnings=tuple(words.sentence(warning) for warning in warnings),
     )
 
 
@@ -84,7 +84,7 @@ def _timeline(group: Sequence[Told], machines: Sequence[str], upstream: Sequence
         builds=tuple(line(name, NAME) for name in builds),
         short=_short(builds),
         lines=tuple(_line(one, builds, versions, upstream, timed) for one in ordered),
-        warnings=tuple(line(warning) for one in ordered for warning in one.warnings),
+        warnings=tuple(words.sentence(warning) for one in ordered for warning in one.warnings),
     )
 
 
@@ -170,8 +170,8 @@ def _step(
         after=step.after,
         effect=step.effect,
         state=_state(step, row_of(series.metric).kind == "witness"),
-        reason=line(step.reason),
-        accepted=line(step.acknowledged),
+        reason=words.sentence(step.reason),
+        accepted=words.sentence(step.acknowledged),
         environment=line(step.environment),
         upstream=tuple(line(f"{change.words}{f' (#{change.pull})' if change.pull else ''}") for change in known),
         times=tuple(phrase for one in beside if (phrase := _between(one, last, at))),
