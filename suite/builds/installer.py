@@ -19,6 +19,10 @@ STEP_LIMIT = 1800.0
 """Seconds that one step may take: an hour's download is told as a fault."""
 LEAST_ROOM = 16 * 2**20
 """Bytes below which a step that failed has failed for want of room."""
+NO_UV = (
+    "something would have to be installed, and there is no uv here: a bundle brings none\n"
+    "  what to do: bring what is missing along in the bundle (docs/gpu.md), or install uv"
+)
 
 _NETWORK = re.compile(
     r"dns error|failed to lookup|Connection refused|Network is unreachable|timed out|Temporary failure|client error|network was disabled"
@@ -80,8 +84,10 @@ class Installer:
         return self._said
 
     def uv(self, *words: str | Path, **more: str) -> Finished:
-        import uv  # only where something is installed: an interpreter that is there needs none
-
+        try:
+            import uv  # only where something is installed: an interpreter that is there needs none
+        except ModuleNotFoundError as error:
+            raise CannotRun(f"{self.what}: {NO_UV}") from error
         return self.run([uv.find_uv_bin(), *words], **more)
 
     def uv_install(self, interpreter: Path, *words: str | Path, **more: str) -> Finished:

@@ -211,6 +211,16 @@ def _interpreter(build: PythonBuild) -> Path:
     return Path(os.path.abspath(os.path.expanduser(named)))
 
 
+def _with_vllm(build: PythonBuild, interpreter: Path) -> str:
+    """What to do about an interpreter without vLLM: one that is named without a folder is the first on `PATH`."""
+    if os.sep in build.path:
+        return "install vLLM into that environment, or name another one"
+    return (
+        f"it is {interpreter}, the first on PATH: put the folder of one that has vLLM before it (PATH=/path/to/venv/bin:$PATH), or install "
+        "vLLM there"
+    )
+
+
 def _python(build: PythonBuild, name: str, installer: Installer, package: Path) -> ReadyBuild:
     interpreter, fault = _interpreter(build), missing(build)
     if fault:
@@ -220,7 +230,7 @@ def _python(build: PythonBuild, name: str, installer: Installer, package: Path) 
     if isinstance(seen, Finished):
         raise BadInput(f"{where}: this does not answer as a Python 3.10 or newer does: it {seen.how()}:\n{seen.tail(6)}")
     if seen.package is None or not (seen.package / "__init__.py").exists():
-        raise BadInput(f"{where}: Python {seen.python} there has no vllm; install vLLM into that environment, or name another one")
+        raise BadInput(f"{where}: Python {seen.python} there has no vllm; {_with_vllm(build, interpreter)}")
     kept = installer.builds / f"{name}.json"
     known = _known(kept)
     beside = side.side_folder(installer.builds, package, _missing_version(seen))

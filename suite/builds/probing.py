@@ -100,11 +100,21 @@ def hash_sources(package: Path) -> tuple[str, int]:
 
 def syntax_faults(interpreter: Path, root: Path, paths: Sequence[str], log: Path) -> list[str]:
     """What that Python can't compile of some files below `root`, a sentence each."""
+    said = _answer("syntax", {"root": str(root), "paths": list(paths)}, interpreter, log)
+    return [f"its Python does not answer: it {said.how()}"] if isinstance(said, Finished) else list(said)
+
+
+def homes(interpreter: Path, modules: Sequence[str], log: Path) -> Mapping[str, Path]:
+    """Where each of these modules is imported from there: a folder on its `sys.path`. Those that it does not have are left out."""
+    said = _answer("homes", list(modules), interpreter, log)
+    return {} if isinstance(said, Finished) else {name: Path(folder) for name, folder in said.items()}
+
+
+def _answer(what: str, question: Any, interpreter: Path, log: Path) -> Any:
+    """What the probe answers to a question of some length; how it ended if it did not."""
+    environment = {**inherited(), "PYTHONNOUSERSITE": "1"}
     with tempfile.TemporaryDirectory(prefix="perfproof-") as folder:
         answer, asked = Path(folder) / "answer.json", Path(folder) / "asked.json"
-        asked.write_text(json.dumps({"root": str(root), "paths": list(paths)}))
-        finished = run_to_end([interpreter, PROBE, "syntax", answer, asked], environment=inherited(), log=log, timeout=120.0)
-        if not finished.ok or not answer.exists():
-            return [f"its Python does not answer: it {finished.how()}"]
-        said: list[str] = json.loads(answer.read_text())
-        return said
+        asked.write_text(json.dumps(question))
+        finished = run_to_end([interpreter, PROBE, what, answer, asked], environment=environment, log=log, timeout=120.0)
+        return json.loads(answer.read_text()) if finished.ok and answer.exists() else finished

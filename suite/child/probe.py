@@ -1,9 +1,10 @@
-"""Says what an interpreter has: `python probe.py look|load|syntax OUT.json [TOOLS|ASKED.json]`.
+"""Says what an interpreter has: `python probe.py look|load|syntax|homes OUT.json [TOOLS|ASKED.json]`.
 
 `look` imports nothing of vLLM: where it lies, which distributions there are, whether pytest and
 pytest-benchmark (from TOOLS, at the end of `sys.path`, where the interpreter has none) import.
 `load` imports vLLM and torch and says what came of it.
 `syntax` compiles the files that ASKED names and keeps nothing of it.
+`homes` says which of the modules that ASKED names are there, each with the folder that it is imported from.
 """
 
 from __future__ import annotations
@@ -131,9 +132,18 @@ def syntax(asked: str) -> list[str]:
     return faults
 
 
+def homes(asked: str) -> dict[str, str]:
+    """The folder on `sys.path` of each package that is there, of those that ASKED lists; none is imported."""
+    with open(asked) as file:
+        specs = {name: importlib.util.find_spec(name) for name in json.load(file)}
+    return {name: os.path.dirname(os.path.dirname(spec.origin)) for name, spec in specs.items() if spec is not None and spec.origin}
+
+
 def answer(what: str, more: str | None) -> Any:
     if what == "syntax":
         return syntax(more or "")
+    if what == "homes":
+        return homes(more or "")
     return look(more) if what == "look" else load()
 
 

@@ -14,6 +14,7 @@ def add(verbs: Any) -> None:
     bundle.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder to pack into: empty, or not there yet")
     bundle.add_argument("--vllm", metavar="VERSION", help="the release of vllm to pack; without it the suite alone is packed")
     bundle.add_argument("--with", dest="needs", nargs="+", default=[], metavar="REQUIREMENT", help="what else to pack: 'lm-eval[api]'")
+    bundle.add_argument("--smollm2", action="store_true", help="pack the real small model too (93 MB), which scenarios about answers ask")
     bundle.add_argument("--have", type=Path, metavar="FILE", help="the host's packages, as its pip freeze prints them; they are left out")
     bundle.add_argument("--carry", nargs="+", default=[], metavar="NAME", help="packages to pack though the host has them")
     bundle.add_argument("--python", default="3.12", metavar="VERSION", help="the host's Python (default %(default)s)")
@@ -23,13 +24,14 @@ def add(verbs: Any) -> None:
 
 
 def _bundle(arguments: argparse.Namespace) -> int:
-    from suite.builds import bundle
+    from suite.builds import bundle, smollm
     from suite.builds.installer import Installer
 
     packed = bundle.Bundle(
         needs=(*([f"vllm=={arguments.vllm}"] if arguments.vllm else []), *arguments.needs),
         have=bundle.names_in(arguments.have.read_text().splitlines()) if arguments.have else frozenset(),
         carry=frozenset(map(bundle.name_of, arguments.carry)),
+        alone=(smollm.PACKAGE, *smollm.TOOLS) if arguments.smollm2 else (),
         python=arguments.python,
         as_of=arguments.as_of,
         part_bytes=arguments.part_mb * 10**6 if arguments.part_mb else None,

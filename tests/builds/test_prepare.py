@@ -232,6 +232,17 @@ def test_what_an_interpreter_said_is_kept_until_it_changes(make: Make, tmp_path:
     assert changed.fingerprint.sources != first.fingerprint.sources
 
 
+def test_an_interpreter_found_on_path_without_vllm_is_named(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python3`, as the scenarios for CUDA name it: which one that is, and how to have another one taken."""
+    found = toy.interpreter(tmp_path / "env", vllm=False)
+    found.with_name("python3").symlink_to(found)
+    monkeypatch.setenv("PATH", f"{found.parent}:/usr/bin:/bin")
+    with pytest.raises(BadInput) as caught:
+        make(python("python3"))
+    (told,) = caught.value.faults
+    assert f"has no vllm; it is {found.parent}/python3, the first on PATH: put the folder of one that has vLLM before it" in told
+
+
 def test_an_interpreter_without_pytest_gets_it_beside(make: Make, state: Path, tmp_path: Path) -> None:
     """Where pytest is missing it is put beside the interpreter; where it does not import there, that is told before anything runs."""
     path = toy.interpreter(tmp_path / "env", pytest=False)

