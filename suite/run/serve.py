@@ -17,28 +17,26 @@ import gzip
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from suite.builds.ready import ReadyBuild
-from suite.builds.whole import lost
 from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Block
-from suite.model.record import Attestation, Record, Status
+from suite.model.record import Attestation, Record
 from suite.model.scenario import Arm, Scenario
 from suite.run import attest, environment, host_cost, telemetry
+from suite.run.attempt import Attempt, begun
 from suite.run.bench_result import BenchResult, read_result, warnings_for
 from suite.run.client import Client, ClientEnded, arguments_for
 from suite.run.counted import disagreement
 from suite.run.dataset import write_dataset
-from suite.run.diagnosis import interrupted, last_words
+from suite.run.diagnosis import last_words
 from suite.run.instructions import Instructions
 from suite.run.launch import Launch, ModelAt, asked_of, locate_model, scenario_faults, workload_of
 from suite.run.launches import Launches, next_log
 from suite.run.ports import free_port
 from suite.run.process import scrub, scrub_file, tail
-from suite.run.recording import recorded
 from suite.run.scratch import RUNNING, Scratch
 from suite.run.server import Say, Server, ServerEnded
 from suite.run.starts import FIRST
@@ -52,28 +50,6 @@ GIVEN_UP = 10.0
 """Seconds in which a client may end a run whose server was lost, before another takes its place."""
 DYING = 5.0
 """Seconds in which a server whose requests failed may turn out to have ended."""
-LOG_LINES = 20_000
-"""Lines at the end of a server's log in which a plugin that did not import is looked for."""
-
-
-@dataclasses.dataclass(slots=True, kw_only=True)
-class _Trial:
-    """What is known of a trial so far; it becomes a Record when it ends, however it ends."""
-
-    block: Block
-    arm: Arm
-    started: str
-    began: float
-    environment: dict[str, Any]
-    warnings: list[str]
-    seconds: dict[str, float] = dataclasses.field(default_factory=dict)
-    log: Path | None = None
-    status: Status = "failed"
-    reason: str = ""
-    attestation: Attestation | None = None
-    measurements: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    raw: Mapping[str, Sequence[float]] = dataclasses.field(default_factory=dict)
-    work: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 class ServeLane:
@@ -147,14 +123,7 @@ class ServeLane:
     # --- a trial --------------------------------------------------------------------------------
 
     def _trial(self, block: Block, arm: Arm) -> Record:
-        trial = _Trial(
-            block=block,
-            arm=arm,
-            started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            began=time.monotonic(),
-            environment={**environment.machine(), "before": environment.moment()},
-            warnings=list(self._build(arm).warnings),
-        )
+        trial = begun(block, arm, self._build(arm))
         waited = sum(self._spent.values())
         try:
             client = self._ready_client()
@@ -162,20 +131,18 @@ class ServeLane:
         except (ServerEnded, ClientEnded) as error:
             self._lost(trial, error)
         except CannotRun as error:
-            trial.reason = str(error)
+            trial.failed(str(error))
         finally:
             if self._launches is not None and not self._launches.shared:
                 stopping = time.monotonic()
                 self._launches.drop(arm.name)
                 trial.seconds["stopping the server"] = time.monotonic() - stopping
-        trial.seconds["total"] = time.monotonic() - trial.began - (sum(self._spent.values()) - waited)
-        outside = interrupted(trial.reason) or lost(self._build(arm)) if trial.status == "failed" else ""
-        if outside:
-            trial.status, trial.reason = "invalid", outside
+        trial.finish(self._build(arm))
+        trial.seconds["total"] -= sum(self._spent.values()) - waited
         trial.log = trial.log or self._client_log
         return self._record(trial)
 
-    def _ready_server(self, trial: _Trial) -> Server:
+    def _ready_server(self, trial: Attempt) -> Server:
         began, launches = time.monotonic(), self._ready_launches()
         try:
             server, warnings = launches.ready(trial.arm)
@@ -188,7 +155,7 @@ class ServeLane:
         server.check_identity()
         return server
 
-    def _measure(self, trial: _Trial, client: Client, server: Server) -> None:
+    def _measure(self, trial: Attempt, client: Client, server: Server) -> None:
         """Runs the client once and judges whether what it measured counts."""
         result = self._scratch.folder / f"block{trial.block.number:03d}-{trial.arm.name}.json"
         arguments = self._arguments(trial.arm, server.launch.url, server.launch.name, trial.block.seed, result)
@@ -212,7 +179,7 @@ class ServeLane:
         done = between(before, moment_of(server))
         trial.attestation = self._attestation(server, trial.arm, done)
         if found is None:
-            trial.reason = f"the client failed: {answer['fault']}; the end of its log:\n{last_words(tail(client.running.log))}"
+            trial.failed(f"the client failed: {answer['fault']}; the end of its log:\n{last_words(tail(client.running.log))}")
             return
         self._keep(result)
         self._fill(trial, found, done, answer)
@@ -223,7 +190,9 @@ class ServeLane:
             **host_cost.kv_blocks(server.metrics()),
             **host_cost.gpu_memory(trial.environment.get("while_measuring", {})),
         }
-        trial.status, trial.reason = self._judge(trial, found, server, done)
+        fault = found.fault or disagreement(asked_of(self.workload, trial.arm), done.counters)
+        if trial.prove(self._build(trial.arm)) and fault:
+            trial.status, trial.reason = "invalid", fault
 
     def _read(self, result: Path, arm: Arm) -> BenchResult:
         """What the client wrote; raises `CannotRun` where that is not what `vllm bench serve` is known to write."""
@@ -233,7 +202,7 @@ class ServeLane:
             raise CannotRun(f"the result file of 'vllm bench serve' can't be read: {type(error).__name__}: {error}") from error
 
     @staticmethod
-    def _tell(trial: _Trial, quiet: telemetry.Reading, sampler: telemetry.Sampler) -> None:
+    def _tell(trial: Attempt, quiet: telemetry.Reading, sampler: telemetry.Sampler) -> None:
         """What the machine did meanwhile: for the rules of invalidation, and for whoever reads the record."""
         seen = telemetry.between(quiet, telemetry.read(gpus=True))
         if sampler.throttled():
@@ -244,14 +213,7 @@ class ServeLane:
         if errors:
             trial.warnings.append(f"{errors} errors of GPU memory that ECC could not correct came while measuring: look after the card")
 
-    def _judge(self, trial: _Trial, found: BenchResult, server: Server, done: Moment) -> tuple[Status, str]:
-        unproven = attest.verify(trial.attestation, trial.arm, self._build(trial.arm), tail(server.launch.log, LOG_LINES))
-        if unproven:
-            return "unattested", unproven
-        fault = found.fault or disagreement(asked_of(self.workload, trial.arm), done.counters)
-        return ("invalid", fault) if fault else ("ok", "")
-
-    def _fill(self, trial: _Trial, found: BenchResult, done: Moment, answer: Mapping[str, Any]) -> None:
+    def _fill(self, trial: Attempt, found: BenchResult, done: Moment, answer: Mapping[str, Any]) -> None:
         """Measurements, counts of work, seconds and warnings of a run that ended.
 
         The server's CPU time covers the warm-ups too, and so do the tokens that it is divided by.
@@ -259,7 +221,7 @@ class ServeLane:
         tokens = done.counters.get("generation_tokens", 0)
         sent = self.workload.requests + self.workload.warmups
         host = host_cost.per_unit(done.cpu_seconds, trial.environment.get("instructions"), tokens=tokens, requests=sent)
-        trial.measurements, trial.raw = {**found.measurements, **host}, found.raw
+        trial.measurements, trial.raw = {**found.measurements, **host}, dict(found.raw)
         trial.work = {**found.work, **{f"server_{name}": count for name, count in done.counters.items()}}
         steps = sum(done.calls.get(f"calls {runner}", 0) for runner in attest.RUNNERS.values())
         trial.environment["server_counted"] = {**done.told, "engine_steps": steps}
@@ -282,11 +244,9 @@ class ServeLane:
         runners = [name for name, target in attest.RUNNERS.items() if done.calls.get(f"calls {target}")]
         return dataclasses.replace(said, counts=done.calls, runner=" and ".join(runners))
 
-    def _lost(self, trial: _Trial, error: ServerEnded | ClientEnded) -> None:
+    def _lost(self, trial: Attempt, error: ServerEnded | ClientEnded) -> None:
         """A trial whose server or client ended: neither is used again."""
-        trial.reason = str(error)
-        if error.killed:
-            trial.status, trial.reason = "invalid", f"interrupted from outside: {error}"
+        trial.failed(f"interrupted from outside: {error}" if error.killed else str(error), killed=error.killed)
         if isinstance(error, ClientEnded):
             self._drop_client()
         if self._launches is not None:
@@ -301,26 +261,10 @@ class ServeLane:
             "server_arguments": [scrub(word) for word in launch.command[1:]],
         }
 
-    def _record(self, trial: _Trial) -> Record:
-        seconds, self._spent = {**self._spent, **trial.seconds}, {}
-        return recorded(
-            trial.block,
-            trial.arm.name,
-            seed=self.seed,
-            started=trial.started,
-            status=trial.status,
-            reason=trial.reason,
-            how=f"{self.workload.launches} server",
-            log=trial.log,
-            results=self.results,
-            attestation=trial.attestation,
-            seconds=seconds,
-            told={**trial.environment, "block_seed": trial.block.seed},
-            warnings=trial.warnings,
-            measurements=trial.measurements,
-            raw=trial.raw,
-            work=trial.work,
-        )
+    def _record(self, trial: Attempt) -> Record:
+        trial.seconds, self._spent = {**self._spent, **trial.seconds}, {}
+        trial.environment["block_seed"] = trial.block.seed
+        return trial.record(seed=self.seed, how=f"{self.workload.launches} server", results=self.results)
 
     def _keep(self, result: Path) -> None:
         """The client's own file, compressed, beside the logs."""
