@@ -7,6 +7,7 @@ socket that listens there is a socket of our processes.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import socket
@@ -60,13 +61,12 @@ def _listening(port: int) -> set[str]:
 def _sockets(pid: int) -> set[str]:
     """The inodes of the sockets that a process has open."""
     found = set()
-    try:
+    with contextlib.suppress(OSError):  # the process has ended meanwhile
         for entry in os.scandir(f"/proc/{pid}/fd"):
-            target = os.readlink(entry.path)
-            if target.startswith("socket:["):
-                found.add(target[8:-1])
-    except OSError:  # it has ended meanwhile
-        pass
+            with contextlib.suppress(OSError):  # this file was closed meanwhile: a connection that ends says nothing of the other sockets
+                target = os.readlink(entry.path)
+                if target.startswith("socket:["):
+                    found.add(target[8:-1])
     return found
 
 

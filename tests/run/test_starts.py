@@ -93,6 +93,20 @@ def test_a_port_that_somebody_else_listens_on_too_is_not_ours() -> None:
             os.waitpid(pid, 0)
 
 
+def test_a_connection_that_ends_while_sockets_are_looked_at_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is closed between the listing and the look costs its own entry alone: the port stays ours."""
+    ended, real = iter([True]), os.readlink
+
+    def readlink(path: str) -> str:
+        if next(ended, False):
+            raise FileNotFoundError(path)
+        return real(path)
+
+    with _listening(0) as ours:
+        monkeypatch.setattr(os, "readlink", readlink)
+        assert not shared_with_others(ours.getsockname()[1], [os.getpid()])
+
+
 def _listening(port: int) -> socket.socket:
     made = socket.socket()
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
