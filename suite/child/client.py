@@ -51,14 +51,17 @@ def requests(source: TextIO) -> queue.Queue[dict[str, Any]]:
 
 
 def parse(arguments: list[str], bench: str = "serve") -> Any:
-    """The arguments as the own parser of `vllm bench BENCH` has them; `ValueError` with the parser's words if it refuses them."""
+    """The arguments as the own parser of `vllm bench BENCH` has them; `ValueError` with the parser's words if it refuses them.
+
+    Names cut short are refused, though vLLM would take them: `--random-output=64` would be asked for and not be insisted on.
+    """
     add_cli_args = importlib.import_module(f"vllm.benchmarks.{bench}").add_cli_args
     try:
         from vllm.utils.argparse_utils import FlexibleArgumentParser
     except ImportError:
         from vllm.utils import FlexibleArgumentParser  # type: ignore[no-redef]
 
-    parser = FlexibleArgumentParser(prog=f"vllm bench {bench}")
+    parser = FlexibleArgumentParser(prog=f"vllm bench {bench}", allow_abbrev=False)
     add_cli_args(parser)
     said = io.StringIO()
     try:

@@ -209,6 +209,14 @@ def test_a_flag_that_the_client_does_not_know_is_refused_before_a_server_starts(
     assert not list((tmp_path / "results").rglob("server-*.log"))
 
 
+def test_a_flag_cut_short_is_refused_with_its_whole_name(serve: Serve) -> None:
+    """vLLM's parser would take the beginning of a name; what is not written out could be asked for and not be insisted on."""
+    with pytest.raises(
+        BadInput, match=r"unrecognized arguments: --random-output=5; instead of --random-output, did you mean --random-output-len"
+    ):
+        serve(client={"random-output": 5}).check()
+
+
 def test_a_client_value_of_the_wrong_type_is_refused(serve: Serve) -> None:
     """A value that the client's parser can't read is bad input."""
     with pytest.raises(BadInput, match=r"workload\.client: .*invalid int value: 'many'"):
