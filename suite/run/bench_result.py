@@ -20,7 +20,8 @@ MOST_GAPS = 401
 BUSY_CLIENT = 0.9
 """Share of the measured time that the client's CPU time may take before it is suspected to be the bottleneck."""
 SMALL_BATCH = 0.5
-"""Share of the requests that were to run together, below which the mean batch of a step says that they did not."""
+"""Share of the engine's steps that would have done, below which requests are taken not to have run together. A step can make a token for
+every request that was to run at once, and no output is done in fewer steps than it has tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +29,15 @@ class BenchResult:
     """One measured run.
 
     `measurements` are in seconds, tok/s and req/s by the names of the metric registry; `raw` is one value a
-    request (gaps between tokens: see `_raw`), in seconds. `fault` says why the run is no measurement, "" if it is one.
+    request (gaps between tokens: see `_raw`), in seconds; `longest` the tokens of the longest output, 0 where none is told. `fault` says
+    why the run is no measurement, "" if it is one.
     """
 
     measurements: Mapping[str, float]
     raw: Mapping[str, Sequence[float]]
     work: Mapping[str, int]
     seconds: float
+    longest: int
     fault: str
 
 
@@ -48,6 +51,7 @@ def read_result(said: Mapping[str, Any], workload: ServeWorkload) -> BenchResult
         raw=_raw(said),
         work=_work(said),
         seconds=duration,
+        longest=max(said.get("output_lens") or (0,)),
         fault=_fault(said, workload),
     )
 
@@ -142,7 +146,7 @@ def warnings_for(
     if server.get("preemptions"):
         told.append(f"{server['preemptions']} requests were preempted: the KV cache is too small for this workload")
     together, made = wave if "request-rate" not in workload.client else 0, server.get("generation_tokens", 0)
-    if 0 < made < SMALL_BATCH * together * steps:
+    if made and together and max(made / together, result.longest) < SMALL_BATCH * steps:
         told.append(
             f"a step of the engine made {made / steps:.1f} tokens where {together} requests were to run together: "
             "they ran in small batches, as they do where front end or client wait for a core, or where '--max-num-seqs' is less"

@@ -103,7 +103,10 @@ def wait_free(
         if all(more <= SLACK for more in kept):
             return waited
         if waited >= timeout:
-            raise CannotRun(f"{max(kept) / 2**20:.0f} MiB of GPU memory were not given back {timeout:.0f} s after the server had ended")
+            raise CannotRun(
+                f"{max(kept) / 2**20:.0f} MiB of GPU memory were not given back {timeout:.0f} s after the server had ended: "
+                "'nvidia-smi' tells which process holds them"
+            )
         sleep(0.5)
         waited += 0.5
 

@@ -169,6 +169,6 @@ def without_worker(words: Sequence[str], environment: Mapping[str, str]) -> tupl
     third trial, and throughput halved. vLLM forbids an executor without a worker there, because it could not set the number of OpenMP's
     threads, which the suite sets; it allows it where engines are said not to be processes, which a server's are all the same.
     """
-    if meant(flags_of(words), SPREAD) or SPREAD & set(words) or MULTIPROCESSING in environment:
+    if meant(flags_of(words), SPREAD) or SPREAD & {word.partition("=")[0] for word in words} or MULTIPROCESSING in environment:
         return list(words), dict(environment)
     return [*words, "--distributed-executor-backend=uni"], {**environment, MULTIPROCESSING: "0"}

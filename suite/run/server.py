@@ -194,8 +194,9 @@ class Server:
 
     def stop(self, grace: float = GRACE) -> None:
         """Asks it to end, waits up to `grace` seconds, kills what is left of it, and removes the shared memory that it left."""
-        self._shared_memory |= shared_memory(self.processes())
-        if self._is_stopped(self.processes()):
+        processes = self.processes()
+        self._shared_memory |= shared_memory(processes)
+        if self._is_stopped(processes):
             grace = min(grace, BROKEN_GRACE)
         self.running.stop(grace=grace + (5.0 if grace >= GRACE else 0.0))
         remove_unused(self._shared_memory)

@@ -136,6 +136,14 @@ def test_small_batches_are_told() -> None:
     assert warnings_for(workload({"request-rate": 1}), found, profile="quick", client_load=0.5, server=counted, steps=20) == []
 
 
+def test_one_long_output_among_short_ones_is_no_small_batch() -> None:
+    """The end of the longest output runs alone however well the others ran together: no warning, unless there were more steps than that."""
+    drawn = workload({"random-range-ratio": 1.0})
+    found, counted = read_result(result(output_lens=[2, 40], itls=[[0.1], [0.1] * 39]), drawn), {"generation_tokens": 44}
+    assert warnings_for(drawn, found, profile="quick", client_load=0.5, server=counted, steps=60) == []
+    assert len(warnings_for(drawn, found, profile="quick", client_load=0.5, server=counted, steps=90)) == 1
+
+
 # --- arguments ----------------------------------------------------------------------------------------------
 
 
@@ -170,7 +178,7 @@ def test_a_single_worker_on_a_cpu_is_no_process_unless_the_scenario_says_how_wor
     words, environment = without_worker(["serve", "toy"], {"A": "1"})
     assert words[-1] == "--distributed-executor-backend=uni"
     assert environment == {"A": "1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
-    for asked in ("--distributed_executor_backend=mp", "-tp", "--tensor-parallel=2"):
+    for asked in ("--distributed_executor_backend=mp", "-tp", "-tp=2", "--tensor-parallel=2"):
         assert without_worker(["serve", "toy", asked], {}) == (["serve", "toy", asked], {})
     assert without_worker(["serve"], {"VLLM_ENABLE_V1_MULTIPROCESSING": "1"})[0] == ["serve"]
 
@@ -234,6 +242,11 @@ def test_a_free_port_is_one_that_nothing_answers_on() -> None:
         ("RuntimeError: Worker died unexpectedly (exit code: -4)", "SIGILL is an instruction that this processor did not let it run"),
         ("Bus error (core dumped)", "SIGBUS is memory shared between processes for which there was no room"),
         ("ModuleNotFoundError: No module named 'uvloop'", "a Python package is missing there: No module named 'uvloop'"),
+        ("main.py: error: argument --max-num-seqs: invalid int value: 'x'", "a server argument was refused: --max-num-seqs: invalid int"),
+        ("  Value error, Model Runner V2 requires Triton. [type=value_error]", "the Model Runner V2 was asked for, and this build has no"),
+        ("ValueError: Free memory on device (3/141 GiB) on startup is less than desired GPU memory utilization", "it ran out of memory"),
+        ("1 validation error for VllmConfig\n  Value error, max_model_len is too large [type=x]", "its settings don't fit together"),
+        ("ERROR 11-28 [__init__.py:9] Failed to load plugin odd", "the plugin odd does not import"),
     ],
 )
 def test_common_ends_are_told_in_words(line: str, words: str) -> None:
