@@ -108,10 +108,11 @@ class OfflineLane(AttemptLane[OfflineWorkload]):
         variables = server_environment(build, trial.arm, self.workload, offline=self._model.offline, attests=attests, watch=self.watch)
         told = [word for word in words if not word.startswith("--output-json")]
         command = [build.interpreter, "-m", "vllm.entrypoints.cli.main", "bench", self.workload.bench, *words]
-        quiet = telemetry.read()
+        quiet, sampler = telemetry.read(), telemetry.Sampler()
         with self._start(trial, command, variables, ["bench", self.workload.bench, *told]) as running:
-            peak = self._wait(trial.arm, running)
-        trial.environment["telemetry"] = telemetry.between(quiet, telemetry.read(gpus=True))
+            peak = self._wait(trial.arm, running, sampler)
+        trial.environment |= telemetry.meanwhile(quiet, sampler)
+        trial.warnings += sampler.warnings()
         trial.attestation = attest.read(attests, build)
         if running.poll() != 0 or not result.exists():
             trial.broke(running, cause_of(running, attests) or raised(tail(running.log, LOG_LINES)))
@@ -135,10 +136,11 @@ class OfflineLane(AttemptLane[OfflineWorkload]):
         except (ValueError, TypeError, KeyError, ArithmeticError) as error:
             raise CannotRun(f"the file of 'vllm bench {self.workload.bench}' can't be read: {type(error).__name__}: {error}") from error
 
-    def _wait(self, arm: Arm, running: Running) -> int:
-        """Until it ends; the most memory that its processes held, in bytes."""
+    def _wait(self, arm: Arm, running: Running, sampler: telemetry.Sampler) -> int:
+        """Until it ends, looked at with the machine; the most memory that its processes held, in bytes."""
         peak = 0
         for _ in looks(running, self.say, f"arm {arm.name}: 'vllm bench {self.workload.bench}' runs"):
+            sampler.look()
             peak = max(peak, resident(running.processes()))
         return peak
 

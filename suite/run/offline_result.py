@@ -28,7 +28,7 @@ def read_latency(said: Mapping[str, Any], workload: OfflineWorkload, profile: Pr
     """The content of `bench latency`'s file. Raises `KeyError` for one that is not one."""
     times = [float(f"{value:.6g}") for value in said["latencies"]]
     batch, length = int(workload.arguments.get("batch-size", BATCH)), int(workload.arguments.get("output-len", OUTPUT))
-    tokens, seconds = batch * length, sum(times)
+    tokens, seconds = batch * length * int(workload.arguments.get("n", 1)), sum(times)
     return OfflineResult(
         measurements={
             "batch_latency": statistics.median(times),

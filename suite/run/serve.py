@@ -156,24 +156,10 @@ class ServeLane:
         return server
 
     def _measure(self, trial: Attempt, client: Client, server: Server) -> None:
-        """Runs the client once and judges whether what it measured counts."""
+        """Has the client measure once and judges whether that counts."""
         result = self._scratch.folder / f"block{trial.block.number:03d}-{trial.arm.name}.json"
-        arguments = self._arguments(trial.arm, server.launch.url, server.launch.name, trial.block.seed, result)
-        counting = Instructions(process.pid for process in server.processes())
-        before, watcher, sampler, quiet = moment_of(server), Watcher(server), telemetry.Sampler(), telemetry.read()
-
-        def look() -> None:
-            watcher.look()
-            sampler.look()
-
-        result.unlink(missing_ok=True)
-        self.say(f"arm {trial.arm.name}: {self.workload.warmups} warm-ups, then {self.workload.requests} requests")
-        answer = client.measure(arguments, timeout=LONGEST_TRIAL, watch=look)
-        self._tell(trial, quiet, sampler)
-        counted = counting.stop()
-        trial.environment |= {"no_instructions": counting.why} if counted is None else {"instructions": counted}
-        if answer["ok"] and not result.exists():  # so it ends where the server died under it
-            answer = {"ok": False, "fault": "it ended without a result file"}
+        before, watcher = moment_of(server), Watcher(server)
+        answer = self._answer(trial, client, watcher, result)
         found = self._read(result, trial.arm) if answer["ok"] else None
         server.check_well(DYING if found is None or found.fault else 0.0)
         done = between(before, moment_of(server))
@@ -194,24 +180,34 @@ class ServeLane:
         if trial.prove(self._build(trial.arm)) and fault:
             trial.status, trial.reason = "invalid", fault
 
+    def _answer(self, trial: Attempt, client: Client, watcher: Watcher, result: Path) -> Mapping[str, Any]:
+        """What the client says of one run that is to leave `result`; what machine and server did meanwhile is told in the trial."""
+        launch = watcher.server.launch
+        arguments = self._arguments(trial.arm, launch.url, launch.name, trial.block.seed, result)
+        counting = Instructions(process.pid for process in watcher.server.processes())
+        sampler, quiet = telemetry.Sampler(), telemetry.read()
+
+        def look() -> None:
+            watcher.look()
+            sampler.look()
+
+        result.unlink(missing_ok=True)
+        self.say(f"arm {trial.arm.name}: {self.workload.warmups} warm-ups, then {self.workload.requests} requests")
+        answer = client.measure(arguments, timeout=LONGEST_TRIAL, watch=look)
+        trial.environment |= telemetry.meanwhile(quiet, sampler)
+        trial.warnings += sampler.warnings()
+        counted = counting.stop()
+        trial.environment |= {"no_instructions": counting.why} if counted is None else {"instructions": counted}
+        if answer["ok"] and not result.exists():  # so it ends where the server died under it
+            return {"ok": False, "fault": "it ended without a result file"}
+        return answer
+
     def _read(self, result: Path, arm: Arm) -> BenchResult:
         """What the client wrote; raises `CannotRun` where that is not what `vllm bench serve` is known to write."""
         try:
             return read_result(json.loads(result.read_text()), asked_of(self.workload, arm))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CannotRun(f"the result file of 'vllm bench serve' can't be read: {type(error).__name__}: {error}") from error
-
-    @staticmethod
-    def _tell(trial: Attempt, quiet: telemetry.Reading, sampler: telemetry.Sampler) -> None:
-        """What the machine did meanwhile: for the rules of invalidation, and for whoever reads the record."""
-        seen = telemetry.between(quiet, telemetry.read(gpus=True))
-        if sampler.throttled():
-            seen["throttled"] = max(seen.get("throttled", 0), sampler.throttled())
-        told = sampler.told()
-        trial.environment |= {"telemetry": seen, "while_measuring": told}
-        errors = sum(gpu.get("uncorrected_errors", 0) for gpu in told.get("gpus", ()))
-        if errors:
-            trial.warnings.append(f"{errors} errors of GPU memory that ECC could not correct came while measuring: look after the card")
 
     def _fill(self, trial: Attempt, found: BenchResult, done: Moment, answer: Mapping[str, Any]) -> None:
         """Measurements, counts of work, seconds and warnings of a run that ended.

@@ -186,6 +186,20 @@ class Sampler:
         watching = (time.process_time() - self._cpu) / max(time.monotonic() - self._began, 1e-9)
         return {"looks": len(self._looks), "watching": round(watching, 5), **clocks, **memory, **({"gpus": every} if every else {})}
 
+    def warnings(self) -> list[str]:
+        """What a person has to look after, though the trial counts."""
+        errors = sum(gpu.get("uncorrected_errors", 0) for gpu in self.told().get("gpus", ()))
+        return [f"{errors} errors of GPU memory that ECC could not correct came while measuring: look after the card"] if errors else []
+
+
+def meanwhile(before: Reading, sampler: Sampler) -> dict[str, Any]:
+    """What the machine did during a trial that is over now: `telemetry` for the rules of invalidation, `while_measuring` for whoever reads
+    the record. A GPU that was seen throttled breaks its rule though it has cooled down since."""
+    seen = between(before, read(gpus=True))
+    if hot := sampler.throttled():
+        seen["throttled"] = max(seen.get("throttled", 0), hot)
+    return {"telemetry": seen, "while_measuring": sampler.told()}
+
 
 def frequencies() -> list[int]:
     """What the first of the usable cores run at now, in MHz; empty where the machine does not tell."""

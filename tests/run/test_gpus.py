@@ -123,6 +123,10 @@ def test_heat_seen_once_is_told_and_a_power_cap_is_not_throttling() -> None:
     [told] = sampler.told()["gpus"]
     assert (told["clock"], told["temperature"], told["uncorrected_errors"]) == ([1200, 1980], [41, 88], 2)
     assert told["reasons"] == ["power cap", "heat (hardware)"]
+    assert sampler.warnings() == ["2 errors of GPU memory that ECC could not correct came while measuring: look after the card"]
+    found = telemetry.meanwhile(telemetry.read(), sampler)
+    assert found["telemetry"]["throttled"] >= 1
+    assert found["while_measuring"]["looks"] == 3
 
 
 def test_a_sampler_looks_no_more_often_than_it_was_told_to() -> None:

@@ -38,6 +38,8 @@ def test_latencies_become_their_median_and_the_work_done() -> None:
     assert found.work == {"batches": 3, "output_tokens": 120}
     assert set(found.measurements) <= set(METRICS)
     assert found.warnings == ()
+    twice = read_latency({"latencies": [2.0]}, workload(arguments={"batch-size": 4, "output-len": 10, "n": 2}), "quick")
+    assert twice.work == {"batches": 1, "output_tokens": 80}
 
 
 def test_throughput_becomes_rates_and_a_short_run_is_told() -> None:
@@ -104,5 +106,6 @@ def test_a_trial_is_one_run_and_a_file_of_another_kind_fails_that_trial_alone(to
     assert plain.status == "ok", plain.reason
     assert plain.measurements["batch_latency"] == 2.0
     assert plain.work == {"batches": 2, "output_tokens": 16}
+    assert {"looks", "watching"} <= set(plain.environment["while_measuring"])
     lane.close()
     assert not (tmp_path / ".running").exists()
