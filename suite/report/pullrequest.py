@@ -113,8 +113,8 @@ def _folded(page: Page) -> Iterable[tuple[str, str]]:
         mind = [f"**To bear in mind**\n\n{few(borne)}"] if borne else []
         yield "All verdicts", "\n\n".join([_verdicts(page), *mind, *_remarks(page)])
     for scenario in page.scenarios:
-        if scenario.trials and any(row.primary and not row.exact for row in scenario.rows):
-            yield f"Raw values: {scenario.name}", _raw(scenario)
+        if columns := _columns(scenario):
+            yield f"Raw values: {scenario.name}", _raw(scenario, columns)
     worked = "\n\n".join(_work(scenario) for scenario in page.scenarios if scenario.witnesses or scenario.work)
     if worked:
         yield "Work done, counted exactly", worked
@@ -130,10 +130,15 @@ def _folded(page: Page) -> Iterable[tuple[str, str]]:
         yield "What the words mean", "\n".join(f"- **{escape(term)}**: {escape(meaning)}" for term, meaning in glossary.terms(page))
 
 
-def _raw(scenario: ScenarioView) -> str:
+def _columns(scenario: ScenarioView) -> list[tuple[str, str]]:
+    """The primary metrics of which trials left values, with their units; answers that are compared one by one left none."""
+    kept = {name for trial in scenario.trials for name in trial.values}
+    named = dict.fromkeys((row.metric, row.unit) for row in scenario.rows if row.primary and not row.exact and row.metric in kept)
+    return list(named)[:6]
+
+
+def _raw(scenario: ScenarioView, columns: Sequence[tuple[str, str]]) -> str:
     """Every trial's value of the primary metrics, a line a block, those that do not count in brackets."""
-    metrics = [row for row in scenario.rows if row.primary and not row.exact]
-    columns = list(dict.fromkeys((row.metric, row.unit) for row in metrics))[:6]
     scales = {name: units.scale((trial.values[name] for trial in scenario.trials if name in trial.values), unit) for name, unit in columns}
     head = ("block", "order", *(f"{words.label(name)}, {arm.name}" for name, _ in columns for arm in scenario.arms))
     of_block: dict[int, dict[str, str]] = {}

@@ -81,6 +81,18 @@ def test_pull_request_is_short_enough_for_github() -> None:
     assert text.count("<details>") == text.count("</details>")
 
 
+def test_raw_values_are_of_metrics_that_left_some() -> None:
+    """Answers that are compared one by one leave no number a trial, and so no column of dashes; what did not count keeps its place."""
+    made = factory.answers_page()
+    assert "Raw values" not in pullrequest.render(made)
+    rows, records = factory.swap_states()
+    empty = factory.row("swap_states", "median_ttft", "untestable")
+    text = pullrequest.render(factory.page(([*rows, empty], records)))
+    raw = text[text.index("Raw values: swap_states") :].partition("</details>")[0]
+    assert "| block | order | round time, as released | round time, patched |" in raw
+    assert "| – | – |" not in raw
+
+
 def test_pull_request_markup_is_escaped() -> None:
     """Names and messages show as they read: no HTML, no markdown, no mention, no link, no table cell of their own."""
     text = pullrequest.render(factory.page(factory.hostile()))
