@@ -28,7 +28,7 @@ class Axis:
     reach: float
 
     def x(self, betterment: float) -> float:
-        """The place of a log ratio that is positive where the candidate is better."""
+        """The place of a log ratio that is positive where the candidate is better; what is out of reach, at the end."""
         most = math.asinh(math.log(self.reach) / _KNEE)
         return WIDTH / 2 * (1 + max(-1.0, min(1.0, math.asinh(betterment / _KNEE) / most)))
 
@@ -43,24 +43,22 @@ class Axis:
 
 
 def betterment(row: Judged, change: float | None) -> float | None:
-    """The log ratio of a change, positive where the candidate is better; None where there is no ratio."""
-    if change is None or not math.isfinite(change) or change <= -1:
+    """The log ratio of a change, positive where the candidate is better, infinite for one to nothing; None where there is no change."""
+    if change is None or math.isnan(change):
         return None
-    return math.log1p(change) * (-1 if row.better == "lower" else 1)
+    return (math.log1p(change) if change > -1 else -math.inf) * (-1 if row.better == "lower" else 1)
 
 
 def axis(rows: Iterable[Judged]) -> Axis:
     """One axis on which every interval of these rows fits."""
     ends = [betterment(row, change) for row in rows for change in (row.effect, row.low, row.high)]
-    reach = max((abs(end) for end in ends if end is not None), default=0.0)
+    reach = max((abs(end) for end in ends if end is not None and math.isfinite(end)), default=0.0)
     return Axis(reach=math.exp(max(reach * 1.25, 0.06)))
 
 
 def forest(row: Judged, scale: Axis, bound: float | None = None) -> Markup:
     """The change as a dot, its interval as a line, the margin as a band, no change as a hair line; thick from the bound that decides."""
     middle, mean = HEIGHT / 2, betterment(row, row.effect)
-    if row.effect is not None and row.effect <= -1:
-        mean = math.inf if row.better == "lower" else -math.inf
     parts = [f'<line class="zero" x1="{WIDTH / 2}" x2="{WIDTH / 2}" y1="0" y2="{HEIGHT}"/>']
     if row.margin and not row.exact:
         left, right = scale.x(-math.log1p(row.margin)), scale.x(math.log1p(row.margin))

@@ -115,6 +115,13 @@ def duration(seconds: float) -> str:
     return f"{minutes}{THIN}min {rest}{THIN}s" if minutes else f"{rest}{THIN}s"
 
 
+def sortable(value: float | None) -> str:
+    """A number as the page's own script reads it to sort by; "" where there is none."""
+    if value is None or math.isnan(value):
+        return ""
+    return repr(float(value)).replace("inf", "Infinity")
+
+
 def signed_minus(text: str) -> str:
     return text.replace("-", MINUS)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import math
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from suite.report import html
 from suite.report.nouns import Page
+from suite.report.view import build
 from tests.report import axe, factory
 from tests.report.browser import CHROMIUM, Browser
 from tests.report.test_gate_forms import decided
@@ -157,6 +159,39 @@ def test_sorts_within_scenarios(browser: Browser, report: Path) -> None:
     assert browser.run("[...document.querySelectorAll('tr.why')].every(tr => tr.previousElementSibling.classList.contains('row'))")
 
 
+SORTED = """(named => {
+    const button = [...document.querySelectorAll('thead button')].find(each => each.textContent.startsWith(named));
+    const place = [...button.closest('tr').cells].indexOf(button.closest('th'));
+    const read = () => [...document.querySelectorAll('tr.row')].map(row => row.cells[0].textContent.trim().split('\\u00a0')[0]);
+    button.click(); const up = read(); button.click(); return [up, read()];
+})"""
+"""The metrics in their order after a click on a column's head, and after a second one."""
+
+
+def test_every_numeric_column_has_a_place_for_every_number(browser: Browser, tmp_path: Path) -> None:
+    """A change of −100 % is the largest that there is, an unbounded detectable change larger than any other; dashes come last both ways."""
+    gone = {"effect": -1.0, "interval": None, "margin": 0.02}
+    rows = [
+        factory.row("a", "bytes_per_swap", "improved", baseline_value=64.0, candidate_value=0.0, **gone),
+        factory.row("a", "kv_blocks", "regressed", baseline_value=9.0, candidate_value=0.5, mde=None, **gone),
+        factory.row("a", "round_time", "improved", effect=-0.5, baseline_value=3.0, candidate_value=1.5, mde=math.inf, margin=0.05),
+        factory.row("a", "feed_time", "equivalent", effect=0.001, baseline_value=8.0, candidate_value=8.1, mde=0.01, margin=0.01),
+        factory.row("a", "apply_time", "untestable", baseline_value=None, candidate_value=math.nan, mde=0.4, margin=None),
+    ]
+    browser.open(_written(build(rows, [], made=factory.MADE, version="0"), tmp_path))
+    order = {
+        "change": (["kv blocks", "feed time", "round time", "bytes per swap"], ["apply time"]),
+        "baseline": (["round time", "feed time", "kv blocks", "bytes per swap"], ["apply time"]),
+        "candidate": (["bytes per swap", "kv blocks", "round time", "feed time"], ["apply time"]),
+        "margin": (["feed time", "kv blocks", "round time"], ["apply time", "bytes per swap"]),
+        "detectable": (["feed time", "apply time", "round time"], ["bytes per swap", "kv blocks"]),
+    }
+    for column, (known, missing) in order.items():
+        up, down = browser.run(f"{SORTED}({json.dumps(column)})")
+        assert (up[: len(known)], sorted(up[len(known) :])) == (known, missing), column
+        assert (down[: len(known)], sorted(down[len(known) :])) == (known[::-1], missing), column
+
+
 def test_filters_by_name_and_verdict(browser: Browser, report: Path) -> None:
     """The field narrows the table to metrics or scenarios of that name; a verdict's button hides its lines; what is hidden is counted."""
     browser.open(report)
@@ -203,6 +238,46 @@ def test_prints_what_is_folded(browser: Browser, report: Path) -> None:
     assert browser.run(count) == browser.run("document.querySelectorAll('details').length") > 0
     browser.run("window.dispatchEvent(new Event('afterprint'))")
     assert browser.run(count) == 0
+
+
+PAPER = 695
+"""The width of the printed part of a page, in pixels."""
+NOT_PRINTED = """(() => {
+    const left = [];
+    const walk = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+        const range = document.createRange();
+        range.selectNodeContents(walk.currentNode);
+        const told = walk.currentNode.textContent.trim();
+        const control = walk.currentNode.parentElement.closest('nav, .tools, .button, .meta, title, script');
+        if (told && !control && !range.getClientRects().length) left.push(told);
+    }
+    return left;
+})()"""
+"""The texts of the page, its controls and the columns that become a line aside, that take no room where it is shown."""
+BESIDE = """[...document.querySelectorAll('tbody tr:has(.meta)')].filter(row => {
+    const line = row.nextElementSibling;
+    const told = [...row.querySelectorAll('.meta')].map(cell => cell.textContent).filter(Boolean).join(' · ');
+    return !line.getClientRects().length || line.textContent.trim() !== told || row.querySelector('.meta').getClientRects().length;
+}).length"""
+"""How many trials have no line of their own for what stands beside them on a screen."""
+
+
+@pytest.mark.parametrize("scripted", [True, False])
+@pytest.mark.parametrize("kind", ["ordinary", "watched", "answers"])
+def test_print_leaves_nothing_out(browser: Browser, tmp_path: Path, kind: str, scripted: bool) -> None:
+    """Every text of the page is on paper, folded tables and how, when and with which log a trial ran too; with scripts and without."""
+    path = _written(KINDS[kind](), tmp_path)
+    browser.call("Emulation.setScriptExecutionDisabled", value=not scripted)
+    browser.open(path, width=PAPER)
+    browser.call("Emulation.setScriptExecutionDisabled", value=False)
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    if scripted:
+        browser.run("window.dispatchEvent(new Event('beforeprint'))")
+    assert browser.run("document.querySelectorAll('tbody tr:has(.meta)').length") > 0
+    assert browser.run(NOT_PRINTED) == []
+    assert browser.run(BESIDE) == 0
+    assert browser.run("document.documentElement.scrollWidth") <= PAPER
 
 
 @pytest.mark.parametrize("width", [320, 500, 900, 1280])

@@ -56,6 +56,14 @@ def test_factors(effect: float, shown: str) -> None:
     assert units.factor(effect).replace(units.THIN, " ") == shown
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"), [(None, ""), (math.nan, ""), (-0.5, "-0.5"), (3, "3.0"), (math.inf, "Infinity"), (-math.inf, "-Infinity")]
+)
+def test_every_number_has_a_place_when_sorted(value: float | None, shown: str) -> None:
+    """Numbers without an end are written as the page's script reads them; what is no number is left out."""
+    assert units.sortable(value) == shown
+
+
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["s", "B", "tok/s", "1", "furlong"]))
 def test_any_number_can_be_shown(value: float, unit: str) -> None:
     """No value makes the report fail."""

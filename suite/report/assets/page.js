@@ -22,10 +22,10 @@ function value(row, column) {
   return Number.isNaN(number) ? null : number;
 }
 
-/** Values in order; what has none comes last, whichever way round. */
+/** Values in order, infinite ones at their end; what has none comes last, whichever way round. */
 function compare(a, b, way) {
   if (a === null || b === null) return (a === null) - (b === null);
-  return way * (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b)));
+  return way * (typeof a === "number" && typeof b === "number" ? (a > b) - (a < b) : String(a).localeCompare(String(b)));
 }
 
 function sort(head, column) {
