@@ -54,11 +54,11 @@ def show_change(
 ) -> tuple[str, int]:
     """As `show`, for a change: `notes` say what it touches; `command` measures it again. The text is written and returned."""
     from suite.model.untrusted import line
-    from suite.report import pullrequest, terminal
+    from suite.report import pullrequest, terminal, words
 
     page, judged = page_of(results, only)
     again = tuple(dataclasses.replace(one, commands=(line(command), *one.commands[1:])) for one in page.scenarios)
-    page = dataclasses.replace(page, scenarios=again, notes=tuple(line(note) for note in notes))
+    page = dataclasses.replace(page, scenarios=again, notes=tuple(words.sentence(note) for note in notes))
     terminal.show(page, console)
     block = pullrequest.render(page)
     write(block, text)
