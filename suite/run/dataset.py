@@ -1,7 +1,7 @@
 """Custom data sets that the suite makes itself: a prompt a request, from a template.
 
 What is random in them comes from the seed alone, so that the arms of a block are asked the same and no block is asked what another was.
-The client shuffles a custom data set with the same seed.
+Values in turn are the same for every seed; the client shuffles a custom data set with it.
 """
 
 from __future__ import annotations
