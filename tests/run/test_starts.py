@@ -55,9 +55,11 @@ def test_requests_are_counted_on_both_sides(answered: int | None, words: str) ->
 
 
 def test_probes_are_requests_beyond_those_that_are_counted() -> None:
-    """Flags with which the client sends more leave nothing to compare."""
-    probing = dataclasses.replace(WORKLOAD, client={"probe-request-rate": 1})
-    assert disagreement(probing, {"requests": 9}) == ""
+    """Flags with which the client sends more, or the server makes several of one, leave nothing to compare."""
+    for flags in ({"probe-request-rate": 1}, {"extra-body": '{"n": 2}'}):
+        assert disagreement(dataclasses.replace(WORKLOAD, client=flags), {"requests": 12}) == ""
+    for body in ('{"min_tokens": 2}', "no JSON", "[1]"):
+        assert disagreement(dataclasses.replace(WORKLOAD, client={"extra-body": body}), {"requests": 12})
 
 
 def test_time_in_which_nobody_looked_does_not_count() -> None:
