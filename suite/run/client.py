@@ -37,6 +37,9 @@ SEVERAL = frozenset(["goodput", "lora-modules", "metadata"])
 DATASET = frozenset(["dataset-name", "dataset-path"])
 """Flags that the suite sets itself where it makes the data set."""
 
+PACKED = "random-batch-size"
+"""The flag that puts several inputs into one request, of which the client then counts one."""
+
 SAMPLING = frozenset(["openai", "vllm", "openai-chat"])
 """Backends that take sampling parameters; the others refuse them."""
 
@@ -60,6 +63,15 @@ class ClientEnded(Ended):
 def client_faults(where: str, client: Mapping[str, str | int | float | bool], *, ours: frozenset[str] = OURS) -> list[str]:
     """Why these flags can't be a scenario's; empty if they can, as far as is seen without the client's parser."""
     return [f"{where}.client.{name}: is set by the suite and can't be set here" for name in client if name.replace("_", "-") in ours]
+
+
+def packed_faults(where: str, client: Mapping[str, str | int | float | bool]) -> list[str]:
+    """A flag that would have the client count one request where it sends several inputs."""
+    return [
+        f"{where}.client.{name}: several inputs in one request are not counted one by one; leave it at 1 (see 'max-concurrency')"
+        for name, value in client.items()
+        if name.replace("_", "-") == PACKED and value != 1
+    ]
 
 
 def endpoint_faults(where: str, client: Mapping[str, str | int | float | bool]) -> list[str]:

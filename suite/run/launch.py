@@ -16,7 +16,7 @@ from suite.builds import smollm
 from suite.builds.ready import ReadyBuild
 from suite.model.errors import CannotRun
 from suite.model.scenario import Arm, EqualityWorkload, Model, OfflineWorkload, Scenario, ServeWorkload, SmolModel, ToyModel
-from suite.run.client import DATASET, OURS, client_faults, endpoint_faults
+from suite.run.client import DATASET, OURS, client_faults, endpoint_faults, packed_faults
 from suite.run.environment import usable_cores
 from suite.run.ports import HOST
 from suite.run.process import arm_variables, build_environment
@@ -80,7 +80,9 @@ def scenario_faults(scenario: Scenario) -> list[str]:
     workload = workload_of(scenario)
     ours = OURS if workload.dataset is None else OURS | DATASET
     found = client_faults("workload", workload.client, ours=ours) + endpoint_faults("workload", workload.client)
-    found += [fault for arm in scenario.arms for fault in client_faults(f"arms.{arm.name}", arm.client, ours=ours)]
+    found += packed_faults("workload", workload.client)
+    for arm in scenario.arms:
+        found += client_faults(f"arms.{arm.name}", arm.client, ours=ours) + packed_faults(f"arms.{arm.name}", arm.client)
     found += [f"workload.{fault}" for fault in (faults_of(workload.model) if isinstance(workload.model, ToyModel) else [])]
     said = {"workload": workload.server_arguments, **{f"arms.{arm.name}": arm.server_arguments for arm in scenario.arms}}
     for where, arguments in said.items():

@@ -16,7 +16,7 @@ from suite.child.client import near
 from suite.model.metrics import METRICS
 from suite.model.scenario import Dataset, ServeWorkload, ToyModel, one_wave, requests_for
 from suite.run.bench_result import MOST_GAPS, read_result, wanted_output, warnings_for
-from suite.run.client import arguments_for, endpoint_faults, flags, spoken
+from suite.run.client import arguments_for, endpoint_faults, flags, packed_faults, spoken
 from suite.run.diagnosis import diagnose, last_words
 from suite.run.launch import ModelAt, flags_of, locate_model, server_words, without_worker
 from suite.run.ports import answers, free_port
@@ -292,6 +292,13 @@ def test_a_drawn_length_is_left_to_the_data_set() -> None:
     assert spoken({}, drawn, Path("/d"))["custom-output-len"] == -1
     assert wanted_output(workload({"random-output-len": 4}, dataset=drawn)) is None
     assert wanted_output(workload({"custom-output-len": 7}, dataset=TITLES)) == 7
+
+
+def test_several_inputs_in_one_request_are_refused() -> None:
+    """The client counts such a request once; one input a request is what it does unasked."""
+    assert packed_faults("workload", {"random-batch-size": 1, "random-input-len": 8}) == []
+    [fault] = packed_faults("arms.other", {"random_batch_size": 4})
+    assert fault.startswith("arms.other.client.random_batch_size: several inputs in one request")
 
 
 def test_an_endpoint_that_a_backend_refuses_is_told_before_anything_starts() -> None:
