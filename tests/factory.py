@@ -9,6 +9,14 @@ from typing import Any
 from suite.model.record import SCHEMA, Attestation, Record
 from suite.model.scenario import digest_of
 
+SCENARIO: dict[str, Any] = {
+    "schema": 1,
+    "question": "Is it faster?",
+    "workload": {"kind": "micro", "bench": "swap_states"},
+    "arms": {"before": {"baseline": True}, "after": {"patches": ["swap_states_full_rows"]}},
+    "metrics": {"round_time": {"primary": True}},
+}
+"""A scenario file of the fewest words."""
 DEFINITION: dict[str, Any] = {
     "schema": 1,
     "name": "swap_states",

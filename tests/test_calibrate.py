@@ -35,7 +35,7 @@ from suite.model.scenario import PythonBuild, Scenario
 from suite.planning import make_plan
 from suite.progress import RunProgress
 from suite.run import environment
-from tests.factory import DEFINITION, record, run
+from tests.factory import DEFINITION, SCENARIO, record, run
 
 MACHINE = {"processor": "a", "cores": 2, "memory_bytes": 8 * 2**30}
 OTHER = {"processor": "b", "cores": 2, "memory_bytes": 8 * 2**30}
@@ -368,15 +368,6 @@ def test_a_floor_that_can_not_be_read_is_refused_and_a_cut_off_line_passed_over(
 
 
 # --- the verbs -----------------------------------------------------------------------------------------
-
-
-SCENARIO = {
-    "schema": 1,
-    "question": "Is it faster?",
-    "workload": {"kind": "micro", "bench": "swap_states"},
-    "arms": {"before": {"baseline": True}, "after": {"patches": ["swap_states_full_rows"]}},
-    "metrics": {"round_time": {"primary": True}},
-}
 
 
 def verb(tmp_path: Path, machine: Machine, blocks: int = 8) -> tuple[int, str]:

@@ -16,15 +16,7 @@ import yaml
 from suite import store
 from suite.cli import main
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
-from tests.factory import DEFINITION, record, run
-
-SCENARIO = {
-    "schema": 1,
-    "question": "Is it faster?",
-    "workload": {"kind": "micro", "bench": "swap_states"},
-    "arms": {"before": {"baseline": True}, "after": {"patches": ["swap_states_full_rows"]}},
-    "metrics": {"round_time": {"primary": True}},
-}
+from tests.factory import DEFINITION, SCENARIO, record, run
 
 
 def noisy(mean: float, blocks: int, seed: int, spread: float = 0.003) -> list[float]:

@@ -223,10 +223,11 @@ def _remember(rows: Sequence[Tracked], wanted: Wanted, say: Say) -> int:
     for row in rows:
         records = row.records()
         new += history.append(wanted.history, points_of(records, count_only=wanted.count_only))
-        for record in latest(records):
-            if record.status != "ok":
-                say(f"{row.build.word}: {record.scenario}: no point: {record.reason.splitlines()[0] if record.reason else record.status}")
-                failed = failed or not record.reason.startswith(NOT_HERE)
+        gone = [record for record in latest(records) if record.status != "ok"]
+        failed = failed or any(not record.reason.startswith(NOT_HERE) for record in gone)
+        whys = ((record.scenario, record.reason.splitlines()[0] if record.reason else record.status) for record in gone)
+        for scenario, why in dict.fromkeys(whys):
+            say(f"{row.build.word}: {scenario}: no point: {why}")
         for sentence in row.lost:
             say(f"left out: {sentence}")
     say(f"{count(new, 'new line')} in {wanted.history}")

@@ -16,17 +16,11 @@ from suite.cli import main
 from suite.model.decode import load_scenario
 from suite.model.errors import EXIT_PASS, EXIT_USAGE, BadInput
 from suite.run import gpus, main_scenarios
+from tests.factory import SCENARIO
 from tests.run.test_gpus import Nvml
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = 'cpu = ["one.yaml"]\ncuda = ["two.yaml", "one.yaml"]\n'
-SCENARIO = {
-    "schema": 1,
-    "question": "Is it faster?",
-    "workload": {"kind": "micro", "bench": "swap_states"},
-    "arms": {"before": {"baseline": True}, "after": {"patches": ["swap_states_full_rows"]}},
-    "metrics": {"round_time": {"primary": True}},
-}
 
 
 @pytest.fixture(autouse=True)
