@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from suite.model.scenario import Model
+from suite.model.llm import Model
 
 Through = Literal["server", "offline"]
 Endpoint = Literal["completions", "chat"]

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from suite.model.scenario import Dataset, Model
+from suite.model.llm import Dataset, Model
 
 Part = Literal["greedy_outputs", "sampled_outputs", "text_perplexity", "embeddings"]
 PARTS: tuple[Part, ...] = ("greedy_outputs", "sampled_outputs", "text_perplexity", "embeddings")
