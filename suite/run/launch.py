@@ -102,6 +102,13 @@ def meant(given: Iterable[str], names: Collection[str]) -> list[str]:
     return sorted(exact | short)
 
 
+def model_faults(model: Model) -> list[str]:
+    """A model that is written as a folder, and is none: a hub would be asked for it, by every server anew."""
+    if not isinstance(model, str) or not (model.startswith(("/", ".", "~")) or model.count("/") > 1) or Path(model).expanduser().is_dir():
+        return []
+    return [f"model: there is no folder {model}; name one, a model of a hub (owner/name), or one to generate ({{layers: 2, ...}})"]
+
+
 def locate_model(model: Model, models: Path, idle: Path) -> ModelAt:
     """The model, written below `models` if it is a toy; `idle` is where servers of a model from a hub run.
 
@@ -117,8 +124,8 @@ def locate_model(model: Model, models: Path, idle: Path) -> ModelAt:
         if not folder.is_dir():
             raise CannotRun(f"{folder.name} was not made; it is made with the builds")
         return ModelAt(name=folder.name, folder=folder.parent, arguments=(), offline=True)
-    if Path(model).is_dir():
-        real = Path(model).resolve()
+    if Path(model).expanduser().is_dir():
+        real = Path(model).expanduser().resolve()
         return ModelAt(name=real.name, folder=real.parent, arguments=(), offline=True)
     return ModelAt(name=model, folder=idle, arguments=(), offline=False)
 

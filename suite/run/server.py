@@ -180,7 +180,7 @@ class Server:
 
     def _log_end(self) -> str:
         """The end of its log, and where the whole of it is, as told from the results folder."""
-        return f"the end of its log, {Path(*self.launch.log.parts[-3:])}:\n{self.tail()}"
+        return f"the end of its log, {Path(*self.launch.log.parts[-3:])} in the results folder:\n{self.tail()}"
 
     def tail(self, lines: int = LAST) -> str:
         """The last lines of its log that say something."""

@@ -1,4 +1,4 @@
-"""Arguments that stand in another file: refused wherever a scenario may say words of vLLM's."""
+"""What a plan refuses before anything is made: arguments that are hidden in a file, a model that is no folder."""
 
 from __future__ import annotations
 
@@ -83,3 +83,19 @@ def test_no_scenario_of_the_repository_hides_arguments() -> None:
 def _candidate(name: str) -> str:
     document = yaml.safe_load((SCENARIOS / f"{name}.yaml").read_text())
     return next(arm for arm, said in document["arms"].items() if not said.get("baseline"))
+
+
+@pytest.mark.parametrize("name", [SERVE, OFFLINE, ACCURACY, EQUALITY])
+def test_a_folder_that_is_not_there_is_no_model(name: str, tmp_path: Path) -> None:
+    """A model that is written as a folder must be one: no server is started for it, and no hub asked."""
+    file = written(tmp_path, name, "workload.model", "./nowhere/model")
+    with pytest.raises(BadInput) as told:
+        check_names(make_plan([load_scenario(file, "quick")], 0))
+    [fault] = told.value.faults
+    assert fault.startswith(f"{file}: workload.model: there is no folder ./nowhere/model; name one")
+
+
+def test_a_name_on_a_hub_is_a_model(tmp_path: Path) -> None:
+    """`owner/name` is nothing that could be looked for here."""
+    file = written(tmp_path, SERVE, "workload.model", "nobody/nothing")
+    check_names(make_plan([load_scenario(file, "quick")], 0))
