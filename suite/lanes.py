@@ -37,7 +37,6 @@ from suite.run import accuracy, catalog, equality, hidden, offline, same_code, s
 from suite.run.accuracy import AccuracyLane
 from suite.run.equality import EqualityLane
 from suite.run.lane import Lane
-from suite.run.launch import model_faults
 from suite.run.micro import MicroLane
 from suite.run.offline import OfflineLane
 from suite.run.process import TAKEN
@@ -63,8 +62,6 @@ def check_names(plan: Plan, versions: Mapping[str, str] | None = None) -> None:
     faults = [fault for build in plan.builds() for fault in build_faults(build)]
     for scenario in plan.scenarios:
         faults += catalog.faults(scenario, versions) + hidden.faults(scenario)
-        if not isinstance(scenario.workload, MicroWorkload | PytestWorkload):
-            faults += [f"{scenario.source}: workload.{fault}" for fault in model_faults(scenario.workload.model)]
         if isinstance(scenario.workload, ServeWorkload):
             faults += serve.scenario_faults(scenario)
         if isinstance(scenario.workload, OfflineWorkload):

@@ -23,9 +23,8 @@ from suite.run import attest, dataset
 from suite.run.attempt import Attempt, cause_of, looks
 from suite.run.attempt_lane import AttemptLane
 from suite.run.client import flags
-from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, server_environment
+from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, model_faults, server_environment
 from suite.run.passage import PASSAGE, paragraphs
-from suite.run.toy_model import faults_of
 from suite.run.variables import of_caches
 
 OURS = frozenset(["--model", "--seed", "--runner"])
@@ -62,10 +61,9 @@ def scenario_faults(scenario: Scenario) -> list[str]:
         **{f"arms.{a.name}.server_arguments": a.server_arguments for a in scenario.arms},
     }
     found = [f"{where}: {flag} is set by the suite" for where, said in words.items() for flag in sorted(flags_of(said) & OURS)]
-    if isinstance(workload.model, ToyModel):
-        found += [f"workload.{fault}" for fault in faults_of(workload.model)]
-        if workload.model.pools != ("embeddings" in parts):
-            found.append(f"metrics: a {workload.model.toy} {'is asked for embeddings' if workload.model.pools else 'gives no embeddings'}")
+    found += [f"workload.{fault}" for fault in model_faults(workload.model)]
+    if isinstance(workload.model, ToyModel) and workload.model.pools != ("embeddings" in parts):
+        found.append(f"metrics: a {workload.model.toy} {'is asked for embeddings' if workload.model.pools else 'gives no embeddings'}")
     if "embeddings" in parts and len(parts) > 1:
         found.append("metrics.embeddings: a model that gives embeddings answers nothing else; ask the other metrics in another scenario")
     if {"greedy_outputs", "sampled_outputs"} & {*parts} and workload.dataset.output_tokens is None:

@@ -9,8 +9,7 @@ from typing import Any
 
 from suite.model.accuracy import AccuracyWorkload
 from suite.model.scenario import Arm, Scenario, ServeWorkload, ToyModel
-from suite.run.launch import PREFIX_CACHE, SET_BY_SUITE, Launch, ModelAt, flags_of, meant
-from suite.run.toy_model import faults_of
+from suite.run.launch import PREFIX_CACHE, SET_BY_SUITE, Launch, ModelAt, flags_of, meant, model_faults
 
 ENGINE_INSIDE: Mapping[str, str] = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
 """Offline the engine runs in the process that asks, so that one import of vLLM is enough; an arm may say otherwise."""
@@ -40,10 +39,9 @@ def scenario_faults(scenario: Scenario) -> list[str]:
     found = [
         f"{where}.server_arguments: {flag} is set by the suite" for where, words in said.items() for flag in meant(flags_of(words), ours)
     ]
-    if isinstance(workload.model, ToyModel):
-        found += [f"workload.{fault}" for fault in faults_of(workload.model)]
-        if workload.model.pools:
-            found.append(f"workload.model.toy: a {workload.model.toy} generates nothing, and lm_eval asks for text or logprobs")
+    found += [f"workload.{fault}" for fault in model_faults(workload.model)]
+    if isinstance(workload.model, ToyModel) and workload.model.pools:
+        found.append(f"workload.model.toy: a {workload.model.toy} generates nothing, and lm_eval asks for text or logprobs")
     found += answers_fault(workload, {name: task.output_type for name, task in workload.own.items()})
     return [f"{scenario.source}: {fault}" for fault in found]
 

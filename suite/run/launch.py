@@ -79,11 +79,10 @@ def scenario_faults(scenario: Scenario) -> list[str]:
     """What is wrong with a serve scenario, as far as can be seen before anything is made; one sentence each."""
     workload = workload_of(scenario)
     ours = OURS if workload.dataset is None else OURS | DATASET
-    found = client_faults("workload", workload.client, ours=ours) + endpoint_faults("workload", workload.client)
-    found += packed_faults("workload", workload.client)
-    for arm in scenario.arms:
-        found += client_faults(f"arms.{arm.name}", arm.client, ours=ours) + packed_faults(f"arms.{arm.name}", arm.client)
-    found += [f"workload.{fault}" for fault in (faults_of(workload.model) if isinstance(workload.model, ToyModel) else [])]
+    found = endpoint_faults("workload", workload.client)
+    for where, client in {"workload": workload.client, **{f"arms.{arm.name}": arm.client for arm in scenario.arms}}.items():
+        found += client_faults(where, client, ours=ours) + packed_faults(where, client)
+    found += [f"workload.{fault}" for fault in model_faults(workload.model)]
     said = {"workload": workload.server_arguments, **{f"arms.{arm.name}": arm.server_arguments for arm in scenario.arms}}
     for where, arguments in said.items():
         found += [f"{where}.server_arguments: {flag} is set by the suite" for flag in meant(flags_of(arguments), SET_BY_SUITE)]
@@ -103,7 +102,9 @@ def meant(given: Iterable[str], names: Collection[str]) -> list[str]:
 
 
 def model_faults(model: Model) -> list[str]:
-    """A model that is written as a folder, and is none: a hub would be asked for it, by every server anew."""
+    """A toy of dimensions that can't be built; a model that is written as a folder, and is none: every server would ask a hub for it."""
+    if isinstance(model, ToyModel):
+        return faults_of(model)
     if not isinstance(model, str) or not (model.startswith(("/", ".", "~")) or model.count("/") > 1) or Path(model).expanduser().is_dir():
         return []
     return [f"model: there is no folder {model}; name one, a model of a hub (owner/name), or one to generate ({{layers: 2, ...}})"]

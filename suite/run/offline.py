@@ -17,12 +17,11 @@ from suite.run import attest, telemetry
 from suite.run.attempt import LOG_LINES, Attempt, cause_of, looks
 from suite.run.attempt_lane import AttemptLane
 from suite.run.client import Client, client_faults, flags
-from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, meant, server_environment
+from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, meant, model_faults, server_environment
 from suite.run.launches import next_log
 from suite.run.offline_result import OfflineResult, read_latency, read_throughput
 from suite.run.process import Running, tail
 from suite.run.server import resident
-from suite.run.toy_model import faults_of
 
 OURS = frozenset(["model", "tokenizer", "output-json", "seed", "profile"])
 """Flags that the suite sets itself."""
@@ -53,8 +52,8 @@ def scenario_faults(scenario: Scenario) -> list[str]:
             f"{where}: {flag} changes the work, which all arms must do alike: say it under workload.arguments"
             for flag in meant(given, WORK)
         ]
+    found += [f"workload.{fault}" for fault in model_faults(workload.model)]
     if isinstance(workload.model, ToyModel):
-        found += [f"workload.{fault}" for fault in faults_of(workload.model)]
         if workload.bench == "latency" and workload.model.vocabulary < LATENCY_IDS:
             found.append(
                 f"workload.model.vocabulary: the latency benchmark asks for ids up to {LATENCY_IDS}, got {workload.model.vocabulary}"
