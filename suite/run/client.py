@@ -165,7 +165,7 @@ class Client:
         if self.import_seconds is None:
             said = self._receive(IMPORT_TIMEOUT)
             if said is None:
-                raise CannotRun(f"{self.build.label}: the client was not ready after {IMPORT_TIMEOUT:.0f} s; {self._log_end()}")
+                raise CannotRun(f"{self.build.label}: the client was not ready after {IMPORT_TIMEOUT:.0f} s; {self.log_end()}")
             self.import_seconds = float(said["seconds"])
         return self.import_seconds
 
@@ -175,7 +175,7 @@ class Client:
         self._send("check", arguments, bench)
         said = self._receive(CHECK_TIMEOUT)
         if said is None:
-            raise CannotRun(f"{self.build.label}: the client did not answer within {CHECK_TIMEOUT:.0f} s; {self._log_end()}")
+            raise CannotRun(f"{self.build.label}: the client did not answer within {CHECK_TIMEOUT:.0f} s; {self.log_end()}")
         return "" if said["ok"] else f"'vllm bench {bench}' of {self.build.label} refuses it: {said['fault']}"
 
     def measure(self, arguments: list[str], *, timeout: float, watch: Callable[[], None], every: float = 0.5) -> dict[str, Any]:
@@ -193,7 +193,7 @@ class Client:
                 self._busy = False
                 return said
             watch()
-        raise ClientEnded(f"the client was not done after {timeout:.0f} s: ask for fewer 'requests' or shorter outputs; {self._log_end()}")
+        raise ClientEnded(f"the client was not done after {timeout:.0f} s: ask for fewer 'requests' or shorter outputs; {self.log_end()}")
 
     def idle(self, timeout: float) -> bool:
         """Whether it is done with a run that was given up, or is so within `timeout` seconds: what it then answers is nobody's."""
@@ -216,9 +216,10 @@ class Client:
     def _ended(self) -> ClientEnded:
         code = self.running.wait(10.0)
         how = self.running.finished().how()
-        return ClientEnded(f"the client {how}; {self._log_end()}", killed=code == -9)
+        return ClientEnded(f"the client {how}; {self.log_end()}", killed=code == -9)
 
-    def _log_end(self) -> str:
+    def log_end(self) -> str:
+        """The last words of its log."""
         return f"the end of its log:\n{last_words(tail(self.running.log))}"
 
     def close(self) -> None:

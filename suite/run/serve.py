@@ -31,12 +31,11 @@ from suite.run.bench_result import BenchResult, read_result, warnings_for
 from suite.run.client import Client, ClientEnded, arguments_for
 from suite.run.counted import disagreement
 from suite.run.dataset import write_dataset
-from suite.run.diagnosis import last_words
 from suite.run.instructions import Instructions
 from suite.run.launch import Launch, ModelAt, asked_of, locate_model, scenario_faults, workload_of
 from suite.run.launches import Launches, next_log
 from suite.run.ports import free_port
-from suite.run.process import scrub, scrub_file, tail
+from suite.run.process import scrub, scrub_file
 from suite.run.scratch import RUNNING, Scratch
 from suite.run.server import Say, Server, ServerEnded
 from suite.run.starts import FIRST
@@ -165,7 +164,7 @@ class ServeLane:
         done = between(before, moment_of(server))
         trial.attestation = self._attestation(server, trial.arm, done)
         if found is None:
-            trial.failed(f"the client failed: {answer['fault']}; the end of its log:\n{last_words(tail(client.running.log))}")
+            trial.failed(f"the client failed: {answer['fault']}; {client.log_end()}")
             return
         self._keep(result)
         self._fill(trial, found, done, answer)
