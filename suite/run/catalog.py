@@ -165,6 +165,11 @@ def _bench_faults(scenario: Scenario) -> Iterator[str]:
                 yield f"workload.{where}: {_unknown('parameter', key, known)}"
             elif not fits(value, known[key]):
                 yield f"workload.{where}.{key}: expected {_kind(known[key])} such as {known[key]!r}, got {value!r}"
+    cases = [case_name(case) for case in workload.cases if case]
+    for choice in scenario.metrics:
+        _, at, case = choice.name.partition("@")
+        if at and case not in cases:
+            yield f"metrics.{choice.name}: " + (f"no such case; the cases are {'; '.join(cases)}" if cases else "the workload has no cases")
 
 
 def fits(value: object, default: object) -> bool:

@@ -14,7 +14,7 @@ import pytest
 
 from suite.model import metrics
 from suite.model.errors import BadInput
-from suite.model.scenario import Arm, Build, MicroWorkload, PythonBuild, ReleaseBuild, Scenario
+from suite.model.scenario import Arm, Build, MetricChoice, MicroWorkload, PythonBuild, ReleaseBuild, Scenario
 from suite.run import catalog
 from tests import toy
 
@@ -78,6 +78,21 @@ def test_an_unknown_name_is_told_with_the_near_ones(made: Scenario, words: str) 
     """A benchmark, parameter or patch that is not there is told with its place in the file and the nearest names."""
     (fault,) = catalog.faults(made)
     assert words in fault
+
+
+@pytest.mark.parametrize(
+    ("cases", "words"),
+    [
+        (({},), "metrics.round_time@swaps=7: the workload has no cases"),
+        (({"swaps": 8}, {"swaps": 9, "requests": 16}), "metrics.round_time@swaps=7: no such case; the cases are swaps=8; swaps=9,requests=16"),
+        (({"swaps": 8}, {"swaps": 7}), ""),
+    ],
+)
+def test_a_metric_of_a_case_that_is_not_there_is_refused(cases: tuple[dict[str, Any], ...], words: str) -> None:
+    """A metric may name one of the workload's cases; any other would be waited for in vain, and the cases that there are are told."""
+    choice = MetricChoice(name="round_time@swaps=7", primary=True, margin=0.02)
+    found = catalog.faults(dataclasses.replace(scenario(cases=cases), metrics=(choice,)))
+    assert found == ([f"toy.yaml: {words}"] if words else [])
 
 
 def test_all_faults_are_told_at_once() -> None:
