@@ -84,7 +84,10 @@ def test_an_unknown_name_is_told_with_the_near_ones(made: Scenario, words: str) 
     ("cases", "words"),
     [
         (({},), "metrics.round_time@swaps=7: the workload has no cases"),
-        (({"swaps": 8}, {"swaps": 9, "requests": 16}), "metrics.round_time@swaps=7: no such case; the cases are swaps=8; swaps=9,requests=16"),
+        (
+            ({"swaps": 8}, {"swaps": 9, "requests": 16}),
+            "metrics.round_time@swaps=7: no such case; the cases are swaps=8; swaps=9,requests=16",
+        ),
         (({"swaps": 8}, {"swaps": 7}), ""),
     ],
 )
