@@ -87,7 +87,7 @@ def _doubts(scenario: Scenario, measured: Sequence[float]) -> Iterator[str]:
     if not isinstance(workload, ServeWorkload):
         return
     wave, least = one_wave(workload.requests, workload.client), LEAST_SECONDS[scenario.profile]
-    if workload.warmups < wave:
+    if wave is not None and workload.warmups < wave:
         yield f"{workload.warmups} warm-ups are less than one wave: {wave} requests run at once; leave out 'warmups', or ask for {wave}"
     if measured and min(measured) < least:
         more = requests_for(least, workload.requests, min(measured), wave)

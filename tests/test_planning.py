@@ -46,6 +46,7 @@ def test_warm_ups_below_a_wave_are_told_before_the_run(tmp_path: Path) -> None:
     few = told(tmp_path, "warmups: 3")[1]
     assert any("3 warm-ups are less than one wave: 8 requests run at once" in sentence for sentence in few)
     assert not any("warm-ups" in sentence for sentence in told(tmp_path, "warmups: 3, client: {max-concurrency: 2}")[1])
+    assert not any("warm-ups" in sentence for sentence in told(tmp_path, "warmups: 3, client: {request-rate: 40}")[1])
 
 
 def test_trials_that_were_too_short_are_told_with_the_requests_that_would_do(tmp_path: Path) -> None:

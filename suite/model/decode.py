@@ -39,7 +39,7 @@ from suite.model.scenario import (
     SmolModel,
     ToyModel,
     Workload,
-    one_wave,
+    default_warmups,
 )
 from suite.model.spec import with_builds
 from suite.model.task_folder import read_task_folder
@@ -175,7 +175,7 @@ def _workload(doc: WorkloadDoc, profile: Profile, tasks: TaskFolder | None) -> W
         server_arguments=tuple(doc.server_arguments),
         client=doc.client,
         requests=doc.requests,
-        warmups=one_wave(doc.requests, doc.client) if doc.warmups is None else doc.warmups,
+        warmups=default_warmups(doc.requests, doc.client) if doc.warmups is None else doc.warmups,
         launches=doc.launches or _launches(profile),
         dataset=None if doc.dataset is None else _dataset(doc.dataset),
     )

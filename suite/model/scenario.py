@@ -33,6 +33,8 @@ LOOKS = (6, 10, 16, 24)
 MOST_PRIMARY = 6
 LEAST_SECONDS: Mapping[Profile, float] = {"quick": 2.0, "standard": 30.0, "thorough": 30.0}
 """Seconds that a trial of a server should measure, at least."""
+WARM_SECONDS = 2.0
+"""Seconds of arriving requests that are sent as warm-ups where requests arrive at a rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,16 +86,45 @@ class ServeWorkload:
     kind: Literal["serve"] = "serve"
 
 
-def one_wave(requests: int, client: Mapping[str, str | int | float | bool]) -> int:
-    """How many of the requests are under way at once, at most, with these flags of the client."""
+def arrival_rate(client: Mapping[str, str | int | float | bool]) -> float:
+    """Requests a second that the client sends with these flags, at the most; infinite where it sends all of them at once.
+
+    A ramp ends at its highest; vLLM's client refuses a `request-rate` beside it.
+    """
+    try:
+        rate = float(client.get("ramp-up-end-rps" if "ramp-up-strategy" in client else "request-rate", math.inf))
+    except ValueError:  # the client's own parser will tell
+        return math.inf
+    return rate if math.isfinite(rate) else math.inf
+
+
+def one_wave(requests: int, client: Mapping[str, str | int | float | bool]) -> int | None:
+    """How many of the requests are under way at once, at most, with these flags of the client.
+
+    None where they arrive at a rate and no `max-concurrency` bounds them: that depends on how long each takes, which nobody knows before.
+    """
     most = client.get("max-concurrency")
-    return min(requests, int(most)) if most is not None else requests
+    if most is not None:
+        return min(requests, int(most))
+    return requests if math.isinf(arrival_rate(client)) else None
 
 
-def requests_for(seconds: float, requests: int, measured: float, wave: int) -> int:
-    """How many requests would be measured for so many seconds, whole waves of them, where `requests` took `measured` seconds."""
-    needed = requests * seconds / max(measured, 1e-3)
-    return wave * math.ceil(needed / wave)
+def default_warmups(requests: int, client: Mapping[str, str | int | float | bool]) -> int:
+    """Warm-ups where a scenario names none: a wave; where none is known, what arrives within two seconds, at least one.
+
+    vLLM's client keeps to no rate with its warm-ups but sends them all at once. As many are under way at once as arrive while one is
+    answered, a second or a few: with two seconds' worth the server has met about such a batch, and not one that the run never has.
+    """
+    wave = one_wave(requests, client)
+    if wave is not None:
+        return wave
+    return min(requests, max(1, math.ceil(WARM_SECONDS * arrival_rate(client))))
+
+
+def requests_for(seconds: float, requests: int, measured: float, wave: int | None) -> int:
+    """How many requests would be measured for so many seconds, where `requests` took `measured` seconds; whole waves, if one is known."""
+    whole = wave or 1
+    return whole * math.ceil(requests * seconds / max(measured, 1e-3) / whole)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

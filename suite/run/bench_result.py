@@ -6,12 +6,13 @@ other output lengths than were asked for, is no measurement: the requests that f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from suite.model.metrics import METRICS
-from suite.model.scenario import LEAST_SECONDS, Profile, ServeWorkload, one_wave, requests_for
+from suite.model.scenario import LEAST_SECONDS, Profile, ServeWorkload, arrival_rate, one_wave, requests_for
 
 CUSTOM_LENGTH = 256
 """Output tokens that vLLM asks for where a custom data set and the flags name none."""
@@ -137,7 +138,7 @@ def warnings_for(
     if result.seconds < least:
         more = requests_for(least, workload.requests, result.seconds, wave)
         told.append(f"measured for {result.seconds:.1f} s only; {profile} asks for {least:.0f} s: longer outputs, or 'requests: {more}'")
-    if workload.warmups < wave:
+    if wave is not None and workload.warmups < wave:
         told.append(f"{workload.warmups} warm-ups are less than one wave: {wave} requests run at once; set 'warmups: {wave}'")
     if client_load > BUSY_CLIENT:
         told.append(f"the client used {client_load:.0%} of a core: it may be what was measured; try '--stream-interval' on the server")
@@ -145,7 +146,7 @@ def warnings_for(
         told.append(f"{server['prefix_cache_hits']} prompt tokens came from the prefix cache: part of the prompts was not computed")
     if server.get("preemptions"):
         told.append(f"{server['preemptions']} requests were preempted: the KV cache is too small for this workload")
-    together, made = wave if "request-rate" not in workload.client else 0, server.get("generation_tokens", 0)
+    together, made = wave if math.isinf(arrival_rate(workload.client)) else None, server.get("generation_tokens", 0)
     if made and together and max(made / together, result.longest) < SMALL_BATCH * steps:
         told.append(
             f"a step of the engine made {made / steps:.1f} tokens where {together} requests were to run together: "

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from suite.child.client import near
 from suite.model.metrics import METRICS
-from suite.model.scenario import Dataset, ServeWorkload, ToyModel, one_wave, requests_for
+from suite.model.scenario import Dataset, ServeWorkload, ToyModel, default_warmups, one_wave, requests_for
 from suite.run.bench_result import MOST_GAPS, read_result, wanted_output, warnings_for
 from suite.run.client import arguments_for, endpoint_faults, flags, packed_faults, spoken
 from suite.run.diagnosis import diagnose, last_words
@@ -113,6 +113,30 @@ def test_one_wave_is_what_runs_at_once() -> None:
     """Warm-ups are measured against the requests that are under way at once."""
     assert one_wave(2, {}) == 2
     assert one_wave(2, {"max-concurrency": 1}) == 1
+    assert one_wave(1200, {"request-rate": "inf"}) == one_wave(1200, {"request-rate": float("inf")}) == 1200
+
+
+ARRIVING = [{"request-rate": 40}, {"request-rate": "40.0"}, {"ramp-up-strategy": "linear", "ramp-up-start-rps": 1, "ramp-up-end-rps": 40}]
+"""Flags with which requests arrive at 40 a second, at the most."""
+
+
+@pytest.mark.parametrize("client", ARRIVING)
+def test_nobody_knows_how_many_run_at_once_where_they_arrive_at_a_rate(client: dict[str, str | int]) -> None:
+    """That depends on how long each takes: no wave is told, unless `max-concurrency` bounds it, and warm-ups are two seconds of them."""
+    assert one_wave(1200, client) is None
+    assert one_wave(1200, {**client, "max-concurrency": 8}) == default_warmups(1200, {**client, "max-concurrency": 8}) == 8
+    assert default_warmups(1200, client) == 80
+    assert default_warmups(50, client) == 50
+    asked = workload(client, requests=1200, warmups=64)
+    found = read_result(result(completed=1200, duration=1.0), asked)
+    (told,) = warnings_for(asked, found, profile="quick", client_load=0.5, server={"generation_tokens": 16}, steps=200)
+    assert "or 'requests: 2400'" in told
+
+
+def test_warm_ups_that_are_left_out_are_at_least_one_request() -> None:
+    """A full wave where one is known; a slow rate still has one."""
+    assert default_warmups(8, {}) == 8
+    assert default_warmups(8, {"request-rate": 0.01}) == 1
 
 
 def test_each_doubt_is_a_warning_with_its_remedy() -> None:
