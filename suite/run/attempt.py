@@ -17,7 +17,8 @@ from suite.model.record import Attestation, Record, Status
 from suite.model.scenario import Arm
 from suite.run import attest, environment
 from suite.run.diagnosis import diagnose, interrupted, last_words
-from suite.run.process import Running, tail
+from suite.run.gpus import MemoryKept
+from suite.run.process import Ended, Running, tail
 from suite.run.recording import recorded
 
 EVERY = 0.5
@@ -47,13 +48,18 @@ class Attempt:
     work: dict[str, int] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
-    def failed(self, reason: str, *, killed: bool = False) -> None:
-        """Why it does not count; what somebody `killed` (with -9) is none of the arm's."""
-        self.status, self.reason = ("invalid" if killed else "failed"), reason
+    def failed(self, reason: str, *, outside: bool = False) -> None:
+        """Why it does not count; what came from `outside` is none of the arm's."""
+        self.status, self.reason = ("invalid" if outside else "failed"), reason
+
+    def met(self, error: CannotRun) -> None:
+        """What kept it from going on; what came from outside (a SIGKILL, memory that a GPU keeps) is none of the arm's."""
+        killed = isinstance(error, Ended) and error.killed
+        self.failed(f"interrupted from outside: {error}" if killed else str(error), outside=killed or isinstance(error, MemoryKept))
 
     def broke(self, running: Running, cause: str, what: str = "") -> None:
         """Its process ended before its time; `what` names a process that is not the arm's own."""
-        self.failed(f"arm {self.arm.name}: {what}{ending(running, cause)}", killed=running.poll() == -9)
+        self.failed(f"arm {self.arm.name}: {what}{ending(running, cause)}", outside=running.poll() == -9)
 
     def prove(self, build: ReadyBuild) -> bool:
         """Whether its processes proved what they ran: then it counts."""

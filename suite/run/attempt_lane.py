@@ -16,7 +16,7 @@ from suite.run import attest, environment
 from suite.run.attempt import Attempt, begun
 from suite.run.launch import locate_model
 from suite.run.launches import next_log
-from suite.run.process import Ended, Running, scrub, start
+from suite.run.process import Running, scrub, start
 from suite.run.scratch import RUNNING, Scratch
 
 Asked = TypeVar("Asked", bound=AccuracyWorkload | EqualityWorkload | OfflineWorkload)
@@ -63,7 +63,7 @@ class AttemptLane(ABC, Generic[Asked]):
 
     @abstractmethod
     def _attempt(self, trial: Attempt) -> None:
-        """Does what the trial is for, and keeps in it what came of that; `CannotRun` fails the trial alone."""
+        """Does what the trial is for, and keeps in it what came of that; `CannotRun` ends the trial alone."""
 
     def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
         """One trial of each of the arms named, in that order; every one leaves a record, whatever becomes of it."""
@@ -81,7 +81,7 @@ class AttemptLane(ABC, Generic[Asked]):
         try:
             self._attempt(trial)
         except CannotRun as error:
-            trial.failed(str(error), killed=isinstance(error, Ended) and error.killed)
+            trial.met(error)
         trial.finish(build)
         return trial.record(seed=self.seed, how=self.how, results=self.results)
 

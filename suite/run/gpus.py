@@ -42,6 +42,10 @@ THROTTLING = 0x08 | 0x20 | 0x40 | 0x80
 """Those of the reasons that are throttling; a power cap that is always there is not."""
 
 
+class MemoryKept(CannotRun):
+    """GPU memory that a server before, or somebody else, did not give back: nothing that the arm which is to start could help."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
     """One GPU at one moment: MHz, degrees Celsius, watts, bytes used, the reasons for its clock, errors that ECC could not correct.
@@ -95,7 +99,7 @@ def wait_free(
 ) -> float:
     """Waits until each GPU holds no more than it did `before`; the seconds that took.
 
-    The driver gives memory back some time after a process has ended. Raises `CannotRun` where it does not.
+    The driver gives memory back some time after a process has ended. Raises `MemoryKept` where it does not.
     """
     waited = 0.0
     while True:
@@ -103,7 +107,7 @@ def wait_free(
         if all(more <= SLACK for more in kept):
             return waited
         if waited >= timeout:
-            raise CannotRun(
+            raise MemoryKept(
                 f"{max(kept) / 2**20:.0f} MiB of GPU memory were not given back {timeout:.0f} s after the server had ended: "
                 "'nvidia-smi' tells which process holds them"
             )

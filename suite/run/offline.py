@@ -111,7 +111,7 @@ class OfflineLane(AttemptLane[OfflineWorkload]):
         with self._start(trial, command, variables, ["bench", self.workload.bench, *told]) as running:
             peak = self._wait(trial.arm, running, sampler)
         trial.environment |= telemetry.meanwhile(quiet, sampler)
-        trial.warnings += sampler.warnings()
+        trial.warnings += telemetry.warnings(trial.environment)
         trial.attestation = attest.read(attests, build)
         if running.poll() != 0 or not result.exists():
             trial.broke(running, cause_of(running, attests) or raised(tail(running.log, LOG_LINES)))

@@ -130,7 +130,7 @@ class ServeLane:
         except (ServerEnded, ClientEnded) as error:
             self._lost(trial, error)
         except CannotRun as error:
-            trial.failed(str(error))
+            trial.met(error)
         finally:
             if self._launches is not None and not self._launches.shared:
                 stopping = time.monotonic()
@@ -194,7 +194,7 @@ class ServeLane:
         self.say(f"arm {trial.arm.name}: {self.workload.warmups} warm-ups, then {self.workload.requests} requests")
         answer = client.measure(arguments, timeout=LONGEST_TRIAL, watch=look)
         trial.environment |= telemetry.meanwhile(quiet, sampler)
-        trial.warnings += sampler.warnings()
+        trial.warnings += telemetry.warnings(trial.environment)
         counted = counting.stop()
         trial.environment |= {"no_instructions": counting.why} if counted is None else {"instructions": counted}
         if answer["ok"] and not result.exists():  # so it ends where the server died under it
@@ -241,7 +241,7 @@ class ServeLane:
 
     def _lost(self, trial: Attempt, error: ServerEnded | ClientEnded) -> None:
         """A trial whose server or client ended: neither is used again."""
-        trial.failed(f"interrupted from outside: {error}" if error.killed else str(error), killed=error.killed)
+        trial.met(error)
         if isinstance(error, ClientEnded):
             self._drop_client()
         if self._launches is not None:

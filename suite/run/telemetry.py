@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -186,11 +186,6 @@ class Sampler:
         watching = (time.process_time() - self._cpu) / max(time.monotonic() - self._began, 1e-9)
         return {"looks": len(self._looks), "watching": round(watching, 5), **clocks, **memory, **({"gpus": every} if every else {})}
 
-    def warnings(self) -> list[str]:
-        """What a person has to look after, though the trial counts."""
-        errors = sum(gpu.get("uncorrected_errors", 0) for gpu in self.told().get("gpus", ()))
-        return [f"{errors} errors of GPU memory that ECC could not correct came while measuring: look after the card"] if errors else []
-
 
 def meanwhile(before: Reading, sampler: Sampler) -> dict[str, Any]:
     """What the machine did during a trial that is over now: `telemetry` for the rules of invalidation, `while_measuring` for whoever reads
@@ -199,6 +194,12 @@ def meanwhile(before: Reading, sampler: Sampler) -> dict[str, Any]:
     if hot := sampler.throttled():
         seen["throttled"] = max(seen.get("throttled", 0), hot)
     return {"telemetry": seen, "while_measuring": sampler.told()}
+
+
+def warnings(environment: Mapping[str, Any]) -> list[str]:
+    """What a person has to look after, though the trial counts; `environment` has what `meanwhile` found."""
+    errors = sum(gpu.get("uncorrected_errors", 0) for gpu in environment["while_measuring"].get("gpus", ()))
+    return [f"{errors} errors of GPU memory that ECC could not correct came while measuring: look after the card"] if errors else []
 
 
 def frequencies() -> list[int]:

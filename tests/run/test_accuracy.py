@@ -20,7 +20,7 @@ from suite.model.plan import Block
 from suite.model.record import Record
 from suite.model.scenario import Scenario
 from suite.planning import make_plan
-from suite.run import accuracy
+from suite.run import accuracy, gpus
 from suite.run.accuracy import AccuracyLane, scenario_faults
 from suite.run.evaluation import engine_settings
 from tests import toy
@@ -191,6 +191,16 @@ def test_a_server_that_dies_is_named(lane: Lane) -> None:
     _, patched = run(lane(through="server", tasks={"sums": {}}, candidate=["--fake=die"]))
     assert patched.status == "failed"
     assert "the server exited with code 7" in patched.reason
+
+
+def test_memory_that_a_gpu_does_not_give_back_makes_the_trial_invalid(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever holds it, the server that can't be launched does not."""
+
+    def kept(before: object) -> float:
+        raise gpus.MemoryKept("8192 MiB of GPU memory were not given back")
+
+    monkeypatch.setattr(gpus, "wait_free", kept)
+    assert [record.status for record in run(lane(through="server", tasks={"sums": {}}))] == ["invalid"] * 2
 
 
 def test_an_unpatched_arm_that_names_a_patch_is_unattested(lane: Lane) -> None:

@@ -12,7 +12,8 @@ from suite.builds.ready import ReadyBuild
 from suite.model.errors import CannotRun
 from suite.model.plan import Block
 from suite.run.attempt import Attempt, begun, cause_of, ending, looks
-from suite.run.process import Running, start
+from suite.run.gpus import MemoryKept
+from suite.run.process import Ended, Running, start
 from tests import toy
 
 
@@ -48,6 +49,22 @@ def test_an_end_is_told_with_its_cause_and_the_last_words_of_the_log(tmp_path: P
     assert cause.startswith("it ran out of memory")
     assert ending(process, cause) == (f"exited with code 3: {cause}; the end of its log:\ntorch.OutOfMemoryError: CUDA out of memory")
     assert ending(process, "").startswith("exited with code 3; the end of its log:\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "reason"),
+    [
+        (CannotRun("the file can't be read"), "failed", "the file can't be read"),
+        (Ended("it exited with code 1"), "failed", "it exited with code 1"),
+        (Ended("it was ended by SIGKILL", killed=True), "invalid", "interrupted from outside: it was ended by SIGKILL"),
+        (MemoryKept("8192 MiB were not given back"), "invalid", "8192 MiB were not given back"),
+    ],
+)
+def test_what_comes_from_outside_is_none_of_the_arms(toy_build: ReadyBuild, error: CannotRun, status: str, reason: str) -> None:
+    """A SIGKILL, or memory that a GPU keeps, makes a trial invalid; whatever else can't go on fails it."""
+    trial = attempt(toy_build)
+    trial.met(error)
+    assert (trial.status, trial.reason) == (status, reason)
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGKILL, "invalid"), (signal.SIGTERM, "failed")])

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from suite.model.errors import CannotRun
 from suite.run import gpus, telemetry
-from suite.run.gpus import Look
+from suite.run.gpus import Look, MemoryKept
 
 
 class Refused(Exception):
@@ -107,7 +106,7 @@ def test_memory_is_waited_for_until_the_driver_gives_it_back() -> None:
     """It comes back some time after the process has gone; one that keeps it is told with the amount."""
     seen = iter([(9 * 2**30,), (5 * 2**30,), (2**30,)])
     assert gpus.wait_free([2**30], look=lambda: next(seen), sleep=lambda seconds: None) == 1.0
-    with pytest.raises(CannotRun, match=r"8192 MiB of GPU memory were not given back 90 s after"):
+    with pytest.raises(MemoryKept, match=r"8192 MiB of GPU memory were not given back 90 s after"):
         gpus.wait_free([2**30], look=lambda: (9 * 2**30,), sleep=lambda seconds: None)
 
 
@@ -123,8 +122,9 @@ def test_heat_seen_once_is_told_and_a_power_cap_is_not_throttling() -> None:
     [told] = sampler.told()["gpus"]
     assert (told["clock"], told["temperature"], told["uncorrected_errors"]) == ([1200, 1980], [41, 88], 2)
     assert told["reasons"] == ["power cap", "heat (hardware)"]
-    assert sampler.warnings() == ["2 errors of GPU memory that ECC could not correct came while measuring: look after the card"]
     found = telemetry.meanwhile(telemetry.read(), sampler)
+    words = ["2 errors of GPU memory that ECC could not correct came while measuring: look after the card"]
+    assert telemetry.warnings(found) == words
     assert found["telemetry"]["throttled"] >= 1
     assert found["while_measuring"]["looks"] == 3
 
