@@ -30,6 +30,8 @@ SPREAD = frozenset(
     ["--distributed-executor-backend", "--tensor-parallel-size", "-tp", "--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp"]
 )
 """Flags that say how many processes compute, and how they are joined."""
+KV_CACHE = frozenset(["--kv-cache-memory-bytes"])
+"""The flag that fixes the KV cache, so that a server does not measure what its GPU has left."""
 MULTIPROCESSING = "VLLM_ENABLE_V1_MULTIPROCESSING"
 KEEP_ALIVE = "600"
 """Seconds for which a server keeps a connection on which nothing happens."""
@@ -142,6 +144,16 @@ def server_words(workload: ServeWorkload, arm: Arm, model: ModelAt, name: str, p
     defaults = [word for word in model.arguments if word.partition("=")[0] not in given]
     command = ["-m", "vllm.entrypoints.cli.main", "serve", model.name, f"--host={HOST}", f"--port={port}", f"--served-model-name={name}"]
     return [*command, *defaults, *cache, *asked]
+
+
+def measures_memory(build: ReadyBuild, workload: ServeWorkload, arm: Arm) -> bool:
+    """Whether the arm's server makes its KV cache as large as the memory that it finds free while it starts.
+
+    vLLM looks at the GPU before and after it tries its model, and assumes that nobody else takes or returns memory meanwhile (0.32.0,
+    `Worker.determine_available_memory`). Seen on an H200: of two servers that started together one had a cache of 51 GiB, the other had
+    1.55 GiB left and ended.
+    """
+    return build.fingerprint.device != "cpu" and not meant(flags_of([*workload.server_arguments, *arm.server_arguments]), KV_CACHE)
 
 
 def server_environment(

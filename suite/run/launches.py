@@ -1,8 +1,10 @@
 """The servers of one scenario, shared over its blocks or fresh for every trial.
 
 With shared launches all arms' servers are up before the first is measured, so that none starts while another is
-measured; one that has ended between trials is launched again, and the trial says so. With fresh launches a server
-lives for one trial, and the next is launched when the GPUs have their memory back. How long a start may take is learnt from those before.
+measured; one that has ended between trials is launched again, and the trial says so. They start together, but one after
+another where a server makes its KV cache as large as the memory that it finds free: it would count what the others take as its own.
+With fresh launches a server lives for one trial, and the next is launched when the GPUs have their memory back. How long a start may
+take is learnt from those before.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from suite.builds.ready import ReadyBuild
 from suite.model.scenario import Arm, Scenario
 from suite.run import gpus
 from suite.run.diagnosis import PORT_TAKEN
-from suite.run.launch import Launch, ModelAt, server_environment, server_words, without_worker, workload_of
+from suite.run.launch import Launch, ModelAt, measures_memory, server_environment, server_words, without_worker, workload_of
 from suite.run.ports import free_port
 from suite.run.scratch import Scratch
 from suite.run.server import BROKEN_GRACE, GRACE, Say, Server, ServerEnded
@@ -77,14 +79,27 @@ class Launches:
         wanted = sound if self.shared else [arm]
         warnings = [f"the server of arm {name} had ended between trials and was launched again" for name in self._bury()]
         missing = [one for one in wanted if one.name not in self._up]
-        for one in missing:
-            self._broken.discard(one.name)
-            self._attempt(one, self._launch)
-        for one in missing:
-            if one.name in self._up:
-                self._attempt(one, self._wait)
+        for together in self._groups(missing):
+            self._start(together)
         self._tell(arm)
         return self._up[arm.name], warnings
+
+    def _groups(self, missing: Sequence[Arm]) -> list[Sequence[Arm]]:
+        """Those of the arms whose servers may start at the same moment, in order."""
+        measuring = any(measures_memory(self._builds[one.build], self._workload, one) for one in missing)
+        if not measuring or len(missing) < 2:
+            return [missing]
+        self._say("the servers start one after another: without --kv-cache-memory-bytes each measures what the GPU has free")
+        return [[one] for one in missing]
+
+    def _start(self, together: Sequence[Arm]) -> None:
+        """Launches the servers of these arms, then waits for all of them; what keeps one from starting is kept for its own trial."""
+        for one in together:
+            self._broken.discard(one.name)
+            self._attempt(one, self._launch)
+        for one in together:
+            if one.name in self._up:
+                self._attempt(one, self._wait)
 
     def _tell(self, arm: Arm) -> None:
         """Raises what kept the arm's server from starting, once."""
@@ -124,7 +139,7 @@ class Launches:
         return self._wait_with(arm, known, attempts - 1)
 
     def _launch(self, arm: Arm) -> None:
-        """Launches the arm's server. Raises `CannotRun` where a GPU still holds the memory of one before."""
+        """Launches the arm's server. Raises `MemoryKept` where a GPU still holds the memory of one before."""
         if not self._up:
             gpus.wait_free(self._idle)
         build, port, mark = self._builds[arm.build], self._pick_port(), uuid.uuid4().hex[:8]

@@ -25,10 +25,11 @@ from suite.model.errors import BadInput
 from suite.model.plan import Block
 from suite.model.record import Record
 from suite.model.scenario import Arm, PythonBuild, Scenario, ServeWorkload, ToyModel
-from suite.run import watching
+from suite.run import gpus, watching
 from suite.run.ports import free_port
 from suite.run.scratch import RUNNING, sweep
 from suite.run.serve import ServeLane, scenario_faults
+from suite.run.server import ServerEnded
 from tests import toy
 
 SWAP = "vllm.v1.worker.batch:Batch.swap"
@@ -199,6 +200,63 @@ def test_an_arm_may_change_the_clients_flags(serve: Serve, tmp_path: Path) -> No
     assert (plain.work["output_tokens"], changed.work["output_tokens"]) == (24, 15)
 
 
+# --- in which order servers start ------------------------------------------------------------------------
+
+
+FIXED = ("--kv-cache-memory-bytes=1024",)
+ALONE = "the servers start one after another"
+
+
+def starts(lane: ServeLane, build: ReadyBuild, device: str) -> tuple[list[str], list[str]]:
+    """What happens in which order when all arms' servers start on such a device, and what was told of it."""
+    happened: list[str] = []
+    told: list[str] = []
+
+    def say(words: str) -> None:
+        told.append(words)
+        if "is ready" in words:
+            happened.append("ready")
+
+    def pick() -> int:
+        happened.append("launched")
+        return free_port()
+
+    lane.builds = {"default": dataclasses.replace(build, fingerprint=dataclasses.replace(build.fingerprint, device=device))}
+    lane.say, lane._pick_port = say, pick
+    lane._ready_launches().ready(lane.scenario.arms[0])
+    return happened, [words for words in told if ALONE in words]
+
+
+@pytest.mark.parametrize(
+    ("device", "common", "own", "together"),
+    [
+        ("cpu", (), (), True),
+        ("cuda", (), (), False),
+        ("cuda", FIXED, (), True),
+        ("cuda", (), FIXED, False),
+        ("cuda", ("--kv-cache-memory-bytes", "1024"), (), True),
+    ],
+)
+def test_servers_that_measure_free_memory_start_one_after_another(
+    serve: Serve, toy_build: ReadyBuild, device: str, common: tuple[str, ...], own: tuple[str, ...], together: bool
+) -> None:
+    """On a GPU each is ready before the next is launched, which is told once, unless every arm fixes its KV cache; on a CPU never."""
+    happened, told = starts(serve(PLAIN, arm("other", server=own), server_arguments=common), toy_build, device)
+    assert happened == (["launched", "launched", "ready", "ready"] if together else ["launched", "ready"] * 2)
+    assert len(told) == (0 if together else 1)
+
+
+def test_a_server_that_does_not_start_keeps_none_of_those_after_it_from_starting(serve: Serve, toy_build: ReadyBuild) -> None:
+    """One after another, too: its own trial tells it, the other server starts, and is remembered with how long it took by itself."""
+    lane = serve(arm("plain", server=("--fake=crash",)), arm("other"))
+    with pytest.raises(ServerEnded, match="arm plain: the server exited"):
+        starts(lane, toy_build, "cuda")
+    assert list(lane._ready_launches()._up) == ["other"]
+    server, warnings = lane._ready_launches().ready(lane.scenario.arms[1])
+    starting, key = lane._ready_launches()._keys["other"]
+    assert (starting.known(key)[-1], warnings) == (round(server.ready_after or 0.0, 1), [])
+
+
 # --- bad input ------------------------------------------------------------------------------------------
 
 
@@ -289,6 +347,21 @@ def test_a_server_that_does_not_start_is_tried_once_a_block(serve: Serve, tmp_pa
         assert (plain.status, broken.status) == ("ok", "failed")
         assert len(list(logs.glob("server-broken-*.log"))) == blocks
         assert broken.log == f"logs/toy_serve/server-broken-{blocks}.log"
+
+
+def test_memory_that_a_gpu_does_not_give_back_makes_the_trial_invalid(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is held by a server before, or by somebody else, not by the arm that is to start: invalid, and the next block is measured."""
+
+    def kept(before: object) -> float:
+        raise gpus.MemoryKept("8192 MiB of GPU memory were not given back")
+
+    lane = serve()
+    with monkeypatch.context() as held:
+        held.setattr(gpus, "wait_free", kept)
+        records = run(lane)
+    assert [record.status for record in records] == ["invalid"] * 2
+    assert [record.reason for record in records] == ["8192 MiB of GPU memory were not given back"] * 2
+    assert [record.status for record in run(lane, 2)] == ["ok"] * 2
 
 
 def test_an_instruction_that_the_processor_refuses_is_told_with_its_remedy(serve: Serve) -> None:

@@ -26,6 +26,7 @@ def arguments():
     parser.add_argument("--served-model-name")
     parser.add_argument("--load-format")
     parser.add_argument("--distributed-executor-backend")
+    parser.add_argument("--kv-cache-memory-bytes", type=int)
     parser.add_argument("--no-enable-prefix-caching", action="store_true")
     parser.add_argument("--enable-prefix-caching", action="store_true")
     parser.add_argument("--fake", action="append", default=[])
