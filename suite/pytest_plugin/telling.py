@@ -16,7 +16,7 @@ from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXI
 from suite.model.judged import Judged, Outcome
 from suite.model.record import Record
 from suite.pytest_plugin.measuring import BASE, CHANGE
-from suite.report import words
+from suite.report import claims
 
 SKIPPED = "skipped: "
 """How the reason of a record begins whose test was skipped."""
@@ -67,7 +67,7 @@ def exit_code(findings: Iterable[Finding], compared: bool) -> int:
 
 
 def _of_verdict(test: str, row: Judged, verdict: Outcome, inconclusive_fails: bool) -> Finding:
-    said = f"{verdict}: {words.claim(row)}"
+    said = f"{verdict}: {claims.claim(row)}"
     if verdict is Outcome.REGRESSED:
         return _finding(test, "failed", f"{said}; {row.reason}", EXIT_REGRESSED, row)
     if verdict is Outcome.UNTESTABLE:

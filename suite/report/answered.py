@@ -138,11 +138,11 @@ def scored(task: TaskDetails) -> str:
 def points(task: TaskDetails) -> str:
     """The difference in points with its interval."""
     ends = ", ".join(units.percent(end, 2) for end in task.interval)
-    return f"{units.percent(task.difference, 2)}{THIN}points [{ends}]"
+    return f"{units.points(units.percent(task.difference, 2))} [{ends}]"
 
 
 def in_points(value: float) -> str:
-    return f"{value * 100:.3g}{THIN}points"
+    return units.points(f"{value * 100:.3g}")
 
 
 def share(value: float) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from suite.model.judged import Judged
-from suite.report import units, words
+from suite.report import claims, units, words
 from suite.report.nouns import TrialView
 from suite.report.units import THIN
 
@@ -52,7 +52,7 @@ def place(row: Judged, found: Sequence[TrialView]) -> list[Dot]:
 def label_of(row: Judged, dots: Sequence[Dot]) -> str:
     spoilt = sum(not dot.ok for dot in dots)
     return (
-        f"{words.claim(row)}. {len(dots)} trials by block; {words.direction(row.better)}. "
+        f"{claims.claim(row)}. {len(dots)} trials by block; {words.direction(row.better)}. "
         + (f"{spoilt} of them do not count. " if spoilt else "")
         + "The table below holds every value."
     )

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 from suite.model.decision import Decision
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_REGRESSED
 from suite.model.judged import Judged
-from suite.report import deciding, words
+from suite.report import claims, deciding, words
 from suite.report.deciding import Line
 from suite.report.nouns import Page, ScenarioView
 
@@ -65,9 +65,9 @@ def _case(scenario: str, row: Judged) -> ET.Element:
     case = ET.Element("testcase", classname=scenario, name=f"{row.metric} ({row.candidate} against {row.baseline})")
     tag = _ENDS.get(row.verdict or "")
     if tag:
-        ET.SubElement(case, tag, message=f"{words.verdict(row)}: {words.claim(row)}").text = row.reason
+        ET.SubElement(case, tag, message=f"{words.verdict(row)}: {claims.claim(row)}").text = row.reason
     else:
-        ET.SubElement(case, "system-out").text = f"{words.verdict(row)}: {words.claim(row)}"
+        ET.SubElement(case, "system-out").text = f"{words.verdict(row)}: {claims.claim(row)}"
     return case
 
 

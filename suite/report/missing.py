@@ -7,17 +7,14 @@ from collections.abc import Iterable, Sequence
 
 from suite.analysis.words import folded
 from suite.model.judged import Judged
-from suite.report import words
+from suite.report import claims, words
 from suite.report.nouns import TrialView
 
 
 def unjudged(rows: Sequence[Judged], trials: Sequence[TrialView]) -> tuple[str, ...]:
     """What could not be judged and why, and every trial that does not count; never empty when something is amiss."""
-    told = [
-        f"{words.label(row.metric)} ({row.candidate}): {row.verdict}; {_why(row)}"
-        for row in rows
-        if row.verdict in ("untestable", "inconclusive")
-    ]
+    open_ = [row for row in rows if row.verdict in ("untestable", "inconclusive")]
+    told = [f"{_which(group)}: {_open(group[0])}" for group in claims.alike(open_, _open)]
     if not any(row.verdict and row.primary for row in rows):
         told.insert(0, "no primary metric was judged")
     return (*told, *spoilt(trials))
@@ -36,8 +33,14 @@ def spoilt(trials: Sequence[TrialView]) -> Iterable[str]:
         yield f"{len(found)} trial{several} of {arm} {status} (block {shortened(where)}): {reason or 'no reason was given'}"
 
 
-def _why(row: Judged) -> str:
-    return re.sub(r"[.\s]+$", "", row.reason) or "no reason was given"
+def _which(rows: Sequence[Judged]) -> str:
+    """Which comparisons one reason is about."""
+    return claims.who(rows, name_candidate=True) if len(rows) > 1 else f"{words.label(rows[0].metric)} ({rows[0].candidate})"
+
+
+def _open(row: Judged) -> str:
+    reason = re.sub(r"[.\s]+$", "", row.reason)
+    return f"{row.verdict}; {reason or 'no reason was given'}"
 
 
 def shortened(listed: str, most: int = 80) -> str:

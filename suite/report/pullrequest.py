@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from suite.model.judged import Judged, Outcome
 from suite.model.untrusted import shorten
-from suite.report import gatehead, glossary, units, words
+from suite.report import gatehead, glossary, heads, units, words
 from suite.report.markdown import escape, fence, few, fold, table
 from suite.report.nouns import Page, ScenarioView
 
@@ -71,16 +71,18 @@ def _remarks(page: Page) -> Iterable[str]:
 
 
 def _verdicts(page: Page) -> str:
-    head = ("scenario", "metric", "baseline", "candidate", "change", "interval, %", "margin", "detectable", "blocks", "verdict")
     rows = [(scenario, row) for scenario in page.scenarios for row in scenario.rows]
     told = [row for row in rows if row[1].verdict]
     most = 100
     shown = (told + [row for row in rows if not row[1].verdict])[:most]
-    laid = table(head, "llrrrrrrrl", (_cells(scenario, row) for scenario, row in shown))
+    judged = [row for _, row in shown]
+    numbers = ("baseline", "candidate", "change", heads.interval(judged), "margin", "detectable", heads.counted(judged))
+    cells = (_cells(scenario, row, count) for (scenario, row), count in zip(shown, heads.counts(judged), strict=True))
+    laid = table(("scenario", "metric", *numbers, "verdict"), "llrrrrrrrl", cells)
     return laid if len(rows) <= most else f"{laid}\n\n{len(rows) - most} further metrics are in the HTML report."
 
 
-def _cells(scenario: ScenarioView, row: Judged) -> Sequence[str]:
+def _cells(scenario: ScenarioView, row: Judged, count: str) -> Sequence[str]:
     first, second = words.values(row)
     several = len({each.candidate for each in scenario.rows}) > 1
     metric = f"{escape(words.label(row.metric))}\u00a0{'↓' if row.better == 'lower' else '↑'}" + (
@@ -94,7 +96,7 @@ def _cells(scenario: ScenarioView, row: Judged) -> Sequence[str]:
         *numbers,
         words.margin(row),
         words.detectable(row),
-        str(row.blocks),
+        count,
         _word(row.verdict, row.suggests),
     )
 

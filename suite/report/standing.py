@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from suite.analysis.words import level
+from suite.analysis.words import count, level
 from suite.model.judged import Judged
 from suite.model.metrics import ANSWERS
 from suite.model.record import Record
@@ -75,7 +75,7 @@ def _size(records: Sequence[Record]) -> str:
     """How many blocks and trials, and how the trials were kept apart."""
     blocks, hows = len({record.block for record in records}), sorted({record.how for record in records})
     how = " or ".join(dict.fromkeys(HOW.get(each, line(each)) for each in hows if each))
-    return f"{words.blocks(blocks)}, {len(records)} trials{f', {how}' if how else ''}"
+    return f"{words.blocks(blocks)}, {count(len(records), 'trial')}{f', {how}' if how else ''}"
 
 
 def machine(environment: Mapping[str, Any]) -> str:
@@ -141,7 +141,7 @@ def turning(rows: Sequence[Judged], outcome: str, itself: bool) -> str:
         return "an A/A that passes, with as many blocks, on a quieter machine"
     margin = words.margin(row)
     if row.verdict == "equivalent":
-        return f"a repeat in which the interval of {name} reaches beyond {margin}; here it is {words.interval(row)}{_sign(row)}"
+        return f"a repeat in which the interval of {name} reaches beyond {margin}; here it is {words.with_unit(row, words.interval(row))}"
     fresh = "; or servers launched anew for each trial" if row.suggests else ""
     small = margin.removeprefix("±").strip(THIN)
     return f"a repeat in which {name} moves by less than {small}, or whose interval reaches to 0; {_near(row)}{fresh}"
@@ -161,10 +161,6 @@ def _near(row: Judged) -> str:
     if not ends:
         return "here there is no interval"
     return f"the end of this one that is nearest to 0 is {words.change_of(row, min(ends, key=abs))}"
-
-
-def _sign(row: Judged) -> str:
-    return f"{THIN}{'points' if row.in_points else '%'}"
 
 
 def deciding(rows: Sequence[Judged], outcome: str) -> Judged | None:

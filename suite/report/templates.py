@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
 from markupsafe import Markup
 
-from suite.report import strips, units, words
+from suite.report import claims, strips, units, words
 
 ASSETS = files("suite.report") / "assets"
 
@@ -27,7 +27,7 @@ class _Assets(BaseLoader):
 @cache
 def _environment() -> Environment:
     made = Environment(loader=_Assets(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.globals.update(words=words, units=units, strips=strips)
+    made.globals.update(claims=claims, words=words, units=units, strips=strips)
     return made
 
 

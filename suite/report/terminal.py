@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
@@ -12,7 +17,7 @@ from rich.text import Text
 from suite.model.decision import Decision, Effect
 from suite.model.judged import Judged, Outcome
 from suite.model.metrics import ANSWERS
-from suite.report import deciding, units, words
+from suite.report import claims, deciding, heads, units, words
 from suite.report.nouns import Page, ScenarioView
 
 COLOURS: dict[Outcome | None, str] = {
@@ -27,7 +32,7 @@ HINT = "bold italic"
 """The style of a verdict that only suggests, in no outcome's colour."""
 EFFECTS: dict[Effect, str] = {"fail": "bold red", "waived": "bold yellow", "warn": "bold yellow", "pass": "bold green", "report": "dim"}
 WIDE = 108
-"""From so many columns on, the table also shows the arms' values and the margin."""
+"""From so many columns on, a table also shows the arms' values and the margin."""
 
 
 class Fitting:
@@ -100,9 +105,8 @@ def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
     yield from _bullets(scenario.warnings, "warning", "")
 
 
-_HEADS = ("baseline", "candidate", "change", "interval, %", "blocks", "margin", "detectable", "? inconclusive")
-"""The widest that stands in each column of the wide form anyway, the metric's apart."""
-_METRIC = 14
+_LEAST, _APART = 14, 2
+"""Columns that a metric has at least, and those between one column and the next."""
 DECIDED = ("regressed", "improved", "equivalent")
 """Verdicts whose reason stands nowhere else."""
 
@@ -110,47 +114,105 @@ DECIDED = ("regressed", "improved", "equivalent")
 def _answers(rows: Sequence[Judged]) -> list[str]:
     """What is said of answers, alike ones together: it tells what the baseline did when asked again. What was not settled stands below."""
     told = [row for row in rows if (row.verdict if row.metric in ANSWERS else words.of_accuracy(row) and row.verdict in DECIDED)]
-    return words.claims(told, len({row.candidate for row in rows}) > 1)
+    return claims.told(told, len({row.candidate for row in rows}) > 1)
 
 
-def _room(rows: Sequence[Judged]) -> int:
-    """The width that the wide form needs at least: no number of it and no verdict may be cut."""
-    cells: list[list[int]] = [[text.cell_len for text in _cells(row, True, False)][1:] for row in rows]
-    widest = [max([len(head), *(row[place] for row in cells)]) for place, head in enumerate(_HEADS)]
-    return 2 + _METRIC + sum(2 + width for width in widest)
+class Form(Enum):
+    """How much a table shows: everything; all but the arms' values and the margin; without what could have been seen either."""
+
+    WIDE = "wide"
+    USUAL = "usual"
+    SHORT = "short"
 
 
-def _table(rows: Sequence[Judged], width: int) -> Table:
-    wide, several = width >= max(WIDE, _room(rows)), len({row.candidate for row in rows}) > 1
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", collapse_padding=True, pad_edge=False)
-    table.add_column("metric", overflow="fold", min_width=_METRIC)
-    if wide:
-        table.add_column("baseline", justify="right", no_wrap=True)
-        table.add_column("candidate", justify="right", no_wrap=True)
-    table.add_column("change", justify="right", no_wrap=True)
-    table.add_column("interval, %", justify="right", no_wrap=True)
-    table.add_column("blocks", justify="right", no_wrap=True)
-    if wide:
-        table.add_column("margin", justify="right", no_wrap=True)
-    table.add_column("detectable" if wide else "detect.", justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True, min_width=max([len("? inconclusive"), *(_widest(_verdict(row, wide)) for row in rows)]))
-    for row in rows:
-        table.add_row(*_cells(row, wide, several), style="" if row.verdict else "dim")
-    return table
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column: its head, and a cell a row."""
+
+    head: str
+    cells: tuple[Text, ...]
+    justify: Literal["left", "right"] = "right"
+
+    @property
+    def width(self) -> int:
+        return max([cell_len(self.head), *(cell_len(line) for cell in self.cells for line in cell.plain.split("\n"))])
+
+    @property
+    def empty(self) -> bool:
+        return all(cell.plain == units.NONE for cell in self.cells)
 
 
-def _cells(row: Judged, wide: bool, several: bool) -> Iterable[Text]:
-    below = f"\n{row.candidate}" if several else ""
-    yield Text(f"{'↓' if row.better == 'lower' else '↑'} {words.label(row.metric)}").append(below, style="dim")
-    if wide:
-        yield from (Text(value) for value in words.values(row))
-    yield Text(words.change(row) + (f" ({words.factor(row)})" if wide and words.factor(row) else ""), style="bold" if row.primary else "")
-    yield Text(words.interval(row) or units.NONE)
-    yield Text(str(row.blocks))
-    if wide:
-        yield Text(words.margin(row))
-    yield Text(words.detectable(row))
-    yield _verdict(row, wide)
+def _table(rows: Sequence[Judged], width: int) -> RenderableType:
+    """The verdict table; where there are several candidates, each is named on a line above its rows."""
+    candidates = list(dict.fromkeys(row.candidate for row in rows))
+    ordered = sorted(rows, key=lambda row: candidates.index(row.candidate))
+    columns = _columns(ordered, width)
+    parts: list[RenderableType] = [_grid(columns, [], head=True)]
+    for candidate in candidates:
+        if len(candidates) > 1:
+            parts.append(Text(candidate, style="bold"))
+        parts.append(_grid(columns, [(place, row) for place, row in enumerate(ordered) if row.candidate == candidate], head=False))
+    return Group(*parts)
+
+
+def _grid(columns: Sequence[Column], rows: Sequence[tuple[int, Judged]], *, head: bool) -> Table:
+    """Rows of the table by their places in it, in columns as wide as all of it needs; or its head."""
+    grid = Table(box=None, padding=(0, _APART, 0, 0), header_style="dim", collapse_padding=True, pad_edge=False, show_header=head)
+    for number, column in enumerate(columns):
+        grid.add_column(column.head, justify=column.justify, width=column.width, no_wrap=number > 0, overflow="fold")
+    for place, row in rows:
+        grid.add_row(*(column.cells[place] for column in columns), style="" if row.verdict else "dim")
+    return grid
+
+
+def _columns(rows: Sequence[Judged], width: int) -> list[Column]:
+    """As many columns as leave room for the metrics, whose words are broken only where nothing more can be left out."""
+    head = heads.metric(rows)
+    metrics = [f"{'↓' if row.better == 'lower' else '↑'} {heads.named(row, head)}" for row in rows]
+    longest = max(_LEAST, 2 + max(cell_len(word) for told in metrics for word in told.split()))
+    for form in Form if width >= WIDE else (Form.USUAL, Form.SHORT):
+        columns = _behind(rows, form)
+        room = width - 2 - sum(_APART + column.width for column in columns)
+        if room >= longest:
+            break
+    return [_metrics(head, metrics, max(_LEAST, room)), *columns]
+
+
+def _metrics(head: str, metrics: Sequence[str], room: int) -> Column:
+    """The metrics, folded between words where there is too little room."""
+    cells = tuple(Text("\n".join(_folded(told, room))) for told in metrics)
+    return Column(head=head.ljust(_LEAST), cells=cells, justify="left")
+
+
+def _folded(told: str, room: int) -> list[str]:
+    """The lines of a metric, what is folded set in by as much as takes no further line."""
+    ways = (textwrap.wrap(told, room, subsequent_indent=indent, break_on_hyphens=False) for indent in ("  ", " "))
+    return min(ways, key=len)
+
+
+def _behind(rows: Sequence[Judged], form: Form) -> list[Column]:
+    """The columns behind the metrics; none that would be empty, but for the change."""
+    wide, values = form == Form.WIDE, [words.values(row) for row in rows]
+    columns = [
+        _column("baseline", (first for first, _ in values) if wide else ()),
+        _column("candidate", (second for _, second in values) if wide else ()),
+        Column(head="change", cells=tuple(_change(row, wide) for row in rows)),
+        _column(heads.interval(rows), (words.interval(row) or units.NONE for row in rows)),
+        _column(heads.counted(rows), heads.counts(rows)),
+        _column("margin", (words.margin(row) for row in rows) if wide else ()),
+        _column("detectable" if wide else "detect.", (words.detectable(row) for row in rows) if form != Form.SHORT else ()),
+        Column(head="verdict", cells=tuple(_verdict(row, wide) for row in rows), justify="left"),
+    ]
+    return [column for column in columns if column.head == "change" or not column.empty]
+
+
+def _column(head: str, cells: Iterable[str]) -> Column:
+    return Column(head=head, cells=tuple(map(Text, cells)))
+
+
+def _change(row: Judged, wide: bool) -> Text:
+    times = words.factor(row) if wide else ""
+    return Text(f"{words.change(row)} ({times})" if times else words.change(row), style="bold" if row.primary else "")
 
 
 def _word(outcome: Outcome | None, suggests: bool = False) -> Text:
@@ -164,10 +226,6 @@ def _verdict(row: Judged, wide: bool) -> Text:
     if wide or not row.suggests:
         return word
     return Text("\n  ".join(word.plain.rsplit(" ", 1)), style=word.style)
-
-
-def _widest(text: Text) -> int:
-    return max(line.cell_len for line in text.split("\n"))
 
 
 def _bullets(told: Iterable[str], what: str, style: str) -> Iterable[RenderableType]:

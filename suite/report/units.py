@@ -84,6 +84,11 @@ def percent(fraction: float, places: int, plus: bool = True) -> str:
     return signed_minus(text.lstrip("+-") if float(text.replace(",", "")) == 0 else text)
 
 
+def points(number: str) -> str:
+    """A number, as written, of percentage points: "−0.23 points", "1 point"."""
+    return f"{number}{THIN}point{'' if number.lstrip('+' + MINUS) == '1' else 's'}"
+
+
 def places_for(effect: float) -> int:
     """Decimals that a change in per cent deserves: more near nothing and near −100 %, none beyond a doubling."""
     if abs(effect) < 0.01 or 1 + effect < 0.05:

@@ -19,7 +19,7 @@ from suite.model.floor import Floor
 from suite.model.judged import Judged, Outcome
 from suite.model.record import Record
 from suite.model.untrusted import line, lines
-from suite.report import answered, curves, facts, frontier, missing, provisos, signals, standing, trust, words
+from suite.report import answered, claims, curves, facts, frontier, missing, provisos, signals, standing, trust, words
 from suite.report.headline import headline
 from suite.report.nouns import ArmView, Fact, Page, ScenarioView, TrialView, TrustView, WitnessView, WorkView
 
@@ -114,7 +114,7 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
     return ScenarioView(
         name=name,
         question=line(definition.get("question", "")),
-        answer=words.check(name, outcome, rows) if itself else words.answer(name, rows, growths),
+        answer=claims.check(name, outcome, rows) if itself else claims.answer(name, rows, growths),
         ran=standing.ran(arms, definition, records, itself),
         sure=standing.sure(rows, outcome),
         turning=standing.turning(rows, outcome, itself),
@@ -233,8 +233,11 @@ def _warnings(rows: Sequence[Judged], records: Sequence[Record], borne: Sequence
     known = {shape(sentence) for sentence in one_for}
     said = [(row, each) for row in rows for each in row.warnings if shape(each) not in known and not provisos.tells(borne, row, each)]
     timed = sum(row.verdict is not None and row.kind != "witness" for row in rows)
-    rows_saying = Counter(warning for _, warning in said)
-    told = dict.fromkeys(warning if rows_saying[warning] >= timed else f"{_about(row, rows)}: {warning}" for row, warning in said)
+    saying: dict[str, list[Judged]] = {}
+    for row, warning in said:
+        saying.setdefault(warning, []).append(row)
+    several = len({row.candidate for row in rows}) > 1
+    told = [warning if len(mine) >= timed else f"{claims.who(mine, several)}: {warning}" for warning, mine in saying.items()]
     trials = (f"{warning} (in {_where(warning, count, one_for, records)})" for warning, count in counts.items())
     return tuple(dict.fromkeys([*told, *trials]))
 
@@ -251,9 +254,3 @@ def _where(warning: str, count: int, one_for: Mapping[str, str], records: Sequen
     others = len({r.arm for r in records}) - 1
     rest = f", none of the other arm{'s' if others > 1 else ''}" if others else ""
     return f"{'all' if count == own else f'{count} of the'} {own} trials of {arm}{rest}"
-
-
-def _about(row: Judged, rows: Sequence[Judged]) -> str:
-    """Which comparison: the metric, and the candidate where there are several."""
-    several = len({other.candidate for other in rows}) > 1
-    return f"{words.label(row.metric)} of {row.candidate}" if several else words.label(row.metric)

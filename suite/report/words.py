@@ -22,8 +22,6 @@ MEANINGS = {
 }
 HINT = "a hint, no proof: one server an arm served all blocks, so a lucky or unlucky launch is not ruled out"
 """What a verdict that only suggests is worth."""
-MOST_CLAIMS = 8
-"""Metrics in an answer's sentence; where there are more, those that a reader must not miss come first."""
 _ACRONYMS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL", "cpu": "CPU"}
 
 
@@ -101,12 +99,12 @@ def change(row: Judged) -> str:
 def change_of(row: Judged, effect: float) -> str:
     """Any change of a row's metric, as its own is written."""
     told = units.percent(effect, units.places_for(effect))
-    return told if told.startswith("×") else f"{told}{_sign(row)}"
+    return told if told.startswith("×") else with_unit(row, told)
 
 
-def _sign(row: Judged) -> str:
-    """What stands behind a change: per cent, or points for what is compared by its difference."""
-    return f"{THIN}{'points' if row.in_points else '%'}"
+def with_unit(row: Judged, number: str) -> str:
+    """A number with what stands behind a change: per cent, or points for what is compared by its difference."""
+    return units.points(number) if row.in_points else f"{number}{THIN}%"
 
 
 def interval(row: Judged) -> str:
@@ -123,7 +121,7 @@ def bound(row: Judged, bound_: float | None) -> str:
     """The bound that decides of a drop whether it is equivalent: "at least −1.49 decides"; "" where the interval decides."""
     if bound_ is None or row.verdict != "equivalent":
         return ""
-    return f"decides: at most {units.percent(max(0.0, -bound_), 2, plus=False)}{THIN}points lost"
+    return f"decides: at most {units.points(units.percent(max(0.0, -bound_), 2, plus=False))} lost"
 
 
 def factor(row: Judged) -> str:
@@ -132,16 +130,18 @@ def factor(row: Judged) -> str:
 
 
 def margin(row: Judged) -> str:
-    return NONE if row.margin is None or row.exact else f"±{THIN}{units.percent(row.margin, _few(row.margin), plus=False)}{_sign(row)}"
+    if row.margin is None or row.exact:
+        return NONE
+    return f"±{THIN}{with_unit(row, units.percent(row.margin, _few(row.margin), plus=False))}"
 
 
 def detectable(row: Judged) -> str:
     """The smallest true worsening that this comparison would have seen: "1.4 %", from a doubling on "× 8.9"."""
     if row.mde is None or row.exact:
         return NONE
-    return (
-        units.factor(row.mde) if row.mde >= 1 and not row.in_points else f"{units.percent(row.mde, _few(row.mde), plus=False)}{_sign(row)}"
-    )
+    if row.mde >= 1 and not row.in_points:
+        return units.factor(row.mde)
+    return with_unit(row, units.percent(row.mde, _few(row.mde), plus=False))
 
 
 def worsening(row: Judged) -> str:
@@ -175,10 +175,14 @@ def blocks(count: int) -> str:
 
 def counted(row: Judged) -> str:
     """What the verdict rests on: "9 blocks", or for answers "1,319 items", for those that are compared word by word "24 prompts"."""
+    return f"{row.blocks:,} {noun(row).removesuffix('s') if row.blocks == 1 else noun(row)}"
+
+
+def noun(row: Judged) -> str:
+    """What a verdict rests on, without the number: "blocks", "items", "prompts", "tokens"."""
     if row.metric in ANSWERS:
-        return f"{row.blocks:,} {'token' if row.metric == 'text_perplexity' else 'prompt'}{'' if row.blocks == 1 else 's'}"
-    answers = row.in_points and row.unit == "1"
-    return f"{row.blocks:,} item{'' if row.blocks == 1 else 's'}" if answers else blocks(row.blocks)
+        return "tokens" if row.metric == "text_perplexity" else "prompts"
+    return "items" if row.in_points and row.unit == "1" else "blocks"
 
 
 def outcome(rows: Sequence[Judged]) -> Outcome:
@@ -186,51 +190,19 @@ def outcome(rows: Sequence[Judged]) -> Outcome:
 
     *improved* needs every other judged row to be improved or equivalent.
     """
-    found = {row.verdict for row in _deciding(rows)}
+    found = {row.verdict for row in deciding(rows)}
     return next((each for each in OUTCOMES if each in found), Outcome.UNTESTABLE)
 
 
-def _deciding(rows: Sequence[Judged]) -> list[Judged]:
+def deciding(rows: Sequence[Judged]) -> list[Judged]:
     """The rows that make the outcome: judged primaries, and witnesses that got worse whether primary or not."""
     return [row for row in rows if row.verdict and (row.primary or (row.exact and row.verdict in ("regressed", "untestable")))]
 
 
 def suggests(rows: Sequence[Judged], outcome_: Outcome) -> bool:
     """Whether a scenario's outcome is no more than a hint: for bad news where all of its rows hint, for any other where one does."""
-    mine = [row.suggests for row in _deciding(rows) if row.verdict == outcome_]
+    mine = [row.suggests for row in deciding(rows) if row.verdict == outcome_]
     return bool(mine) and (all(mine) if outcome_ == "regressed" else any(mine))
-
-
-def answer(name: str, rows: Sequence[Judged], growths: Sequence[GrowthView] = ()) -> str:
-    """The scenario's one sentence: "penalties: output throughput +31.2 % [+29.8, +32.6], 6 blocks; …", growth of primary metrics last."""
-    told = [row for row in rows if row.verdict and (row.primary or row.exact)]
-    if not _deciding(rows):
-        return f"{name}: nothing could be judged; there is no comparison of a primary metric"
-    several = len({row.candidate for row in told}) > 1
-    shown = told if len(told) <= MOST_CLAIMS else sorted(told, key=rank)[:MOST_CLAIMS]
-    more = [f"and {len(told) - len(shown)} more, in the table"] if len(told) > len(shown) else []
-    primary = {base_name(row.metric) for row in rows if row.primary} - {
-        base_name(row.metric) for row in rows if row.verdict == "untestable"
-    }
-    grown = [told for view in growths if view.metric in primary for told in growth(view)]
-    return f"{name}: {'; '.join([*claims(shown, several), *more, *grown])}"
-
-
-def claims(rows: Sequence[Judged], name_candidate: bool = False) -> list[str]:
-    """What the rows say, those that say the very same told as one."""
-    alike: dict[str, list[str]] = {}
-    for row in rows:
-        alike.setdefault(_said(row), []).append(_who(row, name_candidate))
-    return _once([f"{listed(names)}{told}" for told, names in alike.items()])
-
-
-def _once(told: Sequence[str]) -> list[str]:
-    """The claims with what several of them end with ("; the baseline gave the very same bits again") at the last of these alone."""
-    ends = [claim.rpartition("; ")[2] for claim in told]
-    return [
-        claim.removesuffix(f"; {end}") if end in ends[place + 1 :] else claim
-        for place, (claim, end) in enumerate(zip(told, ends, strict=True))
-    ]
 
 
 def growth(view: GrowthView) -> tuple[str, ...]:
@@ -238,51 +210,9 @@ def growth(view: GrowthView) -> tuple[str, ...]:
     return tuple(f"{view.name}: {claim}" for claim in view.claims)
 
 
-def check(name: str, outcome_: Outcome, rows: Sequence[Judged]) -> str:
-    """An A/A's one sentence: whether the baseline differs from itself, which is a fault of the machine and no merit of a patch."""
-    moved = [row for row in rows if row.primary and row.verdict in ("regressed", "improved")]
-    head = f"{name}, the baseline against itself (an A/A, no patch is judged here)"
-    if moved:
-        said = "; ".join(f"{label(row.metric)} {change(row)} {interval(row)}" for row in moved)
-        return f"{head}: it differs from itself ({said}): times on this machine are not to be believed"
-    said = "; ".join(claim(row) for row in rows if row.primary and row.verdict)
-    found = "no difference where there is none" if outcome_ == "equivalent" else f"{outcome_}, so the machine is not vouched for"
-    return f"{head}: {found}{f': {said}' if said else ''}"
-
-
-def claim(row: Judged, name_candidate: bool = False) -> str:
-    """What one row says, in words; bad news and no news say so."""
-    return f"{_who(row, name_candidate)}{_said(row)}"
-
-
-def _who(row: Judged, name_candidate: bool) -> str:
-    return f"{label(row.metric)} of {row.candidate}" if name_candidate else label(row.metric)
-
-
-def _said(row: Judged) -> str:
-    """What is said of a row, behind its name."""
-    if row.verdict == "untestable":
-        return f" could not be tested ({row.reason or 'no reason was given'})"
-    if row.metric in ANSWERS or (row.verdict and of_accuracy(row)):
-        return f": {row.reason}"
-    times = f" ({factor(row)})" if factor(row) else ""
-    if row.exact:
-        return f" {change(row)}{times}, counted exactly"
-    told = f" {change(row)}{times} {interval(row)}, {counted(row)}"
-    if row.verdict == "inconclusive":
-        return f"{told}: inconclusive{_would_see(row)}"
-    if row.verdict == "equivalent":
-        told = f"{told}: no change beyond {margin(row)}"
-    return f"{told} (suggests only)" if row.verdict and row.suggests else told
-
-
 def of_accuracy(row: Judged) -> bool:
     """Whether a row compares answers by how many are right; its reason tells the flips and the bound, which no bracket does."""
     return base_name(row.metric) == ACCURACY and bool(row.reason)
-
-
-def _would_see(row: Judged) -> str:
-    return "" if row.mde is None else f", {worsening(row)} or less could have gone unseen"
 
 
 def work(values: Sequence[float], unit: str) -> str:

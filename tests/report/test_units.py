@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from suite.model.untrusted import line, lines
-from suite.report import units
+from suite.report import answered, html, pullrequest, terminal, units, words
+from tests.report import factory
 
 
 @pytest.mark.parametrize(
@@ -62,6 +65,28 @@ def test_factors(effect: float, shown: str) -> None:
 def test_every_number_has_a_place_when_sorted(value: float | None, shown: str) -> None:
     """Numbers without an end are written as the page's script reads them; what is no number is left out."""
     assert units.sortable(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [("1", "1 point"), ("+1", "+1 point"), ("−1", "−1 point"), ("1.00", "1.00 points"), ("0.00", "0.00 points"), ("11", "11 points")],
+)
+def test_one_point_is_no_points(number: str, shown: str) -> None:
+    """A number that is written as 1 has its unit in the singular; with decimals it has the plural, as people say it."""
+    assert units.points(number).replace(units.THIN, " ") == shown
+
+
+def test_a_margin_of_one_point_is_written_so() -> None:
+    """Margins, detectable drops and what is told of tasks say "1 point" wherever they stand."""
+    row = factory.row("a", "accuracy@sums", "equivalent", margin=0.01, mde=0.01, effect=0.001, blocks=200)
+    assert words.margin(row) == "±\u202f1\u202fpoint"
+    assert words.detectable(row) == "1\u202fpoint"
+    assert words.margin(dataclasses.replace(row, margin=0.02)) == "±\u202f2\u202fpoints"
+    assert answered.in_points(0.01) == "1\u202fpoint"
+    page = factory.answers_page()
+    for text in (html.render(page), terminal.text(page, 120), pullrequest.render(page)):
+        assert not re.search(r"(?<![\d.,])1\spoints", text)
+        assert re.search(r"(?<![\d.,])1\spoint\b", text)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["s", "B", "tok/s", "1", "furlong"]))

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from markupsafe import Markup
 
-from suite.report import strips
+from suite.model.judged import Judged
+from suite.report import heads, strips
 from suite.report.nouns import Page
 from suite.report.templates import render as render_template
 
 
 def render(page: Page) -> Markup:
-    return render_template("verdicts.html", page=page, axis=strips.axis(row for scenario in page.scenarios for row in scenario.rows))
+    rows = [row for scenario in page.scenarios for row in scenario.rows]
+    return render_template("verdicts.html", page=page, axis=strips.axis(rows), counted=heads.counted(rows), in_common=in_common)
+
+
+def in_common(rows: Sequence[Judged]) -> str:
+    """The reason that all of several verdicts share; "" where some have their own, or none."""
+    reasons = {row.reason if row.verdict else "" for row in rows}
+    return reasons.pop() if len(rows) > 1 and len(reasons) == 1 else ""
