@@ -26,7 +26,7 @@ from suite.model.metrics import Better, Metric, is_timed, metric
 from suite.model.record import Record
 from suite.model.scenario import AccuracyWorkload, Arm, EqualityWorkload, MetricChoice, PytestWorkload, Scenario
 
-SHARED_WARNING = "both arms kept one server for all blocks: launch-to-launch variance was not sampled, so this suggests and does not prove"
+SHARED_WARNING = "every arm kept one server for all blocks: launch-to-launch variance was not sampled, so this suggests and does not prove"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
