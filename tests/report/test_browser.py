@@ -295,6 +295,15 @@ def test_a_narrow_screen_reaches_every_number(browser: Browser, report: Path) ->
     assert browser.run("document.querySelectorAll('.verdicts .row > td').length") > 20
 
 
+def test_a_shared_reason_stays_above_its_rows(browser: Browser, tmp_path: Path) -> None:
+    """Sorting leaves what all rows share before the first of them."""
+    rows = [factory.row("a", f"accuracy@{task}", "equivalent", effect=0.001 * place, reason="one") for place, task in enumerate("xyz")]
+    browser.open(_written(build(rows, [], made=factory.MADE, version="0"), tmp_path))
+    browser.run("[...document.querySelectorAll('thead button')].find(b => b.textContent.startsWith('change')).click()")
+    classes = "[...document.querySelector('tbody').rows].map(row => row.className.split(' ')[0])"
+    assert browser.run(classes) == ["group", "common", "row", "row", "row"]
+
+
 def test_complete_without_script(browser: Browser, report: Path) -> None:
     """With scripts turned off every verdict, trial and record is still there."""
     browser.call("Emulation.setScriptExecutionDisabled", value=True)
