@@ -126,12 +126,15 @@ class TrustView:
 
     `floors` are the latest of each metric, primary ones first; `seen` says what how many blocks and minutes can see; `distrust` why times
     can't be believed, "" if they can. Without an A/A there are no floors, and `command` makes one; it is "" where nothing is timed.
+    `kin` are then the latest of the primary metrics of an A/A of the same scenario on the same machine that ran otherwise (in another
+    profile, say): it says nothing of this workload's noise, but that the machine was asked.
     """
 
     floors: tuple[Floor, ...]
     seen: tuple[str, ...]
     distrust: str
     command: str
+    kin: tuple[Floor, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

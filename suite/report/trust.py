@@ -32,7 +32,8 @@ def of_scenario(name: str, records: Sequence[Record], floors: Sequence[Floor], r
     workload = workload_digest(scenario.definition)
     mine = {floor.metric: floor for floor in floors if counts_for(floor, machines, workload)}
     if not mine:
-        return TrustView(floors=(), seen=(), distrust="", command=command if _timed(records) else "")
+        kin = {floor.metric: floor for floor in floors if floor.primary and floor.scenario == name and floor.machine in machines}
+        return TrustView(floors=(), seen=(), distrust="", command=command if _timed(records) else "", kin=tuple(map(_clean, kin.values())))
     seen = foreseen(scenario, floors, next(iter(mine.values())).machine).told
     return TrustView(
         floors=tuple(_clean(floor) for floor in sorted(mine.values(), key=lambda floor: not floor.primary)),

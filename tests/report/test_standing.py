@@ -9,6 +9,7 @@ import pytest
 from suite.model.judged import Outcome
 from suite.report import html, standing, trust
 from suite.report.nouns import ScenarioView
+from suite.report.panels import machine
 from tests.report import factory
 
 
@@ -142,6 +143,21 @@ def test_noise_floors_are_shown_with_what_they_can_see() -> None:
     asked = "no A/A of this machine failed; round time: the blocks deviate by"
     for told in ("0.61\u202f% [0.52, 0.74]", "p = 0.41", "+0.21 (intervals × 1.24)", "0 of 6", asked):
         assert told in text
+
+
+def test_an_a_a_in_another_form_is_told_and_counts_for_nothing() -> None:
+    """An A/A of the scenario on this machine in another profile is shown as that: the noise of what was run stays unknown."""
+    part = factory.as_scenario(factory.swap_states())
+    other = dataclasses.replace(factory.floor(part[1][0]), workload="another")
+    page = factory.page(
+        part, floors=[other, dataclasses.replace(other, machine="another", sd=0.5), dataclasses.replace(other, primary=False, metric="x")]
+    )
+    trusted = page.scenarios[0].trust
+    assert (trusted.floors, [floor.sd for floor in trusted.kin]) == ((), [0.0061])
+    assert machine.trusted(page) == "Not known: no A/A of these workloads was run"
+    text = html.render(page)
+    assert "swap_states was run against itself on this machine in another way" in text
+    assert trusted.command in text
 
 
 def test_a_failed_a_a_is_told_first() -> None:

@@ -49,9 +49,14 @@ def trusted(page: Page) -> str:
     if failed:
         return f"No: the baseline differs from itself in {words.listed(failed)}"
     if not asked:
-        return "Not known: no A/A was run" if unknown else "Not asked: nothing here was timed"
-    open_ = f"; not known for {words.listed(unknown)}, as no A/A was run" if unknown else ""
+        return f"Not known: no A/A {_of_these(page)}was run" if unknown else "Not asked: nothing here was timed"
+    open_ = f"; not known for {words.listed(unknown)}, as no A/A {_of_these(page)}was run" if unknown else ""
     return f"Yes, for {words.listed(list(asked))}: no A/A failed{open_}"
+
+
+def _of_these(page: Page) -> str:
+    """What is lacking, where the same scenario was run against itself in another way."""
+    return "of these workloads " if any(scenario.trust.kin for scenario in page.scenarios) else ""
 
 
 def remarks(page: Page) -> list[str]:
