@@ -160,6 +160,16 @@ def test_an_a_a_in_another_form_is_told_and_counts_for_nothing() -> None:
     assert trusted.command in text
 
 
+@pytest.mark.parametrize(("cores", "told"), [({"cores": 6, "cores_of_machine": 32}, False), ({"cores": 6}, True), ({"cores": 32}, False)])
+def test_load_is_held_against_the_cores_of_the_whole_machine(cores: dict[str, int], told: bool) -> None:
+    """The load counts what all of the machine's cores have to do: a run that may use a few of them is not crowded by the others' work."""
+    rows, records = factory.swap_states()
+    busy = [dataclasses.replace(each, environment={**each.environment, **cores, "before": {"load": 12.3}}) for each in records]
+    assert [each for each in machine.remarks(factory.page((rows, busy))) if "beyond the 6 cores in swap_states (12.3)" in each] == (
+        machine.remarks(factory.page((rows, busy))) if told else []
+    )
+
+
 def test_a_failed_a_a_is_told_first() -> None:
     """A machine whose A/A failed is called untestable beside its noise floor, with the reason, however nasty."""
     part = factory.as_scenario(factory.swap_states())

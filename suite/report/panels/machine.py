@@ -65,18 +65,20 @@ def remarks(page: Page) -> list[str]:
 
 
 def _load(page: Page) -> str:
-    """Which scenarios ran under a load of more than half again as many runnable threads as there are cores."""
-    high: dict[str, float] = {}
-    cores = min((each for record in page.records if isinstance(each := record.environment.get("cores"), int)), default=0)
+    """Which scenarios ran under a load of more than half again as many runnable threads as the machine has cores, ours or not."""
+    high: dict[str, tuple[float, int]] = {}
     for scenario in page.scenarios:
+        told = (record.environment for record in page.records if record.scenario == scenario.name)
+        cores = min((each for said in told if isinstance(each := said.get("cores_of_machine") or said.get("cores"), int)), default=0)
         spans = [span for view in scenario.signals if view.name == "load" for span in view.spans if span]
         if cores and spans and (most := max(end for _, end in spans)) > BUSY * cores:
-            high[scenario.name] = most
+            high[scenario.name] = most, cores
     if not high:
         return ""
-    where = words.listed([f"{name} ({units.rough(most, '1')})" for name, most in high.items()])
+    where = words.listed([f"{name} ({units.rough(most, '1')})" for name, (most, _) in high.items()])
     return (
-        f"The load went beyond the {cores} cores in {where}: trials shared them with other work, or with what a trial before had left. "
+        f"The load went beyond the {min(cores for _, cores in high.values())} cores in {where}: trials shared them with other work, or with "
+        "what a trial before had left. "
         "The random order spreads that over the arms and intervals are the wider for it; a quieter machine would see more"
     )
 
