@@ -13,6 +13,7 @@ from suite.model.equality import EqualityDetails
 from suite.model.judged import OUTCOMES, Outcome
 from suite.model.untrusted import line
 from suite.report import units, words
+from suite.report.claims import sharing
 from suite.report.nouns import ArmView, ScenarioView
 from suite.report.units import NONE, THIN
 
@@ -78,18 +79,19 @@ def _identical(scenarios: Sequence[ScenarioView]) -> bool:
 
 
 def claims(scenario: ScenarioView, several: bool = False) -> list[str]:
-    """What a scenario found of answers, a claim a part or task, what differs first; candidates of which the same is true share one.
+    """What a scenario found of answers, a claim a part or task, what differs first; parts and candidates that are alike share one.
 
     They are named where there are `several` on the page, or in the scenario.
     """
-    of_claim: dict[str, list[str]] = {}
+    said: dict[str, list[tuple[str, str]]] = {}
     for part in sorted(scenario.equality, key=lambda each: each.identical == each.asked):
-        of_claim.setdefault(equal(part), []).append(part.candidate)
+        said.setdefault(equal(part), []).append((part.candidate, words.label(part.part)))
     for one in scenario.accuracy:
         for claim in _scored([task for task in one.tasks if task.primary]):
-            of_claim.setdefault(claim, []).append(one.candidate)
-    several = several or len({candidate for who in of_claim.values() for candidate in who}) > 1
-    return [f"{f'{words.listed(who)}: ' if several else ''}{claim}" for claim, who in of_claim.items()]
+            said.setdefault(claim, []).append((one.candidate, ""))
+    several = several or len({candidate for pairs in said.values() for candidate, _ in pairs}) > 1
+    told = [(names, who, claim) for claim, pairs in said.items() for names, who in sharing(pairs)]
+    return [f"{f'{words.listed(who)}: ' if several else ''}{f'{words.listed(names)} {claim}'.lstrip()}" for names, who, claim in told]
 
 
 def _scored(tasks: Sequence[TaskDetails]) -> list[str]:
@@ -103,9 +105,9 @@ def _scored(tasks: Sequence[TaskDetails]) -> list[str]:
 
 
 def equal(part: EqualityDetails) -> str:
-    """ "greedy outputs identical on 198 of 200 prompts, 2 with other tokens"."""
+    """What is said of a part behind its name: "identical on 198 of 200 prompts, 2 with other tokens"."""
     tokens = f" ({part.tokens:,} tokens)" if part.part in GENERATED and part.tokens else ""
-    said = f"{words.label(part.part)} identical on {part.identical:,} of {part.asked:,} {_ASKED.get(part.part, 'prompts')}{tokens}"
+    said = f"identical on {part.identical:,} of {part.asked:,} {_ASKED.get(part.part, 'prompts')}{tokens}"
     allowed, near = part.equal - part.identical, nearly(part)
     same = "differ beyond it" if allowed > 0 else "differ"
     told = [

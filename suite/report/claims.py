@@ -54,13 +54,19 @@ def _claim(group: Sequence[Judged], name_candidate: bool) -> str:
 
 def who(rows: Sequence[Judged], name_candidate: bool) -> str:
     """Which comparisons, each metric and each arm once: "accuracy in sums and copying, of a and b alike"."""
+    pairs = [(row.candidate if name_candidate else "", words.label(row.metric)) for row in rows]
+    return ", and ".join(_whose(names, arms) for names, arms in sharing(pairs))
+
+
+def sharing(pairs: Iterable[tuple[str, str]]) -> list[tuple[list[str], list[str]]]:
+    """Pairs of an arm and a metric's name as few lists of names, each with the arms that have all of these."""
     of_arm: dict[str, list[str]] = {}
-    for row in rows:
-        of_arm.setdefault(row.candidate if name_candidate else "", []).append(words.label(row.metric))
+    for arm, name in pairs:
+        of_arm.setdefault(arm, []).append(name)
     arms: dict[tuple[str, ...], list[str]] = {}
     for arm, names in of_arm.items():
         arms.setdefault(tuple(names), []).append(arm)
-    return ", and ".join(_whose(names, several) for names, several in arms.items())
+    return [(list(names), several) for names, several in arms.items()]
 
 
 def _whose(names: Sequence[str], arms: Sequence[str]) -> str:

@@ -59,7 +59,7 @@ def test_the_head_says_whose_answers_were_compared_and_whose_were_not(page: Page
     said, _, unasked = page.answers.partition(". Nothing here tests the answers of ")
     assert unasked == "as_released (swap_states), release_0_32_0 (swap_states_releases) and watermark (thinking_scan)"
     assert "incremental: accuracy in copying, knowledge, series and sums: not one of 800 items changed between right and wrong" in said
-    assert "from_token_ids and incremental: greedy outputs identical on 24 of 24 prompts (561 tokens)" in said
+    assert "from_token_ids and incremental: greedy outputs and sampled outputs identical on 24 of 24 prompts (561 tokens)" in said
 
 
 def test_a_repeat_is_judged_from_its_own_folder(page: Page) -> None:
