@@ -101,7 +101,10 @@ MOST_DOTS = 300
 
 
 def dots(row: Judged, trials: Sequence[TrialView]) -> Markup:
-    """Every trial of both arms on one line each, the baseline above; hollow ones do not count, and those on the same spot are one dot."""
+    """Every trial of both arms on one line each, the baseline above; hollow ones do not count.
+
+    Those on the same spot are one dot, which counts if any of them does.
+    """
     lines = {row.baseline: ("a", 6), row.candidate: ("b", 16)}
     shown = [(trial, trial.values[row.metric]) for trial in trials if trial.arm in lines and row.metric in trial.values]
     shown = [(trial, value) for trial, value in shown if math.isfinite(value)]
@@ -119,7 +122,7 @@ def dots(row: Judged, trials: Sequence[TrialView]) -> Markup:
             counted[kind].append(f"M{x} {y}h0")
         else:
             spoilt.append(f'<circle cx="{x}" cy="{y}" r="2.5"/>')
-    parts = [*(f'<path class="{kind}" d="{"".join(dict.fromkeys(marks))}"/>' for kind, marks in counted.items() if marks), *spoilt]
+    parts = [*spoilt, *(f'<path class="{kind}" d="{"".join(dict.fromkeys(marks))}"/>' for kind, marks in counted.items() if marks)]
     ends = f"from {units.quantity(low, row.unit)} to {units.quantity(high, row.unit)}{', logarithmic' if wide else ''}"
     return _svg(DOTS_WIDTH, HEIGHT, "dots", f"{len(shown)} trials {ends}; above {row.baseline}, below {row.candidate}", parts)
 

@@ -160,6 +160,15 @@ def test_an_a_a_in_another_form_is_told_and_counts_for_nothing() -> None:
     assert trusted.command in text
 
 
+def test_a_trial_that_counts_is_not_hidden_by_one_that_does_not() -> None:
+    """Of trials on the same spot the one that counts lies on top."""
+    rows, records = factory.swap_states()
+    drawn = html.render(factory.page((rows, [*records[:-1], factory.failed(records[-1], "invalid", "busy"), records[-1]])))
+    strip = drawn[drawn.index('<svg class="dots"') :]
+    strip = strip[: strip.index("</svg>")]
+    assert 0 < strip.index("<circle") < strip.index("<path")
+
+
 @pytest.mark.parametrize(("cores", "told"), [({"cores": 6, "cores_of_machine": 32}, False), ({"cores": 6}, True), ({"cores": 32}, False)])
 def test_load_is_held_against_the_cores_of_the_whole_machine(cores: dict[str, int], told: bool) -> None:
     """The load counts what all of the machine's cores have to do: a run that may use a few of them is not crowded by the others' work."""
