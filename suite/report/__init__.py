@@ -1,7 +1,7 @@
 """What a reader sees: one page, one terminal table, one pull-request block, all from one view model.
 
 In order: `view.build` turns judged rows and records into a `Page`; `words` says every number and
-every verdict of it exactly once, `headline`, `standing`, `provisos` and `missing` what stands over and beside the
+every verdict of it exactly once, `claims` makes sentences of them, `heads` names the columns of a table, `headline`, `standing`, `provisos` and `missing` what stands over and beside the
 answers; `html`, `terminal`, `pullrequest` and `junit` only lay those words out, so that they can't disagree. Panels are pure
 functions from the `Page` to markup and know nothing of each other.
 

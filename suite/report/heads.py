@@ -37,4 +37,5 @@ def counted(rows: Iterable[Judged]) -> str:
 
 def counts(rows: Sequence[Judged]) -> list[str]:
     """What each verdict rests on, under that head: "200", or "200 items" where the head can't say it."""
-    return [words.counted(row) if counted(rows) == COUNTED else f"{row.blocks:,}" for row in rows]
+    mixed = counted(rows) == COUNTED
+    return [words.counted(row) if mixed else f"{row.blocks:,}" for row in rows]
