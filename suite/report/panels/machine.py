@@ -77,8 +77,8 @@ def _load(page: Page) -> str:
         return ""
     where = words.listed([f"{name} ({units.rough(most, '1')})" for name, (most, _) in high.items()])
     return (
-        f"The load went beyond the {min(cores for _, cores in high.values())} cores in {where}: trials shared them with other work, or with "
-        "what a trial before had left. "
+        f"The load went beyond the {min(cores for _, cores in high.values())} cores in {where}: trials shared them with other work, or "
+        "with what a trial before had left. "
         "The random order spreads that over the arms and intervals are the wider for it; a quieter machine would see more"
     )
 
