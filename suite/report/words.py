@@ -22,7 +22,7 @@ MEANINGS = {
 }
 HINT = "a hint, no proof: one server an arm served all blocks, so a lucky or unlucky launch is not ruled out"
 """What a verdict that only suggests is worth."""
-_ACRONYMS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL", "cpu": "CPU"}
+_ACRONYMS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL", "cpu": "CPU", "gpu": "GPU", "kv": "KV"}
 
 
 _SUGGESTED = {"improved": "an improvement", "regressed": "a regression", "equivalent": "equivalence"}

@@ -180,11 +180,11 @@ def test_every_numeric_column_has_a_place_for_every_number(browser: Browser, tmp
     ]
     browser.open(_written(build(rows, [], made=factory.MADE, version="0"), tmp_path))
     order = {
-        "change": (["kv blocks", "feed time", "round time", "bytes per swap"], ["apply time"]),
-        "baseline": (["round time", "feed time", "kv blocks", "bytes per swap"], ["apply time"]),
-        "candidate": (["bytes per swap", "kv blocks", "round time", "feed time"], ["apply time"]),
-        "margin": (["feed time", "kv blocks", "round time"], ["apply time", "bytes per swap"]),
-        "detectable": (["feed time", "apply time", "round time"], ["bytes per swap", "kv blocks"]),
+        "change": (["KV blocks", "feed time", "round time", "bytes per swap"], ["apply time"]),
+        "baseline": (["round time", "feed time", "KV blocks", "bytes per swap"], ["apply time"]),
+        "candidate": (["bytes per swap", "KV blocks", "round time", "feed time"], ["apply time"]),
+        "margin": (["feed time", "KV blocks", "round time"], ["apply time", "bytes per swap"]),
+        "detectable": (["feed time", "apply time", "round time"], ["KV blocks", "bytes per swap"]),
     }
     for column, (known, missing) in order.items():
         up, down = browser.run(f"{SORTED}({json.dumps(column)})")
