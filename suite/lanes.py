@@ -135,6 +135,8 @@ def second_install(build: Build, builds: Path, say: Say) -> PythonBuild:
 def opened(plan: Plan, builds: Path, results: Path, say: Say, *, itself: bool = False) -> Iterator[Callable[[Scenario], Lane]]:
     """Prepares the plan's builds and gives the lane that runs a scenario; whatever the lanes keep alive ends with the context.
 
+    A lane that is given measures alone: servers that others keep up end before.
+
     With the first lane asked for, the client of every serve scenario is started, so that a flag it refuses is told before any trial runs.
     """
     if told := variables.left_behind(os.environ, TAKEN, plan.scenarios):
@@ -163,6 +165,9 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say, *, itself: bool = 
         def lane_of(scenario: Scenario) -> Lane:
             if not serving:
                 open_serving()
+            for name, other in serving.items():
+                if name != scenario.name:
+                    other.rest()
             return serving.get(scenario.name, micro)
 
         yield lane_of

@@ -2,7 +2,9 @@
 
 Block n of every scenario belongs to round n; within a round the scenarios come in random order, and the arms of
 a block in the order that `analysis.design` gives. So all scenarios share the machine's drift, and the micro
-trials of a round can share one freshly imported parent. Blocks are numbered from 1, everywhere.
+trials of a round can share one freshly imported parent. Scenarios whose servers stay up for all blocks come after
+these, one after another: nothing is measured beside another's idle servers, and a GPU need hold only one's at a time.
+Blocks are numbered from 1, everywhere.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from suite.analysis.foresight import Foreseen, foreseen
 from suite.model.floor import Floor
 from suite.model.plan import Block, Plan
 from suite.model.record import Record
-from suite.model.scenario import LEAST_SECONDS, Scenario, ServeWorkload, Workload, one_wave, requests_for
+from suite.model.scenario import LEAST_SECONDS, AccuracyWorkload, Scenario, ServeWorkload, Workload, one_wave, requests_for
 
 GUESSED_SECONDS = {"micro": 8.0, "serve": 40.0, "offline": 90.0, "equality": 40.0, "accuracy": 90.0}
 """A trial's wall time before any has been measured: a share of the import and a few rounds; a measured run with its warm-up."""
@@ -37,15 +39,27 @@ class Estimate:
 
 def make_plan(scenarios: Sequence[Scenario], seed: int) -> Plan:
     """The plan of a run; the same scenarios and seed give the same plan."""
-    blocks: list[Block] = []
+    alone = [[s] for s in scenarios if _servers_stay(s)]
+    blocks = [block for group in [[s for s in scenarios if not _servers_stay(s)], *alone] for block in _rounds(group, seed)]
+    return Plan(scenarios=tuple(scenarios), blocks=tuple(blocks), seed=seed)
+
+
+def _servers_stay(scenario: Scenario) -> bool:
+    """Whether servers of the scenario's arms are up from its first trial to its last."""
+    workload = scenario.workload
+    if isinstance(workload, AccuracyWorkload) and workload.through != "server":
+        return False
+    return isinstance(workload, ServeWorkload | AccuracyWorkload) and workload.launches == "shared"
+
+
+def _rounds(scenarios: Sequence[Scenario], seed: int) -> Iterator[Block]:
+    """The blocks of these scenarios, round by round."""
     arms = {s.name: _orders(s, seed) for s in scenarios}
-    for place in range(max(s.most_blocks for s in scenarios)):
+    for place in range(max((s.most_blocks for s in scenarios), default=0)):
         taking_part = [s for s in scenarios if place < s.most_blocks]
         random.Random(f"{seed}/round/{place}").shuffle(taking_part)
-        blocks += [
-            Block(scenario=s, number=place + 1, order=arms[s.name][place], seed=_block_seed(seed, s.name, place)) for s in taking_part
-        ]
-    return Plan(scenarios=tuple(scenarios), blocks=tuple(blocks), seed=seed)
+        for s in taking_part:
+            yield Block(scenario=s, number=place + 1, order=arms[s.name][place], seed=_block_seed(seed, s.name, place))
 
 
 def _orders(scenario: Scenario, seed: int) -> Sequence[tuple[str, ...]]:

@@ -40,6 +40,17 @@ def test_a_server_of_its_own_is_part_of_a_trial(tmp_path: Path) -> None:
     assert told(tmp_path, "launches: shared", dataclasses.replace(record, how="shared server"))[0] * 60 == 12 * 20
 
 
+def test_scenarios_whose_servers_stay_up_come_last_and_one_after_another(tmp_path: Path) -> None:
+    """What leaves nothing up shares its rounds; beside servers that stay nothing else is measured, and one scenario's are up at a time."""
+    scenarios = []
+    for name, launches in (("one", "shared"), ("two", "fresh"), ("three", "shared"), ("four", "fresh")):
+        (tmp_path / f"{name}.yaml").write_text(SERVE.format(more=f"launches: {launches}"))
+        scenarios.append(load_scenario(tmp_path / f"{name}.yaml", "quick"))
+    names = [block.scenario.name for block in make_plan(scenarios, 0).blocks]
+    assert [{*names[place : place + 2]} for place in range(0, 12, 2)] == [{"two", "four"}] * 6
+    assert names[12:] == ["one"] * 6 + ["three"] * 6
+
+
 def test_warm_ups_below_a_wave_are_told_before_the_run(tmp_path: Path) -> None:
     """Left out, they are a full wave, and nothing is said."""
     assert not any("warm-ups" in sentence for sentence in told(tmp_path, "launches: fresh")[1])

@@ -25,7 +25,7 @@ from suite.model.accuracy import deciding
 from suite.model.errors import BadInput, CannotRun
 from suite.model.items import AGAIN, FIRST, TaskItems, raw_of
 from suite.model.scenario import AccuracyWorkload, Arm, Scenario
-from suite.run import attest, environment
+from suite.run import attest, environment, gpus
 from suite.run.attempt import Attempt, cause_of, ending, looks
 from suite.run.attempt_lane import AttemptLane, Say
 from suite.run.evaluation import ENGINE_INSIDE, answers_fault, order_for, scenario_faults, served, work_folder, workload_of
@@ -81,10 +81,14 @@ class AccuracyLane(AttemptLane[AccuracyWorkload]):
         if faults:
             raise BadInput(*(f"{self.scenario.source}: {fault}" for fault in faults))
 
-    def close(self) -> None:
-        """Ends the servers, and removes what was only needed while they ran."""
+    def rest(self) -> None:
+        """Ends the servers."""
         if self._launches is not None:
             self._launches.close()
+
+    def close(self) -> None:
+        """Ends the servers, and removes what was only needed while they ran."""
+        self.rest()
         super().close()
 
     # --- a trial -------------------------------------------------------------------------------------
@@ -123,6 +127,7 @@ class AccuracyLane(AttemptLane[AccuracyWorkload]):
             **server_environment(build, trial.arm, served(self.workload), offline=self._alone, attests=attests, watch=self.watch),
         }
         order = order_for(self.workload, trial.arm, self._model, self.scenario.seed, outputs)
+        gpus.wait_free(self._idle)
         said, running = self._child(order, build, trial.arm.name, variables)
         self._tell(trial, build, variables, order, said, running.log)
         trial.attestation = attest.read(attests, build)
@@ -157,6 +162,7 @@ class AccuracyLane(AttemptLane[AccuracyWorkload]):
                 dataclasses.replace(self.scenario, workload=served(self.workload)),
                 self.builds,
                 self._model,
+                idle=self._idle,
                 scratch=self._scratch,
                 logs=self._logs,
                 watch=self.watch,

@@ -12,7 +12,7 @@ from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Block
 from suite.model.record import Record
 from suite.model.scenario import AccuracyWorkload, Arm, EqualityWorkload, OfflineWorkload, Scenario
-from suite.run import attest, environment
+from suite.run import attest, environment, gpus
 from suite.run.attempt import Attempt, begun
 from suite.run.launch import locate_model
 from suite.run.launches import next_log
@@ -46,6 +46,7 @@ class AttemptLane(ABC, Generic[Asked]):
         self._scratch = Scratch(self.results / RUNNING, scenario.name)
         models = self._build(scenario.baseline).side.parent / "models"
         self._model = locate_model(self.workload.model, models, self._scratch.folder)
+        self._idle = gpus.used()
 
     @staticmethod
     @abstractmethod
@@ -71,6 +72,9 @@ class AttemptLane(ABC, Generic[Asked]):
         for name in arms:
             yield self._trial(block, of[name])
 
+    def rest(self) -> None:
+        """Nothing, where every trial is a process of its own."""
+
     def close(self) -> None:
         """Removes what was only needed while trials ran."""
         self._scratch.close()
@@ -86,7 +90,11 @@ class AttemptLane(ABC, Generic[Asked]):
         return trial.record(seed=self.seed, how=self.how, results=self.results)
 
     def _start(self, trial: Attempt, command: Sequence[str | Path], variables: Mapping[str, str], told: Sequence[str]) -> Running:
-        """Starts a trial's process; the trial keeps its log, its environment and what it was told."""
+        """Starts a trial's process; the trial keeps its log, its environment and what it was told.
+
+        Raises `MemoryKept` where a GPU still holds the memory of a trial before.
+        """
+        gpus.wait_free(self._idle)
         trial.log = next_log(self._logs, trial.arm.name)
         told_of = {"arguments": [scrub(word) for word in told]}
         trial.environment |= {**environment.of_build(self._build(trial.arm), variables), **told_of}

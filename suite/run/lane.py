@@ -16,6 +16,10 @@ class Lane(Protocol):
         """Runs one fresh trial of each of `arms` (names, in the order to run them), yielding each record as its trial ends."""
         ...
 
+    def rest(self) -> None:
+        """Ends the servers that it keeps up between trials: another lane is to measure. A later trial starts them anew."""
+        ...
+
     def close(self) -> None:
         """Ends everything that still runs."""
         ...

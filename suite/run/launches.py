@@ -30,9 +30,9 @@ ATTEMPTS = 3
 class Launches:
     """Launches, keeps and ends servers.
 
-    `builds` maps the scenario's build names to ready ones; `scratch` takes what is needed only while they run, `logs` what is kept;
-    `watch` are functions of vLLM whose calls are counted in every arm. `last` is how each arm's server was launched last, those that did
-    not become ready included.
+    `builds` maps the scenario's build names to ready ones; `idle` is what GPUs hold without them, in bytes; `scratch` takes what is
+    needed only while they run, `logs` what is kept; `watch` are functions of vLLM whose calls are counted in every arm. `last` is how
+    each arm's server was launched last, those that did not become ready included.
     """
 
     def __init__(
@@ -41,6 +41,7 @@ class Launches:
         builds: Mapping[str, ReadyBuild],
         model: ModelAt,
         *,
+        idle: Sequence[int],
         scratch: Scratch,
         logs: Path,
         watch: Iterable[str],
@@ -58,7 +59,7 @@ class Launches:
         self._say = say
         self._timeout = ready_timeout
         self._pick_port = pick_port
-        self._idle = gpus.used()
+        self._idle = tuple(idle)
         self._up: dict[str, Server] = {}
         self._keys: dict[str, tuple[Starts, str]] = {}
         self._broken: set[str] = set()

@@ -160,6 +160,9 @@ class MicroLane:
                 self._start(block, (name,))
             yield self._trial(block, _arm(block, name), imports / len(arms))
 
+    def rest(self) -> None:
+        """Nothing: parents that wait for orders take nothing of what others measure."""
+
     def close(self) -> None:
         """Ends every parent, and the trial in hand with it."""
         parents, self._parents, self._round = self._parents, {}, None

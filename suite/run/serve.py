@@ -25,7 +25,7 @@ from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Block
 from suite.model.record import Attestation, Record
 from suite.model.scenario import Arm, Scenario
-from suite.run import attest, environment, host_cost, telemetry
+from suite.run import attest, environment, gpus, host_cost, telemetry
 from suite.run.attempt import Attempt, begun
 from suite.run.bench_result import BenchResult, read_result, warnings_for
 from suite.run.client import Client, ClientEnded, arguments_for
@@ -89,6 +89,7 @@ class ServeLane:
         self._client_log: Path | None = None
         self._launches: Launches | None = None
         self._spent: dict[str, float] = {}
+        self._idle = gpus.used()
 
     # --- the way in --------------------------------------------------------------------------
 
@@ -112,10 +113,14 @@ class ServeLane:
         for name in arms:
             yield self._trial(block, of[name])
 
-    def close(self) -> None:
-        """Ends servers and client, and removes what was only needed while they ran."""
+    def rest(self) -> None:
+        """Ends the servers; the client stays."""
         if self._launches is not None:
             self._launches.close()
+
+    def close(self) -> None:
+        """Ends servers and client, and removes what was only needed while they ran."""
+        self.rest()
         self._drop_client()
         self._scratch.close()
 
@@ -290,6 +295,7 @@ class ServeLane:
                 self.scenario,
                 self.builds,
                 self._model_at(),
+                idle=self._idle,
                 scratch=self._scratch,
                 logs=self._logs,
                 watch=self.watch,

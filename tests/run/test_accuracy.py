@@ -193,14 +193,15 @@ def test_a_server_that_dies_is_named(lane: Lane) -> None:
     assert "the server exited with code 7" in patched.reason
 
 
-def test_memory_that_a_gpu_does_not_give_back_makes_the_trial_invalid(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever holds it, the server that can't be launched does not."""
+@pytest.mark.parametrize("through", ["server", "offline"])
+def test_memory_that_a_gpu_does_not_give_back_makes_the_trial_invalid(lane: Lane, monkeypatch: pytest.MonkeyPatch, through: str) -> None:
+    """Whatever holds it, the server or the process that can't be started does not."""
 
     def kept(before: object) -> float:
         raise gpus.MemoryKept("8192 MiB of GPU memory were not given back")
 
     monkeypatch.setattr(gpus, "wait_free", kept)
-    assert [record.status for record in run(lane(through="server", tasks={"sums": {}}))] == ["invalid"] * 2
+    assert [record.status for record in run(lane(through=through, tasks={"sums": {}}))] == ["invalid"] * 2
 
 
 def test_an_unpatched_arm_that_names_a_patch_is_unattested(lane: Lane) -> None:

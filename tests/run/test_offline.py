@@ -13,6 +13,7 @@ from suite.builds.ready import ReadyBuild
 from suite.model.metrics import METRICS
 from suite.model.plan import Block
 from suite.model.scenario import OfflineWorkload, Scenario, ToyModel
+from suite.run import gpus
 from suite.run.launch import ModelAt
 from suite.run.offline import OfflineLane, arguments_for, raised, scenario_faults
 from suite.run.offline_result import read_latency, read_throughput
@@ -94,8 +95,17 @@ def test_the_exception_that_ended_a_run_is_found_behind_what_the_engine_says() -
     assert raised("INFO all is well\n") == ""
 
 
-def test_a_trial_is_one_run_and_a_file_of_another_kind_fails_that_trial_alone(toy_build: ReadyBuild, tmp_path: Path) -> None:
-    """What vLLM wrote is measured; where it is not what is known, the record says so, and the other arm's trial still runs."""
+def kept(before: object) -> float:
+    raise gpus.MemoryKept("8192 MiB were not given back")
+
+
+def test_a_trial_is_one_run_and_a_file_of_another_kind_fails_that_trial_alone(
+    toy_build: ReadyBuild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What vLLM wrote is measured; where it is not what is known, the record says so, and the other arm's trial still runs.
+
+    Memory that a GPU keeps from a trial before is none of the arm's.
+    """
     asked = scenario(workload(arguments={"batch-size": 2, "output-len": 4}), "--fake=other file")
     lane = OfflineLane(asked, {"default": toy_build}, tmp_path, seed=1, watch=(), say=print)
     block = Block(scenario=asked, number=1, order=("other", "plain"), seed=1)
@@ -107,5 +117,7 @@ def test_a_trial_is_one_run_and_a_file_of_another_kind_fails_that_trial_alone(to
     assert plain.measurements["batch_latency"] == 2.0
     assert plain.work == {"batches": 2, "output_tokens": 16}
     assert {"looks", "watching"} <= set(plain.environment["while_measuring"])
+    monkeypatch.setattr(gpus, "wait_free", kept)
+    assert [(each.status, each.reason) for each in lane.trials(block, block.order)] == [("invalid", "8192 MiB were not given back")] * 2
     lane.close()
     assert not (tmp_path / ".running").exists()

@@ -349,6 +349,18 @@ def test_a_server_that_does_not_start_is_tried_once_a_block(serve: Serve, tmp_pa
         assert broken.log == f"logs/toy_serve/server-broken-{blocks}.log"
 
 
+def test_a_lane_that_rests_has_no_server_up_and_starts_them_anew(serve: Serve) -> None:
+    """While another scenario measures none of its servers is up; the next block has new ones, and nobody calls that an accident."""
+    lane = serve()
+    first = run(lane)
+    lane.rest()
+    assert not [process for process in psutil.process_iter(["cmdline"]) if "perfproof-toy_serve" in " ".join(process.info["cmdline"] or [])]
+    again = run(lane, 2)
+    assert [record.status for record in (*first, *again)] == ["ok"] * 4
+    assert {record.log for record in first}.isdisjoint(record.log for record in again)
+    assert not any("launched again" in warning for record in again for warning in record.warnings)
+
+
 def test_memory_that_a_gpu_does_not_give_back_makes_the_trial_invalid(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is held by a server before, or by somebody else, not by the arm that is to start: invalid, and the next block is measured."""
 

@@ -327,6 +327,7 @@ def test_a_server_that_is_not_ours(bench: Bench) -> None:
         lane.scenario,
         lane.builds,
         lane._model_at(),
+        idle=(),
         scratch=lane._scratch,
         logs=lane._logs,
         watch=(),
