@@ -136,17 +136,30 @@ def _growths(scenario: Scenario, records: Sequence[Record]) -> Iterator[dict[str
             }
 
 
-def judge(file: Path, *, better: Better, margin: float, unit: str, as_json: bool, explain: bool, console: Console | None = None) -> int:
-    """Judges the numbers of a CSV, all its blocks as one look."""
+def judge(
+    file: Path,
+    *,
+    better: Better,
+    margin: float,
+    unit: str,
+    as_json: bool,
+    explain: bool,
+    baseline: str | None = None,
+    console: Console | None = None,
+) -> int:
+    """Judges the numbers of a CSV, all its blocks as one look; which arm is the baseline is told unless `baseline` names it."""
     from suite.importers import table
 
     console = console or Console()
     rows = table.read(file)
+    base = table.baseline_of(file, rows, baseline)
+    if base.told:
+        print(base.told, file=sys.stderr if as_json else console.file)
     counted = [(row.block, row.arm, int(row.value), row.requests) for row in rows if row.requests is not None]
     if counted:
-        return _judge_rates(file, counted, better=better, margin=margin, as_json=as_json, console=console)
+        return _judge_rates(file, counted, base.arm, better=better, margin=margin, as_json=as_json, console=console)
     judged, sentences = judging.judge_table(
-        [(row.block, row.arm, row.value) for row in rows], name=file.stem, better=better, margin=margin, unit=unit
+        [(row.block, row.arm, row.value) for row in rows], name=file.stem, baseline=base.arm, better=better, margin=margin, unit=unit
     )
     if as_json:
         print_json(judged)
@@ -162,12 +175,12 @@ def judge(file: Path, *, better: Better, margin: float, unit: str, as_json: bool
 
 
 def _judge_rates(
-    file: Path, rows: Sequence[tuple[str, str, int, int]], *, better: Better, margin: float, as_json: bool, console: Console
+    file: Path, rows: Sequence[tuple[str, str, int, int]], baseline: str, *, better: Better, margin: float, as_json: bool, console: Console
 ) -> int:
     """Judges counts of errors, whose differences are in percentage points; always told in sentences."""
     if better != "lower":
         raise BadInput(f"{file}: --better {better}: of errors, fewer are better")
-    judged, sentences = judge_rate_table(rows, name=file.stem, margin=margin)
+    judged, sentences = judge_rate_table(rows, name=file.stem, baseline=baseline, margin=margin)
     if as_json:
         print_json(judged)
     for sentence in () if as_json else sentences:

@@ -107,9 +107,9 @@ def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, 
 
 
 def judge_table(
-    rows: Sequence[tuple[str, str, float]], *, name: str, better: Better, margin: float, unit: str
+    rows: Sequence[tuple[str, str, float]], *, name: str, baseline: str, better: Better, margin: float, unit: str
 ) -> tuple[list[Judged], list[str]]:
-    """Judges rows of (block, arm, value), all blocks as one look; the first arm named is the baseline.
+    """Judges rows of (block, arm, value), all blocks as one look.
 
     Returns a line for each other arm, and the whole reasoning in sentences. The table must be whole (`importers.table`).
     Source: `verdict.judge`.
@@ -125,10 +125,12 @@ def judge_table(
     row = Metric(name=name, unit=unit, better=better, kind="time", per="block")
     choice = MetricChoice(name=name, primary=True, margin=margin)
     judged, sentences = [], []
-    for arm in arms[1:]:
-        sample = pair(observations, baseline=arms[0], candidate=arm, metric=name, unit=unit, better=better)
+    for arm in arms:
+        if arm == baseline:
+            continue
+        sample = pair(observations, baseline=baseline, candidate=arm, metric=name, unit=unit, better=better)
         found = verdict.judge(sample, paid, margin=margin)
-        judged.append(_line(_Versus(scenario=name, baseline=arms[0], candidate=arm), choice, row, sample, found, ()))
+        judged.append(_line(_Versus(scenario=name, baseline=baseline, candidate=arm), choice, row, sample, found, ()))
         sentences += explain.explain(found, sample, paid)
     return judged, sentences
 

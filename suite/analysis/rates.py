@@ -53,8 +53,10 @@ def judge_rates(
     return replace(verdict, outcome=CODED[code], comparison=widened, reason=reason)
 
 
-def judge_rate_table(rows: Sequence[tuple[str, str, int, int]], *, name: str, margin: float) -> tuple[list[Judged], list[str]]:
-    """Judges rows of (block, arm, errors, requests), all blocks as one look; the first arm named is the baseline.
+def judge_rate_table(
+    rows: Sequence[tuple[str, str, int, int]], *, name: str, baseline: str, margin: float
+) -> tuple[list[Judged], list[str]]:
+    """Judges rows of (block, arm, errors, requests), all blocks as one look.
 
     Returns a line for each other arm, whose effect and interval are differences of rates, and the reasoning in sentences. The table
     must be whole (`importers.table`). Source: `judge_rates`.
@@ -63,7 +65,7 @@ def judge_rate_table(rows: Sequence[tuple[str, str, int, int]], *, name: str, ma
     places = {block: place for place, block in enumerate(dict.fromkeys(block for block, *_ in rows))}
     for _, arm, errors, requests in sorted(rows, key=lambda row: places[row[0]]):
         counts[arm].append((errors, requests))
-    baseline, *candidates = counts
+    candidates = [arm for arm in counts if arm != baseline]
     paid = one_look(len(places), 1, len(candidates))
     judged = [
         _line(name, baseline, arm, counts, margin, judge_rates(counts[baseline], counts[arm], paid, margin=margin)) for arm in candidates

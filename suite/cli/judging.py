@@ -16,7 +16,15 @@ def add(verbs: Any) -> None:
     compare.add_argument("--json", action="store_true", help="as JSON")
 
     judge = options.verb(verbs, "judge", _judge, "the same verdict on anybody's numbers: a CSV with the columns block,arm,value")
-    judge.add_argument("file", type=Path, metavar="FILE.csv")
+    judge.add_argument(
+        "file", type=Path, metavar="FILE.csv", help="block,arm,value, one line a trial; of rates block,arm,errors,requests (docs/judge.md)"
+    )
+    judge.add_argument(
+        "--baseline",
+        metavar="ARM",
+        help="the arm that the others are compared with (default: the one named baseline, base, before, "
+        "main, control, unpatched, as_released or old; else the first in the file)",
+    )
     judge.add_argument("--better", choices=("lower", "higher"), required=True, help="which direction of the value is better")
     judge.add_argument(
         "--margin", type=options.fraction, default=DEFAULT_MARGIN, help="smallest change that matters, as a fraction (default %(default)s)"
@@ -55,6 +63,7 @@ def _judge(arguments: argparse.Namespace) -> int:
         unit=arguments.unit,
         as_json=arguments.json,
         explain=arguments.explain,
+        baseline=arguments.baseline,
     )
 
 

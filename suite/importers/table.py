@@ -1,4 +1,4 @@
-"""Anybody's numbers: a CSV with the columns `block,arm,value`, the first arm named being the baseline.
+"""Anybody's numbers: a CSV with the columns `block,arm,value`, and which of its arms is the baseline.
 
 Or counts of errors: `block,arm,errors,requests`, for what is a rate and may be zero.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from suite.model.errors import BadInput
 
 COLUMNS = ("block", "arm", "value")
 RATES = ("block", "arm", "errors", "requests")
+BASELINES = ("baseline", "base", "before", "main", "control", "unpatched", "as_released", "old")
+"""Names of an arm that make it the baseline, whichever stands first."""
 LARGEST_FILE = 200_000_000
 NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)", re.IGNORECASE)
 """A number as tables write it: Python would take `1_0`, and other scripts' digits, too."""
@@ -31,6 +34,30 @@ class Row:
     value: float
     requests: int | None
     line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """The arm that the others are compared with; `told` says which and why, "" where it was named."""
+
+    arm: str
+    told: str
+
+
+def baseline_of(path: Path, rows: Sequence[Row], named: str | None) -> Baseline:
+    """The arm that was named; else the only one with an obvious name (`BASELINES`); else the first in the file.
+
+    Raises `BadInput` for a name that no arm has, with the names that there are.
+    """
+    arms = list(dict.fromkeys(row.arm for row in rows))
+    if named is not None:
+        if named not in arms:
+            raise BadInput(f"{path}: --baseline {named}: there is no such arm; the arms are {', '.join(arms)}")
+        return Baseline(arm=named, told="")
+    obvious = [arm for arm in arms if re.sub(r"[\s-]+", "_", arm).casefold() in BASELINES]
+    if len(obvious) == 1:
+        return Baseline(arm=obvious[0], told=f"baseline: {obvious[0]}, by its name; --baseline names another")
+    return Baseline(arm=arms[0], told=f"baseline: {arms[0]}, the first in the file; --baseline names another")
 
 
 def read(path: Path) -> list[Row]:
