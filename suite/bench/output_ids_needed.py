@@ -20,6 +20,7 @@ PARAMETERS = {
     "seed": 7,
 }
 EXERCISES = ("vllm.v1.worker.gpu_input_batch:InputBatch.refresh_metadata",)
+TIMES = ("round_time",)
 WITNESSES = ("output_ids_needed",)
 
 

@@ -43,6 +43,7 @@ PARAMETERS = {
 
 EXERCISES = ("vllm.v1.sample.sampler:Sampler.apply_penalties",)
 
+TIMES = ("feed_time", "apply_time")
 WITNESSES = ("list_elements_converted_per_step",)
 
 OPERATION = "vllm.v1.sample.ops.penalties"

@@ -39,6 +39,7 @@ EXERCISES = (
     "vllm.v1.worker.gpu_input_batch:InputBatch.refresh_metadata",
     "vllm.v1.worker.gpu_input_batch:InputBatch.get_pooling_metadata",
 )
+TIMES = ("round_time",)
 WITNESSES = ("host_syncs_per_step", "token_ids_built_per_step")
 
 VOCAB = 32_000

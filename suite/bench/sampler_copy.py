@@ -39,6 +39,7 @@ EXERCISES = (
     "vllm.v1.worker.gpu.sample.sampler:Sampler.apply_sampling_params",
     "vllm.v1.worker.gpu.sample.sampler:Sampler.sample",
 )
+TIMES = ("round_time", "device_time")
 WITNESSES = ("bytes_allocated_per_step",)
 
 SAMPLER = "vllm.v1.worker.gpu.sample.sampler:Sampler"

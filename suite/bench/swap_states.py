@@ -44,6 +44,7 @@ EXERCISES = (
     "vllm.v1.worker.gpu_input_batch:InputBatch.swap_states",
     "vllm.v1.attention.backends.utils:reorder_batch_to_split_decodes_and_prefills",
 )
+TIMES = ("round_time",)
 WITNESSES = ("bytes_per_swap",)
 
 REORDER = "vllm.v1.attention.backends.utils:reorder_batch_to_split_decodes_and_prefills"

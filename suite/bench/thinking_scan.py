@@ -34,6 +34,7 @@ PARAMETERS = {
     "warmup_rounds": 1,
 }
 EXERCISES = ("vllm.v1.sample.thinking_budget_state:ThinkingBudgetStateHolder._update_think_state",)
+TIMES = ("round_time",)
 WITNESSES = ("tokens_compared_per_step",)
 
 SETTLING = 2

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -22,18 +22,24 @@ from suite.model.errors import BadInput
 from suite.model.scenario import Arm, MicroWorkload, ReleaseBuild, Scenario
 from suite.patches.guard import Patch, release_key
 
-CONSTANTS = ("PARAMETERS", "EXERCISES", "WITNESSES")
+CONSTANTS = ("PARAMETERS", "EXERCISES", "TIMES", "WITNESSES")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """A benchmark file: its default parameters, the vLLM functions that it exercises, the witnesses that it counts."""
+    """A benchmark file: its default parameters, the vLLM functions that it exercises, the times it takes and the witnesses it counts."""
 
     name: str
     file: Path
     parameters: Mapping[str, Any]
     exercises: tuple[str, ...]
     witnesses: tuple[str, ...]
+    times: tuple[str, ...] = ("round_time",)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What it leaves of a trial, case by case."""
+        return (*self.times, *self.witnesses)
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -54,6 +60,7 @@ def benches(folder: Path = PACKAGE / "bench") -> dict[str, Bench]:
                 parameters=constants["PARAMETERS"],
                 exercises=tuple(constants.get("EXERCISES", ())),
                 witnesses=tuple(constants.get("WITNESSES", ())),
+                times=tuple(constants.get("TIMES", ("round_time",))),
             )
     return found
 
@@ -157,7 +164,8 @@ def _bench_faults(scenario: Scenario) -> Iterator[str]:
     if workload.bench not in benches():
         yield f"workload.bench: {_unknown('bench', workload.bench, benches())}"
         return
-    known = benches()[workload.bench].parameters
+    asked = benches()[workload.bench]
+    known = asked.parameters
     given = [("parameters", workload.parameters), *((f"cases.{n}", case) for n, case in enumerate(workload.cases))]
     for where, values in given:
         for key, value in values.items():
@@ -165,11 +173,25 @@ def _bench_faults(scenario: Scenario) -> Iterator[str]:
                 yield f"workload.{where}: {_unknown('parameter', key, known)}"
             elif not fits(value, known[key]):
                 yield f"workload.{where}.{key}: expected {_kind(known[key])} such as {known[key]!r}, got {value!r}"
-    cases = [case_name(case) for case in workload.cases if case]
+    cases = [case_name(case) for case in workload.cases]
     for choice in scenario.metrics:
-        _, at, case = choice.name.partition("@")
-        if at and case not in cases:
-            yield f"metrics.{choice.name}: " + (f"no such case; the cases are {'; '.join(cases)}" if cases else "the workload has no cases")
+        if fault := _metric_fault(choice.name, asked, cases):
+            yield f"metrics.{choice.name}: {fault}"
+
+
+def _metric_fault(name: str, asked: Bench, cases: Sequence[str]) -> str:
+    """Why a benchmark leaves no such metric, "" if it does: each is left case by case, under the case's name."""
+    base, at, case = name.partition("@")
+    named = [each for each in cases if each]
+    if base not in asked.metrics:
+        return f"the benchmark {asked.name} does not measure it; it measures {', '.join(asked.metrics)}"
+    if at and not named:
+        return "the workload has no cases"
+    if at and case not in named:
+        return f"no such case; the cases are {'; '.join(named)}"
+    if not at and "" not in cases:
+        return f"with cases write {' or '.join(f'{base}@{each}' for each in named)}"
+    return ""
 
 
 def fits(value: object, default: object) -> bool:

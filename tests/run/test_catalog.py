@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from suite.model import metrics
+from suite.model.decode import load_scenario
 from suite.model.errors import BadInput
-from suite.model.scenario import Arm, Build, MetricChoice, MicroWorkload, PythonBuild, ReleaseBuild, Scenario
+from suite.model.scenario import PROFILES, Arm, Build, MetricChoice, MicroWorkload, PythonBuild, ReleaseBuild, Scenario
 from suite.run import catalog
 from tests import toy
 
@@ -30,12 +31,23 @@ def scenario(
 
 
 def test_every_benchmark_declares_itself_without_being_imported() -> None:
-    """Parameters, exercised functions and witnesses of every benchmark are literals; its witnesses are in the registry of metrics."""
+    """Parameters, exercised functions, times and witnesses of every benchmark are literals; times and witnesses are in the registry."""
     for bench in catalog.benches().values():
         assert {"rounds", "warmup_rounds", "seed"} <= set(bench.parameters), bench.name
         assert bench.exercises, bench.name
         assert all(re.fullmatch(r"vllm[\w.]*:[\w.]+", target) for target in bench.exercises), bench.name
         assert all(metrics.metric(name).kind == "witness" for name in bench.witnesses), bench.name
+        assert bench.times, bench.name
+        assert set(bench.times) <= metrics.OF_ROUNDS, bench.name
+
+
+def test_the_times_that_a_benchmark_declares_are_those_that_its_tests_leave() -> None:
+    """What a benchmark calls its rounds, or measures beside them, is what it declares: others are refused, or waited for in vain."""
+    for bench in catalog.benches().values():
+        text = "".join(line for line in bench.file.read_text(encoding="utf-8").splitlines(True) if not line.startswith("TIMES"))
+        said = {name for name in metrics.OF_ROUNDS - {"round_time"} if f'"{name}"' in text}
+        own = set() if 'extra_info["metric"]' in text else {"round_time"}
+        assert set(bench.times) == said | own, bench.name
 
 
 def test_every_patch_is_listed_under_its_own_name() -> None:
@@ -96,6 +108,39 @@ def test_a_metric_of_a_case_that_is_not_there_is_refused(cases: tuple[dict[str, 
     choice = MetricChoice(name="round_time@swaps=7", primary=True, margin=0.02)
     found = catalog.faults(dataclasses.replace(scenario(cases=cases), metrics=(choice,)))
     assert found == ([f"toy.yaml: {words}"] if words else [])
+
+
+def asking(metric: str, *cases: dict[str, Any], bench: str = "swap_states") -> Scenario:
+    choice = MetricChoice(name=metric, primary=True, margin=0.02)
+    return dataclasses.replace(scenario(bench=bench, cases=cases or ({},)), metrics=(choice,))
+
+
+def test_a_metric_of_no_case_is_refused_where_every_value_has_one() -> None:
+    """With cases a metric without one would never have a value; how to write it is told. An empty case is the one without a name."""
+    (fault,) = catalog.faults(asking("round_time", {"requests": 64}, {"requests": 128}))
+    assert fault == "toy.yaml: metrics.round_time: with cases write round_time@requests=64 or round_time@requests=128"
+    assert catalog.faults(asking("round_time", {}, {"requests": 64})) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (asking("tokens_compared_per_step"), "tokens_compared_per_step: the benchmark swap_states does not measure it; it measures"),
+        (asking("apply_time"), "apply_time: the benchmark swap_states does not measure it; it measures round_time, bytes_per_swap"),
+        (asking("round_time", bench="penalties"), "the benchmark penalties does not measure it; it measures feed_time, apply_time, list_"),
+        (asking("feed_time@batch=8", {"batch": 8}), "metrics.feed_time@batch=8: the benchmark swap_states does not measure it"),
+    ],
+)
+def test_a_metric_that_the_benchmark_does_not_measure_is_refused(made: Scenario, words: str) -> None:
+    """A time or a count of another benchmark is refused with those that this one has."""
+    assert any(words in fault for fault in catalog.faults(made))
+
+
+def test_every_scenario_of_the_project_asks_what_its_benchmark_leaves() -> None:
+    """No scenario file asks, in any profile, for a parameter, case or metric that there is not."""
+    for file in sorted((Path(__file__).resolve().parents[2] / "scenarios").glob("*.yaml")):
+        for profile in PROFILES:
+            assert catalog.faults(load_scenario(file, profile)) == [], file
 
 
 def test_all_faults_are_told_at_once() -> None:
