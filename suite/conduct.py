@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from suite.model.record import Record
 from suite.model.scenario import Scenario
 from suite.progress import RunProgress
 from suite.run.lane import Lane
+from suite.run.room import CAUSES, unwritable
 from suite.run.scratch import RUNNING, sweep
 from suite.run.variables import unasked
 
@@ -36,6 +36,7 @@ Say = Callable[[str], None]
 
 Enough = Callable[[JudgedScenario], bool]
 """Whether a scenario needs no more blocks, as it is judged so far."""
+MAKE_ROOM = "make room; every record that was whole is kept, and the same command goes on from there"
 AGAIN = 3
 """How often a block that was invalid is measured again, at most."""
 
@@ -103,6 +104,8 @@ def conduct(
                 kept[record.scenario].append(record)
                 ran.append(record)
                 progress.trial(record)
+                if record.status == "invalid" and (cause := unwritable(results)):
+                    raise CannotRun(f"{results}: {cause}: {MAKE_ROOM}")
             skipped = trials.skipped()
     there = sum(len(latest(mine)) for mine in kept.values()) - len({record.trial for record in ran})
     took = {**seconds, **_phases(ran), "total": clock() - began}
@@ -264,11 +267,11 @@ def _full_disk_told(results: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        cause = CAUSES.get(error.errno or 0)
+        if cause is None:
             raise
         where = error.filename or results
-        words = "make room; every record that was whole is kept, and the same command goes on from there"
-        raise CannotRun(f"{where}: the disk is full: {words}") from error
+        raise CannotRun(f"{where}: {cause}: {MAKE_ROOM}") from error
 
 
 @contextlib.contextmanager

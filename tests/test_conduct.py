@@ -282,17 +282,36 @@ def test_a_spent_time_budget_begins_no_block_and_says_what_was_left(tmp_path: Pa
     assert carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane()).ran == 8
 
 
-def test_a_full_disk_is_told_with_what_to_do_and_the_run_goes_on_from_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [(errno.ENOSPC, "the disk is full"), (errno.EDQUOT, "the disk's quota is spent"), (errno.EFBIG, "files may not be as large")],
+)
+def test_a_full_disk_is_told_with_what_to_do_and_the_run_goes_on_from_there(tmp_path: Path, number: int, told: str) -> None:
     """Wherever it was met; what is no full disk stays what it is."""
 
     def full(one: Record, tries: int) -> Record:
         if one.block == 3:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise OSError(number, os.strerror(number))
         return one
 
     plan = make_plan([scenario()], seed=0)
-    with pytest.raises(CannotRun, match=r"the disk is full: make room; every record that was whole is kept"):
+    with pytest.raises(CannotRun, match=rf"{told}.*: make room; every record that was whole is kept"):
         carry_out(plan, tmp_path, FakeLane(fate=full))
+    assert carry_out(plan, tmp_path, FakeLane()).found == 4
+
+
+def test_a_run_on_a_full_disk_ends_at_the_trial_that_met_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not measure every block again for nothing; after room was made the same command measures the block that was spoilt."""
+
+    def spoilt(one: Record, tries: int) -> Record:
+        return _invalid(one) if one.block == 3 else one
+
+    plan = make_plan([scenario()], seed=0)
+    monkeypatch.setattr("suite.conduct.unwritable", lambda folder: "the disk is full")
+    with pytest.raises(CannotRun, match="the disk is full: make room"):
+        carry_out(plan, tmp_path, FakeLane(fate=spoilt))
+    monkeypatch.undo()
+    assert len(store.read(tmp_path).records) == 5
     assert carry_out(plan, tmp_path, FakeLane()).found == 4
 
 

@@ -14,6 +14,8 @@ Messages are JSON objects, one a line, over the pipes that `PERFPROOF_CHANNEL` n
 from __future__ import annotations
 
 import ast
+import contextlib
+import errno
 import gc
 import importlib
 import json
@@ -24,6 +26,8 @@ import time
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+NO_ROOM = 74
+"""The exit code of a trial that found no room for what it leaves (EX_IOERR of sysexits.h)."""
 NAMES = re.compile(r"^(vllm[\w.]*):[\w.]+$")
 
 
@@ -97,7 +101,7 @@ def answer(file: BinaryIO, message: dict[str, Any]) -> None:
 
 
 def child(order: dict[str, Any], inherited: tuple[BinaryIO, ...]) -> None:
-    """Runs one trial and leaves by `os._exit`: 0 if the file ran, 1 if not. Never returns."""
+    """Runs one trial and leaves by `os._exit`: 0 if the file ran, 1 if not, `NO_ROOM` if its files found none. Never returns."""
     code = 1
     try:
         for file in inherited:
@@ -108,14 +112,28 @@ def child(order: dict[str, Any], inherited: tuple[BinaryIO, ...]) -> None:
         os.environ.update(order["environment"])
         seed_all(order["seed"])
         code = trial(order["bench"], order["folder"])
-    except BaseException:
+    except BaseException as error:
         import traceback
 
-        traceback.print_exc()
+        code = NO_ROOM if found_no_room(error) else 1
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for file in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError):  # a full disk under the log
+                file.flush()
         os._exit(code)
+
+
+def found_no_room(error: BaseException | None) -> bool:
+    """Whether an error, or what it was met in, is that a file could not be written for want of room."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def seed_all(seed: int) -> None:

@@ -6,11 +6,14 @@ log have to speak for themselves.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import signal
 from collections.abc import Sequence
 
 from suite.model.untrusted import lines
+from suite.run.room import CAUSES
 
 PORT_TAKEN = "its port was taken by another program between the choice and the start"
 ERROR = r"((?:\w+\.)*\w*(?:Error|Exception|Refused|Interrupt): .+)"
@@ -66,12 +69,14 @@ SIGNALS: tuple[tuple[int, str, str], ...] = (
 )
 """Signals with a common cause: how vLLM, a shell or Python says that one ended a process, and what it means."""
 
-FULL_DISK = "No space left on device"
+NO_ROOM = {**{os.strerror(number): cause for number, cause in CAUSES.items()}, "SIGXFSZ": CAUSES[errno.EFBIG]}
+"""Words of a program that found no room for what it wrote, and what they mean."""
 
 
 def interrupted(reason: str) -> str:
     """Why what a trial met is the machine's affair and not its arm's: a sentence, or ""."""
-    return f"interrupted from outside: the disk is full: {reason}" if FULL_DISK in reason else ""
+    cause = next((cause for said, cause in NO_ROOM.items() if said in reason), "")
+    return f"interrupted from outside: {cause}: {reason}" if cause else ""
 
 
 NOISE = re.compile(

@@ -28,7 +28,7 @@ from suite.model.scenario import Arm, MicroWorkload
 from suite.run import attest, catalog, environment, telemetry
 from suite.run.catalog import Bench
 from suite.run.diagnosis import last_words
-from suite.run.micro_files import judge, phases, read_trial
+from suite.run.micro_files import UNWRITTEN, judge, no_room, phases, read_trial
 from suite.run.process import (
     ATTEST_PLUGIN,
     Channel,
@@ -46,6 +46,8 @@ from suite.run.recording import recorded
 IMPORT_LIMIT = 600.0
 TRIAL_LIMIT = 1800.0
 """Seconds after which an import or a trial is ended and told as failed."""
+NO_ROOM = 74
+"""The exit code of a trial that found no room for what it leaves; `suite/child/micro.py` has it, too."""
 OURS = "PERFPROOF_"
 """How the variables begin that only the suite's own code inside a trial reads."""
 
@@ -204,8 +206,8 @@ class MicroLane:
         reading, attestation = read_trial(folder, _cases(block, bench)), attest.read(folder / "attest", build)
         unproven = attest.verify(attestation, arm, build, log.read_text(errors="replace") if log.exists() else "", bench.exercises)
         status, reason = judge(reading, fault, unproven, folder, log)
-        if status in ("failed", "unattested") and (gone := lost(build)):
-            status, reason = "invalid", gone
+        if status in ("failed", "unattested") and (outside := no_room(folder, reason) or lost(build)):
+            status, reason = "invalid", outside
         return recorded(
             block,
             arm.name,
@@ -286,4 +288,4 @@ def _run(parent: Parent, block: Block, variables: Mapping[str, str], folder: Pat
         code = parent.trial(_workload(block).bench, variables, block.seed, folder, log)
     except CannotRun as error:
         return str(error)
-    return "" if code == 0 else f"the trial {how_ended(code, 0.0)}"
+    return "" if code == 0 else UNWRITTEN if code == NO_ROOM else f"the trial {how_ended(code, 0.0)}"

@@ -16,10 +16,12 @@ from typing import Any
 from suite.model.record import Status
 from suite.run.diagnosis import interrupted
 from suite.run.process import tail
+from suite.run.room import unwritable
 
 KILLED = "was ended by SIGKILL"
 NOT_HERE = "not in this version"
 NOTHING = "the benchmark measured nothing"
+UNWRITTEN = "the trial found no room for the files that it leaves: a full disk, a spent quota, or a limit on their size (ulimit -f)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +98,7 @@ def judge(reading: Reading, fault: str, unattested: str, folder: Path, log: Path
 
     A kill from outside and a full disk say nothing of the arm: the block is invalid, not failed.
     """
-    if KILLED in fault:
+    if KILLED in fault or fault == UNWRITTEN:
         return "invalid", f"interrupted from outside: {fault}"
     if fault or reading.reason:
         told = reading.reason if (folder / "trial.json").exists() and reading.reason else fault
@@ -107,6 +109,12 @@ def judge(reading: Reading, fault: str, unattested: str, folder: Path, log: Path
     if unattested:
         return "unattested", unattested
     return "ok", ""
+
+
+def no_room(folder: Path, reason: str) -> str:
+    """Where the trial's folder takes no more files now: a sentence for a trial that does not count for that `reason`; else ""."""
+    cause = unwritable(folder)
+    return f"interrupted from outside: {cause}: {reason}" if cause else ""
 
 
 def phases(folder: Path, reading: Reading, imports: float, spent: float) -> dict[str, float]:

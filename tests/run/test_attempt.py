@@ -11,6 +11,7 @@ import pytest
 from suite.builds.ready import ReadyBuild
 from suite.model.errors import CannotRun
 from suite.model.plan import Block
+from suite.model.record import Status
 from suite.run.attempt import Attempt, begun, cause_of, ending, looks
 from suite.run.gpus import MemoryKept
 from suite.run.process import Ended, Running, start
@@ -65,6 +66,30 @@ def test_what_comes_from_outside_is_none_of_the_arms(toy_build: ReadyBuild, erro
     trial = attempt(toy_build)
     trial.met(error)
     assert (trial.status, trial.reason) == (status, reason)
+
+
+@pytest.mark.parametrize(
+    "reason", ["OSError: [Errno 27] File too large", "No space left on device", "Disk quota exceeded", "it was ended by SIGXFSZ"]
+)
+def test_what_found_no_room_is_none_of_the_arms(toy_build: ReadyBuild, reason: str) -> None:
+    """A full disk, a spent quota and a limit on the size of files make a trial invalid, as the words of its end tell."""
+    trial = attempt(toy_build)
+    trial.failed(f"arm plain exited with code 1; the end of its log:\n{reason}")
+    trial.finish(toy_build)
+    assert trial.status == "invalid"
+    assert trial.reason.endswith(reason)
+
+
+@pytest.mark.parametrize("status", ["failed", "unattested"])
+def test_a_trial_whose_log_could_not_be_written_is_none_of_the_arms(
+    toy_build: ReadyBuild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: Status
+) -> None:
+    """Where nothing can be written there are no words and no proof either: the folder itself tells."""
+    trial = attempt(toy_build)
+    trial.log, trial.status, trial.reason = tmp_path / "server.log", status, "it exited with code 1"
+    monkeypatch.setattr("suite.run.attempt.unwritable", lambda folder: "the disk is full")
+    trial.finish(toy_build)
+    assert (trial.status, trial.reason) == ("invalid", "interrupted from outside: the disk is full: it exited with code 1")
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGKILL, "invalid"), (signal.SIGTERM, "failed")])

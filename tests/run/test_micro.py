@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -168,6 +169,19 @@ def test_a_full_disk_is_not_the_arms_failure(run_toy: RunToy) -> None:
     (full,) = run_toy(toy.arm("plain"), mode="full")
     assert full.status == "invalid"
     assert "the disk is full" in full.reason
+
+
+@pytest.mark.parametrize("limit", [1, 8192, 40_000])
+def test_a_trial_whose_files_find_no_room_is_invalid_whichever_of_them_it_is(run_toy: RunToy, limit: int) -> None:
+    """Of files that may not grow, log, attestation, results or all of them are missing: never the arm's failure, be it patched or not."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        records = run_toy(toy.arm("plain"), toy.arm("patched", "toy_patch"), rounds=20_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [record.status for record in records] == ["invalid"] * 2, [record.reason for record in records]
+    assert all("ulimit -f" in record.reason for record in records)
 
 
 def test_work_is_recorded_for_each_arm(run_toy: RunToy) -> None:
