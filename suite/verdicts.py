@@ -145,9 +145,13 @@ def judge(
     as_json: bool,
     explain: bool,
     baseline: str | None = None,
+    metric: str | None = None,
     console: Console | None = None,
 ) -> int:
-    """Judges the numbers of a CSV, all its blocks as one look; which arm is the baseline is told unless `baseline` names it."""
+    """Judges the numbers of a CSV, all its blocks as one look.
+
+    `metric` is what the values are called, the file's stem by default; which arm is the baseline is told unless `baseline` names it.
+    """
     from suite.importers import table
 
     console = console or Console()
@@ -156,10 +160,17 @@ def judge(
     if base.told:
         print(base.told, file=sys.stderr if as_json else console.file)
     counted = [(row.block, row.arm, int(row.value), row.requests) for row in rows if row.requests is not None]
+    name = metric or file.stem
     if counted:
-        return _judge_rates(file, counted, base.arm, better=better, margin=margin, as_json=as_json, console=console)
+        return _judge_rates(file, counted, name, base.arm, better=better, margin=margin, as_json=as_json, console=console)
     judged, sentences = judging.judge_table(
-        [(row.block, row.arm, row.value) for row in rows], name=file.stem, baseline=base.arm, better=better, margin=margin, unit=unit
+        [(row.block, row.arm, row.value) for row in rows],
+        scenario=file.stem,
+        name=name,
+        baseline=base.arm,
+        better=better,
+        margin=margin,
+        unit=unit,
     )
     if as_json:
         print_json(judged)
@@ -175,12 +186,20 @@ def judge(
 
 
 def _judge_rates(
-    file: Path, rows: Sequence[tuple[str, str, int, int]], baseline: str, *, better: Better, margin: float, as_json: bool, console: Console
+    file: Path,
+    rows: Sequence[tuple[str, str, int, int]],
+    name: str,
+    baseline: str,
+    *,
+    better: Better,
+    margin: float,
+    as_json: bool,
+    console: Console,
 ) -> int:
     """Judges counts of errors, whose differences are in percentage points; always told in sentences."""
     if better != "lower":
         raise BadInput(f"{file}: --better {better}: of errors, fewer are better")
-    judged, sentences = judge_rate_table(rows, name=file.stem, baseline=baseline, margin=margin)
+    judged, sentences = judge_rate_table(rows, scenario=file.stem, name=name, baseline=baseline, margin=margin)
     if as_json:
         print_json(judged)
     for sentence in () if as_json else sentences:

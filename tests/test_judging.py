@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,50 @@ def test_of_counts_of_errors_the_baseline_is_chosen_alike(tmp_path: Path, capsys
     out = capsys.readouterr().out
     assert "baseline: control, by its name" in out
     assert "new is regressed" in " ".join(out.split())
+
+
+def test_the_metric_can_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is the file's name otherwise."""
+    path = numbers(tmp_path / "n.csv", ("main", "mine"))
+    for more, name in (([], "n"), (["--metric", "latency"], "latency")):
+        assert main(["judge", path, "--better", "lower", "--json", *more]) == EXIT_REGRESSED
+        (one,) = json.loads(capsys.readouterr().out)["comparisons"]
+        assert (one["scenario"], one["metric"]) == ("n", name)
+
+
+@pytest.mark.parametrize(("text", "margin"), [("5%", 0.05), ("0.05", 0.05), ("2.5%", 0.025)])
+def test_a_margin_may_be_a_percentage(text: str, margin: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Five per cent are five hundredths."""
+    main(["judge", numbers(tmp_path / "n.csv", ("main", "mine")), "--better", "lower", "--json", "--margin", text])
+    assert json.loads(capsys.readouterr().out)["comparisons"][0]["margin"] == pytest.approx(margin)
+
+
+@pytest.mark.parametrize("text", ["5", "%", "100%", "-1%", "nan", "nan%", "much"])
+def test_a_margin_that_is_no_fraction_is_refused_with_one_that_is(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever was typed, the forms that work are told."""
+    with pytest.raises(SystemExit, match=str(EXIT_USAGE)):
+        main(["judge", numbers(tmp_path / "n.csv", ("main", "mine")), "--better", "lower", f"--margin={text}"])
+    assert f"such as 0.05 or 5%, got {text}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("mark", "named"), [(";", ";"), ("\t", "a tab")])
+def test_a_table_without_commas_says_that_they_are_needed(
+    mark: str, named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A spreadsheet's semicolons and tabs are named, not missing columns."""
+    (tmp_path / "n.csv").write_text("block,arm,value\n1,a,2\n1,b,3\n".replace(",", mark))
+    assert main(["judge", str(tmp_path / "n.csv"), "--better", "lower"]) == EXIT_USAGE
+    assert f":1: cells are separated by {named}; commas are needed, as in block,arm,value" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("baseline", "answers"), [("main", ("yes", "no", "no")), ("mine", ("no", "yes", "no"))])
+def test_the_explanation_answers_its_questions(
+    baseline: str, answers: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Regressed, improved, equivalent: each with what was looked at, and yes or no."""
+    main(["judge", numbers(tmp_path / "n.csv", ("main", "mine")), "--better", "lower", "--explain", "--baseline", baseline])
+    out = " ".join(capsys.readouterr().out.split())
+    found = [re.search(rf"{word}\? [^?]*: (yes|no)\.", out) for word in ("Regressed", "Improved", "Equivalent")]
+    assert tuple(one[1] for one in found if one) == answers
+    sign, end = ("+", "high") if baseline == "main" else ("-", "low")
+    assert re.search(rf"The {end} end \{sign}0\.\d+ is not (above|below) 0, and", out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from suite.analysis import intervals, words
 from suite.analysis.comparison import COMPANION_LEVEL, Comparison
@@ -105,22 +105,20 @@ def _rule(found: Comparison) -> Iterator[str]:
     low, high, delta = found.mean_log - half, found.mean_log + half, found.margin_log
     yield f"The margin is {words.size(found.margin, found.scale)}, {delta:.5f} on the scale of x; it was given, not taken from the noise."
     mean = f"the mean {found.mean_log:+.5f} is"
-    yield f"Regressed? The low end {low:+.5f} is {_than(low > 0)} 0, and {mean} {_least(found.mean_log >= delta)} {delta:.5f}."
-    yield f"Improved? The high end {high:+.5f} is {_than(high >= 0)} 0, and {mean} {_most(found.mean_log <= -delta)} {-delta:.5f}."
+    grew, fell = found.mean_log >= delta, found.mean_log <= -delta
     inside = abs(found.mean_log) + narrow < delta
-    yield f"Equivalent? From the mean, {narrow:.5f} either way is {'' if inside else 'not '}inside {delta:.5f} either way."
+    equal = f"the interval {found.mean_log - narrow:+.5f} to {found.mean_log + narrow:+.5f} {'lies' if inside else 'does not lie'}"
+    above = f"the low end {low:+.5f} is {'' if low > 0 else 'not '}above 0"
+    below = f"the high end {high:+.5f} is {'' if high < 0 else 'not '}below 0"
+    yield _asked("Regressed", {above: low > 0, f"{mean} {'at least' if grew else 'less than'} {delta:.5f}": grew})
+    yield _asked("Improved", {below: high < 0, f"{mean} {'at most' if fell else 'above'} {-delta:.5f}": fell})
+    yield _asked("Equivalent", {f"{equal} inside {-delta:+.5f} to {delta:+.5f}": inside})
 
 
-def _than(above: bool) -> str:
-    return "above" if above else "not above"
-
-
-def _least(enough: bool) -> str:
-    return "at least" if enough else "less than"
-
-
-def _most(enough: bool) -> str:
-    return "at most" if enough else "above"
+def _asked(question: str, conditions: Mapping[str, bool]) -> str:
+    """A question, its conditions (each with whether it holds) and the answer: "Improved? The high end -0.03 is below 0: yes."."""
+    said = ", and ".join(conditions)
+    return f"{question}? {said[0].upper()}{said[1:]}: {'yes' if all(conditions.values()) else 'no'}."
 
 
 def _reach(found: Comparison) -> Iterator[str]:

@@ -107,9 +107,11 @@ def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, 
 
 
 def judge_table(
-    rows: Sequence[tuple[str, str, float]], *, name: str, baseline: str, better: Better, margin: float, unit: str
+    rows: Sequence[tuple[str, str, float]], *, scenario: str, name: str, baseline: str, better: Better, margin: float, unit: str
 ) -> tuple[list[Judged], list[str]]:
     """Judges rows of (block, arm, value), all blocks as one look.
+
+    `name` is the metric's.
 
     Returns a line for each other arm, and the whole reasoning in sentences. The table must be whole (`importers.table`).
     Source: `verdict.judge`.
@@ -130,7 +132,7 @@ def judge_table(
             continue
         sample = pair(observations, baseline=baseline, candidate=arm, metric=name, unit=unit, better=better)
         found = verdict.judge(sample, paid, margin=margin)
-        judged.append(_line(_Versus(scenario=name, baseline=baseline, candidate=arm), choice, row, sample, found, ()))
+        judged.append(_line(_Versus(scenario=scenario, baseline=baseline, candidate=arm), choice, row, sample, found, ()))
         sentences += explain.explain(found, sample, paid)
     return judged, sentences
 

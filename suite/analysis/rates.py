@@ -54,9 +54,11 @@ def judge_rates(
 
 
 def judge_rate_table(
-    rows: Sequence[tuple[str, str, int, int]], *, name: str, baseline: str, margin: float
+    rows: Sequence[tuple[str, str, int, int]], *, scenario: str, name: str, baseline: str, margin: float
 ) -> tuple[list[Judged], list[str]]:
     """Judges rows of (block, arm, errors, requests), all blocks as one look.
+
+    `name` is the metric's.
 
     Returns a line for each other arm, whose effect and interval are differences of rates, and the reasoning in sentences. The table
     must be whole (`importers.table`). Source: `judge_rates`.
@@ -68,17 +70,18 @@ def judge_rate_table(
     candidates = [arm for arm in counts if arm != baseline]
     paid = one_look(len(places), 1, len(candidates))
     judged = [
-        _line(name, baseline, arm, counts, margin, judge_rates(counts[baseline], counts[arm], paid, margin=margin)) for arm in candidates
+        _line(scenario, name, baseline, arm, counts, margin, judge_rates(counts[baseline], counts[arm], paid, margin=margin))
+        for arm in candidates
     ]
     return judged, [sentence for line in judged for sentence in _told(line, counts)]
 
 
 def _line(
-    name: str, baseline: str, candidate: str, counts: Mapping[str, Sequence[tuple[int, int]]], margin: float, found: Verdict
+    scenario: str, name: str, baseline: str, candidate: str, counts: Mapping[str, Sequence[tuple[int, int]]], margin: float, found: Verdict
 ) -> Judged:
     compared = found.comparison
     return Judged(
-        scenario=name,
+        scenario=scenario,
         metric=name,
         unit="errors per request",
         better="lower",

@@ -27,8 +27,9 @@ def add(verbs: Any) -> None:
     )
     judge.add_argument("--better", choices=("lower", "higher"), required=True, help="which direction of the value is better")
     judge.add_argument(
-        "--margin", type=options.fraction, default=DEFAULT_MARGIN, help="smallest change that matters, as a fraction (default %(default)s)"
+        "--margin", type=options.fraction, default=DEFAULT_MARGIN, help="smallest change that matters, 0.05 or 5%% (default %(default)s)"
     )
+    judge.add_argument("--metric", metavar="NAME", help="what the values are called, for display (default: the file's name)")
     judge.add_argument("--unit", default="", help="unit of the values, for display")
     judge.add_argument("--json", action="store_true", help="as JSON")
     judge.add_argument("--explain", action="store_true", help="the whole reasoning, each sentence with its number")
@@ -64,6 +65,7 @@ def _judge(arguments: argparse.Namespace) -> int:
         as_json=arguments.json,
         explain=arguments.explain,
         baseline=arguments.baseline,
+        metric=arguments.metric,
     )
 
 

@@ -133,10 +133,13 @@ def builds(verb: argparse.ArgumentParser) -> None:
 
 
 def fraction(text: str) -> float:
-    """A fraction between 0 and 1, both left out."""
-    value = float(text)
+    """A fraction between 0 and 1, both left out, or as a percentage: 0.05 or 5%."""
+    try:
+        value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"expected a fraction between 0 and 1, got {text}")
+        raise argparse.ArgumentTypeError(f"expected a fraction between 0 and 1, such as 0.05 or 5%, got {text}")
     return value
 
 

@@ -74,6 +74,10 @@ def read(path: Path) -> list[Row]:
             named = reader.fieldnames or ()
             columns = RATES if "value" not in named and {"errors", "requests"} & set(named) else COLUMNS
             missing = [column for column in columns if column not in named]
+            if missing and len(named) == 1 and (mark := next((mark for mark in ";\t" if mark in named[0]), "")):
+                raise BadInput(
+                    f"{path}:1: cells are separated by {'a tab' if mark == chr(9) else mark}; commas are needed, as in block,arm,value"
+                )
             if missing:
                 raise BadInput(
                     f"{path}: column {', '.join(missing)} is missing; a table needs {', '.join(columns)}, "

@@ -179,6 +179,6 @@ def test_a_table_of_anybodys_numbers_is_judged_with_its_reasoning() -> None:
         for arm, mean in (("a", 1.0), ("b", 1.1), ("c", 1.0))
         for block, value in enumerate(values(mean, 10, seed=ord(arm)))
     ]
-    lines, sentences = judge_table(rows, name="numbers", baseline="a", better="lower", margin=0.02, unit="s")
+    lines, sentences = judge_table(rows, scenario="numbers", name="numbers", baseline="a", better="lower", margin=0.02, unit="s")
     assert [line.verdict for line in lines] == ["regressed", "equivalent"]
     assert any("So the verdict is regressed" in sentence for sentence in sentences)
