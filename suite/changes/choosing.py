@@ -16,6 +16,7 @@ from suite.builds.ready import ReadyBuild
 from suite.builds.side import PACKAGE
 from suite.changes import selecting
 from suite.changes.selecting import Choice, TouchedModule
+from suite.changes.watching import Watching, watching
 from suite.model.build import foundation
 from suite.model.errors import BadInput, CannotRun
 from suite.model.scenario import MicroWorkload, OverlayBuild, Profile, Scenario
@@ -85,6 +86,14 @@ def differences(paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild, sce
     exercised = {target.partition(":")[0] for scenario in scenarios for target in catalog.exercised(scenario)}
     asked = [path for path in paths if selecting.module_of(path) in exercised]
     return [selecting.touched(path, *(_source(root / path) for root in roots)) for path in asked]
+
+
+def watched(paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild, scenarios: Sequence[Scenario]) -> Watching:
+    """The functions that a change touches and that are counted as they are called, those in files that a scenario exercises first."""
+    before, after = (build.fingerprint.package.parent for build in (base, changed))
+    exercised = {target.partition(":")[0] for scenario in scenarios for target in catalog.exercised(scenario)}
+    ordered = sorted(paths, key=lambda path: selecting.module_of(path) not in exercised)
+    return watching((path, _source(before / path), _source(after / path)) for path in ordered)
 
 
 def _source(path: Path) -> str | None:

@@ -12,7 +12,7 @@ import contextlib
 import dataclasses
 import hashlib
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,12 +24,14 @@ from suite import store, verdicts
 from suite.builds import diff as diffs
 from suite.builds import git, overlay
 from suite.builds.prepare import prepare
-from suite.changes.choosing import NEIGHBOURS, by_files, choose, differences, files, package_of, scenario_files
+from suite.changes.choosing import NEIGHBOURS, by_files, choose, differences, files, package_of, scenario_files, watched
+from suite.changes.watching import Watching
 from suite.conduct import conduct
 from suite.lanes import build_faults, check_names, opened
 from suite.model.decode import scenario_of
 from suite.model.errors import EXIT_REGRESSED, BadInput, CannotRun
 from suite.model.plan import Plan
+from suite.model.record import Record
 from suite.model.scenario import OverlayBuild, Profile, Scenario
 from suite.model.spec import EXPECTED, parse_build
 from suite.planning import make_plan
@@ -92,6 +94,7 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
     candidates = scenarios if wanted.scenarios is not None else by_files(scenarios, paths, package_of(built, wanted.builds))
     base, changed = prepare(built.base, wanted.builds, say), prepare(built, wanted.builds, say)
     differing = differences(paths, base, changed, candidates)
+    counted = watched(paths, base, changed, candidates)
     chosen, notes = choose(candidates, differing, base.fingerprint.device, wanted.profile, picked=wanted.scenarios is not None)
     for note in [f"{built.base.label} against {built.label}", *notes]:
         say(note)
@@ -101,11 +104,12 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
         if _tell_tests(tested, built, say):
             return EXIT_REGRESSED
         notes = [*notes, tests_note(tested)]
-    plan = make_plan([rearmed(scenario, docs, built.label) for scenario in chosen], wanted.seed)
+    plan = make_plan([counting(rearmed(scenario, docs, built.label), counted) for scenario in chosen], wanted.seed)
     _measure(plan, results, wanted, console, open_lanes)
     only, absent = there(plan, results)
     kept = [note for note in notes if not note.startswith(NEIGHBOURS)]
-    notes = [f"{built.base.label} against {built.label}, which changes {files(paths)}", *kept, *absent]
+    unsure = uncounted(counted, only, results)
+    notes = [f"{built.base.label} against {built.label}, which changes {files(paths)}", *kept, *unsure, *absent]
     block, code = verdicts.show_change(
         results, console, report=wanted.report, text=wanted.text, only=only, notes=notes, command=_command(change, wanted)
     )
@@ -145,6 +149,12 @@ def rearmed(scenario: Scenario, docs: Mapping[str, Mapping[str, Any]], label: st
     definition = {**scenario.definition, "question": told, "builds": dict(docs), "arms": arms}
     made = git.pinned(scenario_of(definition, source=scenario.source, folder=Path(scenario.source).parent))
     return dataclasses.replace(made, exercises=scenario.exercises, device=scenario.device)
+
+
+def counting(scenario: Scenario, found: Watching) -> Scenario:
+    """The rearmed scenario with the changed functions counted in both arms: where none of them ran, nothing was shown."""
+    arms = (dataclasses.replace(arm, changed=found.functions, changes_more=bool(found.unknown)) for arm in scenario.arms)
+    return dataclasses.replace(scenario, arms=tuple(arms))
 
 
 def _overlay(scenario: Scenario, docs: Mapping[str, Mapping[str, Any]]) -> OverlayBuild:
@@ -223,6 +233,21 @@ def there(plan: Plan, results: Path) -> tuple[set[str], list[str]]:
     if not only:
         raise CannotRun("\n".join(told))
     return only, told
+
+
+def uncounted(found: Watching, names: Collection[str], results: Path) -> list[str]:
+    """A sentence for the scenarios of which nobody knows whether the changed code ran: none of the counted functions did, others might."""
+    if not found.unknown:
+        return []
+    ran = {record.scenario for record in store.read(results).records if any(_calls(record, name) for name in found.functions)}
+    unsure = sorted(set(names) - ran)
+    called = f"nothing called {files(found.functions)}, and " if found.functions else ""
+    why = f"{called}no count of calls can tell of {files(found.unknown)}"
+    return [f"whether the changed code ran is not known: {', '.join(unsure)}: {why}"] if unsure else []
+
+
+def _calls(record: Record, name: str) -> int:
+    return record.attestation.counts.get(f"calls {name}", 0) if record.attestation else 0
 
 
 def _command(change: Change, wanted: Wanted) -> str:

@@ -83,7 +83,7 @@ def touched(path: str, before: str | None, after: str | None) -> TouchedModule:
     except (SyntaxError, ValueError):
         return TouchedModule(module=module_of(path), names=None, uses={})
     names = tuple(name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name))
-    return TouchedModule(module=module_of(path), names=names, uses=_uses(tree if after else was))
+    return TouchedModule(module=module_of(path), names=names, uses=uses(tree if after else was))
 
 
 def _pieces(tree: ast.Module) -> dict[str, str]:
@@ -115,25 +115,27 @@ def _below(node: ast.Module | ast.ClassDef, prefix: str) -> Iterator[tuple[str, 
     yield from found.items()
 
 
-def _uses(tree: ast.Module) -> dict[str, frozenset[str]]:
+def uses(tree: ast.Module) -> dict[str, frozenset[str]]:
     """For every function of a module those that it names, and those that they name in turn; by the name's last part, so rather too many."""
-    bodies = dict(_functions(tree, ""))
+    bodies = dict(functions(tree))
     of_last: dict[str, set[str]] = {}
     for name in bodies:
         of_last.setdefault(name.rpartition(".")[2], set()).add(name)
-    direct = {name: frozenset().union(*(of_last.get(word, set()) for word in _words(body))) for name, body in bodies.items()}
+    direct = {name: frozenset().union(*(of_last.get(word, set()) for word in words(body))) for name, body in bodies.items()}
     return {name: _closed(name, direct) for name in direct}
 
 
-def _functions(node: ast.Module | ast.ClassDef, prefix: str) -> Iterator[tuple[str, ast.AST]]:
+def functions(node: ast.Module | ast.ClassDef, prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
+    """Every function of a module or class by its qualified name."""
     for child in node.body:
         if isinstance(child, _Function):
             yield f"{prefix}{child.name}", child
         elif isinstance(child, ast.ClassDef):
-            yield from _functions(child, f"{prefix}{child.name}.")
+            yield from functions(child, f"{prefix}{child.name}.")
 
 
-def _words(body: ast.AST) -> set[str]:
+def words(body: ast.AST) -> set[str]:
+    """The names that code takes up, of attributes the last part."""
     return {
         node.attr if isinstance(node, ast.Attribute) else node.id for node in ast.walk(body) if isinstance(node, ast.Attribute | ast.Name)
     }
@@ -163,8 +165,8 @@ def choose(changes: Sequence[TouchedModule], exercised: Exercised) -> tuple[Choi
 
 def picked(choices: Sequence[Choice]) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
     """Those to run and those to leave: where the exercised functions of some changed, others of the same file are left."""
-    functions = tuple(choice for choice in choices if choice.level == "function")
-    return (functions, tuple(choice for choice in choices if choice.level == "module")) if functions else (tuple(choices), ())
+    direct = tuple(choice for choice in choices if choice.level == "function")
+    return (direct, tuple(choice for choice in choices if choice.level == "module")) if direct else (tuple(choices), ())
 
 
 def _choice(name: str, targets: Sequence[str], changes: Sequence[TouchedModule]) -> Choice | None:

@@ -43,7 +43,8 @@ class Arm:
 
     `client` are flags of the client that differ from the workload's, for an arm that shows a ceiling (no penalty, say). `equality` says
     what it does if the arm's answers are not the baseline's: what is to change numerics is judged on accuracy alone. None: what its
-    patches declare.
+    patches declare. `changed` are functions (`module:Qual.name`) that the arms' builds differ in, counted in every arm: a trial that
+    calls none of those which its vLLM has proves nothing, unless the builds differ in code that no count can tell of too (`changes_more`).
     """
 
     name: str
@@ -55,6 +56,8 @@ class Arm:
     client: Mapping[str, str | int | float | bool]
     allow_unverified: bool
     equality: Equality | None = None
+    changed: tuple[str, ...] = ()
+    changes_more: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -165,9 +165,19 @@ def _never_called(attestation: Attestation, arm: Arm, exercises: Sequence[str]) 
         targets = list(attestation.patches[name]["targets"])
         if not any(_calls(attestation, target) for target in targets):
             return f"the function that patch {name} replaces was never called ({', '.join(targets)})"
+    changed = [target for target in arm.changed if target not in attestation.unwatchable]
+    if changed and not arm.changes_more and not any(_calls(attestation, target) for target in changed):
+        return f"nothing ran the changed code: {_listed([target.partition(':')[2] for target in changed])} never called"
     if exercises and not any(_calls(attestation, target) for target in exercises):
         return f"what the workload is to exercise was never called ({', '.join(exercises)})"
     return ""
+
+
+def _listed(names: Sequence[str], most: int = 4) -> str:
+    """Some names with their verb: "a was", "a and b were", "a, b, c, d and 3 more were"."""
+    more = [f"{len(names) - most} more"] if len(names) > most else []
+    told = [*names[:most], *more]
+    return f"{' and '.join([', '.join(told[:-1]), told[-1]])} were" if len(told) > 1 else f"{told[0]} was"
 
 
 def _calls(attestation: Attestation, target: str) -> int:

@@ -118,9 +118,12 @@ def bench(name: str) -> Bench:
 
 
 def targets_of(arms: Iterable[Arm]) -> tuple[str, ...]:
-    """The functions that the patches of these arms replace: watched in every arm, so that the unpatched one shows its calls too."""
+    """The functions that the patches of these arms replace, or their builds change: watched in every arm, so that the other one shows its
+    calls too."""
+    arms = tuple(arms)
     names = dict.fromkeys(name for arm in arms for name in arm.patches)
-    return tuple(dict.fromkeys(target.name for name in names if name in patches() for target in patches()[name].targets))
+    replaced = [target.name for name in names if name in patches() for target in patches()[name].targets]
+    return tuple(dict.fromkeys([*replaced, *(name for arm in arms for name in arm.changed)]))
 
 
 def watched(scenario: Scenario) -> tuple[str, ...]:

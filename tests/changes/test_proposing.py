@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import os
 import re
@@ -63,6 +64,7 @@ class Place:
         self.folder = folder
         self.python = toy.interpreter(folder / "env")
         self.lane = FakeLane(ratio=2.0)
+        self.plans: list[Plan] = []
         monkeypatch.chdir(folder)
         self.scenario("swap", exercises=[f"{BATCH}.swap"])
         self.scenario("again", exercises=[f"{BATCH}.swap"])
@@ -72,6 +74,7 @@ class Place:
 
         @contextlib.contextmanager
         def lanes(plan: Plan, results: Path) -> Iterator[Callable[[Scenario], FakeLane]]:
+            self.plans.append(plan)
             yield lambda scenario: self.lane
 
         monkeypatch.setattr(proposing, "contribute", lambda change, wanted: real(change, wanted, open_lanes=lanes))
@@ -118,6 +121,34 @@ def test_the_same_command_goes_on_and_an_edited_diff_begins_anew(place: Place) -
     assert place.pr("--print") == EXIT_PASS
     assert len(place.lane.ran) == 2 * ran
     assert len(list((place.folder / "results" / "pr").iterdir())) == 2
+
+
+def test_what_a_change_touches_is_counted_in_both_arms_and_untestable_where_it_never_ran(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The changed functions are watched whatever scenario is measured; one that none of them ran in certifies nothing."""
+    why = "nothing ran the changed code: Batch.swap was never called"
+    place.lane.fate = lambda one, tries: dataclasses.replace(one, status="unattested", reason=why)
+    assert place.pr("--scenarios", "scenarios/never.yaml") == EXIT_UNTESTABLE
+    for arm in place.plans[0].scenarios[0].arms:
+        assert (arm.changed, arm.changes_more) == ((f"{BATCH}.swap",), False)
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "untestable" in text
+    assert why in text
+    assert "not known" not in text
+
+
+def test_where_no_count_can_tell_that_the_changed_code_ran_the_text_says_so(place: Place) -> None:
+    """A class attribute is not called: verdicts stand, with that doubt beside them."""
+    (place.folder / "my.diff").write_text(
+        "--- a/vllm/v1/worker/batch.py\n+++ b/vllm/v1/worker/batch.py\n@@ -1,3 +1,4 @@\n class Batch:\n+    width = 2\n"
+        "     def swap(self, first, second):\n         return (second, first)\n"
+    )
+    place.pr()
+    assert all(arm.changes_more and not arm.changed for arm in place.plans[0].scenarios[0].arms)
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "hether the changed code ran is not known: again" in text
+    assert "no count of calls can tell of vllm.v1.worker.batch:Batch, outside its methods" in text
 
 
 def test_what_no_scenario_exercises_is_told_with_the_nearest_before_anything_is_made(
