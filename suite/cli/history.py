@@ -31,9 +31,11 @@ def add(verbs: Any) -> None:
     _filters(listing)
     _json(listing)
 
-    showing = options.verb(acts, "show", _show, "show points, the newest last")
+    showing = options.verb(acts, "show", _show, "show points series by series, in the order of versions, the newest last")
     _filters(showing)
-    showing.add_argument("--last", type=options.natural, default=50, metavar="N", help="how many (default %(default)s)")
+    showing.add_argument(
+        "--last", type=options.natural, default=50, metavar="N", help="how many, of the newest builds (default %(default)s)"
+    )
     _json(showing)
 
     pruning = options.verb(acts, "prune", _prune, "take out old points, and lines that are there twice; acknowledgements always stay")
@@ -118,15 +120,15 @@ def _add(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from suite.tracking import timelines
+    from suite.tracking import shown
 
-    return timelines.list_series(arguments.history, _wanted(arguments), as_json=arguments.json)
+    return shown.list_series(arguments.history, _wanted(arguments), as_json=arguments.json)
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from suite.tracking import timelines
+    from suite.tracking import shown
 
-    return timelines.show(arguments.history, _wanted(arguments), last=arguments.last, as_json=arguments.json)
+    return shown.show(arguments.history, _wanted(arguments), last=arguments.last, as_json=arguments.json)
 
 
 def _prune(arguments: argparse.Namespace) -> int:

@@ -63,12 +63,12 @@ def _builds(points: list[Point]) -> tuple[BuildPoints, ...]:
     apart: dict[tuple[str, str, str], list[Point]] = defaultdict(list)
     for point in sorted(points, key=lambda point: point.when):
         apart[point.build, point.version, point.sources].append(point)
-    builds = sorted(apart, key=lambda build: (_version(build[1]), apart[build][0].when))
+    builds = sorted(apart, key=lambda build: (version_order(build[1]), apart[build][0].when))
     return tuple(BuildPoints(label=_label(build, builds), points=tuple(apart[build])) for build in builds)
 
 
-def _version(text: str) -> tuple[bool, Version]:
-    """Orders versions; what is none comes last."""
+def version_order(text: str) -> tuple[bool, Version]:
+    """The key that puts versions in their order; what is none comes last."""
     try:
         return (False, Version(text))
     except InvalidVersion:

@@ -1,4 +1,4 @@
-"""The verbs of the history: points added, listed and thinned out, steps found and acknowledged. Each returns its exit code.
+"""The verbs of the history: points added and thinned out, steps found and acknowledged. Each returns its exit code.
 
 No vLLM, torch or GPU is needed here.
 """
@@ -6,15 +6,11 @@ No vLLM, torch or GPU is needed here.
 from __future__ import annotations
 
 import dataclasses
-import json
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from suite import __version__, store
@@ -30,15 +26,8 @@ from suite.model.point import POINT_SCHEMA, Acknowledgement, Point, identified
 from suite.model.step import STEPS_SCHEMA, Confirm, Label, Step, step_entry
 from suite.model.untrusted import line
 from suite.model.upstream import load_upstream
-from suite.report import units
 from suite.report.history.nouns import HistoryPage, Told
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-SHOWN = 50
-"""Points that `history show` prints unless asked for more."""
-
+from suite.tracking.telling import print_json, say, warn
 
 # --- history ------------------------------------------------------------------------------------------
 
@@ -51,60 +40,9 @@ def add(results: Sequence[Path], folder: Path, console: Console | None = None) -
         entries = histories.entries_of(read.records)
         new = histories.append(folder, entries)
         made = sum(isinstance(entry, Point) for entry in entries)
-        _say(console, f"{one}: {count(made, 'point')}, {count(new, 'new line')} in {folder}")
+        say(console, f"{one}: {count(made, 'point')}, {count(new, 'new line')} in {folder}")
         for warning in (*read.warnings, *histories.left_out(read.records)):
-            _warn(warning)
-    return EXIT_PASS
-
-
-def list_series(folder: Path, wanted: Wanted = EVERYTHING, *, as_json: bool = False, console: Console | None = None) -> int:
-    """A line a series: how many points of how many builds, from which to which, and the newest value."""
-    from suite.history import columns
-
-    found = columns.table(folder, wanted)
-    series = [_summary(own) for _, own in found.rows.groupby(["scenario", "metric", "arm", "machine", "workload"], observed=True)]
-    if as_json:
-        _print_json("series", series, found.warnings)
-        return EXIT_PASS
-    shown = Table("scenario", "metric", "arm", "machine", "points", "builds", "newest", "value", box=None, header_style="bold")
-    for one in series:
-        value = units.quantity(one["value"], one["unit"])
-        names = (one["scenario"], one["metric"], one["arm"], one["machine"], one["points"], one["builds"], one["last"], value)
-        shown.add_row(*(Text(line(name)) for name in names))
-    console = console or Console()
-    console.print(shown)
-    _say(console, f"{count(len(found.rows), 'point')} in {len(series)} series")
-    _warn(*found.warnings)
-    return EXIT_PASS
-
-
-def _summary(own: pd.DataFrame) -> dict[str, Any]:
-    """One series: its names, how much there is of it, and the point that was measured last."""
-    when = own["when"].to_numpy()
-    newest = own.iloc[np.flatnonzero(when == when.max())[-1]]
-    names = {name: str(newest[name]) for name in ("scenario", "metric", "arm", "machine", "workload", "unit", "kind")}
-    told = {"points": len(own), "builds": int(own["build"].nunique()), "last": str(newest["build"]), "when": str(newest["when"])}
-    return {**names, **told, "value": float(newest["value"])}
-
-
-def show(folder: Path, wanted: Wanted = EVERYTHING, *, last: int = SHOWN, as_json: bool = False, console: Console | None = None) -> int:
-    """The points, the newest last; without `as_json` only the last so many of them."""
-    from suite.history import columns
-
-    found = columns.table(folder, wanted)
-    rows = found.rows.sort_values("when", kind="stable")
-    if as_json:
-        _print_json("points", rows.to_dict("records"), found.warnings)
-        return EXIT_PASS
-    console = console or Console()
-    shown = Table("when", "scenario", "metric", "arm", "machine", "build", "value", box=None, header_style="bold")
-    for point in rows.tail(last).to_dict("records"):
-        names = (point["when"], point["scenario"], point["metric"], point["arm"], point["machine"], point["build"])
-        shown.add_row(*(Text(line(name)) for name in (*names, units.quantity(point["value"], point["unit"]))))
-    console.print(shown)
-    if len(rows) > last:
-        _say(console, f"the last {last} of {len(rows):,} points; --last N or --json shows more")
-    _warn(*found.warnings)
+            warn(warning)
     return EXIT_PASS
 
 
@@ -113,8 +51,8 @@ def prune(folder: Path, wanted: Wanted, *, before: str | None, keep: int | None,
     if before is None and keep is None and wanted != EVERYTHING:
         raise BadInput("history prune: say which of these points go: --before DATE or --keep N (the newest N of each series)")
     gone, warnings = histories.prune(folder, wanted, _going(folder, wanted, before, keep), dry=dry)
-    _say(console or Console(), f"{count(gone, 'line')} {'would go' if dry else 'gone'} from {folder}; acknowledgements always stay")
-    _warn(*warnings)
+    say(console or Console(), f"{count(gone, 'line')} {'would go' if dry else 'gone'} from {folder}; acknowledgements always stay")
+    warn(*warnings)
     return EXIT_PASS
 
 
@@ -131,8 +69,8 @@ def _going(folder: Path, wanted: Wanted, before: str | None, keep: int | None) -
 def migrate(folder: Path, console: Console | None = None) -> int:
     """Rewrites lines of an older schema in the current one; reading does not need it."""
     changed, warnings = histories.migrate(folder)
-    _say(console or Console(), f"{count(changed, 'line')} of {folder} rewritten in schema {POINT_SCHEMA}")
-    _warn(*warnings)
+    say(console or Console(), f"{count(changed, 'line')} of {folder} rewritten in schema {POINT_SCHEMA}")
+    warn(*warnings)
     return EXIT_PASS
 
 
@@ -152,9 +90,9 @@ def acknowledge(
     console = console or Console()
     for one in there:
         step = "" if any(step.at == at for step in one.steps) else " (no step is seen there so far)"
-        _say(console, f"acknowledged: {one.track.series.label} at {at}{step}")
-    _say(console, f"{count(new, 'new line')} in {folder}")
-    _warn(*history.warnings)
+        say(console, f"acknowledged: {one.track.series.label} at {at}{step}")
+    say(console, f"{count(new, 'new line')} in {folder}")
+    warn(*history.warnings)
     return EXIT_PASS
 
 
@@ -179,12 +117,12 @@ def steps_of_file(file: Path, *, floor: float, kind: detection.Kind, as_json: bo
         found += [dataclasses.replace(step, reason=prefix + step.reason) for step in own.steps]
         warnings += [prefix + warning for warning in own.warnings]
     if as_json:
-        _print_json("steps", [step_entry(step) for step in found], warnings, STEPS_SCHEMA)
+        print_json("steps", [step_entry(step) for step in found], warnings, STEPS_SCHEMA)
         return EXIT_PASS
     console = console or Console()
     _show_steps(console, found, "")
-    _say(console, f"{file}: {count(len(found), 'step')} in {count(len(rows), 'measurement')}")
-    _warn(*warnings)
+    say(console, f"{file}: {count(len(found), 'step')} in {count(len(rows), 'measurement')}")
+    warn(*warnings)
     return EXIT_PASS
 
 
@@ -227,14 +165,14 @@ def steps_of_history(
     warnings = [*history.warnings, *_folded(found)]
     if as_json:
         entries = [{**step_entry(step), "series": dataclasses.asdict(one.track.series)} for one in found for step in one.steps]
-        _print_json("steps", entries, warnings, STEPS_SCHEMA)
+        print_json("steps", entries, warnings, STEPS_SCHEMA)
         return EXIT_PASS
     console = console or Console()
     for one in found:
         _show_steps(console, one.steps, one.track.series.label)
     total = sum(len(one.steps) for one in found)
-    _say(console, f"{folder}: {count(total, 'step')} in {len(found)} series of {count(len(history.points), 'point')}")
-    _warn(*warnings)
+    say(console, f"{folder}: {count(total, 'step')} in {len(found)} series of {count(len(history.points), 'point')}")
+    warn(*warnings)
     return EXIT_PASS
 
 
@@ -253,22 +191,6 @@ def _show_steps(console: Console, found: Iterable[Step], series: str) -> None:
         style = "dim" if step.acknowledged else "bold"
         confirmed = {None: "", True: ", confirmed", False: ", not confirmed"}[step.confirmed]
         console.print(Text.assemble((f"  {step.direction}", style), f" at {line(step.at)}{confirmed}: {line(step.reason)}"), soft_wrap=True)
-
-
-# --- telling ------------------------------------------------------------------------------------------
-
-
-def _say(console: Console, sentence: str) -> None:
-    console.print(Text(line(sentence)), soft_wrap=True)
-
-
-def _warn(*warnings: str) -> None:
-    for warning in warnings:
-        print(f"perfproof: warning: {line(warning)}", file=sys.stderr)
-
-
-def _print_json(name: str, entries: Sequence[Any], warnings: Sequence[str], schema: int = 1) -> None:
-    print(json.dumps({"schema": schema, name: list(entries), "warnings": list(warnings)}, indent=1))
 
 
 # --- report -------------------------------------------------------------------------------------------
@@ -295,7 +217,7 @@ def report(
         draft.replace(out)
     except OSError as error:
         raise CannotRun(f"{out}: the page could not be written: {error.strerror}") from error
-    _say(console or Console(), f"{shown.headline}: {out}")
+    say(console or Console(), f"{shown.headline}: {out}")
     return EXIT_PASS
 
 
