@@ -5,12 +5,13 @@ Shapes only, for pydantic to validate, with the rules that tie their parts toget
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from datetime import date
 from difflib import get_close_matches
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
 from suite.model import metrics
@@ -122,6 +123,14 @@ Target = Annotated[str, StringConstraints(pattern=r"^vllm(\.[A-Za-z_][A-Za-z0-9_
 """A module of vLLM, or `module:Qual.name` for a function in it."""
 
 
+def _known_metric(name: str) -> str:
+    try:
+        metrics.metric(name)
+    except KeyError as error:
+        raise ValueError(error.args[0]) from None
+    return name
+
+
 class ScenarioDoc(_Doc):
     schema_: Annotated[Literal[1], Field(alias="schema")]
     name: Name
@@ -130,7 +139,7 @@ class ScenarioDoc(_Doc):
     workload: Annotated[MicroDoc | ServeDoc | OfflineDoc | AccuracyDoc | EqualityDoc | PytestDoc, Field(discriminator="kind")]
     builds: dict[Name, Annotated[BuildDoc, Field(discriminator="kind")]] = {}
     arms: dict[Name, ArmDoc]
-    metrics: dict[str, MetricDoc]
+    metrics: dict[Annotated[str, AfterValidator(_known_metric)], MetricDoc]
     blocks: Annotated[int, Field(ge=LEAST_BLOCKS, le=1000)] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     exercises: list[Target] = []
@@ -149,20 +158,12 @@ class ScenarioDoc(_Doc):
 
     @field_validator("metrics")
     @classmethod
-    def _known_metrics(cls, chosen: dict[str, MetricDoc]) -> dict[str, MetricDoc]:
-        faults = []
-        for name in chosen:
-            try:
-                metrics.metric(name)
-            except KeyError as error:
-                faults.append(str(error.args[0]))
+    def _some_are_primary(cls, chosen: dict[str, MetricDoc]) -> dict[str, MetricDoc]:
         primary = [name for name, choice in chosen.items() if choice.primary]
         if not primary:
-            faults.append("expected at least one metric with 'primary: true'")
+            raise ValueError("expected at least one metric with 'primary: true'")
         if len(primary) > MOST_PRIMARY:
-            faults.append(f"expected at most {MOST_PRIMARY} primary metrics, got {len(primary)}")
-        if faults:
-            raise ValueError("; ".join(faults))
+            raise ValueError(f"expected at most {MOST_PRIMARY} primary metrics, got {len(primary)}")
         return chosen
 
     @model_validator(mode="after")
@@ -192,9 +193,7 @@ def asked_in_vain(doc: ScenarioDoc) -> list[str]:
     kind = doc.workload.kind
     if kind == "pytest":
         return ["workload.kind: 'pytest' is asked by `pytest --perfproof` itself (docs/pytest.md), not by a file"]
-    can = ", ".join(name for name in metrics.METRICS if metrics.is_measured_by(name, kind))
-    odd = [name for name in doc.metrics if not metrics.is_measured_by(name, kind)]
-    found = [f"metrics.{name}: a workload of kind {kind!r} does not measure it; it measures {can}" for name in odd]
+    found = [*(_twice(doc.workload) if isinstance(doc.workload, MicroDoc) else _unmeasured(doc))]
     if isinstance(doc.workload, AccuracyDoc):
         lost = [name for name in doc.metrics if "@" in name and name.partition("@")[2] not in doc.workload.tasks]
         found += [f"metrics.{name}: the workload asks no such task, it asks {', '.join(doc.workload.tasks)}" for name in lost]
@@ -203,6 +202,22 @@ def asked_in_vain(doc: ScenarioDoc) -> list[str]:
         twice = [patch for patch in dict.fromkeys(arm.patches) if arm.patches.count(patch) > 1]
         found += [f"arms.{name}.patches: {patch!r} is named twice, name it once" for patch in twice]
     return found
+
+
+def _unmeasured(doc: ScenarioDoc) -> Iterator[str]:
+    """Metrics that this kind of workload does not leave; what a microbenchmark leaves only its file knows (`catalog`)."""
+    kind = doc.workload.kind
+    can = ", ".join(name for name in metrics.METRICS if metrics.is_measured_by(name, kind))
+    for name in doc.metrics:
+        if not metrics.is_measured_by(name, kind):
+            yield f"metrics.{name}: a workload of kind {kind!r} does not measure it; it measures {can}"
+
+
+def _twice(workload: MicroDoc) -> Iterator[str]:
+    """Cases that are one and the same: their values would have one name."""
+    for place, case in enumerate(workload.cases):
+        if case in workload.cases[:place]:
+            yield f"workload.cases.{place}: {shown(case)} stands there twice, as workload.cases.{workload.cases.index(case)} too"
 
 
 def _base_fault(name: str, build: BuildDoc, builds: dict[str, BuildDoc]) -> str:
@@ -241,7 +256,8 @@ EXPECTED = {
 
 def told(detail: ErrorDetails) -> str:
     """One pydantic fault as `path: what was expected, what was got`."""
-    where = ".".join(str(step) for place, step in enumerate(detail["loc"]) if not _is_union_step(place, detail["loc"]))
+    steps = [step for place, step in enumerate(detail["loc"]) if not _is_union_step(place, detail["loc"])]
+    where = ".".join(str(step) for step in steps if step != KEY)
     kind, given = detail["type"], detail["input"]
     context = detail.get("ctx", {})
     if kind == "missing":
@@ -249,19 +265,34 @@ def told(detail: ErrorDetails) -> str:
     elif kind == "extra_forbidden":
         message = "unknown key" + _near(str(detail["loc"][-1]), detail["loc"])
     elif kind in EXPECTED:
-        message = f"expected {EXPECTED[kind]}, got {shown(given)}"
+        message = f"expected {EXPECTED[kind]}, got {shown(given)}" + (_quoted(given) if kind == "string_type" else "")
     elif kind == "literal_error":
         message = f"expected {context['expected']}, got {shown(given)}"
     elif kind in ("union_tag_invalid", "union_tag_not_found"):
         kind_given = given.get("kind") if isinstance(given, dict) else given
         message = f"kind: expected {context.get('expected_tags', 'a kind')}, got {shown(kind_given)}"
     elif kind == "string_pattern_mismatch":
-        message = f"{shown(given)} does not match {context['pattern']}"
+        message = f"{shown(given)} does not match {context['pattern']}" + (_dashed(given, context["pattern"]) if steps[-1] == KEY else "")
     elif kind == "value_error":
         message = str(context["error"])
     else:
         message = f"{detail['msg'][:1].lower()}{detail['msg'][1:]}, got {shown(given)}"
     return f"{where}: {message}" if where else message
+
+
+KEY = "[key]"
+"""What pydantic puts behind a key of a mapping where the key itself is wrong."""
+
+
+def _quoted(given: object) -> str:
+    """How a number, or a word that YAML takes for one, is written as a text."""
+    return f'; quote it: "{str(given).lower() if isinstance(given, bool) else given}"' if isinstance(given, int | float) else ""
+
+
+def _dashed(given: object, pattern: str) -> str:
+    """The flag that was meant by one with dashes before it or with underscores, as the engine's own parameters have them."""
+    meant = str(given).lstrip("-").replace("_", "-").lower()
+    return f", did you mean {meant!r}?" if re.fullmatch(pattern, meant) else ""
 
 
 TAGS_AT = {"workload": 1, "builds": 2}

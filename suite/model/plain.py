@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Hashable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ class _PlainLoader(yaml.SafeLoader):
         if self.check_event(yaml.AliasEvent):
             raise yaml.constructor.ConstructorError(None, None, "anchors and aliases are not taken", self.peek_event().start_mark)  # type: ignore[no-untyped-call]
         event = self.peek_event()  # type: ignore[no-untyped-call]
+        if getattr(event, "anchor", None) is not None:
+            raise yaml.constructor.ConstructorError(None, None, "anchors and aliases are not taken", event.start_mark)
         if getattr(event, "tag", None) is not None:
             raise yaml.constructor.ConstructorError(
                 None, None, f"the tag {event.tag} is not taken, write the plain value", event.start_mark
@@ -53,7 +56,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
             raise BadInput(f"{path}: the file has {size:,} bytes, a scenario has at most {LARGEST_FILE:,}")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise BadInput(f"{path}: can't be read: {error.strerror}") from error
+        raise BadInput(f"{path}: can't be read: {error.strerror}{_near(path)}") from error
     except UnicodeDecodeError as error:
         raise BadInput(f"{path}: not UTF-8 at byte {error.start}") from error
     try:
@@ -76,6 +79,15 @@ def read_mapping(path: Path) -> dict[str, Any]:
     if odd:
         raise BadInput(f"{path}: the text {odd[:60]!r} has a character that no program can be given (NUL, or half of a pair)")
     return plain
+
+
+def _near(path: Path) -> str:
+    """The files beside one that is not there whose names are near, in a clause; "" where there are none."""
+    if path.exists() or not path.parent.is_dir():
+        return ""
+    beside = {each.stem: each for each in sorted(path.parent.glob("*.yaml"))}
+    near = [str(beside[stem]) for stem in get_close_matches(path.stem, beside, n=3)]
+    return f", did you mean {' or '.join(near)}?" if near else ""
 
 
 def _unspeakable(value: Any) -> str:

@@ -229,14 +229,27 @@ def _told(detail: ErrorDetails) -> str:
     """A fault of a policy in words; keys that are near are those of a policy."""
     if detail["type"] != "extra_forbidden":
         return documents.told(detail)
-    key = str(detail["loc"][-1])
-    fields = {
-        field.alias or name
-        for model in (PolicyDoc, TimesDoc, WitnessesDoc, MetricRuleDoc, WaiverDoc, StoredBaselineDoc)
-        for name, field in model.model_fields.items()
-    }
-    near = get_close_matches(key, fields, n=1)
-    return ".".join(map(str, detail["loc"])) + ": unknown key" + (f", did you mean {near[0]!r}?" if near else f" {shown(key)}")
+    *above, key = map(str, detail["loc"])
+    return ".".join([*above, key]) + ": unknown key" + (_meant(key, above) or f" {shown(key)}")
+
+
+def _meant(key: str, above: Sequence[str]) -> str:
+    """What an unknown key was meant for, in a clause: the very key at another place, else a near one at this place; "" for neither."""
+    top = _keys(PolicyDoc)
+    inner = [f"{place}.{key}" for place, doc in WITHIN.items() if key in _keys(doc)]
+    if above and key in top:
+        return f", did you mean {key!r} at the top?"
+    here = top if not above else _keys({**WITHIN, "waivers": WaiverDoc}.get(above[0], MetricRuleDoc))
+    found = ([] if above else inner) or get_close_matches(key, here, n=1)
+    return f", did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
+WITHIN: dict[str, type[_Doc]] = {"times": TimesDoc, "accuracy": TimesDoc, "witnesses": WitnessesDoc, "baseline": StoredBaselineDoc}
+"""Keys of a policy that hold keys."""
+
+
+def _keys(doc: type[_Doc]) -> list[str]:
+    return [field.alias or name for name, field in doc.model_fields.items()]
 
 
 def _policy(doc: PolicyDoc, name: str) -> Policy:

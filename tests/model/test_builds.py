@@ -151,7 +151,7 @@ def test_what_can_be_no_overlay_is_told(tmp_path: Path, build: dict[str, Any], w
 def test_a_build_may_be_called_like_a_kind(tmp_path: Path) -> None:
     """The path of a fault keeps the name of a build that is called as kinds are."""
     found = faults(tmp_path, {**GOOD, "builds": {"overlay": {"kind": "overlay", "diff": 3}, "python": {"kind": "python"}}})
-    assert found == ["builds.overlay.diff: expected a text, got 3", "builds.python.path: is missing"]
+    assert found == ['builds.overlay.diff: expected a text, got 3; quote it: "3"', "builds.python.path: is missing"]
 
 
 def test_a_diff_that_is_too_large_or_no_file_is_refused_at_once(tmp_path: Path) -> None:

@@ -40,6 +40,8 @@ def test_a_file_that_says_nothing_is_the_default(tmp_path: Path) -> None:
         ({"schema": 2}, "schema: expected 1, got 2"),
         ({"inconclusive": "maybe"}, "inconclusive: expected 'pass', 'warn' or 'fail', got 'maybe'"),
         ({"metrcs": {}}, "metrcs: unknown key, did you mean 'metrics'?"),
+        ({"fail": 3}, "fail: unknown key, did you mean 'times.fail' or 'accuracy.fail'?"),
+        ({"times": {"inconclusive": "fail"}}, "times.inconclusive: unknown key, did you mean 'inconclusive' at the top?"),
         ({"times": {"warm": 0.1}}, "times.warm: unknown key, did you mean 'warn'?"),
         ({"times": {"decide": "all"}}, "times.decide: expected 'primary' or 'none', got 'all'"),
         ({"times": {"warn": 0.05, "fail": 0.02}}, "times: expected 'warn' (0.05) to be smaller than 'fail' (0.02)"),

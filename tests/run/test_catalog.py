@@ -126,6 +126,10 @@ def test_a_metric_of_no_case_is_refused_where_every_value_has_one() -> None:
     ("made", "words"),
     [
         (asking("tokens_compared_per_step"), "tokens_compared_per_step: the benchmark swap_states does not measure it; it measures"),
+        (
+            asking("output_throughput"),
+            "output_throughput: the benchmark swap_states does not measure it; it measures round_time, bytes_per_swap",
+        ),
         (asking("apply_time"), "apply_time: the benchmark swap_states does not measure it; it measures round_time, bytes_per_swap"),
         (asking("round_time", bench="penalties"), "the benchmark penalties does not measure it; it measures feed_time, apply_time, list_"),
         (asking("feed_time@batch=8", {"batch": 8}), "metrics.feed_time@batch=8: the benchmark swap_states does not measure it"),
