@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import os
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ from suite.model.scenario import OverlayBuild, Profile, Scenario
 from suite.model.spec import EXPECTED, parse_build
 from suite.planning import make_plan
 from suite.progress import RunProgress
+from suite.report.facts import AGAIN
 from suite.run import upstream
 from suite.run.lane import Lane
 from suite.run.micro_files import NOT_HERE
@@ -254,9 +256,9 @@ def _command(change: Change, wanted: Wanted) -> str:
     """The command that measures this again, as somebody else would type it."""
     words = ["perfproof", "pr"]
     if change.diff is not None:
-        words += ["--diff", change.diff.name]
+        words += ["--diff", _shown(change.diff)]
     else:
-        words += ["--git", change.repo.name if change.repo else "", "--ref", str(change.ref), "--base", str(change.base)]
+        words += ["--git", _shown(change.repo) if change.repo else "", "--ref", str(change.ref), "--base", str(change.base)]
     build = change.build if "/" not in change.build else "path/to/python"
     words += ["--build", build, "--profile", wanted.profile]
     words += ["--seed", str(wanted.seed)] if wanted.seed else []
@@ -265,4 +267,10 @@ def _command(change: Change, wanted: Wanted) -> str:
         words += ["--tests", *(upstream.shown(path) for path in wanted.tests)]
     if wanted.scenarios is not None:
         words += ["--scenarios", *(f"scenarios/{path.name}" for path in wanted.scenarios)]
-    return shlex.join(words)
+    return shlex.join([*words, "--results", AGAIN])
+
+
+def _shown(path: Path) -> str:
+    """A path below the working folder as told from there, of any other its name alone: the rest may name a home."""
+    whole, here = Path(os.path.abspath(path)), Path.cwd()
+    return str(whole.relative_to(here)) if whole.is_relative_to(here) and whole != here else whole.name

@@ -20,6 +20,7 @@ from suite.changes import proposing
 from suite.cli import main, parser
 from suite.model.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 from suite.model.plan import Plan
+from suite.model.record import Record
 from suite.model.scenario import Scenario
 from tests import toy
 from tests.test_conduct import FakeLane
@@ -121,6 +122,21 @@ def test_the_same_command_goes_on_and_an_edited_diff_begins_anew(place: Place) -
     assert place.pr("--print") == EXIT_PASS
     assert len(place.lane.ran) == 2 * ran
     assert len(list((place.folder / "results" / "pr").iterdir())) == 2
+
+
+def test_the_commands_of_the_text_find_each_other_s_files(place: Place) -> None:
+    """The repeat goes where the lines after it look; files keep the folders that were typed, but for those above the working one."""
+    (place.folder / "mine").mkdir()
+    shutil.copy("my.diff", "mine/it.diff")
+    place.pr("--diff", "mine/it.diff", "--scenarios", str(place.folder / "scenarios" / "again.yaml"))
+    text = (place.folder / "reports" / "pr.md").read_text()
+    commands = text[text.index("perfproof pr --diff") :].partition("```")[0].splitlines()
+    assert commands[0].startswith("perfproof pr --diff mine/it.diff --build path/to/python --profile quick ")
+    assert "--scenarios scenarios/again.yaml" in commands[0]
+    assert commands[0].endswith("--results results/again")
+    assert all("--results results/again" in command for command in commands if command)
+    place.pr("--diff", str(place.folder.parent / shutil.copy("my.diff", place.folder.parent / "up.diff")))
+    assert "perfproof pr --diff up.diff" in (place.folder / "reports" / "pr.md").read_text()
 
 
 def test_what_a_change_touches_is_counted_in_both_arms_and_untestable_where_it_never_ran(
