@@ -101,6 +101,8 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
     for note in [f"{built.base.label} against {built.label}", *notes]:
         say(note)
     results = wanted.results or RESULTS / _folder(built, wanted)
+    for old in (wanted.text, wanted.report):
+        old.unlink(missing_ok=True)
     tested = upstream.both(base, changed, wanted.tests, results / "tests") if wanted.tests else None
     if tested is not None:
         if _tell_tests(tested, built, say):

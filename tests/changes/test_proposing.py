@@ -139,6 +139,21 @@ def test_the_commands_of_the_text_find_each_other_s_files(place: Place) -> None:
     assert "perfproof pr --diff up.diff" in (place.folder / "reports" / "pr.md").read_text()
 
 
+def test_an_interrupted_run_leaves_no_text_of_another_change(place: Place) -> None:
+    """What the last change left is gone as soon as the next one is measured."""
+    place.pr()
+    assert (place.folder / "reports" / "pr.md").exists()
+    (place.folder / "my.diff").write_text(DIFF.replace("{first}", "first + 1"))
+
+    def interrupted(one: Record, tries: int) -> Record:
+        raise KeyboardInterrupt
+
+    place.lane.fate = interrupted
+    place.pr()
+    assert not (place.folder / "reports" / "pr.md").exists()
+    assert not (place.folder / "reports" / "pr.html").exists()
+
+
 def test_what_a_change_touches_is_counted_in_both_arms_and_untestable_where_it_never_ran(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
