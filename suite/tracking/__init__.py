@@ -2,7 +2,8 @@
 
 1. `released`   a scenario as released, on one build of somebody's choice or on two; below everything else here;
 2. `rounds`     scenarios over many builds, interleaved in rounds, and appended to a history: `perfproof track`;
-3. `timelines`  the verbs of a history: points added and thinned out, steps found and acknowledged, its page; `shown` has its tables;
+3. `timelines`  the verbs of a history: points added and thinned out, steps found and acknowledged, its page; `shown` has its tables,
+               `names` what is asked for and is not there;
 4. `confirm`    the two builds beside a step against each other, in pairs, before anybody is alarmed: `perfproof steps --confirm`;
 5. `bisect`     which build of a row brought a change: `perfproof bisect`;
 6. `baselines`  a baseline out of a history: how old, of which machine, and when it is refused;

