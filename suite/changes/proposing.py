@@ -13,7 +13,7 @@ import dataclasses
 import hashlib
 import os
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,13 +26,13 @@ from suite.builds import diff as diffs
 from suite.builds import git, overlay
 from suite.builds.prepare import prepare
 from suite.changes.choosing import NEIGHBOURS, by_files, choose, differences, files, package_of, scenario_files, watched
+from suite.changes.saying import foretold, uncounted
 from suite.changes.watching import Watching
 from suite.conduct import conduct
 from suite.lanes import build_faults, check_names, opened
 from suite.model.decode import scenario_of
 from suite.model.errors import EXIT_REGRESSED, BadInput, CannotRun
 from suite.model.plan import Plan
-from suite.model.record import Record
 from suite.model.scenario import OverlayBuild, Profile, Scenario
 from suite.model.spec import EXPECTED, parse_build
 from suite.planning import make_plan
@@ -109,6 +109,8 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
             return EXIT_REGRESSED
         notes = [*notes, tests_note(tested)]
     plan = make_plan([counting(rearmed(scenario, docs, built.label), counted) for scenario in chosen], wanted.seed)
+    for line in foretold(plan, results):
+        say(line)
     _measure(plan, results, wanted, console, open_lanes)
     only, absent = there(plan, results)
     kept = [note for note in notes if not note.startswith(NEIGHBOURS)]
@@ -237,21 +239,6 @@ def there(plan: Plan, results: Path) -> tuple[set[str], list[str]]:
     if not only:
         raise CannotRun("\n".join(told))
     return only, told
-
-
-def uncounted(found: Watching, names: Collection[str], results: Path) -> list[str]:
-    """A sentence for the scenarios of which nobody knows whether the changed code ran: none of the counted functions did, others might."""
-    if not found.unknown:
-        return []
-    ran = {record.scenario for record in store.read(results).records if any(_calls(record, name) for name in found.functions)}
-    unsure = sorted(set(names) - ran)
-    called = f"nothing called {files(found.functions)}, and " if found.functions else ""
-    why = f"{called}no count of calls can tell of {files(found.unknown)}"
-    return [f"whether the changed code ran is not known: {', '.join(unsure)}: {why}"] if unsure else []
-
-
-def _calls(record: Record, name: str) -> int:
-    return record.attestation.counts.get(f"calls {name}", 0) if record.attestation else 0
 
 
 def _command(change: Change, wanted: Wanted) -> str:

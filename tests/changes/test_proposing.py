@@ -139,6 +139,18 @@ def test_the_commands_of_the_text_find_each_other_s_files(place: Place) -> None:
     assert "perfproof pr --diff up.diff" in (place.folder / "reports" / "pr.md").read_text()
 
 
+def test_trials_and_minutes_are_told_before_anything_is_measured(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line a scenario, and their sum; of a change that is measured already there is nothing to tell."""
+    words = ["--scenarios", "scenarios/again.yaml", "scenarios/never.yaml"]
+    place.pr(*words)
+    said = capsys.readouterr().out
+    assert "again: about 2 min (12 trials, guessed at 8.0 s each)" in said
+    assert "about 3 min in all" in said
+    assert said.index("about 3 min in all") < said.index("trials run")
+    place.pr(*words)
+    assert "again: about" not in capsys.readouterr().out
+
+
 def test_an_interrupted_run_leaves_no_text_of_another_change(place: Place) -> None:
     """What the last change left is gone as soon as the next one is measured."""
     place.pr()

@@ -1,0 +1,43 @@
+"""What is said of a change beside its verdicts: how long measuring takes, and whether the changed code is known to have run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from suite import store
+from suite.analysis.words import duration
+from suite.changes.choosing import files
+from suite.changes.watching import Watching
+from suite.model.plan import Plan
+from suite.model.record import Record
+from suite.planning import estimates
+
+
+def foretold(plan: Plan, results: Path) -> list[str]:
+    """About how long each scenario will take, with the trials that are missing; and all together, where there are several."""
+    records = store.read(results).records if results.is_dir() and any(results.glob("*.jsonl")) else ()
+    told, minutes = [], 0.0
+    for scenario, one in zip(plan.scenarios, estimates(plan, records, (), ""), strict=True):
+        left = scenario.most_trials - len({record.trial for record in records if record.scenario == scenario.name})
+        if left > 0:
+            own = one.minutes * left / scenario.most_trials
+            minutes += own
+            trials = one.source if left == scenario.most_trials else f"{left} of {one.source}"
+            told.append(f"{scenario.name}: about {duration(own)} ({trials})")
+    return [*told, f"about {duration(minutes)} in all"] if len(told) > 1 else told
+
+
+def uncounted(found: Watching, names: Collection[str], results: Path) -> list[str]:
+    """A sentence for the scenarios of which nobody knows whether the changed code ran: none of the counted functions did, others might."""
+    if not found.unknown:
+        return []
+    ran = {record.scenario for record in store.read(results).records if any(_calls(record, name) for name in found.functions)}
+    unsure = sorted(set(names) - ran)
+    called = f"nothing called {files(found.functions)}, and " if found.functions else ""
+    why = f"{called}no count of calls can tell of {files(found.unknown)}"
+    return [f"whether the changed code ran is not known: {', '.join(unsure)}: {why}"] if unsure else []
+
+
+def _calls(record: Record, name: str) -> int:
+    return record.attestation.counts.get(f"calls {name}", 0) if record.attestation else 0
