@@ -177,6 +177,7 @@ def _timed_verdicts(case: _Case, samples: Mapping[str, PairedSample]) -> dict[st
         distrust=case.trust.distrust if case.final else "",
         final=case.final,
         minutes_per_block=minutes_per_block(case.trials),
+        planned=not isinstance(case.scenario.workload, PytestWorkload),
     )
     return {choice.name: _cautious(found, case.trials) for choice, found in zip(timed, verdicts, strict=True)}
 

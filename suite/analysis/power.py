@@ -112,10 +112,15 @@ def _thresholds(looks: tuple[Look, ...], ratio: float, widening: float) -> Float
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settling:
-    """What would settle an *inconclusive*, if the estimate and the spread are the truth: `total` blocks in all, `more` than now."""
+    """What would settle an *inconclusive*, if the estimate and the spread are the truth: `total` blocks in all, `more` than now.
+
+    `anew` says that the design ends before: blocks that are added after its last look would be one look more, for which its error has not
+    been shared out. So all of them are measured again, as a design of their own. `minutes` are those of what is to be measured.
+    """
 
     total: int
     more: int
+    anew: bool
     minutes: float | None
     as_: str
     """The outcome it would then have: "regressed", "improved" or "equivalent"."""
@@ -140,8 +145,12 @@ def settling_blocks(mean: Floats, sd: Floats, margin: Floats, look: Look, wideni
     return total
 
 
-def settled_by(total: float, mean: float, margin: float, blocks: int, minutes_per_block: float | None = None) -> Settling | None:
+def settled_by(
+    total: float, mean: float, margin: float, blocks: int, minutes_per_block: float | None = None, most: int | None = None
+) -> Settling | None:
     """The `total` of `settling_blocks` told as what is to be done after `blocks` blocks; None beyond `MOST_BLOCKS`.
+
+    `most` is how many blocks the design has at most, None where blocks may be added freely.
 
     Source: `settling_blocks`.
     """
@@ -150,7 +159,9 @@ def settled_by(total: float, mean: float, margin: float, blocks: int, minutes_pe
     count = max(int(total), blocks + 1, LEAST_BLOCKS)
     more = max(count - blocks, 1)
     outcome = "equivalent" if abs(mean) < margin else "regressed" if mean > 0 else "improved"
-    return Settling(total=count, more=more, minutes=None if minutes_per_block is None else more * minutes_per_block, as_=outcome)
+    anew = most is not None and count > most
+    minutes = None if minutes_per_block is None else (count if anew else more) * minutes_per_block
+    return Settling(total=count, more=more, anew=anew, minutes=minutes, as_=outcome)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

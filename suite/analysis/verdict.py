@@ -7,8 +7,9 @@ through the same lines. `should_stop` is the stopping rule of a scenario between
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from suite.analysis.spending import LEAST_BLOCKS, Look, Spending
 from suite.model.judged import Outcome
 from suite.model.scenario import DEFAULT_MARGIN
 
+Advice = Callable[[Comparison, float], power.Settling | None]
+"""What would settle a comparison that takes so many blocks in all."""
 CHUNK = 4_000_000
 """Walsh averages worked on at once, to bound memory."""
 BEYOND = "; the whole interval lies beyond the margin"
@@ -65,6 +68,7 @@ def judge(
     distrust: str = "",
     final: bool = True,
     minutes_per_block: float | None = None,
+    planned: bool = False,
 ) -> Verdict:
     """The verdict on one paired sample; see `judge_all`.
 
@@ -78,6 +82,7 @@ def judge(
         distrust=distrust,
         final=final,
         minutes_per_block=minutes_per_block,
+        planned=planned,
     )[0]
 
 
@@ -90,11 +95,13 @@ def judge_all(
     distrust: str = "",
     final: bool = True,
     minutes_per_block: float | None = None,
+    planned: bool = False,
 ) -> list[Verdict]:
     """Verdicts on m paired samples that share the looks of `spending`, in their order.
 
     `margins` are m fractions; `widening` (from a long A/A, at least 1) stretches every interval; `distrust` says why this machine's
-    timed metrics cannot be trusted (a failed A/A) and makes all of them untestable; `final` is False while a run may still go on.
+    timed metrics cannot be trusted (a failed A/A) and makes all of them untestable; `final` is False while a run may still go on;
+    `planned` says that the looks are a scenario's, which a run takes no blocks beyond.
     Source of the rule: `decision`; of the looks: `spending`.
     """
     verdicts: dict[int, Verdict] = {}
@@ -110,13 +117,19 @@ def judge_all(
         step = max(1, CHUNK // min(n * (n + 1) // 2, 80_000))
         for start in range(0, len(places), step):
             part = places[start : start + step]
-            found = _judge_stack([samples[i] for i in part], [margins[i] for i in part], spending, widening, final, minutes_per_block)
+            advice = partial(_settling, most=spending.looks[-1].blocks if planned else None, minutes_per_block=minutes_per_block)
+            found = _judge_stack([samples[i] for i in part], [margins[i] for i in part], spending, widening, final, advice)
             verdicts.update(zip(part, found, strict=True))
     return [verdicts[place] for place in range(len(samples))]
 
 
+def _settling(found: Comparison, total: float, *, most: int | None, minutes_per_block: float | None) -> power.Settling | None:
+    """What would settle a comparison that takes `total` blocks; see `power.settled_by`."""
+    return power.settled_by(total, found.mean_log, found.margin_log, found.blocks, minutes_per_block, most)
+
+
 def _judge_stack(
-    samples: list[PairedSample], margins: list[float], spending: Spending, widening: float, final: bool, minutes_per_block: float | None
+    samples: list[PairedSample], margins: list[float], spending: Spending, widening: float, final: bool, advice: Advice
 ) -> list[Verdict]:
     """Verdicts on samples of the same n, better and scale."""
     x = np.stack([sample.x for sample in samples])
@@ -135,7 +148,7 @@ def _judge_stack(
         for row, comparison, total in zip(rows, comparisons, totals, strict=True):
             outcome = CODED[decided.code[row]]
             withheld = int(samples[row].blocks[decided.withheld[row]]) if decided.withheld[row] >= 0 else None
-            verdicts[row] = _told(outcome, comparison, total, number >= 0, withheld, minutes_per_block, final)
+            verdicts[row] = _told(outcome, comparison, total, number >= 0, withheld, advice, final)
     return [verdict for verdict in verdicts if verdict is not None]
 
 
@@ -184,13 +197,11 @@ _STATUS_WORDS = {
 }
 
 
-def _told(
-    outcome: Outcome, found: Comparison, total: float, taken: bool, withheld: int | None, minutes_per_block: float | None, final: bool
-) -> Verdict:
+def _told(outcome: Outcome, found: Comparison, total: float, taken: bool, withheld: int | None, advice: Advice, final: bool) -> Verdict:
     """The outcome with its reason, its warnings and, for an inconclusive one, what would settle it."""
     settling = None
     if outcome is Outcome.INCONCLUSIVE and final:
-        settling = power.settled_by(total, found.mean_log, found.margin_log, found.blocks, minutes_per_block)
+        settling = advice(found, total)
     if not taken:
         reason = _too_few(found.blocks) if found.blocks < LEAST_BLOCKS else f"{found.blocks} blocks: the next look is not reached yet"
     elif outcome is Outcome.INCONCLUSIVE:
@@ -243,6 +254,8 @@ def _inconclusive(found: Comparison, withheld: int | None, settling: power.Settl
         return f"{why}; more than {power.MOST_BLOCKS} blocks would be needed: too near the margin, or too much noise for it"
     minutes = f", {words.duration(settling.minutes)}" if settling.minutes is not None else ""
     more = f"about {words.count(settling.more, 'more block')} ({settling.total} in all{minutes})"
+    if settling.anew:
+        more = f"about {settling.total} blocks, all measured anew (--blocks {settling.total} into another results folder{minutes}),"
     return f"{why}; {more} would settle it, as {settling.as_} if this estimate holds"
 
 
