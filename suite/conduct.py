@@ -21,6 +21,7 @@ from suite import store
 from suite.analysis.invalidation import STANDARD, Rules, invalid
 from suite.analysis.judge import JudgedScenario, judge_scenario
 from suite.analysis.trials import latest
+from suite.model import differences
 from suite.model.errors import BadInput, CannotRun
 from suite.model.floor import Floor
 from suite.model.plan import Block, Plan
@@ -36,7 +37,8 @@ Say = Callable[[str], None]
 
 Enough = Callable[[JudgedScenario], bool]
 """Whether a scenario needs no more blocks, as it is judged so far."""
-MAKE_ROOM = "make room; every record that was whole is kept, and the same command goes on from there"
+DONT_MIX = "records of different questions don't mix"
+MAKE_ROOM = "make room, or raise the limit; every record that was whole is kept, and the same command goes on from there"
 AGAIN = 3
 """How often a block that was invalid is measured again, at most."""
 
@@ -242,16 +244,20 @@ def _found(plan: Plan, results: Path) -> tuple[tuple[Record, ...], tuple[str, ..
         for record in (r for r in read.records if r.scenario == scenario.name):
             path = store.records_file(results, scenario.name)
             if record.digest != scenario.digest:
-                raise BadInput(
-                    f"{path}: holds records of another '{scenario.name}' (profile {record.profile}, digest {record.digest}; "
-                    f"now {scenario.profile}, "
-                    f"{scenario.digest}): records of different questions don't mix; name another --results folder"
-                )
+                raise BadInput(f"{path}: {_another(scenario, record)}; name another --results folder, or delete that file to begin anew")
             if record.seed != plan.seed:
                 raise BadInput(
                     f"{path}: was begun with --seed {record.seed}, not {plan.seed}: go on with that seed or name another --results folder"
                 )
     return read.records, read.warnings
+
+
+def _another(scenario: Scenario, record: Record) -> str:
+    """What a record of that name asks differently, and why it does not mix with the scenario's."""
+    changed = [key for key, *_ in differences.differences(record.definition, scenario.definition) if key != "question"]
+    why = "the looks of a design are planned beforehand, so it takes no more blocks" if changed == ["blocks"] else DONT_MIX
+    told = differences.told(record.definition, scenario.definition) or f"its digest was {record.digest} and is {scenario.digest}"
+    return f"holds records of another '{scenario.name}' ({told}): {why}"
 
 
 @contextlib.contextmanager

@@ -80,7 +80,8 @@ def _append_line(path: Path, entry: Record | Floor, what: str) -> None:
     except OSError as error:
         if size is not None:
             _cut_back(path, size)
-        raise CannotRun(f"{path}: {what} could not be written: {error.strerror}; what was there is kept, and the same command goes on from there") from error
+        kept = "what was there is kept, and the same command goes on from there"
+        raise CannotRun(f"{path}: {what} could not be written: {error.strerror}; {kept}") from error
 
 
 def _ends_mid_line(path: Path, size: int) -> bool:

@@ -223,7 +223,10 @@ def test_records_of_another_scenario_are_not_mixed(tmp_path: Path, capsys: pytes
     results(tmp_path / "results")
     before = (tmp_path / "results" / "swap_states.jsonl").read_bytes()
     assert main(["run", str(path), "--results", str(tmp_path / "results"), "--builds", str(tmp_path / "builds")]) == EXIT_USAGE
-    assert "records of another 'swap_states'" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "records of another 'swap_states' (" in told
+    assert 'profile was "quick" and is "standard"' in told
+    assert "name another --results folder, or delete that file to begin anew" in told
     assert (tmp_path / "results" / "swap_states.jsonl").read_bytes() == before
     assert not (tmp_path / "builds").exists()
 

@@ -159,8 +159,14 @@ def test_records_of_another_question_or_seed_are_refused_untouched(tmp_path: Pat
     carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane())
     before = (tmp_path / "swap_states.jsonl").read_bytes()
     other = scenario(metrics={"round_time": {"primary": True, "margin": 0.05}})
-    with pytest.raises(BadInput, match="records of another 'swap_states'"):
+    with pytest.raises(
+        BadInput, match=r"metrics.round_time.margin was 0.02 and is 0.05, .*\): records of different questions don't mix; name "
+    ):
         carry_out(make_plan([other], seed=0), tmp_path, FakeLane())
+    with pytest.raises(
+        BadInput, match=r"blocks was 6 and is 9\): the looks of a design are planned beforehand, so it takes no more blocks; "
+    ):
+        carry_out(make_plan([scenario(blocks=9)], seed=0), tmp_path, FakeLane())
     with pytest.raises(BadInput, match="was begun with --seed 0, not 1"):
         carry_out(make_plan([scenario()], seed=1), tmp_path, FakeLane())
     assert (tmp_path / "swap_states.jsonl").read_bytes() == before
@@ -295,7 +301,7 @@ def test_a_full_disk_is_told_with_what_to_do_and_the_run_goes_on_from_there(tmp_
         return one
 
     plan = make_plan([scenario()], seed=0)
-    with pytest.raises(CannotRun, match=rf"{told}.*: make room; every record that was whole is kept"):
+    with pytest.raises(CannotRun, match=rf"{told}.*: make room, or raise the limit; every record that was whole is kept"):
         carry_out(plan, tmp_path, FakeLane(fate=full))
     assert carry_out(plan, tmp_path, FakeLane()).found == 4
 
