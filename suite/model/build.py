@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from packaging.version import InvalidVersion, Version
+
 SHOWN_PARTS = 3
 """Parts of a path that a label shows: `.venv/bin/python`."""
 
@@ -125,6 +127,19 @@ class EditableBuild:
     @property
     def key(self) -> str:
         return " ".join([f"editable {self.source}", *(self.command or ())])
+
+
+def release_called(version: str) -> str:
+    """What the release of a version is called: 0.32.0 for 0.32 or 0.32.0.0, which are the same version (PEP 440), and vLLM writes three
+    numbers. What is no version stays, to be refused by the package index."""
+    try:
+        found = Version(version)
+    except InvalidVersion:
+        return version
+    numbers = [*found.release, 0, 0][: max(3, len(found.release))]
+    while len(numbers) > 3 and not numbers[-1]:
+        numbers.pop()
+    return str(found).replace(".".join(map(str, found.release)), ".".join(map(str, numbers)), 1)
 
 
 Build = ReleaseBuild | PythonBuild | OverlayBuild | EditableBuild

