@@ -2,7 +2,7 @@
 
 In order: `view.build` turns judged rows and records into a `Page`; `words` says every number and
 every verdict of it exactly once, `claims` makes sentences of them, `heads` names a table's columns,
-`headline`, `standing`, `provisos` and `missing` say what stands over and beside the answers; `html`,
+`headline`, `standing`, `provisos`, `otherwise` and `missing` say what stands over and beside the answers; `html`,
 `terminal`, `pullrequest` and `junit` only lay those words out, so that they can't disagree. Panels are
 pure functions from the `Page` to markup and know nothing of each other.
 

@@ -1,6 +1,7 @@
 """What must stand beside an answer, in a clause each, or it is taken for more than it is.
 
-How near to real use the thing measured was, which of the arms is vLLM as released, and which block alone the estimate owes much to.
+How near to real use the thing measured was, which of the arms is vLLM as released, which differs in more than its code (`otherwise`), and
+which block alone the estimate owes much to.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from suite.model.judged import Judged
 from suite.model.metrics import METRICS, base_name
 from suite.model.record import Record
 from suite.model.untrusted import line
-from suite.report import facts, trust, units, words
+from suite.report import facts, otherwise, trust, units, words
 from suite.report.nouns import ArmView, TrialView
 
 NAME = 160
@@ -37,6 +38,7 @@ def told(
     if said := model(definition):
         yield f"measured with {said}"
     yield from _released(arms, definition, records)
+    yield from otherwise.told(definition)
     for row in rows:
         if row.primary and row.verdict not in (None, "untestable") and (found := swayed(row, trials)):
             yield found
@@ -116,11 +118,12 @@ def _releases(arms: Sequence[ArmView], definition: Mapping[str, Any], altered: M
 
 
 def no_patch(arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequence[Record]) -> bool:
-    """Whether nothing that a verdict praises is a patch: every candidate is vLLM as released, against another release or an altered one."""
+    """Whether nothing that a verdict praises is a patch: every candidate is vLLM as released, against another release or an altered one,
+    or is the baseline's code asked or set otherwise."""
     altered = {arm.name: _altered(arm, definition, records) for arm in arms}
     candidates = [altered[arm.name] for arm in arms if not arm.baseline]
     worsened = any(altered[arm.name] for arm in arms if arm.baseline)
-    return _releases(arms, definition, altered) or (worsened and bool(candidates) and not any(candidates))
+    return _releases(arms, definition, altered) or (worsened and bool(candidates) and not any(candidates)) or otherwise.alone(definition)
 
 
 def _altered(arm: ArmView, definition: Mapping[str, Any], records: Sequence[Record]) -> str:

