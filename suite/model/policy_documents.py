@@ -239,7 +239,7 @@ def _meant(key: str, above: Sequence[str]) -> str:
     inner = [f"{place}.{key}" for place, doc in WITHIN.items() if key in _keys(doc)]
     if above and key in top:
         return f", did you mean {key!r} at the top?"
-    here = top if not above else _keys({**WITHIN, "waivers": WaiverDoc}.get(above[0], MetricRuleDoc))
+    here = top if not above else _keys(WITHIN.get(above[0], WaiverDoc if above[0] == "waivers" else MetricRuleDoc))
     found = ([] if above else inner) or get_close_matches(key, here, n=1)
     return f", did you mean {' or '.join(map(repr, found))}?" if found else ""
 

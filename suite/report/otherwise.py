@@ -24,9 +24,7 @@ OURS = "PERFPROOF_"
 
 def told(definition: Mapping[str, Any]) -> Iterator[str]:
     """A clause for every candidate that differs from the baseline in more than patches and build, with the differences."""
-    arms = facts.defined_arms(definition)
-    baseline = next((arm for arm in arms if arm.get("baseline")), None)
-    for arm in arms if baseline is not None else ():
+    for baseline, arm in _pairs(definition):
         asked, settings = _asked(baseline, arm, definition), _settings(baseline, arm)
         parts = [f"is asked something else than the baseline ({_listed(asked)})"] if asked else []
         parts += [f"runs with other settings than {'it' if parts else 'the baseline'} ({_listed(settings)})"] if settings else []
@@ -36,14 +34,17 @@ def told(definition: Mapping[str, Any]) -> Iterator[str]:
 
 def alone(definition: Mapping[str, Any]) -> bool:
     """Whether every candidate differs from the baseline in what it is asked or set to, and in no code: nothing of a patch is shown."""
-    arms = facts.defined_arms(definition)
-    baseline = next((arm for arm in arms if arm.get("baseline")), None)
-    candidates = [arm for arm in arms if arm is not baseline]
-    return (
-        baseline is not None
-        and bool(candidates)
-        and all(_code(arm) == _code(baseline) and (_asked(baseline, arm, definition) or _settings(baseline, arm)) for arm in candidates)
+    pairs = _pairs(definition)
+    return bool(pairs) and all(
+        _code(arm) == _code(baseline) and (_asked(baseline, arm, definition) or _settings(baseline, arm)) for baseline, arm in pairs
     )
+
+
+def _pairs(definition: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """The baseline with every candidate; none where a definition names no baseline."""
+    arms = facts.defined_arms(definition)
+    baselines = [arm for arm in arms if arm.get("baseline")][:1]
+    return [(baseline, arm) for baseline in baselines for arm in arms if arm is not baseline]
 
 
 def _whose(baseline: Mapping[str, Any], arm: Mapping[str, Any]) -> str:
