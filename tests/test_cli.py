@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -278,15 +279,42 @@ sys.exit(main(["report", "--results", {str(tmp_path / "results")!r}, "--out", {s
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "results"]
 
 
-def test_a_reader_that_went_away_is_no_pass(tmp_path: Path) -> None:
-    """What could not be told to the end did not pass, and Python's own words of it are kept back."""
+@pytest.mark.parametrize("form", [["--json"], []])
+def test_a_reader_that_went_away_is_no_pass_and_no_verdict(tmp_path: Path, form: list[str]) -> None:
+    """What could not be told to the end ends as other programs do then, and Python's own words of it are kept back."""
     results(tmp_path)
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-m", "suite.cli", "compare", "--json", "--results", str(tmp_path)]
+    command = [sys.executable, "-m", "suite.cli", "compare", *form, "--results", str(tmp_path)]
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
-    assert (done.returncode, done.stderr) == (EXIT_UNTESTABLE, "")
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("command", [["compare", "--json"], ["compare"], ["report", "--pr"]])
+def test_an_output_that_takes_nothing_is_named(tmp_path: Path, command: list[str]) -> None:
+    """A full disk under `> FILE` is neither the results folder's nor a traceback."""
+    results(tmp_path)
+    with open("/dev/full", "w") as full:
+        words = [sys.executable, "-m", "suite.cli", *command, "--results", str(tmp_path)]
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    told = "perfproof: standard output: can't be written to: No space left on device\n"
+    assert (done.returncode, done.stderr) == (EXIT_UNTESTABLE, told)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_has_a_code_of_its_own(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, number: signal.Signals, code: int
+) -> None:
+    """A command that somebody ended says nothing of a patch: not even that it is untestable."""
+    monkeypatch.setattr("suite.verdicts.compare", lambda *arguments, **named: signal.raise_signal(number))
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        assert main(["compare"]) == code
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert "the same command goes on from there" in capsys.readouterr().err
 
 
 def test_what_the_machine_refuses_is_told_without_a_traceback(

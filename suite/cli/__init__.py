@@ -16,7 +16,7 @@ from types import FrameType
 from suite import __version__
 from suite.cli import ci, gating, history, judging, measuring, packing, proposing, showing, tracking
 from suite.cli.options import EPILOG
-from suite.model.errors import EXIT_UNTESTABLE, EXIT_USAGE, BadInput, PerfproofError
+from suite.model.errors import EXIT_SIGNALLED, EXIT_UNTESTABLE, EXIT_USAGE, BadInput, PerfproofError
 
 GROUPS = (measuring, proposing, judging, showing, gating, ci, tracking, history, packing)
 """The groups of commands, in the order of the help."""
@@ -27,7 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     signal.signal(signal.SIGTERM, _as_interrupt)
     try:
-        return int(arguments.verb(arguments))
+        code = int(arguments.verb(arguments))
+        sys.stdout.flush()
+        return code
     except BadInput as error:
         for fault in error.faults:
             print(f"perfproof: {fault}", file=sys.stderr)
@@ -35,19 +37,48 @@ def main(argv: Sequence[str] | None = None) -> int:
     except PerfproofError as error:
         print(f"perfproof: {error}", file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         print("\nperfproof: interrupted; every record that was whole is kept, the same command goes on from there", file=sys.stderr)
-        return EXIT_UNTESTABLE
+        return EXIT_SIGNALLED + (signal.SIGTERM if isinstance(interrupt, _Terminated) else signal.SIGINT)
+    except SystemExit as end:
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        return _reader_gone()  # rich ends the program where it meets one
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what Python still has to write at its end
-        return EXIT_UNTESTABLE
+        return _reader_gone()
     except OSError as error:
-        print(f"perfproof: {error.filename or 'this machine'}: {error.strerror or error}", file=sys.stderr)
+        where = error.filename or ("standard output: can't be written to" if _output_is_lost() else "this machine")
+        print(f"perfproof: {where}: {error.strerror or error}", file=sys.stderr)
         return EXIT_UNTESTABLE
+
+
+class _Terminated(KeyboardInterrupt):
+    """A SIGTERM, which ends a command as Ctrl-C does."""
 
 
 def _as_interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+    raise _Terminated
+
+
+def _reader_gone() -> int:
+    """Ends as a program does whose reader went away: without a word, and with no code that means a verdict."""
+    _forget_output()
+    return EXIT_SIGNALLED + signal.SIGPIPE
+
+
+def _output_is_lost() -> bool:
+    """Whether standard output takes nothing: not even the end of a line."""
+    try:
+        print(flush=True)
+    except OSError:
+        _forget_output()
+        return True
+    return False
+
+
+def _forget_output() -> None:
+    """Nobody gets what Python would still write at its end, nor its words on failing to."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser() -> argparse.ArgumentParser:

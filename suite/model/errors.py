@@ -9,6 +9,8 @@ EXIT_REGRESSED = 1
 EXIT_USAGE = 2
 EXIT_UNTESTABLE = 3
 EXIT_INCONCLUSIVE = 4
+EXIT_SIGNALLED = 128
+"""To this the number of the signal that ended a command is added, as shells do: 130 for Ctrl-C, 141 where its reader went away."""
 
 
 class PerfproofError(Exception):
