@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from suite.model.judged import Judged, Outcome
+from suite.model.scenario import LEAST_BLOCKS
 from suite.model.untrusted import shorten
 from suite.report import gatehead, glossary, heads, units, words
 from suite.report.markdown import escape, fence, few, fold, table
@@ -51,8 +52,23 @@ def _head(page: Page) -> Iterable[str]:
 
 def _answer(scenario: ScenarioView) -> Iterable[str]:
     """A scenario's sentence, and under it what to bear in mind."""
-    yield f"- {_word(scenario.outcome, scenario.suggests)} {escape(scenario.answer)}"
+    yield f"- {_word(scenario.outcome, scenario.suggests)} {escape(scenario.answer)}{_lacking(scenario)}"
     yield from (f"  - {shorten(escape(each), 400)}" for each in scenario.provisos)
+
+
+TIMED = ("micro", "serve", "offline", "pytest")
+"""The kinds of scenarios that are judged over blocks."""
+
+
+def _lacking(scenario: ScenarioView) -> str:
+    """How many blocks are missing, where a verdict is open for want of them; "" where that is not why."""
+    short = [
+        row.blocks for row in scenario.primaries if row.verdict == Outcome.INCONCLUSIVE and not row.exact and row.blocks < LEAST_BLOCKS
+    ]
+    if scenario.kind not in TIMED or not short:
+        return ""
+    missing = "the missing one" if min(short) == LEAST_BLOCKS - 1 else f"the missing {LEAST_BLOCKS - min(short)}"
+    return f" ({min(short)} of the {LEAST_BLOCKS} blocks that a verdict needs; the same command measures {missing})"
 
 
 def _remarks(page: Page) -> Iterable[str]:

@@ -93,6 +93,15 @@ def test_raw_values_are_of_metrics_that_left_some() -> None:
     assert "| – | – |" not in raw
 
 
+def test_a_verdict_that_lacks_blocks_says_so_where_it_stands() -> None:
+    """Fewer blocks than a verdict needs are told in the scenario's own line, with what measures the rest; enough of them are no reason."""
+    for blocks, told in ((5, "measures the missing one)"), (4, "measures the missing 2)"), (6, "")):
+        rows = [factory.row("swap_states", "round_time", "inconclusive", blocks=blocks)]
+        records = factory.trials("swap_states", blocks, {"round_time": 1e-3}, {}, 0.02)
+        (bullet,) = (line for line in pullrequest.render(factory.page((rows, records))).splitlines() if line.startswith("- ❔"))
+        assert (f"({blocks} of the 6 blocks that a verdict needs; the same command {told}" in bullet) == bool(told), bullet
+
+
 def test_pull_request_markup_is_escaped() -> None:
     """Names and messages show as they read: no HTML, no markdown, no mention, no link, no table cell of their own."""
     text = pullrequest.render(factory.page(factory.hostile()))
