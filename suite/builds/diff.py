@@ -19,10 +19,9 @@ from unidiff.errors import UnidiffParseError
 from unidiff.patch import PatchedFile, PatchSet
 
 from suite.builds.hunks import Hunk
+from suite.model.decode_builds import LARGEST_DIFF
 from suite.model.errors import BadInput
 
-MOST_BYTES = 64_000_000
-"""Of a diff: twice what one has that touches every file of vLLM (32 MB, read in 6 s and into 0.7 GB)."""
 LONGEST_NAME, LONGEST_PATH = 250, 1000
 """Bytes of a name, characters of a path: what file systems take, with room for what Python compiles beside it."""
 PYTHON_FILE = re.compile(r"vllm/(?:[A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]*\.py", re.ASCII)
@@ -59,10 +58,10 @@ class Change:
 @lru_cache(maxsize=1)  # a command asks for the same diff when it checks, when it picks scenarios and when it makes the build
 def read_diff(data: bytes, name: str) -> tuple[Change, ...]:
     """The changes of a diff, in their order; `name` is what it is called in words. Raises `BadInput` with all that is wrong with it."""
-    if len(data) > MOST_BYTES:
+    if len(data) > LARGEST_DIFF:
         raise BadInput(
-            f"{name}: a diff may have up to {MOST_BYTES / 1e6:.0f} MB, this one has {len(data) / 1e6:.0f}: take it of vLLM's Python alone "
-            "(git diff BASE -- 'vllm/*.py')"
+            f"{name}: a diff may have up to {LARGEST_DIFF / 1e6:.0f} MB, this one has {len(data) / 1e6:.0f}: take it of vLLM's Python "
+            "alone (git diff BASE -- 'vllm/*.py')"
         )
     text = _plain(data)
     for pattern, why in _NOT_TAKEN:
