@@ -14,7 +14,7 @@ from suite.model.scenario import LEAST_BLOCKS
 from suite.model.untrusted import shorten
 from suite.report import gatehead, glossary, heads, units, words
 from suite.report.markdown import escape, fence, few, fold, table
-from suite.report.nouns import Page, ScenarioView
+from suite.report.nouns import Fact, Page, ScenarioView
 
 LIMIT = 65_000
 """GitHub refuses a comment of more than 65,536 characters."""
@@ -141,11 +141,26 @@ def _folded(page: Page) -> Iterable[tuple[str, str]]:
         yield "What ran in each arm", ran
     if page.scenarios:
         yield "Commands", "\n\n".join(dict.fromkeys(fence("\n".join(scenario.commands)) for scenario in page.scenarios))
-    if page.machine:
-        facts = ([escape(fact.name), escape(" · ".join(fact.values)), "differed" if fact.differs else ""] for fact in page.machine)
-        yield "Machine", table(("what", "value", "between trials"), "lll", facts)
+    if facts := [fact for fact in page.machine if _tells(fact)]:
+        rows = ([escape(fact.name), escape(" · ".join(fact.values)), "differed" if fact.differs else ""] for fact in facts)
+        yield "Machine", table(("what", "value", "between trials"), "lll", rows)
     if page.scenarios:
         yield "What the words mean", "\n".join(f"- **{escape(term)}**: {escape(meaning)}" for term, meaning in glossary.terms(page))
+
+
+EMPTY = ("", "unknown", "none", units.NONE)
+OWN = (
+    *("rules: ", "overlay", "log end", "block seed", "threads at fork", "before: steal", "after: steal", "no instructions"),
+    *("server counted: ", "while measuring: looks", "while measuring: watching", "PERFPROOF_", "VLLM_PLUGINS", "PYTHONHASHSEED"),
+    *("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "VLLM_CACHE_ROOT", "VLLM_CONFIG_ROOT", "VLLM_RPC_BASE_PATH"),
+    *("VLLM_LOGGING_COLOR", "VLLM_NO_USAGE_STATS"),
+)
+"""How the names of facts begin that are the suite's own bookkeeping, or stand elsewhere in the comment: the HTML report has them."""
+
+
+def _tells(fact: Fact) -> bool:
+    """Whether a fact of the machine tells a reader of a comment anything."""
+    return not fact.name.startswith(OWN) and any(value not in EMPTY and not value.startswith("not told in") for value in fact.values)
 
 
 def _columns(scenario: ScenarioView) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from xml.etree import ElementTree as ET
 
@@ -100,6 +101,32 @@ def test_a_verdict_that_lacks_blocks_says_so_where_it_stands() -> None:
         records = factory.trials("swap_states", blocks, {"round_time": 1e-3}, {}, 0.02)
         (bullet,) = (line for line in pullrequest.render(factory.page((rows, records))).splitlines() if line.startswith("- ❔"))
         assert (f"({blocks} of the 6 blocks that a verdict needs; the same command {told}" in bullet) == bool(told), bullet
+
+
+def test_the_machine_of_a_comment_is_what_tells_something() -> None:
+    """What nobody knows, what is the suite's own bookkeeping and what stands elsewhere is left to the HTML report."""
+    rows, records = factory.swap_states()
+    more = {"governor": "", "lock": None, "commit": "", "gpus": [], "overlay": {"files": ["x"]}, "rules": {"tolerated": 0.05}}
+    more |= {"variables": {"OMP_NUM_THREADS": "2", "PERFPROOF_CASES": "[{}]"}, "log_end": "INFO", "memory_bytes": 25_284_001_792}
+    filled = [dataclasses.replace(record, environment=record.environment | more) for record in records]
+    filled[0] = dataclasses.replace(filled[0], environment={**filled[0].environment, "packages": {"torch": "2.13.0"}, "lock": "0a1b"})
+    text = pullrequest.render(factory.page((rows, filled)))
+    machine = text[text.index("<summary>Machine") :].partition("</details>")[0]
+    assert {line.split(" | ")[0] for line in machine.splitlines() if line.startswith("| ")} == {
+        *(
+            "| what",
+            "| ---",
+            "| cpu: model",
+            "| cpu: cores",
+            "| cpu: governor",
+            "| memory",
+            "| python",
+            "| before: load",
+            "| torch",
+            "| numpy",
+        ),
+        *("| lock", "| OMP_NUM_THREADS"),
+    }
 
 
 def test_pull_request_markup_is_escaped() -> None:

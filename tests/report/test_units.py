@@ -114,3 +114,11 @@ def test_a_long_log_keeps_its_end() -> None:
 def test_missing_characters_are_counted() -> None:
     """A megabyte in one line is cut in the middle, and the number of characters left out is right."""
     assert "(1048076 characters left out)" in line("x" * 1_048_576)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(528384.0, "528,384"), (57716.98539435248, "57,716.99"), (-2.5, "−2.5"), (0.333333333333, "0.3333333")]
+)
+def test_a_count_is_exact_and_a_mean_of_counts_readable(value: float, shown: str) -> None:
+    """Whole numbers are told to their last figure, means to as many as anybody reads."""
+    assert units.exact(value) == shown
