@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from suite import __version__, verdicts
 from suite.analysis import accuracy as judging
-from suite.analysis import words
+from suite.analysis import single, words
 from suite.analysis.rulings import decide
 from suite.importers import lm_eval, pasted
 from suite.importers.pasted import Paste
@@ -23,6 +24,10 @@ from suite.model.items import TaskItems, Total
 from suite.model.judged import Judged, Outcome
 from suite.model.policy import DEFAULT_POLICY
 from suite.model.untrusted import line
+
+SCATTERS = (0.01, 0.05)
+"""Scatters of runs of one build for which it is told what a pair of runs could not have seen."""
+BRACKETS = " (in brackets: how much runs of one build may scatter until the change is no more than noise)"
 
 
 def accuracy(
@@ -72,9 +77,14 @@ def paste(file: Path, *, margin: float, items: int | None, as_json: bool, consol
         for side in found.sides[1:]
         for one in _totals(found, side, margin, items)
     ]
+    if as_json:
+        verdicts.print_json(rows, single_runs=[_entry(one) for one in _pairs(found)])
+        return EXIT_PASS
     if rows:
         _show(rows, as_json, console)
-    for sentence in [] if as_json else _single_runs(found):
+    first = f"No heading names the baseline (main, before or the like), so it is what stands first: {line(found.sides[0])}."
+    guess = [] if found.named else [first]
+    for sentence in [*guess, *_single_runs(found)]:
         (console or Console()).print(sentence, highlight=False, markup=False)
     return EXIT_PASS
 
@@ -96,22 +106,98 @@ def _totals(found: Paste, side: str, margin: float, items: int | None) -> list[j
     ]
 
 
-def _single_runs(found: Paste) -> list[str]:
-    """One sentence a number that both sides printed: the change, and that one run a side has no error bars."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pair:
+    """A number that both sides printed, once each."""
+
+    label: str
+    baseline: str
+    candidate: str
+    before: float
+    after: float
+
+    @property
+    def ratio(self) -> float | None:
+        """After by before, where that says something."""
+        return self.after / self.before if self.before > 0 and self.after > 0 else None
+
+    @property
+    def word(self) -> str:
+        """Whether it got better or worse, "" where its label does not say which direction is which."""
+        direction = pasted.better(self.label)
+        if direction is None or self.after == self.before:
+            return ""
+        return "better" if (self.after < self.before) == (direction == "lower") else "worse"
+
+
+def _pairs(found: Paste) -> list[_Pair]:
+    """Of every side but the baseline, each number that the baseline has too; what both were asked alike is no result."""
     blocks = {block.side: block.values for block in found.blocks}
-    if len(blocks) < 2:
-        return []
     base = next((side for side in found.sides if side in blocks), "")
+    return [
+        _Pair(label=label, baseline=base, candidate=side, before=blocks[base][label], after=after)
+        for side, values in blocks.items()
+        if side != base
+        for label, after in values.items()
+        if label in blocks[base] and (after != blocks[base][label] or (not pasted.is_work(label) and (after or blocks[base][label])))
+    ]
+
+
+def _entry(pair: _Pair) -> dict[str, Any]:
+    return {
+        "metric": pair.label,
+        "baseline": pair.baseline,
+        "candidate": pair.candidate,
+        "before": pair.before,
+        "after": pair.after,
+        "better": pasted.better(pair.label),
+        "change": pair.ratio - 1 if pair.ratio else None,
+        "most_scatter": single.most_scatter(pair.ratio) if pair.ratio else None,
+    }
+
+
+def _single_runs(found: Paste) -> list[str]:
+    """One sentence a number that both sides printed: the change, and what it takes for it to be one; then what could not have been seen."""
+    pairs = _pairs(found)
+    if not pairs:
+        return [] if found.totals else ["no number stands on both sides under one name, so nothing can be compared"]
     told = []
-    for side, values in blocks.items():
-        for name in values if side != base else ():
-            before = blocks[base].get(name)
-            if before:
-                told.append(
-                    line(f"{name}: {before:g} to {values[name]:g} ({words.percent(values[name] / before - 1)}), {side} against {base}")
-                )
-    end = "one run a side has no error bars, so there is no verdict: two launches of one build have differed by half"
-    return [*told, end] if told else []
+    for candidate in dict.fromkeys(pair.candidate for pair in pairs):
+        own = [pair for pair in pairs if pair.candidate == candidate]
+        told += [line(f"{candidate} against {own[0].baseline}, one run each{BRACKETS}:"), *(f"  {line(_told(pair))}" for pair in own)]
+    if left := _left_out(found):
+        told.append(line(f"Left out, for one side alone has them: {', '.join(left)}"))
+    unseen = ", or ".join(
+        f"{words.percent(single.unseen(share), signed=False)} if runs of one build scatter by {100 * share:g} %" for share in SCATTERS
+    )
+    return [
+        *told,
+        "One run a side has no error bars, so there is no verdict: two launches of one build have differed by half.",
+        f"What it could not have seen: a change below {unseen}.",
+        "For a verdict, measure both sides once in each of at least 6 blocks: perfproof judge FILE.csv (docs/judge.md)",
+    ]
+
+
+def _told(pair: _Pair) -> str:
+    numbers = f"{pair.label}: {pair.before:g} to {pair.after:g}"
+    if pasted.is_work(pair.label):
+        return f"{numbers}: not the same work on both sides, which alone changes the rest"
+    if pair.after == pair.before:
+        return f"{numbers}, the same"
+    if pair.ratio is None:
+        return f"{numbers}{f', {pair.word}' if pair.word else ''}"
+    changed = ", ".join(part for part in (words.percent(pair.ratio - 1), pair.word) if part)
+    return f"{numbers} ({changed}) [{words.percent(single.most_scatter(pair.ratio), signed=False)}]"
+
+
+def _left_out(found: Paste) -> list[str]:
+    """The numbers that one side alone has."""
+    sides = [set(block.values) for block in found.blocks]
+    return [
+        label
+        for label in dict.fromkeys(label for block in found.blocks for label in block.values)
+        if sum(label in own for own in sides) == 1
+    ]
 
 
 def _show(rows: Sequence[Judged], as_json: bool, console: Console | None) -> None:

@@ -85,9 +85,9 @@ def compare(results: Path, *, as_json: bool, console: Console | None = None) -> 
     return EXIT_PASS
 
 
-def print_json(rows: Sequence[Judged]) -> None:
-    """Prints judged metrics as `compare --json` does."""
-    print(json.dumps({"schema": 1, "comparisons": [_comparison(row) for row in rows]}, indent=1))
+def print_json(rows: Sequence[Judged], **more: Sequence[Any]) -> None:
+    """Prints judged metrics as `compare --json` does, and more lists by their names."""
+    print(json.dumps({"schema": 1, "comparisons": [_comparison(row) for row in rows], **more}, indent=1))
 
 
 def _comparison(row: Judged) -> dict[str, Any]:

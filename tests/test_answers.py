@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -46,5 +47,33 @@ def test_a_paste_decides_nothing_and_says_what_it_could_have_seen(tmp_path: Path
     assert main(["pasted", str(file), "--items", "50"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "could have gone unseen" in out
-    assert "2911.32 to 2965.89 (+1.87 %)" in out
+    assert "Output token throughput (tok/s): 2911.32 to 2965.89 (+1.87 %, better) [0.57 %]" in out
     assert "no error bars" in out
+    assert "could not have seen: a change below 4.56 % if runs of one build scatter by 1 %" in out
+    assert "Successful requests" not in out
+    assert "No heading names the baseline" not in out
+
+
+def test_a_table_without_heads_says_which_side_was_taken_for_the_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What stands first, with a line that says so; other work is no result but a warning, and what one side lacks is named."""
+    file = tmp_path / "paste.txt"
+    file.write_text("| TTFT | 10 ms | 12 ms |\n| Failed requests | 0 | 3 |\n| Total input tokens | 5 | 6 |\n| ITL | 5 ms | 1 s |\n")
+    assert main(["pasted", str(file)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "No heading names the baseline (main, before or the like), so it is what stands first: first." in out
+    assert "TTFT (ms): 10 to 12 (+20.0 %, worse) [5.70 %]" in out
+    assert "Failed requests: 0 to 3, worse" in out
+    assert "Total input tokens: 5 to 6: not the same work on both sides" in out
+    assert "Left out, for one side alone has them: ITL (ms), ITL (s)" in out
+
+
+def test_a_paste_of_single_runs_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One document, with the numbers of both sides, the direction, and the scatter from which on the change is noise."""
+    file = tmp_path / "paste.txt"
+    file.write_text("| metric | before | after |\n|--|--|--|\n| tok/s | 100 | 90 |\n")
+    assert main(["pasted", str(file), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["comparisons"] == []
+    (one,) = said["single_runs"]
+    assert (one["baseline"], one["candidate"], one["before"], one["after"], one["better"]) == ("before", "after", 100.0, 90.0, "higher")
+    assert (one["change"], one["most_scatter"]) == (pytest.approx(-0.1), pytest.approx(0.0325, abs=1e-4))

@@ -18,7 +18,7 @@ The way of a number through this package, one file a step:
                     reasoning, each sentence with its number;
 13. `trials`        each trial of a folder once, paired; `judge` is the road from there through all of the above, `selfcheck` that
                     of an A/A, to noise floors;
-14. `foresight`     what a plan can see, from a noise floor;
+14. `foresight`     what a plan can see, from a noise floor; `single`: what one run a side could have seen;
 15. `steps`         lasting changes of level in a series over builds;
 16. `rulings`       verdicts under a policy: what fails, what warns, what is waived, and whose doing it is.
 

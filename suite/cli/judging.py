@@ -42,7 +42,12 @@ def add(verbs: Any) -> None:
     accuracy.add_argument("--json", action="store_true", help="as JSON")
 
     paste = options.verb(verbs, "pasted", _pasted, "what a pasted before-and-after shows, and what it could not have seen")
-    paste.add_argument("file", type=Path, metavar="FILE.txt", help="lm_eval tables or blocks of `vllm bench serve`, under headings")
+    paste.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE.txt",
+        help="lm_eval tables or blocks of `vllm bench serve` under headings, or a table of before and after (docs/judge.md)",
+    )
     options.points(paste)
     paste.add_argument("--items", type=options.natural, metavar="N", help="how many items the totals are of, for display")
     paste.add_argument("--json", action="store_true", help="as JSON")

@@ -64,13 +64,94 @@ def test_the_baseline_is_the_side_whose_heading_says_so(first: str, second: str,
     assert found.blocks[0].values["Mean TTFT (ms)"] == 1190.68
 
 
-@given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=400))
+SENTENCES = (
+    "I ran the serving benchmark on one H100, and this is what it printed the first time.",
+    "Then I applied the changes to the sampler, and the numbers went up by a little.",
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "sides"),
+    [
+        (*SENTENCES, ("first", "second")),
+        ("", "", ("first", "second")),
+        ("These are the numbers before I changed the sampler.", "After the change to the sampler I see this:", ("before", "after")),
+        ("# main", SENTENCES[1], ("main", "first")),
+    ],
+)
+def test_a_sentence_is_no_name_of_a_side(first: str, second: str, sides: tuple[str, str]) -> None:
+    """A side is called by a heading, by the word of a sentence that names one, or by its place."""
+    block, table = (BLOCK.format(heading="HEAD", rate="1.0"), TABLE.format(heading="HEAD", arrow="", first="0.5"))
+    for text in (block, table):
+        assert pasted.parse(text.replace("HEAD", first) + "\n" + text.replace("HEAD", second)).sides == sides
+
+
+COMPARED = """
+| metric | before | after | change |
+|---|---:|---:|---|
+| tok/s | 2,447 | **2553** | +4.3% |
+| latency | 12.3 us | 9.8 us | 1.3x |
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "sides", "values"),
+    [
+        ("| throughput | 2447 | 2553 |", ("first", "second"), {"throughput": (2447.0, 2553.0)}),
+        ("| throughput | 2447 | 2553 | -4.3% | 1.04x |", ("first", "second"), {"throughput": (2447.0, 2553.0)}),
+        (COMPARED, ("before", "after"), {"tok/s": (2447.0, 2553.0), "latency (us)": (12.3, 9.8)}),
+        ("| TTFT (ms) | this PR | main |\n|---|---|---|\n| mean | 11 | 12 |", ("main", "this PR"), {"mean": (12.0, 11.0)}),
+        (
+            "| build | TTFT | tok/s |\n|---|---|---|\n| main | 12 | 9 |\n| PR | 11 | 8 |",
+            ("main", "PR"),
+            {"TTFT": (12, 11), "tok/s": (9, 8)},
+        ),
+    ],
+)
+def test_a_table_of_before_and_after_is_read(text: str, sides: tuple[str, str], values: dict[str, tuple[float, float]]) -> None:
+    """With or without a head, a side a column or a row; columns of changes are passed over, units become part of the names."""
+    found = pasted.parse(text)
+    assert found.sides == sides
+    of_side = {block.side: block.values for block in found.blocks}
+    assert {name: tuple(of_side[side][name] for side in sides) for name in of_side[sides[0]]} == values
+
+
+@pytest.mark.parametrize(
+    "text", ["| batch | TTFT | TPOT |\n|---|---|---|\n| 8 | 12 | 13 |", "| GPU | H200 |", "| n | ms |\n|--|--|\n| 1 | 2 |"]
+)
+def test_a_table_of_something_else_is_passed_over(text: str) -> None:
+    """Two metrics are no two sides."""
+    assert pasted.parse(text).blocks == ()
+
+
+@pytest.mark.parametrize(
+    ("label", "direction"),
+    [
+        ("Output token throughput (tok/s)", "higher"),
+        ("Request goodput (req/s)", "higher"),
+        ("P99 TTFT (ms)", "lower"),
+        ("Benchmark duration (s)", "lower"),
+        ("Failed requests", "lower"),
+        ("Successful requests", None),
+        ("Total input tokens", None),
+        ("Peak concurrent requests", None),
+    ],
+)
+def test_a_label_says_which_direction_is_better(label: str, direction: str | None) -> None:
+    """As far as it does; what was asked of a run is no result."""
+    assert pasted.better(label) == direction
+
+
+@given(
+    st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=400)
+    | st.text(alphabet="|-: 09.,e%x\nmainMetricValue#=", max_size=200)
+)
 def test_any_text_is_read_or_passed_over(text: str) -> None:
     """Nothing that a person pastes makes the reader fail."""
     pasted.parse(text)
 
 
-@pytest.mark.parametrize("odd", ["2026-11-28", "1.2.3", "12e", "1e999", "٣"])
+@pytest.mark.parametrize("odd", ["2026-11-28", "1.2.3", "12e", "1e999", "9" * 400, "٣"])
 def test_what_looks_like_a_number_in_a_block_and_is_none_is_passed_over(odd: str) -> None:
     """A date, a version or a number without end is no value, and the values around it are read."""
     (block,) = pasted.parse(BLOCK.format(heading="# main", rate=odd)).blocks
@@ -79,7 +160,10 @@ def test_what_looks_like_a_number_in_a_block_and_is_none_is_passed_over(odd: str
 
 @pytest.mark.parametrize(
     ("text", "fault"),
-    [("hello", "neither an lm_eval table"), (BLOCK.format(heading="# main", rate="1.0"), "two sides are needed")],
+    [
+        ("It went from 12.3 us to 9.8 us.", r"\| throughput \(tok/s\) \| 2447   \| 2553  \|"),
+        (BLOCK.format(heading="# main", rate="1.0"), "two sides are needed"),
+    ],
 )
 def test_a_paste_without_two_sides_says_what_is_missing(text: str, fault: str, tmp_path: Path) -> None:
     """A text without results, and one side alone."""

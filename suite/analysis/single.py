@@ -1,0 +1,22 @@
+"""One run a side: no error bars, hence no verdict, but what it could have seen for a scatter that others can judge."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+_CHANGE = NormalDist().inv_cdf(0.99)
+_POWER = NormalDist().inv_cdf(0.80)
+
+
+def most_scatter(ratio: float) -> float:
+    """The relative scatter (standard deviation) of runs of one build above which a ratio of two runs is within their noise.
+
+    At the level of a single look, 98 % in both directions. Source: the normal law of the difference of two logarithms.
+    """
+    return math.expm1(abs(math.log(ratio)) / (math.sqrt(2) * _CHANGE))
+
+
+def unseen(scatter: float) -> float:
+    """The relative change below which two runs that scatter by so much miss more often than one time in five, at the same level."""
+    return math.expm1(math.sqrt(2) * (_CHANGE + _POWER) * math.log1p(scatter))
