@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,14 +33,23 @@ MOST_NAMED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One metric under its rule: the ruling, and the judged row that it is about (None where a page has none)."""
+    """One metric under its rule: the ruling, and the judged row that it is about (None where a page has none).
+
+    `candidate` is "" where the scenario has no other.
+    """
 
     ruling: Ruling
     row: Judged | None
+    candidate: str
+
+    @property
+    def metric(self) -> str:
+        """The metric, with the candidate's name where it needs one to be told apart."""
+        return words.label(self.ruling.metric) + (f" ({self.candidate})" if self.candidate else "")
 
     @property
     def name(self) -> str:
-        return f"{words.label(self.ruling.metric)} of {self.ruling.scenario}"
+        return f"{self.metric} of {self.ruling.scenario}"
 
 
 def clean(decision: Decision) -> Decision:
@@ -71,8 +81,23 @@ def laid(page: Page) -> list[Line]:
     if decision is None:
         return []
     rows = {(row.scenario, row.metric, row.candidate): row for scenario in page.scenarios for row in scenario.rows}
-    found = [Line(ruling=ruling, row=rows.get((ruling.scenario, ruling.metric, ruling.candidate))) for ruling in decision.rulings]
+    found = _lines(decision.rulings, decision, rows)
     return sorted(found, key=lambda one: EFFECTS.index(one.ruling.effect))
+
+
+def _lines(rulings: Sequence[Ruling], decision: Decision, rows: Mapping[tuple[str, str, str], Judged]) -> list[Line]:
+    """Some of the decision's rulings, with their rows."""
+    candidates: dict[str, set[str]] = defaultdict(set)
+    for each in decision.rulings:
+        candidates[each.scenario].add(each.candidate)
+    return [
+        Line(
+            ruling=ruling,
+            row=rows.get((ruling.scenario, ruling.metric, ruling.candidate)),
+            candidate=ruling.candidate if len(candidates[ruling.scenario]) > 1 else "",
+        )
+        for ruling in rulings
+    ]
 
 
 def look(ruling: Ruling) -> str:
@@ -109,9 +134,9 @@ def _why(decision: Decision) -> str:
         return decision.stopped
     failing = [ruling for ruling in decision.of("fail") if ruling.code == decision.exit_code]
     if failing and decision.exit_code == EXIT_UNTESTABLE:
-        return _untestable(failing)
+        return _untestable(failing, decision)
     if failing:
-        return _named(failing)
+        return _named(failing, decision)
     count = len(decision.deciding)
     told = [f"{count} metric{'' if count == 1 else 's'} decide{'s' if count == 1 else ''}, none fails"]
     counts = ((len(decision.of("warn")), "with a warning"), (len(decision.of("waived")), "waived"))
@@ -119,17 +144,17 @@ def _why(decision: Decision) -> str:
     return ", ".join(told)
 
 
-def _untestable(failing: Sequence[Ruling]) -> str:
+def _untestable(failing: Sequence[Ruling], decision: Decision) -> str:
     blames = {ruling.blame for ruling in failing}
     if "change" in blames:
         return "the change does not run, its base does"
     if "base" in blames:
         return "the base itself fails, so the change can't be judged and is not to blame"
-    return f"{_named(failing)}: nothing is concluded about the change"
+    return f"{_named(failing, decision)}: nothing is concluded about the change"
 
 
-def _named(failing: Sequence[Ruling]) -> str:
-    named = [f"{words.label(one.metric)} of {one.scenario} {_outcome(one)}" for one in failing[:MOST_NAMED]]
+def _named(failing: Sequence[Ruling], decision: Decision) -> str:
+    named = [f"{one.name} {_outcome(one.ruling)}" for one in _lines(failing[:MOST_NAMED], decision, {})]
     more = [f"{len(failing) - MOST_NAMED} more"] if len(failing) > MOST_NAMED else []
     return " and ".join([", ".join(named), *more]) if more else " and ".join(named)
 

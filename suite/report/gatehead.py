@@ -72,7 +72,7 @@ def _cells(one: Line) -> Sequence[str]:
     arrow = f"\u00a0{'↓' if row.better == 'lower' else '↑'}" if row else ""
     first, second = words.values(row) if row else (units.NONE, units.NONE)
     change = _change(row) if row else units.NONE
-    metric = f"{escape(words.label(ruling.metric))}{arrow}"
+    metric = f"{escape(one.metric)}{arrow}"
     decides = ruling.effect != "report" and change != units.NONE
     return (
         word,

@@ -80,7 +80,7 @@ def _decision(page: Page, decision: Decision) -> Iterable[RenderableType]:
         ruling = one.ruling
         mark, style = deciding.mark(ruling), "bold yellow" if deciding.is_open(ruling) else EFFECTS[ruling.effect]
         head = Text(f"{mark} {deciding.WORDS[ruling.effect]:<9}", style=style).append(f"{ruling.scenario}  ", style="default not bold")
-        head.append(words.label(ruling.metric), style="default bold").append(f"  {deciding.verdict(one)}", style="default not bold")
+        head.append(one.metric, style="default bold").append(f"  {deciding.verdict(one)}", style="default not bold")
         yield head
         if ruling.effect != "report":
             yield Padding(Text(f"{ruling.rule}: ", style="dim").append(ruling.reason, style="default not dim"), (0, 0, 0, 11))

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from suite.analysis.rulings import decide
+from suite.gate import telling
 from suite.model.judged import Judged, Outcome
-from suite.report import claims, html, pullrequest, terminal
+from suite.model.policy import DEFAULT_POLICY
+from suite.report import claims, deciding, html, pullrequest, terminal
 from suite.report.nouns import Page
 from suite.report.view import build
 from suite.verdicts import page_of
@@ -205,3 +208,19 @@ def test_a_reason_that_all_rows_share_stands_once_in_the_pages_table() -> None:
     apart = html.render(of([*every_task(), accuracy("skip_copy", "other", reason="another")]))
     assert "All alike" not in apart
     assert apart.count(reason) == 8
+
+
+@pytest.mark.parametrize("verdict", [Outcome.EQUIVALENT, Outcome.REGRESSED])
+def test_a_gate_names_each_of_several_candidates(verdict: Outcome) -> None:
+    """A ruling is told with its candidate in every form, and with none where the scenario has one alone."""
+    rows = [*(accuracy(arm, "sums", verdict) for arm in ARMS), accuracy(ARMS[0], "sums", verdict, scenario="alone")]
+    page = telling.with_decision(of(rows), decide(rows, DEFAULT_POLICY))
+    told = terminal.text(page, 120)
+    comment = pullrequest.render(page).replace("\\", "")
+    for arm in ARMS:
+        assert f"accuracy  accuracy in sums ({arm})  " in told
+        assert f"accuracy in sums ({arm})" in comment
+    assert f"alone  accuracy in sums  {verdict}" in told
+    named = f"accuracy in sums ({ARMS[0]}) of accuracy regressed, accuracy in sums ({ARMS[1]}) of accuracy regressed"
+    assert page.decision is not None
+    assert (named in deciding.headline(page.decision)) == (verdict is Outcome.REGRESSED)
