@@ -287,12 +287,15 @@ def test_nothing_sticks_out(browser: Browser, report: Path, width: int) -> None:
     assert browser.run("document.documentElement.scrollWidth") <= width
 
 
-def test_a_narrow_screen_reaches_every_number(browser: Browser, report: Path) -> None:
-    """On a telephone the verdict table stands as a card a row: nothing of it lies beside the screen."""
-    browser.open(report, width=390)
-    beyond = "[...document.querySelectorAll('.verdicts .row > td')].filter((cell) => cell.getBoundingClientRect().right > 390).length"
-    assert browser.run(beyond) == 0
-    assert browser.run("document.querySelectorAll('.verdicts .row > td').length") > 20
+@pytest.mark.parametrize("kind", ["ordinary", "answers"])
+def test_no_window_cuts_the_verdict_table(browser: Browser, tmp_path: Path, kind: str) -> None:
+    """On a telephone the verdict table stands as a card a row, in a small window it is closer: nothing of it lies beside the screen."""
+    page = _written(KINDS[kind](), tmp_path)
+    for width in (390, 760, 1000, 1100, 1200, 1280):
+        browser.open(page, width=width)
+        cells = "[...document.querySelectorAll('.verdicts :is(td, th)')].filter((cell) => cell.getBoundingClientRect().width > 0)"
+        assert browser.run(f"{cells}.filter((cell) => cell.getBoundingClientRect().right > {width - 15}).length") == 0, width
+        assert browser.run(f"{cells}.length") > 20
 
 
 def test_a_shared_reason_stays_above_its_rows(browser: Browser, tmp_path: Path) -> None:
