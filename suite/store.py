@@ -99,6 +99,7 @@ def _cut_back(path: Path, size: int) -> None:
 
 def read(folder: Path) -> Read:
     """Every record of a results folder; raises `BadInput` for a missing folder, no records, or a newer schema."""
+    check_folder(folder)
     if not folder.is_dir():
         raise BadInput(f"{folder}: no such results folder; 'perfproof run SCENARIO --results {folder}' makes one")
     paths = sorted(folder.glob("*.jsonl"))
@@ -111,8 +112,14 @@ def read(folder: Path) -> Read:
             if isinstance(found, Record):
                 records.append(found)
             else:
-                warnings.append(found)
+                warnings.append(found + REMEDY)
     return Read(records=tuple(records), warnings=tuple(warnings))
+
+
+def check_folder(folder: Path) -> None:
+    """Raises `BadInput` where something that is no folder has the name of a results folder; one that is not there may be made."""
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"{folder}: is a file; name a folder")
 
 
 def read_floors(folder: Path) -> tuple[Floor, ...]:
@@ -130,6 +137,8 @@ def read_floors(folder: Path) -> tuple[Floor, ...]:
     return tuple(floors)
 
 
+REMEDY = "; where its trial is missing, the next run measures it again"
+"""What becomes of a record that is skipped; a file is only appended to, so that the line stays."""
 CUT_OFF, SKIPPED = "not a whole", ", skipped"
 
 

@@ -67,7 +67,9 @@ def _page(page: Page, width: int) -> RenderableType:
     parts: list[RenderableType] = [Text(""), Text(f"{page.headline}.", style="bold")]
     for scenario in page.scenarios:
         parts.extend(_scenario(scenario, width))
-    parts.extend(_bullets(page.warnings, "warning", ""))
+    if page.warnings:
+        parts.append(Text(""))
+        parts.extend(Text("warning: ", style="yellow").append(each, style="default") for each in page.warnings)
     if page.decision is not None:
         parts.extend(_decision(page, page.decision))
     return Group(*parts, Text(""))
@@ -87,7 +89,9 @@ def _decision(page: Page, decision: Decision) -> Iterable[RenderableType]:
     for what, told in (("what to do", decision.todo), ("note", decision.notes)):
         yield from (Text(f"{what}: ", style="dim").append(each, style="default not dim") for each in told)
     style = "bold green" if decision.passes else "bold red" if decision.exit_code in (1, 4) else "bold magenta"
-    yield Text(f"{deciding.headline(decision)} (exit code {decision.exit_code})", style=style)
+    count = len(page.warnings)
+    skipped = f"; {count} line{'s' * (count > 1)} of the records skipped, see above" if count else ""
+    yield Text(f"{deciding.headline(decision)} (exit code {decision.exit_code}){skipped}", style=style)
 
 
 def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
