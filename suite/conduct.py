@@ -19,9 +19,8 @@ from filelock import FileLock, Timeout
 
 from suite import store
 from suite.analysis.invalidation import STANDARD, Rules, invalid
-from suite.analysis.judge import JudgedScenario, judge_scenario
+from suite.analysis.judge import judge_scenario
 from suite.analysis.trials import latest
-from suite.model import differences
 from suite.model.errors import BadInput, CannotRun
 from suite.model.floor import Floor
 from suite.model.plan import Block, Plan
@@ -31,13 +30,11 @@ from suite.progress import RunProgress
 from suite.run.lane import Lane
 from suite.run.room import CAUSES, unwritable
 from suite.run.scratch import RUNNING, sweep
+from suite.run.standing import Enough, already, decided, missing, of_block, open_blocks, standing
 from suite.run.variables import unasked
 
 Say = Callable[[str], None]
 
-Enough = Callable[[JudgedScenario], bool]
-"""Whether a scenario needs no more blocks, as it is judged so far."""
-DONT_MIX = "records of different questions don't mix"
 MAKE_ROOM = "make room, or raise the limit; every record that was whole is kept, and the same command goes on from there"
 AGAIN = 3
 """How often a block that was invalid is measured again, at most."""
@@ -56,11 +53,6 @@ class Conducted:
 def at_once(say: Say) -> contextlib.AbstractContextManager[None]:
     """Begins without waiting and without holding anything."""
     return contextlib.nullcontext()
-
-
-def decided(judged: JudgedScenario) -> bool:
-    """Whether the looks say so."""
-    return bool(judged.stop)
 
 
 def conduct(
@@ -85,13 +77,13 @@ def conduct(
     another plan, `CannotRun` where another run holds the folder or the machine.
     """
     began = clock()
-    found, warnings = _found(plan, results)
+    found, warnings = already(plan, results)
     floors = store.read_floors(results)
-    kept = {s.name: _standing([record for record in found if record.scenario == s.name]) for s in plan.scenarios}
+    kept = {s.name: standing([record for record in found if record.scenario == s.name]) for s in plan.scenarios}
     ran: list[Record] = []
     seconds: dict[str, float] = {}
     skipped: list[str] = []
-    if any(_open_blocks(plan, kept, floors, enough)):
+    if any(open_blocks(plan, kept, floors, enough)):
         with held(results), alone(progress.tell), _swept(results), _full_disk_told(results), open_lanes() as lane_of:
             prepared = clock()
             settle(progress.tell)
@@ -118,7 +110,7 @@ def _expect(plan: Plan, kept: Mapping[str, Sequence[Record]], progress: RunProgr
     """Tells the display how many trials of each scenario are still to come."""
     for scenario in plan.scenarios:
         mine = [block for block in plan.blocks if block.scenario is scenario]
-        progress.expect(scenario.name, sum(len(_missing(block, kept[scenario.name])) for block in mine))
+        progress.expect(scenario.name, sum(len(missing(block, kept[scenario.name])) for block in mine))
 
 
 def _spent(budget: float | None, clock: Callable[[], float]) -> Callable[[], bool]:
@@ -173,14 +165,14 @@ class _Trials:
             name = block.scenario.name
             if name in self.stopped:
                 continue
-            if _missing(block, self.kept[name]):
+            if missing(block, self.kept[name]):
                 yield from self._block(block, self.kept[name])
             if self.kept[name] and self.enough(judge_scenario(name, self.kept[name], final=False, floors=self.floors)):
                 self.stopped.add(name)
                 self.progress.done(name)
         for _ in range(AGAIN):
             for block in self.plan.blocks:
-                mine = _of(block, latest(self.kept[block.scenario.name]))
+                mine = of_block(block, latest(self.kept[block.scenario.name]))
                 if block.scenario.name not in self.stopped and any(record.status == "invalid" for record in mine):
                     if not self.spent():
                         self.progress.say(f"{block.scenario.name}: block {block.number} was invalid and is measured again")
@@ -204,60 +196,10 @@ class _Trials:
 
 
 def _run_block(block: Block, kept: Sequence[Record], lane_of: Callable[[Scenario], Lane], progress: RunProgress) -> Iterator[Record]:
-    missing = _missing(block, kept)
-    if missing:
+    arms = missing(block, kept)
+    if arms:
         progress.block(block)
-        yield from lane_of(block.scenario).trials(block, missing)
-
-
-def _of(block: Block, records: Sequence[Record]) -> list[Record]:
-    return [record for record in records if record.scenario == block.scenario.name and record.block == block.number]
-
-
-def _missing(block: Block, kept: Sequence[Record]) -> tuple[str, ...]:
-    """The block's arms that have left no record yet, in its order; all of them where one was invalid: the whole block goes."""
-    mine = _of(block, latest(kept))
-    if any(record.status == "invalid" for record in mine):
-        return block.order
-    there = {record.arm for record in mine}
-    return tuple(arm for arm in block.order if arm not in there)
-
-
-def _standing(records: Sequence[Record]) -> list[Record]:
-    """The records that a run goes on from: blocks that a rule threw out in an earlier one have yet to be measured, on a quieter machine."""
-    spoilt = {record.block for record in latest(records) if record.status == "invalid"}
-    return [record for record in records if record.block not in spoilt or record.status not in ("ok", "invalid")]
-
-
-def _open_blocks(plan: Plan, kept: Mapping[str, Sequence[Record]], floors: Sequence[Floor], enough: Enough) -> Iterator[Block]:
-    """Blocks that may still have to run: of scenarios that are not decided, with a trial missing."""
-    decided = {name for name, mine in kept.items() if mine and enough(judge_scenario(name, mine, final=False, floors=floors))}
-    return (b for b in plan.blocks if b.scenario.name not in decided and _missing(b, kept[b.scenario.name]))
-
-
-def _found(plan: Plan, results: Path) -> tuple[tuple[Record, ...], tuple[str, ...]]:
-    """The records that are there, all of them of this very plan."""
-    if not results.is_dir() or not any(results.glob("*.jsonl")):
-        return (), ()
-    read = store.read(results)
-    for scenario in plan.scenarios:
-        for record in (r for r in read.records if r.scenario == scenario.name):
-            path = store.records_file(results, scenario.name)
-            if record.digest != scenario.digest:
-                raise BadInput(f"{path}: {_another(scenario, record)}; name another --results folder, or delete that file to begin anew")
-            if record.seed != plan.seed:
-                raise BadInput(
-                    f"{path}: was begun with --seed {record.seed}, not {plan.seed}: go on with that seed or name another --results folder"
-                )
-    return read.records, read.warnings
-
-
-def _another(scenario: Scenario, record: Record) -> str:
-    """What a record of that name asks differently, and why it does not mix with the scenario's."""
-    changed = [key for key, *_ in differences.differences(record.definition, scenario.definition) if key != "question"]
-    why = "the looks of a design are planned beforehand, so it takes no more blocks" if changed == ["blocks"] else DONT_MIX
-    told = differences.told(record.definition, scenario.definition) or f"its digest was {record.digest} and is {scenario.digest}"
-    return f"holds records of another '{scenario.name}' ({told}): {why}"
+        yield from lane_of(block.scenario).trials(block, arms)
 
 
 @contextlib.contextmanager
@@ -283,6 +225,7 @@ def _full_disk_told(results: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def held(results: Path) -> Iterator[None]:
     """Holds the results folder, so that two runs never write into it at once."""
+    store.check_folder(results)
     try:
         results.mkdir(parents=True, exist_ok=True)
     except OSError as error:

