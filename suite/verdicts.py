@@ -32,6 +32,7 @@ from suite.model.metrics import Better
 from suite.model.policy import DEFAULT_POLICY, Policy, policed
 from suite.model.record import Record
 from suite.model.scenario import Scenario
+from suite.model.untrusted import line
 
 if TYPE_CHECKING:
     from suite.report.nouns import Page
@@ -53,7 +54,6 @@ def show_change(
     results: Path, console: Console, *, report: Path, text: Path, only: set[str], notes: Sequence[str], command: str
 ) -> tuple[str, int]:
     """As `show`, for a change: `notes` say what it touches; `command` measures it again. The text is written and returned."""
-    from suite.model.untrusted import line
     from suite.report import pullrequest, terminal, words
 
     page, judged = page_of(results, only)
@@ -158,7 +158,7 @@ def judge(
     rows = table.read(file)
     base = table.baseline_of(file, rows, baseline)
     if base.told:
-        print(base.told, file=sys.stderr if as_json else console.file)
+        print(line(base.told), file=sys.stderr if as_json else console.file)
     counted = [(row.block, row.arm, int(row.value), row.requests) for row in rows if row.requests is not None]
     name = metric or file.stem
     if counted:

@@ -109,3 +109,9 @@ def test_the_explanation_answers_its_questions(
     assert tuple(one[1] for one in found if one) == answers
     sign, end = ("+", "high") if baseline == "main" else ("-", "low")
     assert re.search(rf"The {end} end \{sign}0\.\d+ is not (above|below) 0, and", out)
+
+
+def test_a_hostile_name_of_an_arm_does_not_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The line that names the baseline is as harmless as the table."""
+    main(["judge", numbers(tmp_path / "n.csv", ("\x1b[2Jmine", "theirs")), "--better", "lower"])
+    assert "\x1b" not in capsys.readouterr().out
