@@ -10,6 +10,7 @@ that it never outlives the runner.
 
 - at the start: `{"ready": true, "vllm": VERSION, "seconds": SECONDS}`
 - `{"do": "check", "bench": NAME, "arguments": [...]}` parses only: `{"ok": true}`, or `{"ok": false, "fault": WORDS}`
+- `{"do": "check server", "arguments": [...]}` the same with what follows `vllm serve`
 - `{"do": "run", "arguments": [...]}` measures: the same, and `seconds` and `cpu_seconds` that it took in all
 """
 
@@ -56,24 +57,51 @@ def parse(arguments: list[str], bench: str = "serve") -> Any:
     Names cut short are refused, though vLLM would take them: `--random-output=64` would be asked for and not be insisted on.
     """
     add_cli_args = importlib.import_module(f"vllm.benchmarks.{bench}").add_cli_args
+    parser = parsers()(prog=f"vllm bench {bench}", allow_abbrev=False)
+    add_cli_args(parser)
+    parsed = parsed_by(parser, arguments, list(parser._option_string_actions))
+    if getattr(parsed, "dataset_name", None) == "custom" and importlib.util.find_spec("pandas") is None:
+        raise ValueError("a custom data set is read with pandas, which the client's build has not: add it to that build's 'requirements'")
+    return parsed
+
+
+def parse_server(arguments: list[str]) -> None:
+    """Has the own parser of `vllm serve` look at the arguments; `ValueError` with its words if it refuses them.
+
+    A vLLM that keeps that parser elsewhere has no say: its server will tell.
+    """
+    try:
+        from vllm.entrypoints.cli.serve import cmd_init
+    except ImportError:
+        return
+    parser = parsers()(prog="vllm")
+    commands = parser.add_subparsers(dest="subparser")
+    for command in cmd_init():
+        command.subparser_init(commands)
+    known = [name for each in commands.choices.values() for name in each._option_string_actions]
+    parsed_by(parser, ["serve", *arguments], known)
+
+
+def parsers() -> Any:
+    """vLLM's own class of parsers."""
     try:
         from vllm.utils.argparse_utils import FlexibleArgumentParser
     except ImportError:
         from vllm.utils import FlexibleArgumentParser  # type: ignore[no-redef]
+    return FlexibleArgumentParser
 
-    parser = FlexibleArgumentParser(prog=f"vllm bench {bench}", allow_abbrev=False)
-    add_cli_args(parser)
+
+def parsed_by(parser: Any, arguments: list[str], known: list[str]) -> Any:
+    """What the parser makes of the arguments; `ValueError` with its words, and the near ones of the `known` flags."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
-            parsed = parser.parse_args(arguments)
+            return parser.parse_args(arguments)
     except SystemExit:
         lines = said.getvalue().strip().splitlines() or ["refused without a word"]
-        fault = lines[-1].partition("error: ")[2] or lines[-1]
-        raise ValueError(fault + near(fault, list(parser._option_string_actions))) from None
-    if getattr(parsed, "dataset_name", None) == "custom" and importlib.util.find_spec("pandas") is None:
-        raise ValueError("a custom data set is read with pandas, which the client's build has not: add it to that build's 'requirements'")
-    return parsed
+        told = next((line for line in lines if "error: " in line), lines[-1])
+        fault = told.partition("error: ")[2] or told
+        raise ValueError(fault + near(fault, known)) from None
 
 
 def near(fault: str, known: list[str]) -> str:
@@ -100,6 +128,9 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     try:
         if request["do"] == "check":
             parse(request["arguments"], request["bench"])
+            return {"ok": True}
+        if request["do"] == "check server":
+            parse_server(request["arguments"])
             return {"ok": True}
         return {"ok": True, **run(request["arguments"])}
     except (Exception, SystemExit) as fault:

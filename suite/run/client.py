@@ -171,12 +171,19 @@ class Client:
 
     def fault(self, arguments: list[str], bench: str = "serve") -> str:
         """Why `vllm bench serve` (or another) of this build does not take the arguments, in its parser's words; "" if it does."""
+        return self._refused(f"vllm bench {bench}", "check", arguments, bench)
+
+    def server_fault(self, arguments: list[str]) -> str:
+        """Why `vllm serve` of this build does not take the arguments, in its parser's words; "" if it does, or its parser is not found."""
+        return self._refused("vllm serve", "check server", arguments)
+
+    def _refused(self, command: str, what: str, arguments: list[str], bench: str = "serve") -> str:
         self.wait_ready()
-        self._send("check", arguments, bench)
+        self._send(what, arguments, bench)
         said = self._receive(CHECK_TIMEOUT)
         if said is None:
             raise CannotRun(f"{self.build.label}: the client did not answer within {CHECK_TIMEOUT:.0f} s; {self.log_end()}")
-        return "" if said["ok"] else f"'vllm bench {bench}' of {self.build.label} refuses it: {said['fault']}"
+        return "" if said["ok"] else f"'{command}' of {self.build.label} refuses it: {said['fault']}"
 
     def measure(self, arguments: list[str], *, timeout: float, watch: Callable[[], None], every: float = 0.5) -> dict[str, Any]:
         """One `vllm bench serve`: its answer, `{"ok", "fault" or "seconds" and "cpu_seconds"}`.

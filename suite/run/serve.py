@@ -32,7 +32,7 @@ from suite.run.client import Client, ClientEnded, arguments_for
 from suite.run.counted import disagreement
 from suite.run.dataset import write_dataset
 from suite.run.instructions import Instructions
-from suite.run.launch import Launch, ModelAt, asked_of, locate_model, scenario_faults, workload_of
+from suite.run.launch import Launch, ModelAt, asked_of, locate_model, scenario_faults, server_words, workload_of
 from suite.run.launches import Launches, next_log
 from suite.run.ports import free_port
 from suite.run.process import scrub, scrub_file
@@ -94,7 +94,7 @@ class ServeLane:
     # --- the way in --------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Starts the client and has its own parser look at the scenario's flags; raises `BadInput` if it refuses them."""
+        """Starts the client and has its own parser and the server's look at the scenario's flags; raises `BadInput` if one refuses them."""
         client, unmeant = self._ready_client(), ("http://127.0.0.1:1", "check", self.scenario.seed, self._scratch.folder / "check.json")
         faults: dict[str, str] = {}
         for arm in self.scenario.arms:
@@ -102,8 +102,27 @@ class ServeLane:
             fault = client.fault(self._arguments(arm, *unmeant))
             if fault:
                 faults[where] = f"{self.scenario.source}: {where}: {fault}"
+        faults |= self._server_faults(client)
         if faults:
             raise BadInput(*faults.values())
+
+    def _server_faults(self, client: Client) -> dict[str, str]:
+        """What the parser of `vllm serve` refuses, by its place in the scenario.
+
+        The client's interpreter is asked, so only arms of its build are; and none that loads plugins of its author's, which may bring
+        flags. Of all others the server tells.
+        """
+        plain = dataclasses.replace(self.scenario.baseline, server_arguments=())
+        own = [arm for arm in self.scenario.arms if arm.server_arguments and self._build(arm) == client.build]
+        asked = {"workload.server_arguments": plain, **{f"arms.{arm.name}.server_arguments": arm for arm in own}}
+        faults: dict[str, str] = {}
+        for where, arm in asked.items():
+            words = server_words(self.workload, arm, self._model_at(), "check", 1)
+            if "VLLM_PLUGINS" not in arm.environment and (fault := client.server_fault(words[words.index("serve") + 1 :])):
+                faults[where] = f"{self.scenario.source}: {where}: {fault}"
+                if arm is plain:  # every arm has these words, and would be told of them again
+                    break
+        return faults
 
     def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
         """One trial of each of the arms named, in that order; every one leaves a record, whatever becomes of it."""

@@ -288,6 +288,26 @@ def test_an_arms_client_flags_are_checked_too(serve: Serve) -> None:
         serve(PLAIN, odd).check()
 
 
+def test_a_flag_that_the_server_does_not_know_is_refused_before_a_server_starts(serve: Serve, tmp_path: Path) -> None:
+    """Every arm's flags go by the parser of `vllm serve`: file, field, its words and the near name; of all arms' flags it is told once."""
+    odd = dataclasses.replace(arm("odd"), server_arguments=("--delya=1",))
+    with pytest.raises(BadInput) as caught:
+        run(serve(PLAIN, odd))
+    (fault,) = caught.value.faults
+    assert "toy_serve.yaml: arms.odd.server_arguments: 'vllm serve' of " in fault
+    assert "unrecognized arguments: --delya=1; instead of --delya, did you mean --delay" in fault
+    with pytest.raises(BadInput, match=r"workload\.server_arguments: .*argument --delay: invalid float value: 'x'") as caught:
+        run(serve(PLAIN, arm("other", server=("--fake=noise",)), server_arguments=("--delay=x",)))
+    assert len(caught.value.faults) == 1
+    assert not list((tmp_path / "results").rglob("server-*.log"))
+
+
+def test_an_arm_with_plugins_of_its_own_is_asked_of_its_server(serve: Serve) -> None:
+    """A plugin may bring flags that the parser knows only where the plugin is loaded."""
+    own = dataclasses.replace(arm("own"), server_arguments=("--of-a-plugin",), environment={"VLLM_PLUGINS": "mine"})
+    serve(PLAIN, own).check()
+
+
 def test_flags_that_the_suite_sets_are_refused_all_at_once(toy_build: ReadyBuild) -> None:
     """A seed, a port or a served name in the scenario is refused, each named, before anything is made."""
     odd = scenario(

@@ -14,23 +14,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import torch  # noqa: F401  (vLLM has it before it loads its plugins)
 
+from vllm.entrypoints.cli.serve import add_arguments
 from vllm.plugins import load_general_plugins
 
 
 def arguments():
     parser = argparse.ArgumentParser(prog="vllm")
     parser.add_argument("command")
-    parser.add_argument("model")
-    parser.add_argument("--host")
-    parser.add_argument("--port", type=int)
-    parser.add_argument("--served-model-name")
-    parser.add_argument("--load-format")
-    parser.add_argument("--distributed-executor-backend")
-    parser.add_argument("--kv-cache-memory-bytes", type=int)
-    parser.add_argument("--no-enable-prefix-caching", action="store_true")
-    parser.add_argument("--enable-prefix-caching", action="store_true")
-    parser.add_argument("--fake", action="append", default=[])
-    parser.add_argument("--delay", type=float, default=0.0)
+    add_arguments(parser)
     return parser.parse_args()
 
 
