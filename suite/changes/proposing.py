@@ -26,7 +26,7 @@ from suite.builds import diff as diffs
 from suite.builds import git, overlay
 from suite.builds.prepare import prepare
 from suite.changes.choosing import NEIGHBOURS, by_files, choose, differences, files, package_of, scenario_files, watched
-from suite.changes.saying import foretold, uncounted
+from suite.changes.saying import foretold, settled, uncounted
 from suite.changes.watching import Watching
 from suite.conduct import conduct
 from suite.lanes import build_faults, check_names, opened
@@ -216,10 +216,10 @@ def _measure(plan: Plan, results: Path, wanted: Wanted, console: Console, open_l
     start = Start(what="perfproof pr", profile=wanted.profile, wait=wanted.wait, anyway=wanted.anyway)
     with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
         if open_lanes is not None:
-            done = conduct(plan, results, lambda: open_lanes(plan, results), progress, budget=wanted.budget)
+            done = conduct(plan, results, lambda: open_lanes(plan, results), progress, budget=wanted.budget, enough=settled)
         else:
             lanes = partial(opened, plan, wanted.builds, results, progress.say)
-            done = conduct(plan, results, lanes, progress, alone=start.alone, settle=start.settle, budget=wanted.budget)
+            done = conduct(plan, results, lanes, progress, alone=start.alone, settle=start.settle, budget=wanted.budget, enough=settled)
     for warning in done.warnings:
         console.print(warning, style="yellow", highlight=False, markup=False)
     there = f", {done.found} were there already" if done.found else ""

@@ -6,26 +6,38 @@ from collections.abc import Collection
 from pathlib import Path
 
 from suite import store
+from suite.analysis.judge import JudgedScenario, judge_scenario
+from suite.analysis.trials import latest
 from suite.analysis.words import duration
 from suite.changes.choosing import files
 from suite.changes.watching import Watching
+from suite.model.judged import Outcome
 from suite.model.plan import Plan
 from suite.model.record import Record
 from suite.planning import estimates
+from suite.run.attest import NEVER_RAN
+from suite.run.standing import decided
 
 
 def foretold(plan: Plan, results: Path) -> list[str]:
-    """About how long each scenario will take, with the trials that are missing; and all together, where there are several."""
+    """About how long each scenario that is not settled will take, with the trials that are missing; and all together, where there are
+    several."""
     records = store.read(results).records if results.is_dir() and any(results.glob("*.jsonl")) else ()
     told, minutes = [], 0.0
     for scenario, one in zip(plan.scenarios, estimates(plan, records, (), ""), strict=True):
-        left = scenario.most_trials - len({record.trial for record in records if record.scenario == scenario.name})
-        if left > 0:
+        mine = [record for record in records if record.scenario == scenario.name]
+        left = scenario.most_trials - len({record.trial for record in latest(mine) if record.status != "invalid"})
+        if left > 0 and not (mine and settled(judge_scenario(scenario.name, mine, final=False))):
             own = one.minutes * left / scenario.most_trials
             minutes += own
             trials = one.source if left == scenario.most_trials else f"{left} of {one.source}"
             told.append(f"{scenario.name}: about {duration(own)} ({trials})")
     return [*told, f"about {duration(minutes)} in all"] if len(told) > 1 else told
+
+
+def settled(judged: JudgedScenario) -> bool:
+    """Whether a scenario of a change needs no more blocks: its looks say so, or nothing ran the changed code."""
+    return decided(judged) or any(row.verdict == Outcome.UNTESTABLE and NEVER_RAN in row.reason for row in judged.judged)
 
 
 def uncounted(found: Watching, names: Collection[str], results: Path) -> list[str]:

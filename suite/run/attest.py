@@ -28,6 +28,8 @@ RUNNERS: Mapping[str, str] = {
 """What to watch in a server, so that its attestation says which model runner ran."""
 RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
 """The variable that asks for one of them."""
+NEVER_RAN = "nothing ran the changed code"
+"""How the reason of a trial begins that called none of the functions which its build changes."""
 
 
 def read(folder: Path, build: ReadyBuild) -> Attestation | None:
@@ -167,7 +169,7 @@ def _never_called(attestation: Attestation, arm: Arm, exercises: Sequence[str]) 
             return f"the function that patch {name} replaces was never called ({', '.join(targets)})"
     changed = [target for target in arm.changed if target not in attestation.unwatchable]
     if changed and not arm.changes_more and not any(_calls(attestation, target) for target in changed):
-        return f"nothing ran the changed code: {_listed([target.partition(':')[2] for target in changed])} never called"
+        return f"{NEVER_RAN}: {_listed([target.partition(':')[2] for target in changed])} never called"
     if exercises and not any(_calls(attestation, target) for target in exercises):
         return f"what the workload is to exercise was never called ({', '.join(exercises)})"
     return ""

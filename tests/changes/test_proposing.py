@@ -15,14 +15,16 @@ from pathlib import Path
 import pytest
 import yaml
 
+from suite.analysis.judge import JudgedScenario
 from suite.builds.side import PACKAGE
-from suite.changes import proposing
+from suite.changes import proposing, saying
 from suite.cli import main, parser
 from suite.model.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 from suite.model.plan import Plan
 from suite.model.record import Record
 from suite.model.scenario import Scenario
 from tests import toy
+from tests.report import factory
 from tests.test_conduct import FakeLane
 
 DIFF = """\
@@ -179,6 +181,21 @@ def test_what_a_change_touches_is_counted_in_both_arms_and_untestable_where_it_n
     assert "untestable" in text
     assert why in text
     assert "not known" not in text
+    capsys.readouterr()
+    ran = len(place.lane.ran)
+    assert place.pr("--scenarios", "scenarios/never.yaml") == EXIT_UNTESTABLE
+    assert len(place.lane.ran) == ran == 2, "further blocks would show nothing either"
+    assert "never: about" not in capsys.readouterr().out
+
+
+def test_of_answers_nothing_is_measured_further_where_nothing_ran_the_changed_code() -> None:
+    """The baseline's own repeat says nothing of code that did not run."""
+    row = factory.row(
+        "answers", "greedy_outputs", "untestable", reason="arm base unattested: nothing ran the changed code: f was never called"
+    )
+    judged = JudgedScenario(scenario=None, judged=(row,), blocks=1, stop="")  # type: ignore[arg-type]
+    assert saying.settled(judged)
+    assert not saying.settled(dataclasses.replace(judged, judged=(dataclasses.replace(row, reason="the server died"),)))
 
 
 def test_where_no_count_can_tell_that_the_changed_code_ran_the_text_says_so(place: Place) -> None:
