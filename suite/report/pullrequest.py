@@ -62,13 +62,13 @@ TIMED = ("micro", "serve", "offline", "pytest")
 
 def _lacking(scenario: ScenarioView) -> str:
     """How many blocks are missing, where a verdict is open for want of them; "" where that is not why."""
-    short = [
-        row.blocks for row in scenario.primaries if row.verdict == Outcome.INCONCLUSIVE and not row.exact and row.blocks < LEAST_BLOCKS
-    ]
+    short = [row for row in scenario.primaries if row.verdict == Outcome.INCONCLUSIVE and not row.exact and row.blocks < LEAST_BLOCKS]
     if scenario.kind not in TIMED or not short:
         return ""
-    missing = "the missing one" if min(short) == LEAST_BLOCKS - 1 else f"the missing {LEAST_BLOCKS - min(short)}"
-    return f" ({min(short)} of the {LEAST_BLOCKS} blocks that a verdict needs; the same command measures {missing})"
+    blocks = min(row.blocks for row in short)
+    which = f"{words.listed(list(dict.fromkeys(words.label(row.metric) for row in short)))}: " if len(scenario.primaries) > 1 else ""
+    missing = "the missing one" if blocks == LEAST_BLOCKS - 1 else f"the missing {LEAST_BLOCKS - blocks}"
+    return f" ({escape(which)}{blocks} of the {LEAST_BLOCKS} blocks that a verdict needs; the same command measures {missing})"
 
 
 def _remarks(page: Page) -> Iterable[str]:

@@ -101,6 +101,8 @@ def test_a_verdict_that_lacks_blocks_says_so_where_it_stands() -> None:
         records = factory.trials("swap_states", blocks, {"round_time": 1e-3}, {}, 0.02)
         (bullet,) = (line for line in pullrequest.render(factory.page((rows, records))).splitlines() if line.startswith("- ❔"))
         assert (f"({blocks} of the 6 blocks that a verdict needs; the same command {told}" in bullet) == bool(told), bullet
+    rows = [factory.row("swap_states", "round_time", "inconclusive", blocks=5), factory.row("swap_states", "itl", "inconclusive")]
+    assert "(round time: 5 of the 6 blocks" in pullrequest.render(factory.page((rows, records)))
 
 
 def test_the_machine_of_a_comment_is_what_tells_something() -> None:
