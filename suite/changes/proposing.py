@@ -114,7 +114,7 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
     _measure(plan, results, wanted, console, open_lanes)
     only, absent = there(plan, results)
     kept = [note for note in notes if not note.startswith(NEIGHBOURS)]
-    unsure = uncounted(counted, only, results)
+    unsure = uncounted(counted, only, results) if counted.unknown else []
     notes = [f"{built.base.label} against {built.label}, which changes {files(paths)}", *kept, *unsure, *absent]
     block, code = verdicts.show_change(
         results, console, report=wanted.report, text=wanted.text, only=only, notes=notes, command=_command(change, wanted)
@@ -157,9 +157,13 @@ def rearmed(scenario: Scenario, docs: Mapping[str, Mapping[str, Any]], label: st
     return dataclasses.replace(made, exercises=scenario.exercises, device=scenario.device)
 
 
-def counting(scenario: Scenario, found: Watching) -> Scenario:
-    """The rearmed scenario with the changed functions counted in both arms: where none of them ran, nothing was shown."""
-    arms = (dataclasses.replace(arm, changed=found.functions, changes_more=bool(found.unknown)) for arm in scenario.arms)
+def counting(scenario: Scenario, found: Watching, *, must_run: bool = True) -> Scenario:
+    """The rearmed scenario with the changed functions counted in both arms: where none of them ran, nothing was shown.
+
+    Such a trial is unattested if one of them must run; else it counts, and `uncounted` tells of it.
+    """
+    more = bool(found.unknown) or not must_run
+    arms = (dataclasses.replace(arm, changed=found.functions, changes_more=more) for arm in scenario.arms)
     return dataclasses.replace(scenario, arms=tuple(arms))
 
 

@@ -41,15 +41,20 @@ def settled(judged: JudgedScenario) -> bool:
 
 
 def uncounted(found: Watching, names: Collection[str], results: Path) -> list[str]:
-    """A sentence for the scenarios of which nobody knows whether the changed code ran: none of the counted functions did, others might."""
-    if not found.unknown:
-        return []
-    ran = {record.scenario for record in store.read(results).records if any(_calls(record, name) for name in found.functions)}
-    unsure = sorted(set(names) - ran)
-    called = f"nothing called {files(found.functions)}, and " if found.functions else ""
-    why = f"{called}no count of calls can tell of {files(found.unknown)}"
-    return [f"whether the changed code ran is not known: {', '.join(unsure)}: {why}"] if unsure else []
+    """A sentence for the scenarios in which none of the counted functions ran, or of which nobody knows whether the changed code did."""
+    calls: dict[str, list[int]] = {name: [] for name in names}
+    for record in store.read(results).records:
+        calls.setdefault(record.scenario, []).extend(_calls(record, found.functions))
+    if found.unknown:
+        idle = ", ".join(sorted(name for name in names if not any(calls[name])))
+        called = f"nothing called {files(found.functions)}, and " if found.functions else ""
+        why = f"{called}no count of calls can tell of {files(found.unknown)}"
+        return [f"whether the changed code ran is not known: {idle}: {why}"] if idle else []
+    idle = ", ".join(sorted(name for name in names if calls[name] and not any(calls[name])))
+    return [f"{NEVER_RAN}: {idle}: what was measured there says nothing of {files(found.functions)}"] if idle else []
 
 
-def _calls(record: Record, name: str) -> int:
-    return record.attestation.counts.get(f"calls {name}", 0) if record.attestation else 0
+def _calls(record: Record, functions: Collection[str]) -> list[int]:
+    """How often each of the functions was called; nothing of those that were not counted."""
+    counts = record.attestation.counts if record.attestation else {}
+    return [counts[f"calls {name}"] for name in functions if f"calls {name}" in counts]

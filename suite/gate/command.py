@@ -28,10 +28,12 @@ from suite.builds import git
 from suite.builds.prepare import prepare
 from suite.builds.ready import ReadyBuild
 from suite.changes import proposing
-from suite.changes.choosing import NEIGHBOURS, choose, differences, files, scenario_files, touching
+from suite.changes.choosing import NEIGHBOURS, choose, differences, files, scenario_files, touching, watched
 from suite.changes.files import Files, of_diff, of_git
 from suite.changes.proposing import BASE, DIFF, Change, OpenLanes, rearmed
+from suite.changes.saying import uncounted
 from suite.changes.selecting import one_a_question
+from suite.changes.watching import Watching
 from suite.conduct import conduct
 from suite.gate import telling
 from suite.gate.rationing import canaries, cheapest_first, done, fitting, minutes_for, rules_for, under
@@ -120,7 +122,8 @@ def gate_change(
 
 @dataclass(slots=True, kw_only=True)
 class _Gate:
-    """A gate at work. `notes` are what it tells of how it went; `began` is when, by `clock`."""
+    """A gate at work. `notes` are what it tells of how it went, `touching` the scenarios picked for what the change touches; `began` is
+    when, by `clock`."""
 
     asked: Asked
     console: Console
@@ -129,6 +132,7 @@ class _Gate:
     day: date
     began: float
     notes: list[str] = field(default_factory=list)
+    touching: set[str] = field(default_factory=set)
     policy: Policy = field(init=False)
 
     def run(self) -> Page:
@@ -148,11 +152,12 @@ class _Gate:
         results = asked.results or RESULTS / self._folder(built)
         self._tested(base, changed, results)
         chosen = self._fitting(picked)
-        asking = [rearmed(under(one, self.policy), docs, built.label) for one in chosen]
+        counted = watched(found.python, base, changed, chosen)
+        asking = [proposing.counting(rearmed(under(one, self.policy), docs, built.label), counted, must_run=False) for one in chosen]
         plan = cheapest_first(make_plan(asking, asked.seed), self.policy)
         self._vouched(plan, results)
         self._measure(plan, results)
-        return self._decided(plan, results)
+        return self._decided(plan, results, counted)
 
     # --- the change ------------------------------------------------------------------------------------------
 
@@ -263,6 +268,7 @@ class _Gate:
             self.notes.append(f"all scenarios for this {device} (--all): {len(chosen)}")
         elif near := wanted if self.asked.scenarios is not None else touching(wanted, paths):
             chosen = self._near(near, paths, base, changed)
+            self.touching = {one.name for one in chosen}
         if not chosen:
             self.notes.append("no scenario exercises what the change touches")
         names = {one.name for one in chosen}
@@ -335,13 +341,15 @@ class _Gate:
         there = f", {ran.found} were there already" if ran.found else ""
         self.notes.append(f"{ran.ran} trials run{there}, {duration((self.clock() - self.began) / 60)} in all")
 
-    def _decided(self, plan: Plan, results: Path) -> Page:
+    def _decided(self, plan: Plan, results: Path, counted: Watching) -> Page:
+        """The page. Where nothing ran the changed code, though the scenario was picked for it, that is a note and fails nothing."""
         try:
             only, absent = proposing.there(plan, results)
         except CannotRun as error:
             self.notes += str(error).splitlines()
             self._not_covered("the base has nothing of what the scenarios exercise, so nothing was measured", WRITE_ONE)
-        page = telling.decided(results, self.policy, only=only, notes=[*self.notes, *absent], today=self.day)
+        idle = uncounted(counted, only & self.touching, results)
+        page = telling.decided(results, self.policy, only=only, notes=[*self.notes, *idle, *absent], today=self.day)
         command = self._command()
         again = tuple(dataclasses.replace(one, commands=(command, *one.commands[1:])) for one in page.scenarios)
         return dataclasses.replace(page, scenarios=again)

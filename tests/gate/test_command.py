@@ -23,7 +23,7 @@ from suite.model.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_
 from suite.model.plan import Plan
 from suite.model.record import Record
 from suite.model.scenario import Scenario
-from tests import rehearsal, toy
+from tests import factory, rehearsal, toy
 from tests.changes.test_proposing import BATCH, DIFF, ELSEWHERE, SCENARIO
 from tests.rehearsal import BROKEN, MAIN, Rehearsed, documented, edited
 from tests.test_conduct import FakeLane
@@ -183,6 +183,20 @@ def test_what_no_overlay_can_follow_is_told(place: Place, then: str, code: int) 
     assert place.diff(policy=place.policy(not_covered=then)) == code
     assert "no overlay can follow what the change touches (csrc/a.cu)" in place.told["headline"]
     assert "editable" in place.told["todo"][0]
+
+
+@pytest.mark.parametrize(("calls", "told"), [(0, True), (7, False)])
+def test_code_that_nothing_ran_is_told_and_fails_nothing(place: Place, calls: int, told: bool) -> None:
+    """Where the scenario that was picked for a change never ran its function, the gate passes and says so; a canary need not run it."""
+    counted = {"calls vllm.v1.worker.batch:Batch.swap": calls}
+
+    def fate(one: Record) -> Record:
+        return dataclasses.replace(one, attestation=dataclasses.replace(factory.ATTESTATION, counts=counted))
+
+    place.fate = fate
+    assert place.diff() == EXIT_PASS
+    assert ("nothing ran the changed code: swap_states: what was measured there says nothing of" in place.notes) == told
+    assert "changed code: thinking_scan" not in place.notes
 
 
 def test_what_nothing_exercises_runs_the_canary_alone(place: Place) -> None:
