@@ -363,11 +363,13 @@ def test_an_interrupt_has_a_code_of_its_own(
 ) -> None:
     """A command that somebody ended says nothing of a patch: not even that it is untestable."""
     monkeypatch.setattr("suite.verdicts.compare", lambda *arguments, **named: signal.raise_signal(number))
-    before = signal.getsignal(signal.SIGTERM)
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has it ignored
     try:
         assert main(["compare"]) == code
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
     assert "the same command goes on from there" in capsys.readouterr().err
 
 

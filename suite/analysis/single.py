@@ -18,5 +18,8 @@ def most_scatter(ratio: float) -> float:
 
 
 def unseen(scatter: float) -> float:
-    """The relative change below which two runs that scatter by so much miss more often than one time in five, at the same level."""
+    """The relative change below which two runs that scatter by so much miss more often than one time in five, at the same level.
+
+    Source: the same law.
+    """
     return math.expm1(math.sqrt(2) * (_CHANGE + _POWER) * math.log1p(scatter))

@@ -71,7 +71,7 @@ def exact(value: float) -> str:
     """A count as it is, thousands separated; not rounded, but for a mean of counts that is no whole number."""
     if value == int(value):
         return signed_minus(f"{int(value):,}")
-    return signed_minus(f"{value:,.2f}" if abs(value) >= 1000 else f"{value:.7g}")
+    return signed_minus(f"{value:,.2f}".rstrip("0").rstrip(".") if abs(value) >= 1000 else f"{value:.7g}")
 
 
 MOST = 9.0
