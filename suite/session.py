@@ -222,7 +222,7 @@ def plan(asked: Asked, *, as_json: bool, console: Console | None = None) -> int:
 def _kept(results: Path) -> Sequence[Record]:
     """The records of a results folder that may not be there yet."""
     store.check_folder(results)
-    return store.read(results).records if results.is_dir() and any(results.glob("*.jsonl")) else ()
+    return store.records_in(results)
 
 
 def _left(made: Plan, results: Path, floors: Sequence[Floor]) -> tuple[Mapping[str, int], Sequence[str]]:

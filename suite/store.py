@@ -116,6 +116,11 @@ def read(folder: Path) -> Read:
     return Read(records=tuple(records), warnings=tuple(warnings))
 
 
+def records_in(folder: Path) -> tuple[Record, ...]:
+    """The records of a results folder that may hold none yet, or not be there."""
+    return read(folder).records if any(folder.glob("*.jsonl")) else ()
+
+
 def check_folder(folder: Path) -> None:
     """Raises `BadInput` where something that is no folder has the name of a results folder; one that is not there may be made."""
     if folder.exists() and not folder.is_dir():

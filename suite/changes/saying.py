@@ -22,7 +22,7 @@ from suite.run.standing import decided
 def foretold(plan: Plan, results: Path) -> list[str]:
     """About how long each scenario that is not settled will take, with the trials that are missing; and all together, where there are
     several."""
-    records = store.read(results).records if results.is_dir() and any(results.glob("*.jsonl")) else ()
+    records = store.records_in(results)
     told, minutes = [], 0.0
     for scenario, one in zip(plan.scenarios, estimates(plan, records, (), ""), strict=True):
         mine = [record for record in records if record.scenario == scenario.name]

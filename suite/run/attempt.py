@@ -20,7 +20,7 @@ from suite.run.diagnosis import diagnose, interrupted, last_words
 from suite.run.gpus import MemoryKept
 from suite.run.process import Ended, Running, tail
 from suite.run.recording import recorded
-from suite.run.room import unwritable
+from suite.run.room import no_room
 
 EVERY = 0.5
 """Seconds between two looks at a process."""
@@ -71,12 +71,10 @@ class Attempt:
     def finish(self, build: ReadyBuild) -> None:
         """Stops the clock; a failure that somebody outside brought about is none of the arm's."""
         self.seconds["total"] = time.monotonic() - self.began
-        if self.status in ("failed", "unattested") and (outside := interrupted(self.reason) or self._no_room() or lost(build)):
+        if self.status not in ("failed", "unattested"):
+            return
+        if outside := interrupted(self.reason) or (no_room(self.log.parent, self.reason) if self.log else "") or lost(build):
             self.status, self.reason = "invalid", outside
-
-    def _no_room(self) -> str:
-        cause = unwritable(self.log.parent) if self.log is not None else ""
-        return f"interrupted from outside: {cause}: {self.reason}" if cause else ""
 
     def record(self, *, seed: int, how: str, results: Path) -> Record:
         """What it leaves; `seed` is the plan's."""

@@ -28,7 +28,7 @@ from suite.model.scenario import Arm, MicroWorkload
 from suite.run import attest, catalog, environment, telemetry
 from suite.run.catalog import Bench
 from suite.run.diagnosis import last_words
-from suite.run.micro_files import UNWRITTEN, judge, no_room, phases, read_trial
+from suite.run.micro_files import UNWRITTEN, judge, phases, read_trial
 from suite.run.process import (
     ATTEST_PLUGIN,
     Channel,
@@ -42,6 +42,7 @@ from suite.run.process import (
     tail,
 )
 from suite.run.recording import recorded
+from suite.run.room import no_room
 
 IMPORT_LIMIT = 600.0
 TRIAL_LIMIT = 1800.0

@@ -16,7 +16,6 @@ from typing import Any
 from suite.model.record import Status
 from suite.run.diagnosis import interrupted
 from suite.run.process import tail
-from suite.run.room import unwritable
 
 KILLED = "was ended by SIGKILL"
 NOT_HERE = "not in this version"
@@ -109,12 +108,6 @@ def judge(reading: Reading, fault: str, unattested: str, folder: Path, log: Path
     if unattested:
         return "unattested", unattested
     return "ok", ""
-
-
-def no_room(folder: Path, reason: str) -> str:
-    """Where the trial's folder takes no more files now: a sentence for a trial that does not count for that `reason`; else ""."""
-    cause = unwritable(folder)
-    return f"interrupted from outside: {cause}: {reason}" if cause else ""
 
 
 def phases(folder: Path, reading: Reading, imports: float, spent: float) -> dict[str, float]:

@@ -22,6 +22,12 @@ TRIED = 1 << 20
 """Bytes that are written to try a folder: more than a trial of a microbenchmark leaves."""
 
 
+def no_room(folder: Path, reason: str) -> str:
+    """Where a trial's folder takes no more files now: a sentence for a trial that does not count for that `reason`; else ""."""
+    cause = unwritable(folder)
+    return f"interrupted from outside: {cause}: {reason}" if cause else ""
+
+
 def unwritable(folder: Path) -> str:
     """Why a trial's files don't fit into the folder, as a clause; "" if they do. What else is wrong with it is not told."""
     probe = folder / f".room-{os.getpid()}"

@@ -254,7 +254,7 @@ class _Counts:
 
     def _record(self, build: Asked) -> Record:
         scenario, folder = alone(self._scenario, build), self._measuring.results / build.slug
-        kept = latest(store.read(folder).records) if any(folder.glob("*.jsonl")) else []
+        kept = latest(store.records_in(folder))
         there = next((record for record in kept if record.digest == scenario.digest and record.status != "invalid"), None)
         for _ in range(0 if there else 1 + AGAIN):
             (there,) = trials([scenario], 1, self._measuring.seed, folder, self._measuring.lanes)

@@ -109,7 +109,7 @@ def close(place: Place) -> None:
     """Keeps the runs of the microbenchmark that have begun as they stand, if they have blocks enough for a verdict: the time is over."""
     for number in range(1, len(injected.BATCHES) + 1):
         folder = place.work / f"micro-{number:02d}"
-        records = store.read(folder).records if any(folder.glob("*.jsonl")) else ()
+        records = store.records_in(folder)
         for scenario in injected.batch(number, place.build):
             mine = [record for record in records if record.scenario == scenario.name]
             if not _there(scenario, place) and whole_blocks(latest(mine), scenario) >= LEAST_BLOCKS:

@@ -87,7 +87,7 @@ def test_a_trial_whose_log_could_not_be_written_is_none_of_the_arms(
     """Where nothing can be written there are no words and no proof either: the folder itself tells."""
     trial = attempt(toy_build)
     trial.log, trial.status, trial.reason = tmp_path / "server.log", status, "it exited with code 1"
-    monkeypatch.setattr("suite.run.attempt.unwritable", lambda folder: "the disk is full")
+    monkeypatch.setattr("suite.run.room.unwritable", lambda folder: "the disk is full")
     trial.finish(toy_build)
     assert (trial.status, trial.reason) == ("invalid", "interrupted from outside: the disk is full: it exited with code 1")
 
