@@ -404,3 +404,26 @@ def test_ten_thousand_records_are_compared(tmp_path: Path) -> None:
     made = time.perf_counter() - began
     assert main(["compare", "--results", str(path), "--json"]) == EXIT_PASS
     print(f"made in {made:.1f} s, judged in {time.perf_counter() - began - made:.1f} s")
+
+
+def test_a_fault_of_our_own_is_no_regression(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What nobody foresaw ends with exit code 3 and its traceback: Python's own code for it, 1, would blame the change."""
+
+    def slip(*arguments: object, **named: object) -> None:
+        raise KeyError("nobody thought of this")
+
+    monkeypatch.setattr("suite.verdicts.compare", slip)
+    assert main(["compare"]) == EXIT_UNTESTABLE
+    told = capsys.readouterr().err
+    assert "nobody thought of this" in told
+    assert told.endswith("nothing is judged\n")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_without_our_characters_gets_the_verdict_all_the_same(tmp_path: Path, encoding: str) -> None:
+    """A runner whose output is ASCII or Latin-1 sees verdict and exit code; what it can't show is spelled out."""
+    results(tmp_path)
+    command = [sys.executable, "-m", "suite.cli", "gate", "--results", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": encoding}, check=False)
+    assert (done.returncode, done.stderr) == (EXIT_PASS, b"")
+    assert b"\\u2713 improved" in done.stdout

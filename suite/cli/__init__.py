@@ -7,9 +7,11 @@ like happen inside the commands, so that `--help` answers at once.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from types import FrameType
 
@@ -24,8 +26,20 @@ GROUPS = (measuring, proposing, judging, showing, gating, ci, tracking, history,
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
+    _write_whatever_comes()
     arguments = parser().parse_args(argv)
     signal.signal(signal.SIGTERM, _as_interrupt)
+    try:
+        return _carried_out(arguments)
+    except Exception:
+        # Python's own exit code is 1, which here means a regression: nobody's change is to blame for a fault of ours.
+        traceback.print_exc()
+        print("perfproof: this is a fault of perfproof's own, please report it with the lines above; nothing is judged", file=sys.stderr)
+        return EXIT_UNTESTABLE
+
+
+def _carried_out(arguments: argparse.Namespace) -> int:
+    """The exit code of one command; what the user or the machine did wrong is told in a line."""
     try:
         code = int(arguments.verb(arguments))
         sys.stdout.flush()
@@ -50,6 +64,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = error.filename or ("standard output: can't be written to" if _output_is_lost() else "this machine")
         print(f"perfproof: {where}: {error.strerror or error}", file=sys.stderr)
         return EXIT_UNTESTABLE
+
+
+def _write_whatever_comes() -> None:
+    """A terminal that lacks a character (ASCII, Latin-1), or a name that is no UTF-8, ends no command: it is spelled out."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 class _Terminated(KeyboardInterrupt):
