@@ -50,6 +50,26 @@ class Conducted:
     warnings: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stand:
+    """How far the plan is, from the results folder: the records of each scenario, to which those of this run are added, the noise floors,
+    and warnings of what doesn't fit."""
+
+    kept: Mapping[str, list[Record]]
+    floors: Sequence[Floor]
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, plan: Plan, results: Path) -> _Stand:
+        found, warnings = already(plan, results)
+        kept = {s.name: standing([record for record in found if record.scenario == s.name]) for s in plan.scenarios}
+        return cls(kept=kept, floors=store.read_floors(results), warnings=tuple(warnings))
+
+    def open(self, plan: Plan, enough: Enough) -> bool:
+        """Whether anything is left to measure."""
+        return any(open_blocks(plan, self.kept, self.floors, enough))
+
+
 def at_once(say: Say) -> contextlib.AbstractContextManager[None]:
     """Begins without waiting and without holding anything."""
     return contextlib.nullcontext()
@@ -73,37 +93,35 @@ def conduct(
     `open_lanes` prepares builds and gives the lane that runs a scenario. `rules` of invalidation are put to what each trial tells of the
     machine, and kept with it. `alone` holds the machine as long as trials may run, `settle` waits for a quiet one, or refuses.
     `budget` is minutes of measuring, after which no block is begun; `clock` gives seconds; `enough` says when a scenario is done, by
-    its looks if nobody says otherwise. Raises `BadInput` for records of
-    another plan, `CannotRun` where another run holds the folder or the machine.
+    its looks if nobody says otherwise. What a run that was waited for has measured meanwhile is not measured again. Raises `BadInput` for
+    records of another plan, `CannotRun` where another run holds the folder or the machine.
     """
-    began = clock()
-    found, warnings = already(plan, results)
-    floors = store.read_floors(results)
-    kept = {s.name: standing([record for record in found if record.scenario == s.name]) for s in plan.scenarios}
-    ran: list[Record] = []
-    seconds: dict[str, float] = {}
-    skipped: list[str] = []
-    if any(open_blocks(plan, kept, floors, enough)):
-        with held(results), alone(progress.tell), _swept(results), _full_disk_told(results), open_lanes() as lane_of:
-            prepared = clock()
-            settle(progress.tell)
-            seconds |= {"preparing builds": prepared - began, "waiting for a quiet machine": clock() - prepared}
-            _expect(plan, kept, progress)
-            trials = _Trials(
-                plan=plan, kept=kept, floors=floors, lane_of=lane_of, progress=progress, spent=_spent(budget, clock), enough=enough
-            )
-            for trial in trials.run():
-                record = ruled(paired(trial, latest(kept[trial.scenario])), rules)
-                store.append(results, record)
-                kept[record.scenario].append(record)
-                ran.append(record)
-                progress.trial(record)
-                if record.status == "invalid" and (cause := unwritable(results)):
-                    raise CannotRun(f"{results}: {cause}: {MAKE_ROOM}")
-            skipped = trials.skipped()
-    there = sum(len(latest(mine)) for mine in kept.values()) - len({record.trial for record in ran})
+    began, tell = clock(), progress.tell
+    stand, ran, seconds, skipped = _Stand.of(plan, results), list[Record](), dict[str, float](), list[str]()
+    if stand.open(plan, enough):
+        with alone(tell), held(results), _swept(results), _full_disk_told(results):
+            stand, held_since = _Stand.of(plan, results), clock()
+            if stand.open(plan, enough):
+                with open_lanes() as lane_of:
+                    prepared = clock()
+                    settle(tell)
+                    waited = held_since - began + clock() - prepared
+                    seconds = {"preparing builds": prepared - held_since, "waiting for a quiet machine": waited}
+                    _expect(plan, stand.kept, progress)
+                    spent = _spent(budget, clock)
+                    trials = _Trials(plan=plan, stand=stand, lane_of=lane_of, progress=progress, spent=spent, enough=enough)
+                    for trial in trials.run():
+                        record = ruled(paired(trial, latest(stand.kept[trial.scenario])), rules)
+                        store.append(results, record)
+                        stand.kept[record.scenario].append(record)
+                        ran.append(record)
+                        progress.trial(record)
+                        if record.status == "invalid" and (cause := unwritable(results)):
+                            raise CannotRun(f"{results}: {cause}: {MAKE_ROOM}")
+                    skipped = trials.skipped()
+    there = sum(len(latest(mine)) for mine in stand.kept.values()) - len({record.trial for record in ran})
     took = {**seconds, **_phases(ran), "total": clock() - began}
-    return Conducted(ran=len(ran), found=there, seconds=took, warnings=(*warnings, *skipped))
+    return Conducted(ran=len(ran), found=there, seconds=took, warnings=(*stand.warnings, *skipped))
 
 
 def _expect(plan: Plan, kept: Mapping[str, Sequence[Record]], progress: RunProgress) -> None:
@@ -150,8 +168,7 @@ class _Trials:
     """The missing trials in the plan's order. `spent` says whether the time budget is; `stopped` holds decided scenarios."""
 
     plan: Plan
-    kept: Mapping[str, list[Record]]
-    floors: Sequence[Floor]
+    stand: _Stand
     lane_of: Callable[[Scenario], Lane]
     progress: RunProgress
     spent: Callable[[], bool]
@@ -165,14 +182,15 @@ class _Trials:
             name = block.scenario.name
             if name in self.stopped:
                 continue
-            if missing(block, self.kept[name]):
-                yield from self._block(block, self.kept[name])
-            if self.kept[name] and self.enough(judge_scenario(name, self.kept[name], final=False, floors=self.floors)):
+            mine = self.stand.kept[name]
+            if missing(block, mine):
+                yield from self._block(block, mine)
+            if mine and self.enough(judge_scenario(name, mine, final=False, floors=self.stand.floors)):
                 self.stopped.add(name)
                 self.progress.done(name)
         for _ in range(AGAIN):
             for block in self.plan.blocks:
-                mine = of_block(block, latest(self.kept[block.scenario.name]))
+                mine = of_block(block, latest(self.stand.kept[block.scenario.name]))
                 if block.scenario.name not in self.stopped and any(record.status == "invalid" for record in mine):
                     if not self.spent():
                         self.progress.say(f"{block.scenario.name}: block {block.number} was invalid and is measured again")
@@ -234,7 +252,10 @@ def held(results: Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
-        raise CannotRun(f"{results}: another run is writing here; wait for it, or name another --results folder") from error
+        raise CannotRun(
+            f"{results}: another run is writing here, one that has other locks (PERFPROOF_LOCKS) or another machine; wait for it, "
+            "or name another --results folder"
+        ) from error
     except OSError as error:
         raise BadInput(f"{results}: can't be written to: {error.strerror}") from error
     try:

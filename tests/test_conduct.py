@@ -181,6 +181,22 @@ def test_two_runs_never_write_into_one_folder(tmp_path: Path) -> None:
     assert lane.ran == []
 
 
+def test_a_run_that_waited_goes_on_from_what_the_other_measured(tmp_path: Path) -> None:
+    """Two runs of one plan into one folder: the second waits for the machine, then reads the folder anew and measures nothing twice."""
+    plan, lane = make_plan([scenario()], seed=0), FakeLane()
+
+    @contextlib.contextmanager
+    def alone(say: Callable[[str], None]) -> Iterator[None]:
+        carry_out(plan, tmp_path, FakeLane())
+        yield
+
+    done = carry_out(plan, tmp_path, lane, alone=alone)
+    assert lane.ran == []
+    assert not lane.closed, "no lane is opened, so no build is made, where nothing is left"
+    assert done.ran == 0
+    assert done.found == len(store.read(tmp_path).records) > 0
+
+
 def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
     """Where not even the lock can be made, the folder is at fault, in words."""
     (tmp_path / ".lock").mkdir()

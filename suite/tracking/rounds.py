@@ -94,7 +94,7 @@ def track(
     open_lanes = lanes or lanes_on(wanted.builds, say)
     if wanted.remove:
         say(REMOVED)
-    with held(wanted.results), _begun(wanted, say):
+    with _begun(wanted, say), held(wanted.results):
         for part in [[row] for row in rows] if wanted.remove else [rows]:
             _measure(part, wanted, say, open_lanes)
             if wanted.remove:
