@@ -4,8 +4,9 @@
 2. `selecting`  from functions that differ to the scenarios that exercise them, with the reasons in words; pure, of texts alone;
 3. `watching`   which of these functions are counted as they are called: where none was, nothing was shown;
 4. `choosing`   the same with the scenario files, sources and device that are there;
-5. `saying`     what is told beside the verdicts: how long it takes, and whether the changed code is known to have run;
-6. `proposing`  base against base plus the change, over these scenarios, to a pull request's text: `perfproof pr`.
+5. `calling`    which scenarios called them, as counted: who ran the change and so decides, and of what the answers were not tested;
+6. `saying`     what is told beside the verdicts: how long it takes, and whether the changed code is known to have run;
+7. `proposing`  base against base plus the change, over these scenarios, to a pull request's text: `perfproof pr`.
 
 The gate stands above and decides on changes; this room decides nothing by itself. It refuses to guess: what no scenario
 exercises is said to be so, with the nearest that there are.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from suite.builds.prepare import COMPLETE, identity
@@ -101,10 +101,19 @@ def _source(path: Path) -> str | None:
 
 
 def choose(
-    scenarios: Sequence[Scenario], changes: Sequence[TouchedModule], device: str, profile: Profile, *, picked: bool
+    scenarios: Sequence[Scenario],
+    changes: Sequence[TouchedModule],
+    device: str,
+    profile: Profile,
+    *,
+    picked: bool,
+    idle: Collection[str] = (),
 ) -> tuple[list[Scenario], list[str]]:
     """The scenarios to measure, and in sentences why these, and why not others; all of them where the user `picked`.
-    `device` is what the base runs on. Raises `CannotRun` where none runs on this machine."""
+
+    `device` is what the base runs on; the `idle` are known never to run what changed, and left where one names that. Raises
+    `CannotRun` where none runs on this machine.
+    """
     exercised = {scenario.name: catalog.exercised(scenario) for scenario in scenarios}
     choices = {choice.scenario: choice for choice in selecting.choose(changes, exercised)}
     if picked:
@@ -113,11 +122,15 @@ def choose(
     of_name = {scenario.name: scenario for scenario in scenarios}
     here = [of_name[choice.scenario] for choice in run if of_name[choice.scenario].device in (None, device or "cpu")]
     elsewhere = [choice.scenario for choice in run if of_name[choice.scenario] not in here]
-    chosen = _few(selecting.one_a_question(here), profile)
+    sure = any(choices[one.name].level == "function" and one.name not in idle for one in here)
+    never = [one for one in here if sure and one.name in idle]
+    asked = selecting.one_a_question([one for one in here if one not in never])
+    chosen = _few(asked, profile)
     if not chosen:
         raise CannotRun(f"what the change touches is measured on another device only than this {device or 'cpu'}: {', '.join(elsewhere)}")
-    more = [scenario.name for scenario in selecting.one_a_question(here) if scenario not in chosen]
+    more = [scenario.name for scenario in asked if scenario not in chosen]
     passed = {
+        "not measured (earlier changes have shown that they do not run what changed)": [one.name for one in never],
         "not measured (sweeps, for --profile standard)": more,
         "not measured (exercising other functions of the same files)": [choice.scenario for choice in left],
         "not measured (needing another device)": elsewhere,

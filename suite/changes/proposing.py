@@ -25,13 +25,14 @@ from suite import store, verdicts
 from suite.builds import diff as diffs
 from suite.builds import git, overlay
 from suite.builds.prepare import prepare
+from suite.changes.calling import NOT_TESTED, about_answers, called, idle_before, sentences
 from suite.changes.choosing import NEIGHBOURS, by_files, choose, differences, files, package_of, scenario_files, watched
 from suite.changes.saying import foretold, settled, uncounted
 from suite.changes.watching import Watching
 from suite.conduct import conduct
 from suite.lanes import build_faults, check_names, opened
 from suite.model.decode import scenario_of
-from suite.model.errors import EXIT_REGRESSED, BadInput, CannotRun
+from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, BadInput, CannotRun
 from suite.model.plan import Plan
 from suite.model.scenario import OverlayBuild, Profile, Scenario
 from suite.model.spec import EXPECTED, parse_build
@@ -81,7 +82,7 @@ class Wanted:
 
 
 def contribute(change: Change, wanted: Wanted, console: Console | None = None, open_lanes: OpenLanes | None = None) -> int:
-    """Measures a change; the default policy decides the exit code, a broken test is a regression.
+    """Measures a change; the default policy decides the exit code, a broken test is a regression, untested answers are no pass.
 
     `open_lanes` gives the lanes of a plan and results folder: tests hand in their own. Raises `BadInput` for a change that can't be
     read or that no scenario exercises.
@@ -97,10 +98,12 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
     base, changed = prepare(built.base, wanted.builds, say), prepare(built, wanted.builds, say)
     differing = differences(paths, base, changed, candidates)
     counted = watched(paths, base, changed, candidates)
-    chosen, notes = choose(candidates, differing, base.fingerprint.device, wanted.profile, picked=wanted.scenarios is not None)
-    for note in [f"{built.base.label} against {built.label}", *notes]:
+    named, results = wanted.scenarios is not None, wanted.results or RESULTS / _folder(built, wanted)
+    idle = idle_before([rearmed(one, docs, built.label) for one in candidates], counted, base, _others(results))
+    chosen, notes = choose(candidates, differing, base.fingerprint.device, wanted.profile, picked=named, idle=idle)
+    notes = [f"{built.base.label} against {built.label}", *notes]
+    for note in notes:
         say(note)
-    results = wanted.results or RESULTS / _folder(built, wanted)
     for old in (wanted.text, wanted.report):
         old.unlink(missing_ok=True)
     tested = upstream.both(base, changed, wanted.tests, results / "tests") if wanted.tests else None
@@ -112,16 +115,32 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
     for line in foretold(plan, results):
         say(line)
     _measure(plan, results, wanted, console, open_lanes)
+    notes[0] = f"{notes[0]}, which changes {files(paths)}"
+    code = _conclude(plan, results, counted, notes, wanted, _command(change, wanted), console)
+    say(f"text for the pull request: {wanted.text}\nreport: {wanted.report}\nrecords: {results}; the same command goes on from there")
+    return code
+
+
+def _conclude(plan: Plan, results: Path, counted: Watching, notes: Sequence[str], wanted: Wanted, command: str, console: Console) -> int:
+    """Judges what ran the change, writes text and report, and tells what decided; the exit code. A scenario that never ran it is told and
+    decides nothing, where another did; that nothing got worse is no pass where answers were asked for and not tested."""
     only, absent = there(plan, results)
-    kept = [note for note in notes if not note.startswith(NEIGHBOURS)]
-    unsure = uncounted(counted, only, results) if counted.unknown else []
-    notes = [f"{built.base.label} against {built.label}, which changes {files(paths)}", *kept, *unsure, *absent]
+    about = about_answers(plan.scenarios) & only
+    found = called(counted.functions, [one.name for one in plan.scenarios if one.name in only], store.records_in(results))
+    deciding = only - set(found.aside)
+    ran, kept = list(sentences(found, about)), [note for note in notes[1:] if not note.startswith(NEIGHBOURS)]
+    unsure = uncounted(counted, deciding, results) if counted.unknown else []
+    notes = [notes[0], *ran, *kept, *unsure, *absent]
     block, code = verdicts.show_change(
-        results, console, report=wanted.report, text=wanted.text, only=only, notes=notes, command=_command(change, wanted)
+        results, console, report=wanted.report, text=wanted.text, only=deciding, notes=notes, command=command
     )
     if wanted.print_text:
         console.print(block, highlight=False, markup=False, soft_wrap=True)
-    say(f"text for the pull request: {wanted.text}\nreport: {wanted.report}\nrecords: {results}; the same command goes on from there")
+    if code == EXIT_PASS and found.untested(about) and (about or wanted.scenarios is None):
+        code = EXIT_INCONCLUSIVE
+        ran.append(f"nothing got worse, but that is no pass as long as these answers are untested (exit code {code})")
+    for line in ran:
+        console.print(line, style="bold yellow" if NOT_TESTED in line else "", highlight=False, markup=False, soft_wrap=True)
     return code
 
 
@@ -182,6 +201,11 @@ def _folder(build: OverlayBuild, wanted: Wanted) -> str:
     plain = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name.rsplit(".", 1)[0])[:40].strip(".-")
     asked = f"{build.key} {wanted.profile} {wanted.blocks} {wanted.seed}"
     return f"{plain or 'change'}-{hashlib.sha256(asked.encode()).hexdigest()[:8]}"
+
+
+def _others(results: Path) -> list[Path]:
+    """The results folders of other changes."""
+    return [folder for folder in RESULTS.glob("*/") if folder.resolve() != results.resolve()]
 
 
 # --- tests, trials, words ------------------------------------------------------------------------------------

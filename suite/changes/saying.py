@@ -9,11 +9,11 @@ from suite import store
 from suite.analysis.judge import JudgedScenario, judge_scenario
 from suite.analysis.trials import latest
 from suite.analysis.words import duration
+from suite.changes.calling import called
 from suite.changes.choosing import files
 from suite.changes.watching import Watching
 from suite.model.judged import Outcome
 from suite.model.plan import Plan
-from suite.model.record import Record
 from suite.planning import estimates
 from suite.run.attest import NEVER_RAN
 from suite.run.standing import decided
@@ -42,19 +42,11 @@ def settled(judged: JudgedScenario) -> bool:
 
 def uncounted(found: Watching, names: Collection[str], results: Path) -> list[str]:
     """A sentence for the scenarios in which none of the counted functions ran, or of which nobody knows whether the changed code did."""
-    calls: dict[str, list[int]] = {name: [] for name in names}
-    for record in store.read(results).records:
-        calls.setdefault(record.scenario, []).extend(_calls(record, found.functions))
+    counts = called(found.functions, names, store.read(results).records).anywhere
     if found.unknown:
-        idle = ", ".join(sorted(name for name in names if not any(calls[name])))
-        called = f"nothing called {files(found.functions)}, and " if found.functions else ""
-        why = f"{called}no count of calls can tell of {files(found.unknown)}"
+        idle = ", ".join(sorted(name for name in names if not any(counts[name].values())))
+        never = f"nothing called {files(found.functions)}, and " if found.functions else ""
+        why = f"{never}no count of calls can tell of {files(found.unknown)}"
         return [f"whether the changed code ran is not known: {idle}: {why}"] if idle else []
-    idle = ", ".join(sorted(name for name in names if calls[name] and not any(calls[name])))
+    idle = ", ".join(sorted(name for name in names if counts[name] and not any(counts[name].values())))
     return [f"{NEVER_RAN}: {idle}: what was measured there says nothing of {files(found.functions)}"] if idle else []
-
-
-def _calls(record: Record, functions: Collection[str]) -> list[int]:
-    """How often each of the functions was called; nothing of those that were not counted."""
-    counts = record.attestation.counts if record.attestation else {}
-    return [counts[f"calls {name}"] for name in functions if f"calls {name}" in counts]

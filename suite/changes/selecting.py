@@ -22,6 +22,9 @@ TOP = "<top level>"
 IMPORTS = "<imports>"
 """What changes of a module outside all functions and classes are told as; an import alone reaches no function."""
 
+Level = Literal["function", "whole", "module"]
+LEVELS: tuple[Level, ...] = ("function", "whole", "module")
+"""The levels of a choice, the surest first."""
 Exercised = Mapping[str, Sequence[str]]
 """By a scenario's name, what it exercises: `module:Qual.name` or a whole `module`."""
 
@@ -40,10 +43,14 @@ class TouchedModule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A scenario whose code a change touches; `level` is "function" where what it exercises itself changed, else "module"."""
+    """A scenario whose code a change touches; `level` says how surely it runs what changed.
+
+    "function" where a function changed that it names, or one that such a function may call; "whole" where it exercises all of the module,
+    and so perhaps what changed; "module" where it names other functions of it.
+    """
 
     scenario: str
-    level: Literal["function", "module"]
+    level: Level
     reasons: tuple[str, ...]
 
 
@@ -155,33 +162,32 @@ def _closed(name: str, direct: Mapping[str, frozenset[str]]) -> frozenset[str]:
 
 
 def choose(changes: Sequence[TouchedModule], exercised: Exercised) -> tuple[Choice, ...]:
-    """The scenarios whose modules a change touches, those first whose very functions it touches.
+    """The scenarios whose modules a change touches, those first whose very functions it touches, then those of whole modules.
 
     A change whose names are unknown, or of a module's top level, or of a class around an exercised function, counts as touching them.
     """
     found = [choice for name, targets in exercised.items() if (choice := _choice(name, targets, changes))]
-    return tuple(sorted(found, key=lambda choice: choice.level == "module"))
+    return tuple(sorted(found, key=lambda choice: LEVELS.index(choice.level)))
 
 
 def picked(choices: Sequence[Choice]) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
-    """Those to run and those to leave: where the exercised functions of some changed, others of the same file are left."""
-    direct = tuple(choice for choice in choices if choice.level == "function")
+    """Those to run and those to leave: where some run what changed, or may, those of other functions of the same file are left."""
+    direct = tuple(choice for choice in choices if choice.level != "module")
     return (direct, tuple(choice for choice in choices if choice.level == "module")) if direct else (tuple(choices), ())
 
 
 def _choice(name: str, targets: Sequence[str], changes: Sequence[TouchedModule]) -> Choice | None:
-    direct, shared = [], []
+    said: dict[Level, list[str]] = {level: [] for level in LEVELS}
     for change in changes:
         mine = [target.partition(":")[2] for target in targets if target.partition(":")[0] == change.module]
-        if mine:
-            said = [sentence for own in mine for sentence in _reached(own, change)]
-            if said:
-                direct += said
-            else:
-                shared.append(_only_module(mine, change))
-    if not direct and not shared:
-        return None
-    return Choice(scenario=name, level="function" if direct else "module", reasons=tuple(dict.fromkeys(direct or shared)))
+        reached = {own: list(_reached(own, change)) for own in mine}
+        for own, sentences in reached.items():
+            said["function" if own else "whole"] += sentences
+        if mine and not any(reached.values()):
+            said["module"].append(_only_module(mine, change))
+    level = next((level for level in LEVELS if said[level]), None)
+    reasons = said["function"] + said["whole"] or said["module"]
+    return Choice(scenario=name, level=level, reasons=tuple(dict.fromkeys(reasons))) if level else None
 
 
 def _reached(own: str, change: TouchedModule) -> Iterator[str]:

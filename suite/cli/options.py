@@ -18,7 +18,8 @@ Options = TypeVar("Options")
 """A dataclass that holds what a command is asked."""
 
 EPILOG = """exit codes: 0 pass; 1 a regression (time, witness, accuracy or equality); 2 usage or a bad file;
-3 untestable (a crash, an unattested arm, an untrustworthy machine); 4 inconclusive, where the policy fails on it;
+3 untestable (a crash, an unattested arm, an untrustworthy machine); 4 inconclusive, where the policy fails on it,
+or (pr) nothing worse, but answers not tested;
 130 interrupted (143 by SIGTERM): the same command goes on; 141 its reader went away (perfproof ... | head)"""
 
 

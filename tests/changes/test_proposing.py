@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
+import json
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,14 @@ from suite.analysis.judge import JudgedScenario
 from suite.builds.side import PACKAGE
 from suite.changes import proposing, saying
 from suite.cli import main, parser
-from suite.model.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
-from suite.model.plan import Plan
+from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
+from suite.model.plan import Block, Plan
 from suite.model.record import Record
-from suite.model.scenario import Scenario
+from suite.model.scenario import Arm, Scenario
 from tests import toy
+from tests.analysis.test_equality import greedy
+from tests.analysis.test_equality import trial as answered
+from tests.factory import ATTESTATION
 from tests.report import factory
 from tests.test_conduct import FakeLane
 
@@ -60,13 +64,48 @@ SCENARIO = {
 BATCH = "vllm.v1.worker.batch:Batch"
 
 
+ANSWERS = {
+    "workload": {"kind": "equality", "model": {"layers": 1}, "dataset": {"template": "{i}", "output_tokens": [6, 6]}, "prompts": 8},
+    "metrics": {"greedy_outputs": {"primary": True}},
+    "profiles": {},
+}
+"""What makes the scenario one about answers."""
+
+
+class CountingLane(FakeLane):
+    """Trials whose changed functions were called as often as `calls` says of their scenario, once if it does not; answers are all alike."""
+
+    def __init__(self) -> None:
+        super().__init__(ratio=2.0)
+        self.calls: dict[str, int] = {}
+
+    def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
+        for one in super().trials(block, arms):
+            arm = next(arm for arm in block.scenario.arms if arm.name == one.arm)
+            made = self._answered(one) if block.scenario.workload.kind == "equality" else one
+            yield self._counted(made, arm)
+
+    def _counted(self, one: Record, arm: Arm) -> Record:
+        count = self.calls.get(one.scenario, 1)
+        known = json.loads(next(Path("builds").glob("python-*.json")).read_text())["fingerprint"]["sources"]
+        attestation = dataclasses.replace(ATTESTATION, sources=known, counts={f"calls {name}": count for name in arm.changed})
+        counted = dataclasses.replace(one, attestation=attestation)
+        if count or not arm.changed or arm.changes_more:
+            return counted
+        return dataclasses.replace(counted, status="unattested", reason="nothing ran the changed code: Batch.swap was never called")
+
+    def _answered(self, one: Record) -> Record:
+        like = answered(one.definition, one.arm, one.block, greedy())  # type: ignore[arg-type]
+        return dataclasses.replace(one, raw=like.raw, work=like.work, measurements={}, witnesses={})
+
+
 class Place:
     """A folder with scenarios, a diff and an interpreter with the stand-in; `pr` runs the verb there with a lane that takes no time."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
         self.python = toy.interpreter(folder / "env")
-        self.lane = FakeLane(ratio=2.0)
+        self.lane = CountingLane()
         self.plans: list[Plan] = []
         monkeypatch.chdir(folder)
         self.scenario("swap", exercises=[f"{BATCH}.swap"])
@@ -121,7 +160,7 @@ def test_the_same_command_goes_on_and_an_edited_diff_begins_anew(place: Place) -
     assert len(place.lane.ran) == ran
     (place.folder / "my.diff").write_text(DIFF.replace("{first}", "first + 1"))
     place.lane.ratio = 0.5
-    assert place.pr("--print") == EXIT_PASS
+    assert place.pr("--print") == EXIT_INCONCLUSIVE
     assert len(place.lane.ran) == 2 * ran
     assert len(list((place.folder / "results" / "pr").iterdir())) == 2
 
@@ -173,7 +212,7 @@ def test_what_a_change_touches_is_counted_in_both_arms_and_untestable_where_it_n
 ) -> None:
     """The changed functions are watched whatever scenario is measured; one that none of them ran in certifies nothing."""
     why = "nothing ran the changed code: Batch.swap was never called"
-    place.lane.fate = lambda one, tries: dataclasses.replace(one, status="unattested", reason=why)
+    place.lane.calls["never"] = 0
     assert place.pr("--scenarios", "scenarios/never.yaml") == EXIT_UNTESTABLE
     for arm in place.plans[0].scenarios[0].arms:
         assert (arm.changed, arm.changes_more) == ((f"{BATCH}.swap",), False)
@@ -186,6 +225,81 @@ def test_what_a_change_touches_is_counted_in_both_arms_and_untestable_where_it_n
     assert place.pr("--scenarios", "scenarios/never.yaml") == EXIT_UNTESTABLE
     assert len(place.lane.ran) == ran == 2, "further blocks would show nothing either"
     assert "never: about" not in capsys.readouterr().out
+
+
+def test_who_never_ran_the_change_decides_nothing_where_another_did(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """A change of one function, and answers of the same module that never call it: the scenario that runs it decides, the answers are told
+    to be untested, and that is no pass."""
+    place.scenario("answers", **ANSWERS, exercises=["vllm.v1.worker.batch"])
+    place.lane.calls["answers"], place.lane.ratio = 0, 0.5
+    assert place.pr() == EXIT_INCONCLUSIVE
+    assert [one.name for one in place.plans[0].scenarios] == ["again", "answers"], "who names the function comes first"
+    said = capsys.readouterr().out
+    text = (place.folder / "reports" / "pr.md").read_text()
+    for line in (
+        "an the change: again (called Batch.swap)",
+        "id not run the change, and so decide nothing of it: answers (never called Batch.swap)",
+        "nswers were NOT tested for Batch.swap: no scenario about answers called it",
+    ):
+        assert line in said
+        assert line in text
+    assert "that is no pass as long as these answers are untested (exit code 4)" in said
+    assert "again improved in a microbenchmark" in text
+    assert "untestable" not in text
+    assert "nswers were NOT tested" in (place.folder / "reports" / "pr.html").read_text()
+    place.lane.ratio = 2.0
+    (place.folder / "my.diff").write_text(DIFF.replace("{first}", "first + 1"))
+    assert place.pr() == EXIT_REGRESSED, "worse is worse, whatever else is untested"
+
+
+def test_where_no_scenario_runs_the_change_all_are_untestable(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """A function that nothing calls may raise: no answer reads as identical, and no scenario passes."""
+    (place.folder / "my.diff").write_text(DIFF.replace("return (second, {first})", "raise RuntimeError"))
+    place.scenario("answers", **ANSWERS, exercises=["vllm.v1.worker.batch"])
+    place.lane.calls, place.lane.ratio = {"again": 0, "answers": 0}, 0.5
+    assert place.pr() == EXIT_UNTESTABLE
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "nothing ran the changed code: Batch.swap was never called" in text
+    assert "nswers were NOT tested for Batch.swap: no scenario at all called it" in text
+    assert "did not run" not in capsys.readouterr().out
+    assert "identical" not in text
+
+
+def test_answers_that_ran_the_change_make_a_pass(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """Then nothing is said of untested ones."""
+    place.scenario("answers", **ANSWERS, exercises=["vllm.v1.worker.batch"])
+    place.lane.ratio = 0.5
+    assert place.pr() == EXIT_PASS
+    said = capsys.readouterr().out
+    assert "ran the change: again, answers (called Batch.swap)" in said
+    assert "NOT tested" not in said
+
+
+def test_of_named_scenarios_those_decide_that_were_asked_for(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who names none about answers asked for none: they are told to be untested, and the exit code is of what was asked."""
+    place.scenario("answers", **ANSWERS, exercises=["vllm.v1.worker.batch"])
+    place.lane.calls["answers"], place.lane.ratio = 0, 0.5
+    assert place.pr("--scenarios", "scenarios/again.yaml") == EXIT_PASS
+    assert "answers were NOT tested for Batch.swap" in capsys.readouterr().out
+    assert place.pr("--scenarios", "scenarios/again.yaml", "scenarios/answers.yaml") == EXIT_INCONCLUSIVE
+
+
+def test_what_earlier_changes_showed_not_to_run_the_function_is_not_measured_again(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An edited diff of the same function costs what runs it; the text says what was left and that answers are untested."""
+    place.scenario("answers", **ANSWERS, exercises=["vllm.v1.worker.batch"])
+    place.lane.calls["answers"], place.lane.ratio = 0, 0.5
+    place.pr()
+    place.pr()
+    assert [one.name for one in place.plans[-1].scenarios] == ["again", "answers"], "the same command says the same"
+    capsys.readouterr()
+    (place.folder / "my.diff").write_text(DIFF.replace("{first}", "first + 1"))
+    assert place.pr() == EXIT_INCONCLUSIVE
+    assert [one.name for one in place.plans[-1].scenarios] == ["again"]
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "ot measured (earlier changes have shown that they do not run what changed): answers" in text
+    assert "nswers were NOT tested for Batch.swap" in text
 
 
 def test_of_answers_nothing_is_measured_further_where_nothing_ran_the_changed_code() -> None:

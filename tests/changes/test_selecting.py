@@ -138,11 +138,23 @@ def test_a_new_import_alone_reaches_no_function() -> None:
 
 
 def test_a_whole_module_may_be_exercised() -> None:
-    """A server exercises modules, not functions."""
+    """A server exercises modules, not functions: it may run what changed, or not."""
     touched = selecting.touched("vllm/v1/core/sched/scheduler.py", SOURCE, SOURCE.replace("LIMIT = 8", "LIMIT = 9"))
     (choice,) = selecting.choose([touched], EXERCISED)
-    assert (choice.scenario, choice.level) == ("server", "function")
+    assert (choice.scenario, choice.level) == ("server", "whole")
     assert choice.reasons == ("touches the top level of vllm.v1.core.sched.scheduler, in a module that it exercises",)
+
+
+def test_who_names_the_function_comes_before_who_exercises_the_module_and_both_before_neighbours() -> None:
+    """The two first are run: only its trials tell whether the second runs what changed."""
+    exercised = {"answers": (MODULE,), **EXERCISED}
+    choices = selecting.choose([change("self._active(first)", "0")], exercised)
+    assert [(choice.scenario, choice.level) for choice in choices] == [
+        ("swap_states", "function"),
+        ("answers", "whole"),
+        ("condense", "module"),
+    ]
+    assert selecting.picked(choices) == (choices[:2], choices[2:])
 
 
 def test_without_sources_modules_decide() -> None:
