@@ -6,8 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from suite import store
-from suite.analysis.judge import JudgedScenario, judge_scenario
-from suite.analysis.trials import latest
+from suite.analysis.judge import JudgedScenario
 from suite.analysis.words import duration
 from suite.changes.calling import called
 from suite.changes.choosing import files
@@ -16,22 +15,21 @@ from suite.model.judged import Outcome
 from suite.model.plan import Plan
 from suite.planning import estimates
 from suite.run.attest import NEVER_RAN
-from suite.run.standing import decided
+from suite.run.standing import decided, left
 
 
 def foretold(plan: Plan, results: Path) -> list[str]:
     """About how long each scenario that is not settled will take, with the trials that are missing; and all together, where there are
     several."""
     records = store.records_in(results)
+    todo = left(plan, records, store.read_floors(results), settled)
     told, minutes = [], 0.0
-    for scenario, one in zip(plan.scenarios, estimates(plan, records, (), ""), strict=True):
-        mine = [record for record in records if record.scenario == scenario.name]
-        left = scenario.most_trials - len({record.trial for record in latest(mine) if record.status != "invalid"})
-        if left > 0 and not (mine and settled(judge_scenario(scenario.name, mine, final=False))):
-            own = one.minutes * left / scenario.most_trials
+    for one in estimates(plan, records, (), ""):
+        if count := todo[one.scenario]:
+            own = one.minutes * count / one.trials
             minutes += own
-            trials = one.source if left == scenario.most_trials else f"{left} of {one.source}"
-            told.append(f"{scenario.name}: about {duration(own)} ({trials})")
+            trials = one.source if count == one.trials else f"{count} of {one.source}"
+            told.append(f"{one.scenario}: about {duration(own)} ({trials})")
     return [*told, f"about {duration(minutes)} in all"] if len(told) > 1 else told
 
 

@@ -48,10 +48,10 @@ def standing(records: Sequence[Record]) -> list[Record]:
     return [record for record in records if record.block not in spoilt or record.status not in ("ok", "invalid")]
 
 
-def left(plan: Plan, records: Sequence[Record], floors: Sequence[Floor]) -> dict[str, int]:
-    """How many trials of each scenario a run has still to make at most, for it stops where a look decides."""
+def left(plan: Plan, records: Sequence[Record], floors: Sequence[Floor], enough: Enough = decided) -> dict[str, int]:
+    """How many trials of each scenario a run has still to make at most, for it stops where a look decides, or what else is `enough`."""
     kept = {s.name: standing([record for record in records if record.scenario == s.name]) for s in plan.scenarios}
-    blocks = list(open_blocks(plan, kept, floors, decided))
+    blocks = list(open_blocks(plan, kept, floors, enough))
     return {name: sum(len(missing(block, mine)) for block in blocks if block.scenario.name == name) for name, mine in kept.items()}
 
 

@@ -192,6 +192,18 @@ def test_trials_and_minutes_are_told_before_anything_is_measured(place: Place, c
     assert "again: about" not in capsys.readouterr().out
 
 
+def test_of_a_block_that_was_thrown_out_all_trials_are_left(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is told to be left is what the command then measures."""
+    place.lane.fate = lambda one, tries: dataclasses.replace(one, status="invalid") if (one.block, one.arm) == (2, "base") else one
+    place.pr()
+    place.lane.fate = lambda one, tries: one
+    ran = len(place.lane.ran)
+    capsys.readouterr()
+    place.pr()
+    assert "again: about 1 s (2 of 12 trials, measured at 1.0 s each)" in capsys.readouterr().out.replace("2 s (", "1 s (")
+    assert len(place.lane.ran) == ran + 2
+
+
 def test_an_interrupted_run_leaves_no_text_of_another_change(place: Place) -> None:
     """What the last change left is gone as soon as the next one is measured."""
     place.pr()
