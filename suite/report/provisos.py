@@ -1,7 +1,7 @@
 """What must stand beside an answer, in a clause each, or it is taken for more than it is.
 
-How near to real use the thing measured was, which of the arms is vLLM as released, which differs in more than its code (`otherwise`), and
-which block alone the estimate owes much to.
+How near to real use the thing measured was, which of the arms is vLLM as released, which differs in more than its code (`otherwise`) or had
+another KV cache, and which block alone the estimate owes much to.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from suite.analysis.influence import Influence, strongest
@@ -23,6 +24,8 @@ from suite.report.nouns import ArmView, TrialView
 NAME = 160
 """Most characters of a name as shown."""
 _OUTLIER = re.compile(r"block (\d+) is an outlier, ")
+CACHES = 1.05
+"""How many times one server's KV cache may be another's until it is told."""
 SMALL = 4
 """Layers up to which a generated model is called a toy; a larger one has the size of a real one, and dummy weights all the same."""
 
@@ -39,6 +42,7 @@ def told(
         yield f"measured with {said}"
     yield from _released(arms, definition, records)
     yield from otherwise.told(definition)
+    yield from caches(arms, records)
     for row in rows:
         if row.primary and row.verdict not in (None, "untestable") and (found := swayed(row, trials)):
             yield found
@@ -149,6 +153,31 @@ def _build(arm: ArmView, definition: Mapping[str, Any]) -> Mapping[str, Any]:
 def _patch(name: str, patch: Mapping[str, Any]) -> str:
     """A patch with what it does: those that take a released change out again make an older vLLM."""
     return f"patch {name}{', which takes out again what this release has' if patch.get('direction') == 'removes' else ''}"
+
+
+# --- what the servers had to work with --------------------------------------------------------------------------
+
+
+def caches(arms: Sequence[ArmView], records: Sequence[Record]) -> Iterator[str]:
+    """A clause for every candidate whose server had a KV cache of another size than the baseline's: it may queue or preempt where the
+    other does not."""
+    sizes = {arm.name: [size for r in records if (size := _cache_of(r, arm.name))] for arm in arms}
+    before = next((sizes[arm.name] for arm in arms if arm.baseline), [])
+    for arm in arms:
+        if arm.baseline or not before or not sizes[arm.name]:
+            continue
+        mine, its = median(sizes[arm.name]), median(before)
+        if max(mine, its) > CACHES * min(mine, its):
+            yield (
+                f"the server of {arm.name} had {mine:,.0f} blocks of KV cache, that of the baseline {its:,.0f}: where the cache fills up "
+                "they do not do the same work; --kv-cache-memory-bytes gives every arm the same"
+            )
+
+
+def _cache_of(record: Record, arm: str) -> float | None:
+    """The blocks of the KV cache in a trial of that arm that counts; None where it tells none."""
+    mine = record.status == "ok" and line(record.arm, NAME) == arm
+    return record.measurements.get("kv_blocks") if mine else None
 
 
 # --- which block the estimate owes much to ----------------------------------------------------------------------

@@ -117,6 +117,20 @@ def test_two_releases_are_called_that() -> None:
     assert "every arm is vLLM as released: releases are compared, no patch is judged here" in _scenario((rows, newer)).provisos
 
 
+@pytest.mark.parametrize(("blocks", "told"), [(62.0, True), (2000.0, False), (2090.0, False), (2200.0, True)])
+def test_servers_with_caches_of_two_sizes_are_told(blocks: float, told: bool) -> None:
+    """Two servers that share a GPU may find so different an amount of free memory that they do not do the same work: that is said in every
+    form, from a difference of 5 % on."""
+    rows, records = factory.penalties()
+    sizes = [
+        dataclasses.replace(each, measurements={**each.measurements, "kv_blocks": 2000.0 if each.arm == "as released" else blocks})
+        for each in records
+    ]
+    clause = f"had {blocks:,.0f} blocks of KV cache, that of the baseline 2,000: "
+    for form in _forms(factory.page((rows, sizes))):
+        assert (clause in form) == told
+
+
 # --- one block --------------------------------------------------------------------------------------------------
 
 
