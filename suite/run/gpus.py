@@ -115,6 +115,22 @@ def wait_free(
         waited += 0.5
 
 
+def wait_steady(
+    timeout: float = 30.0, look: Callable[[], tuple[int, ...]] = used, sleep: Callable[[float], None] = time.sleep, pause: float = 2.0
+) -> float:
+    """Waits until the bytes in use have not fallen for `pause` seconds: what a process that died held has come back, as far as it does,
+    while others still hold theirs. The seconds that took; at most `timeout`, 0 where there is no GPU."""
+    waited, before = 0.0, look()
+    while before and waited < timeout:
+        sleep(pause)
+        waited += pause
+        now = look()
+        if not any(then - more > SLACK for more, then in zip(now, before, strict=True)):
+            break
+        before = now
+    return waited
+
+
 @cache
 def handles() -> tuple[Any, ...]:
     """NVML's handles of the GPUs that our processes may use."""

@@ -108,10 +108,12 @@ class Launches:
             raise self._untold.pop(arm.name)
 
     def _bury(self) -> list[str]:
-        """Forgets servers that have ended; the names of their arms."""
+        """Forgets servers that have ended, and lets the GPUs have their memory back; the names of their arms."""
         ended = [name for name, server in self._up.items() if not server.whole]
         for name in ended:
             self.drop(name, lost=True)
+        if ended and self._up:
+            gpus.wait_steady()
         return ended
 
     def _attempt(self, arm: Arm, what: Callable[[Arm], None]) -> None:

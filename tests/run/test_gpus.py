@@ -110,6 +110,15 @@ def test_memory_is_waited_for_until_the_driver_gives_it_back() -> None:
         gpus.wait_free([2**30], look=lambda: (9 * 2**30,), sleep=lambda seconds: None)
 
 
+def test_memory_that_comes_back_is_waited_for_where_others_hold_theirs() -> None:
+    """Before a server is launched again beside one that lives, the memory of the dead one is back: it has not fallen for a while."""
+    seen = iter([(90 * 2**30,), (60 * 2**30,), (50 * 2**30,), (50 * 2**30,)])
+    assert gpus.wait_steady(look=lambda: next(seen), sleep=lambda seconds: None) == 6.0
+    falling = iter(range(100, 0, -1))
+    assert gpus.wait_steady(10, look=lambda: (next(falling) * 2**30,), sleep=lambda seconds: None) == 10.0
+    assert gpus.wait_steady(look=tuple, sleep=lambda seconds: pytest.fail("a machine without a GPU is not waited for")) == 0.0
+
+
 def test_heat_seen_once_is_told_and_a_power_cap_is_not_throttling() -> None:
     """Extremes over the trial, every reason that a clock had, and errors that came meanwhile."""
     looks = iter([(a_look(),), (a_look(clock=1200, temperature=88, reasons=0x44),), (a_look(uncorrected=2),)])
