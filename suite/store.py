@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Any, TypeVar, get_args
 
 import orjson
 
+from suite.model import recorded
 from suite.model.errors import BadInput, CannotRun
 from suite.model.floor import FLOOR_SCHEMA, Floor
 from suite.model.record import SCHEMA, Attestation, Record, Status
@@ -35,7 +37,6 @@ _FLOOR_KINDS: Mapping[str, Any] = {
 }
 _MAPPINGS = ("definition", "measurements", "raw", "witnesses", "work", "seconds", "environment")
 _TEXTS = ("scenario", "digest", "profile", "arm", "started", "status", "reason", "how", "log")
-_NUMBERS = ("measurements", "witnesses", "work", "seconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +105,7 @@ def read(folder: Path) -> Read:
         raise BadInput(f"{folder}: no such results folder; 'perfproof run SCENARIO --results {folder}' makes one")
     paths = sorted(folder.glob("*.jsonl"))
     if not paths:
-        raise BadInput(f"{folder}: holds no records (*.jsonl)")
+        raise BadInput(f"{folder}: holds no records (*.jsonl){_below(folder)}")
     records: list[Record] = []
     warnings: list[str] = []
     for path in paths:
@@ -114,6 +115,12 @@ def read(folder: Path) -> Read:
             else:
                 warnings.append(found + REMEDY)
     return Read(records=tuple(records), warnings=tuple(warnings))
+
+
+def _below(folder: Path) -> str:
+    """The folders in this one that hold files of records, in a clause: it was perhaps one of these that was meant."""
+    found = sorted({path.parent.name for path in folder.glob("*/*.jsonl")} - {"machine"})
+    return f"; these in it may: {', '.join(found[:8])}{' …' if len(found) > 8 else ''}" if found else ""
 
 
 def records_in(folder: Path) -> tuple[Record, ...]:
@@ -171,11 +178,17 @@ def _lines(path: Path, decode: Callable[[Any], Entry], what: str, schema: int) -
 
 
 def _parsed(line: bytes) -> Any:
-    """The line's JSON. orjson reads it several times faster; what it is too strict for (a lone surrogate), `json` still reads."""
+    """The line's JSON. orjson reads it several times faster; what it is too strict for, `json` still reads: a lone surrogate, which no
+    file or terminal takes, becomes U+FFFD. Raises `ValueError`."""
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
-        return json.loads(line)
+        pass
+    try:
+        text = json.dumps(json.loads(line), ensure_ascii=False)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 class _Newer(Exception):
@@ -199,13 +212,13 @@ def record_of(data: Any) -> Record:
     for key in _TEXTS:
         if not isinstance(data[key], str):
             raise ValueError(f"{key}: expected a text")
-    for key in ("block", "position", "seed"):
-        if not isinstance(data[key], int):
-            raise ValueError(f"{key}: expected an integer")
+    for key, least in (("block", 0), ("position", 0), ("seed", -math.inf)):
+        if type(data[key]) is not int or data[key] < least:
+            raise ValueError(f"{key}: expected an integer{' from 0 on' if least == 0 else ''}")
     if data["status"] not in get_args(Status):
         raise ValueError(f"status: unknown {data['status']!r}")
-    for key in _NUMBERS:
-        _check_numbers(key, data[key])
+    if fault := next(recorded.faults(data), ""):
+        raise ValueError(fault)
     return Record(**{**data, "attestation": attestation})
 
 
@@ -228,12 +241,6 @@ def _check_object(data: Any, keys: frozenset[str], what: str, schema: int) -> No
     if said > schema:
         raise _Newer(said)
     _check_keys(data, keys, what)
-
-
-def _check_numbers(key: str, numbers: Mapping[str, Any]) -> None:
-    for name, value in numbers.items():
-        if not isinstance(value, (int, float)) or value != value:
-            raise ValueError(f"{key}.{name}: expected a number, got {value!r}")
 
 
 def _check_keys(data: dict[str, Any], keys: frozenset[str], what: str) -> None:

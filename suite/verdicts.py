@@ -25,7 +25,7 @@ from suite.analysis.sweeps import sweeps
 from suite.model import clock
 from suite.model.decode import scenario_of
 from suite.model.equality import EqualityDetails
-from suite.model.errors import EXIT_PASS, BadInput, CannotRun
+from suite.model.errors import EXIT_PASS, BadInput, CannotRun, PerfproofError
 from suite.model.floor import Floor
 from suite.model.judged import EXPLORATORY, Judged
 from suite.model.metrics import Better
@@ -238,7 +238,7 @@ def page_of(
     read = store.read(results)
     records = [record for record in read.records if only is None or record.scenario in only]
     if not records:
-        raise CannotRun(f"{results}: no record of {', '.join(sorted(only or ()))} was left")
+        raise _nothing_left(results, read, only)
     judged = list(rows) if rows is not None else _judged([_policed(record, policy) for record in records], results)
     named = results.name if results.is_absolute() else str(results)
     warnings = [warning.replace(str(results), named) for warning in read.warnings]
@@ -254,6 +254,21 @@ def page_of(
         accuracy=tasks.details(records),
     )
     return page, judged
+
+
+TOLD = 5
+"""Most faults of a folder's lines that are told where none of them can be used."""
+
+
+def _nothing_left(results: Path, read: store.Read, only: set[str] | None) -> PerfproofError:
+    """Why there is nothing to judge: a run left nothing of these scenarios, or no line is a record, and why not."""
+    if only and (read.records or not read.warnings):
+        return CannotRun(f"{results}: no record of {', '.join(sorted(only))} was left")
+    faults = [warning.removesuffix(store.REMEDY).removesuffix(store.SKIPPED) for warning in read.warnings]
+    if not faults:
+        return BadInput(f"{results}: its files (*.jsonl) hold no records")
+    rest = [f"and {len(faults) - TOLD:,} lines more"] if len(faults) > TOLD else []
+    return BadInput(f"{results}: none of its {len(faults):,} lines is a record of perfproof's", *faults[:TOLD], *rest)
 
 
 def _equality(records: Sequence[Record]) -> list[EqualityDetails]:

@@ -427,3 +427,23 @@ def test_a_terminal_without_our_characters_gets_the_verdict_all_the_same(tmp_pat
     done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": encoding}, check=False)
     assert (done.returncode, done.stderr) == (EXIT_PASS, b"")
     assert b"\\u2713 improved" in done.stdout
+
+
+@pytest.mark.parametrize("verb", [["compare"], ["report", "--pr"], ["gate"]])
+def test_a_folder_without_one_usable_record_says_what_is_wrong_with_its_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: list[str]
+) -> None:
+    """Files of another tool, or damaged ones, are told by line instead of "no record was left"."""
+    (tmp_path / "other.jsonl").write_text('{"schema": 1, "a": 1}\n[1]\n' + "{\n" * 7)
+    assert main([*verb, "--results", str(tmp_path)]) == EXIT_USAGE
+    told = capsys.readouterr().err
+    assert "none of its 9 lines is a record of perfproof's" in told
+    assert "other.jsonl:2: not a record" in told
+    assert "and 4 lines more" in told
+
+
+def test_a_folder_of_results_folders_names_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who names the folder above gets the names below it."""
+    results(tmp_path / "gpu")
+    assert main(["compare", "--results", str(tmp_path)]) == EXIT_USAGE
+    assert capsys.readouterr().err.endswith("holds no records (*.jsonl); these in it may: gpu\n")

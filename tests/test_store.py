@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import json
 import os
@@ -49,7 +50,9 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "told"),
     [
-        ("block", "x", "block: expected an integer"),
+        ("block", "x", "block: expected an integer from 0 on"),
+        ("block", True, "block: expected an integer from 0 on"),
+        ("position", -1, "position: expected an integer from 0 on"),
         ("status", "great", "status: unknown 'great'"),
         ("measurements", {"round_time": "fast"}, "measurements.round_time: expected a number"),
         ("work", [], "work: expected a mapping"),
@@ -118,7 +121,52 @@ def test_a_records_file_that_cannot_be_opened_keeps_what_it_holds(tmp_path: Path
 
 
 def test_a_lone_surrogate_costs_no_record(tmp_path: Path) -> None:
-    """Text that came from a broken log reads back as it was written."""
-    written = record(reason="ended with \udcff")
-    store.append(tmp_path, written)
-    assert store.read(tmp_path).records == (written,)
+    """Text that came from a broken log is read, and what no file or terminal takes comes out as U+FFFD."""
+    store.append(tmp_path, record(reason="ended with \udcff"))
+    assert [one.reason for one in store.read(tmp_path).records] == ["ended with \N{REPLACEMENT CHARACTER}"]
+
+
+def test_every_record_that_is_committed_has_the_shape_of_one() -> None:
+    """What the suite writes passes its own reading: of the records that come along, none is skipped."""
+    folders = sorted({path.parent for path in Path("results").rglob("*.jsonl") if path.parent.name in ("reference", "h200_32_cores")})
+    assert len(folders) == 2
+    assert [warning for folder in folders for warning in store.read(folder).warnings] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "told"),
+    [
+        (("attestation", "counts"), None, "attestation.counts: expected numbers"),
+        (("attestation", "counts"), [1], "attestation.counts: expected numbers"),
+        (("attestation", "patches"), {"mine": "yes"}, "attestation.patches: expected a mapping of mappings"),
+        (("environment", "gpus"), ["H200"], "environment.gpus: expected a list of mappings"),
+        (("environment", "memory_bytes"), "much", "environment.memory_bytes: expected a number"),
+        (("raw",), {"round_time": 1.0}, "raw: expected lists of numbers"),
+        (("raw",), {"round_time": ["1"]}, "raw: expected lists of numbers"),
+        (("warnings",), "one", "warnings: expected a list of texts"),
+        (("order",), None, "order: expected a list of texts"),
+        (("measurements",), {"round_time": 1e308}, "measurements.round_time: expected a number, got 1e+308"),
+        (("measurements",), {"round_time": float("inf")}, "measurements.round_time: expected a number, got inf"),
+        (("seconds",), {"total": True}, "seconds.total: expected a number, got True"),
+        (("definition", "workload"), "micro", "definition.workload: expected a mapping"),
+        (("definition", "arms"), {"base": {"patches": 3}}, "definition.arms.base.patches: expected a list of texts"),
+    ],
+)
+def test_a_record_of_another_shape_is_skipped_with_what_is_wrong(tmp_path: Path, path: tuple[str, ...], value: object, told: str) -> None:
+    """Whatever a foreign or damaged record holds inside, it is told by its line, and ends no command somewhere in the middle."""
+    data = dataclasses.asdict(record())
+    inside = data
+    for key in path[:-1]:
+        inside = inside[key]
+    inside[path[-1]] = value
+    (tmp_path / "swap_states.jsonl").write_text(json.dumps(data) + "\n")
+    read = store.read(tmp_path)
+    assert [each.removesuffix(store.REMEDY) for each in read.warnings] == [f"{tmp_path}/swap_states.jsonl:1: {told}, skipped"]
+
+
+def test_a_line_of_brackets_without_end_is_no_record(tmp_path: Path) -> None:
+    """A line nested too deeply to be read is skipped like any other that is none."""
+    store.append(tmp_path, record())
+    with (tmp_path / "swap_states.jsonl").open("a") as file:
+        file.write("[" * 200_000 + "\n")
+    assert len(store.read(tmp_path).records) == 1

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from suite.model.record import Attestation, Record
+from suite.model.untrusted import line
 from suite.report import units
 
 Found = tuple[str, tuple[str, ...], bool]
@@ -216,7 +217,7 @@ def commands(name: str, records: Sequence[Record], results: str) -> Iterable[str
             "run",
             f"scenarios/{name}.yaml",
             "--profile",
-            last.profile,
+            line(last.profile),
             "--seed",
             str(last.seed),
             "--results",
@@ -234,7 +235,15 @@ def _of_pytest(record: Record) -> list[str]:
     workload = record.definition.get("workload")
     if not isinstance(workload, Mapping) or workload.get("kind") != "pytest":
         return []
-    return ["python", "-m", "pytest", "--perfproof", "--perfproof-base", str(workload.get("base", ""))[:12], str(workload.get("test", ""))]
+    return [
+        "python",
+        "-m",
+        "pytest",
+        "--perfproof",
+        "--perfproof-base",
+        line(workload.get("base", ""))[:12],
+        line(workload.get("test", "")),
+    ]
 
 
 def seconds(records: Sequence[Record]) -> tuple[tuple[str, float], ...]:
@@ -242,7 +251,7 @@ def seconds(records: Sequence[Record]) -> tuple[tuple[str, float], ...]:
     spent: dict[str, float] = {}
     for record in records:
         for phase, taken in record.seconds.items():
-            spent[str(phase)] = spent.get(str(phase), 0.0) + float(taken)
+            spent[line(phase)] = spent.get(line(phase), 0.0) + float(taken)
     whole = spent.pop("total", sum(spent.values()))
     return (*sorted(spent.items(), key=lambda item: -item[1]), ("in all", whole)) if spent or whole else ()
 
