@@ -57,14 +57,17 @@ def test_a_paste_decides_nothing_and_says_what_it_could_have_seen(tmp_path: Path
 def test_a_table_without_heads_says_which_side_was_taken_for_the_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What stands first, with a line that says so; other work is no result but a warning, and what one side lacks is named."""
     file = tmp_path / "paste.txt"
-    file.write_text("| TTFT | 10 ms | 12 ms |\n| Failed requests | 0 | 3 |\n| Total input tokens | 5 | 6 |\n| ITL | 5 ms | 1 s |\n")
+    file.write_text(
+        "| TTFT | 10 ms | 12 ms |\n| Failed requests | 0 | 3 |\n| Total input tokens | 5 | 6 |\n| ITL | 5 ms | 1 s |\n| TPOT | 3 ms | - |\n"
+    )
     assert main(["pasted", str(file)]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "No heading names the baseline (main, before or the like), so it is what stands first: first." in out
     assert "TTFT (ms): 10 to 12 (+20.0 %, worse) [5.70 %]" in out
     assert "Failed requests: 0 to 3, worse" in out
     assert "Total input tokens: 5 to 6: not the same work on both sides" in out
-    assert "Left out, for one side alone has them: ITL (ms), ITL (s)" in out
+    assert "ITL (ms): 5 to 1000 (" in out
+    assert "Left out, for one side alone has them: TPOT (ms)" in out
 
 
 def test_a_paste_of_single_runs_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

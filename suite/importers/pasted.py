@@ -1,5 +1,8 @@
 """What people paste into pull requests: lm_eval's markdown tables, the blocks of `vllm bench serve`, and tables of before and after.
 
+Cells of one row are compared in one unit, or refused where they have none in common. Of a text without tables and blocks those sentences
+are read that say what a metric was and is.
+
 A heading is the last short line of plain words before a table or block ("# main", "This PR", "Before:") and names its side; of a longer
 sentence only a word that names a side counts. Such a paste is one run a side: it has no error bars of its own, and what it could not have
 seen is told.
@@ -15,6 +18,7 @@ from typing import Literal
 
 from suite.model.errors import BadInput
 from suite.model.items import Total
+from suite.model.quantities import changes, converted, known
 
 LARGEST_FILE = 10_000_000
 BASELINES = ("main", "master", "before", "baseline", "base", "as released", "upstream", "old", "without", "off")
@@ -31,6 +35,7 @@ FORMS = """what can be read:
     | metric             | before | after |
     | ------------------ | ------ | ----- |
     | throughput (tok/s) | 2447   | 2553  |
+  sentences that name a metric and its change, such as 'mean TTFT dropped from 190 ms to 188 ms'
 several runs a side can be judged: as a CSV with the columns block,arm,value, by `perfproof judge`"""
 """What a paste may look like, for whoever pasted something else."""
 _RULE = re.compile(r"^=+(?: [\w ().-]+ )?=+$")
@@ -38,6 +43,7 @@ _DIGITS = r"-?[0-9][0-9,]{0,30}(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?"
 _VALUE = re.compile(rf"^(?P<name>[A-Za-z][^:]*):\s+(?P<value>{_DIGITS})\s*$")
 _NUMBER = re.compile(r"^-?[0-9]{1,30}(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?$")
 _CELL = re.compile(rf"^[*_`]*(?P<value>{_DIGITS})\s*(?P<unit>[A-Za-zµμ%][\w/µμ%]*)?[*_`]*$")
+_LAST_UNIT = re.compile(r"[(\[](?P<unit>[A-Za-zµμ%][\w/µμ%]*)[)\]]$")
 _CHANGES = re.compile(r"(?i)change|delta|diff|speed-?up|ratio|gain|improvement|[Δ±]|^%$|^[×x]$")
 _HIGHER = re.compile(r"(?i)throughput|goodput|/s\b|per.second|\bacc(uracy|eptance)?\b|hit.rate|exact.match|bandwidth|flops|\b[rqt]ps\b")
 _LOWER = re.compile(
@@ -56,10 +62,11 @@ class Printed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paste:
-    """Everything found in a paste, in its order."""
+    """Everything found in a paste, in its order; `faults` are rows that can't be compared, in sentences."""
 
     totals: tuple[Total, ...]
     blocks: tuple[Printed, ...]
+    faults: tuple[str, ...]
 
     @property
     def named(self) -> bool:
@@ -87,7 +94,8 @@ def is_work(label: str) -> bool:
 
 
 def read(path: Path) -> Paste:
-    """The tables and blocks of a file. Raises `BadInput` where it can't be read, has none, or names fewer than two sides."""
+    """The tables and blocks of a file, or its sentences. Raises `BadInput` where it can't be read, has none, names fewer than two sides, or
+    compares what has no unit in common."""
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise BadInput(f"{path}: larger than {LARGEST_FILE // 1_000_000} MB")
@@ -97,6 +105,8 @@ def read(path: Path) -> Paste:
     except UnicodeDecodeError as error:
         raise BadInput(f"{path}: not a text in UTF-8: {error}") from error
     found = parse(text)
+    if found.faults:
+        raise BadInput(*(f"{path}: {fault}" for fault in found.faults))
     if not found.totals and not found.blocks:
         raise BadInput(f"{path}: nothing that can be compared was found; {FORMS}")
     if len(found.sides) < 2:
@@ -110,7 +120,18 @@ def parse(text: str) -> Paste:
     for raw in text.splitlines():
         reader.take(raw.strip())
     reader.end_table()
-    return Paste(totals=tuple(reader.totals), blocks=tuple(reader.blocks))
+    blocks = reader.blocks if reader.blocks or reader.totals or reader.faults else _said(text)
+    return Paste(totals=tuple(reader.totals), blocks=tuple(blocks), faults=tuple(reader.faults))
+
+
+def _said(text: str) -> list[Printed]:
+    """What its sentences say, as two sides."""
+    found = changes(text)
+    sides = (
+        ("before", {f"{one.metric} ({one.unit})": one.before for one in found}),
+        ("after", {f"{one.metric} ({one.unit})": one.after for one in found}),
+    )
+    return [Printed(side=side, values=values) for side, values in sides] if found else []
 
 
 @dataclass(slots=True, kw_only=True)
@@ -119,6 +140,7 @@ class _Reader:
 
     totals: list[Total] = field(default_factory=list)
     blocks: list[Printed] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
     side: str = ""
     columns: list[str] = field(default_factory=list)
     task: str = ""
@@ -143,7 +165,9 @@ class _Reader:
 
     def end_table(self) -> None:
         """Takes over the table of before and after that was open, if one was."""
-        self.blocks += _compared(self.rows)
+        found, faults = _compared(self.rows)
+        self.blocks += found
+        self.faults += faults
         self.rows = []
 
     def _in_block(self, line: str, values: dict[str, float]) -> None:
@@ -204,24 +228,73 @@ def _total(cells: list[str], columns: list[str], side: str, task: str) -> Total 
     return Total(side=side, task=name, filter=row.get("Filter") or "none", metric=metric, value=value, error=error)
 
 
-def _compared(rows: Sequence[Sequence[str]]) -> list[Printed]:
-    """A table whose columns are sides and whose rows are metrics, or the other way round; [] for any other table."""
+def _compared(rows: Sequence[Sequence[str]]) -> tuple[list[Printed], list[str]]:
+    """A table whose columns are sides and whose rows are metrics, or the other way round, and what of it can't be compared; nothing for any
+    other table."""
     head, body = (rows[0], rows[1:]) if rows and not any(_CELL.match(cell) for cell in rows[0][1:]) else ([], rows)
     numbers = [(row[0].strip("*_`"), [_CELL.match(cell) for cell in row[1:]]) for row in body if row]
     width = max((len(cells) for _, cells in numbers), default=0)
     names = [cell.strip("*_`") for cell in head[1:]] or list(ORDINALS[:width])
-    turned = any(_says(name, BASELINES) for name, _ in numbers) and not any(_says(name, BASELINES) for name in names)
-    if not turned and any(better(name) for name in names):
-        return []
-    sides: dict[str, dict[str, float]] = {}
-    for label, cells in numbers:
-        for name, cell in zip(names, cells, strict=False):
+    named = any(_says(name, BASELINES) for name in names)
+    turned = any(_says(name, BASELINES) for name, _ in numbers) and not named
+    if not turned and any(better(_LAST_UNIT.sub("", name) if named else name) for name in names):
+        return [], []
+    lines: dict[int, _Line] = {}
+    for row, (label, cells) in enumerate(numbers):
+        for column, (name, cell) in enumerate(zip(names, cells, strict=False)):
             if cell and not _CHANGES.search(name) and not _is_change(cell):
                 side, metric = (label, name) if turned else (name, label)
-                unit = "" if cell["unit"] is None else f" ({cell['unit']})"
-                sides.setdefault(side, {})[metric + unit] = _number(cell["value"])
+                lines.setdefault(column if turned else row, _Line(metric=metric, cells=[])).cells.append((side, cell))
+    sides: dict[str, dict[str, float]] = {}
+    for line in lines.values():
+        for side, label, value in line.told():
+            sides.setdefault(side, {})[label] = value
     found = [Printed(side=side, values=values) for side, values in sides.items() if side]
-    return found if len(found) > 1 else []
+    faults = [f"the {'column' if turned else 'row'} {line.metric!r} {line.fault}" for line in lines.values() if line.fault]
+    return (found, faults) if len({side for line in lines.values() for side, _ in line.cells if side}) > 1 else ([], [])
+
+
+@dataclass(slots=True, kw_only=True)
+class _Line:
+    """The cells of one metric with their sides, and why they can't be compared, "" where they can."""
+
+    metric: str
+    cells: list[tuple[str, re.Match[str]]]
+    fault: str = ""
+
+    def told(self) -> list[tuple[str, str, float]]:
+        """Each side with the metric and its value, all in one unit: that of the metric's name, else of the first cell which has one."""
+        cells = self._without_changes()
+        units = [cell["unit"] or _unit_in(side) for side, cell in cells]
+        named = _unit_in(self.metric)
+        unit = named if any(units) and any(converted(1.0, each, named) for each in units if each) else next(filter(None, units), "")
+        found = []
+        for (side, cell), own in zip(cells, units, strict=True):
+            value = converted(_number(cell["value"]), own or (named if unit == named else ""), unit)
+            if value is None:
+                fits = next(
+                    _shown(other, each) for (_, other), each in zip(cells, units, strict=True) if each and converted(1.0, each, unit)
+                )
+                self.fault = f"compares {fits} with {_shown(cell, own)}: write both in one unit"
+                return []
+            found.append((side, self.metric if unit in ("", named) else f"{self.metric} ({unit})", value))
+        return found
+
+    def _without_changes(self) -> list[tuple[str, re.Match[str]]]:
+        """The cells but for per cent beside at least two other values, which tell how these differ."""
+        plain = [(side, cell) for side, cell in self.cells if cell["unit"] != "%"]
+        return plain if len(plain) > 1 else self.cells
+
+
+def _unit_in(name: str) -> str:
+    """The unit at the end of a name, "" where none is surely one: "before (us)", but not "arm (B)"."""
+    found = _LAST_UNIT.search(name)
+    return found["unit"] if found and found["unit"] != "B" and known(found["unit"]) else ""
+
+
+def _shown(cell: re.Match[str], unit: str) -> str:
+    """A cell with its unit: "12.3 us", "9.8 without a unit"."""
+    return f"{cell['value']} {unit or 'without a unit'}"
 
 
 def _is_change(cell: re.Match[str]) -> bool:

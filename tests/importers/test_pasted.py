@@ -117,7 +117,80 @@ def test_a_table_of_before_and_after_is_read(text: str, sides: tuple[str, str], 
 
 
 @pytest.mark.parametrize(
-    "text", ["| batch | TTFT | TPOT |\n|---|---|---|\n| 8 | 12 | 13 |", "| GPU | H200 |", "| n | ms |\n|--|--|\n| 1 | 2 |"]
+    ("row", "label", "values"),
+    [
+        ("| latency | 12.3 us | 0.0098 ms |", "latency (us)", (12.3, 9.8)),
+        ("| latency | 12.3 µs | 9.8 us |", "latency (µs)", (12.3, 9.8)),
+        ("| latency (ms) | 12.3 us | 0.0098 |", "latency (ms)", (0.0123, 0.0098)),
+        ("| latency (us) | 12.3 us | 9.8 us |", "latency (us)", (12.3, 9.8)),
+        ("| throughput | 2447 tok/s | 2.553 tokens/ms |", "throughput (tok/s)", (2447.0, 2553.0)),
+        ("| memory | 1.5 GiB | 1024 MiB |", "memory (GiB)", (1.5, 1.0)),
+        ("| memory | 1 GB | 500 MiB | -47.6% |", "memory (GB)", (1.0, 0.524288)),
+        ("| odd | 3 widgets | 4 widgets |", "odd (widgets)", (3.0, 4.0)),
+        ("| throughput | 2447 tok/s | 2553 tok/s | 4.3% |", "throughput (tok/s)", (2447.0, 2553.0)),
+    ],
+)
+def test_cells_of_a_row_are_compared_in_one_unit(row: str, label: str, values: tuple[float, float]) -> None:
+    """That of the row's name, else that of the first cell; per cent beside two values are their change."""
+    found = pasted.parse(row)
+    assert [(block.side, block.values) for block in found.blocks] == [("first", {label: values[0]}), ("second", {label: values[1]})]
+    assert found.faults == ()
+
+
+def test_units_in_the_heads_of_columns_and_of_rows_that_are_sides_count_too() -> None:
+    """What a head says of its cells is not forgotten, and the letter of a side is no unit."""
+    heads = pasted.parse("| metric | before (us) | after (ms) |\n|--|--|--|\n| latency | 12.3 | 0.0098 |")
+    assert [block.values for block in heads.blocks] == [{"latency (us)": 12.3}, {"latency (us)": 9.8}]
+    turned = pasted.parse("| build | TTFT |\n|--|--|\n| main | 12 ms |\n| PR | 0.011 s |")
+    assert [(block.side, block.values) for block in turned.blocks] == [("main", {"TTFT (ms)": 12.0}), ("PR", {"TTFT (ms)": 11.0})]
+    letters = pasted.parse("| metric | main (A) | PR (B) |\n|--|--|--|\n| latency | 12 | 9 |")
+    assert [block.values for block in letters.blocks] == [{"latency": 12.0}, {"latency": 9.0}]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("| latency | 12.3 us | 9.8 MiB |", "the row 'latency' compares 12.3 us with 9.8 MiB: write both in one unit"),
+        ("| latency | 12.3 us | 9.8 |", "the row 'latency' compares 12.3 us with 9.8 without a unit: write both in one unit"),
+        ("| latency | 12.3 | 9.8 us |", "the row 'latency' compares 9.8 us with 12.3 without a unit: write both in one unit"),
+        ("| latency (ms) | 5 tok/s | 3 us |", "the row 'latency (ms)' compares 3 us with 5 tok/s: write both in one unit"),
+        ("| requests | 2.4k | 2M |", "the row 'requests' compares 2.4 k with 2 M: write both in one unit"),
+        (
+            "| build | TTFT |\n|--|--|\n| main | 12 ms |\n| PR | 3 tok/s |",
+            "the column 'TTFT' compares 12 ms with 3 tok/s: write both in one unit",
+        ),
+    ],
+)
+def test_cells_without_a_unit_in_common_are_refused_with_their_row(text: str, fault: str, tmp_path: Path) -> None:
+    """A number is never held against one of another unit, and never passed over in silence."""
+    file = tmp_path / "paste.txt"
+    file.write_text(text)
+    with pytest.raises(BadInput) as refused:
+        pasted.read(file)
+    assert list(refused.value.faults) == [f"{file}: {fault}"]
+
+
+def test_sentences_are_read_where_there_is_nothing_else(tmp_path: Path) -> None:
+    """As two sides; beside a table they are passed over, as what that says is surer."""
+    said = "With this change mean TTFT dropped from 190 ms to 0.188 s, and throughput went from 2,447 to 2,553 tok/s."
+    file = tmp_path / "paste.txt"
+    file.write_text(said)
+    found = pasted.read(file)
+    assert [(block.side, block.values) for block in found.blocks] == [
+        ("before", {"mean TTFT (ms)": 190.0, "throughput (tok/s)": 2447.0}),
+        ("after", {"mean TTFT (ms)": 188.0, "throughput (tok/s)": 2553.0}),
+    ]
+    assert [set(block.values) for block in pasted.parse(f"{said}\n\n| ITL | 3 ms | 2 ms |").blocks] == [{"ITL (ms)"}] * 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| batch | TTFT | TPOT |\n|---|---|---|\n| 8 | 12 | 13 |",
+        "| GPU | H200 |",
+        "| n | ms |\n|--|--|\n| 1 | 2 |",
+        "| n | mean (ms) | p99 (s) |\n|--|--|--|\n| 1 | 2 | 3 |",
+    ],
 )
 def test_a_table_of_something_else_is_passed_over(text: str) -> None:
     """Two metrics are no two sides."""
