@@ -144,6 +144,7 @@ class Server:
         if self.launch.name not in served:
             raise self._foreign(f"it serves {', '.join(served) or 'nothing'}, not {self.launch.name}")
         if shared_with_others(self.launch.port, [process.pid for process in self.processes()]):
+            self.check_well(LAST_BREATH)  # one of ours that was ended meanwhile leaves a socket that seems to be nobody's
             raise self._foreign("another program listens there too, and the requests are dealt out to both")
 
     def _foreign(self, why: str) -> ServerEnded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gzip
 import http.server
@@ -25,7 +26,7 @@ from suite.model.errors import BadInput
 from suite.model.plan import Block
 from suite.model.record import Record
 from suite.model.scenario import Arm, PythonBuild, Scenario, ServeWorkload, ToyModel
-from suite.run import gpus, watching
+from suite.run import gpus, server, watching
 from suite.run.ports import free_port
 from suite.run.scratch import RUNNING, sweep
 from suite.run.serve import ServeLane, scenario_faults
@@ -511,6 +512,29 @@ def test_a_server_that_took_the_port_meanwhile_is_recognised(serve: Serve) -> No
     plain, _ = run(lane)
     assert plain.status == "failed"
     assert "a server that is not ours: it serves perfproof-toy_serve-plain-" in plain.reason
+
+
+def test_a_port_shared_with_another_program_is_never_measured(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where sockets that are not ours listen on the port too, requests are dealt out to both: the trial fails and says so."""
+    monkeypatch.setattr(server, "shared_with_others", lambda port, ours: True)
+    plain, _ = run(serve())
+    assert plain.status == "failed"
+    assert "another program listens there too" in plain.reason
+
+
+def test_a_server_killed_while_its_port_is_looked_at_is_not_taken_for_anothers(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The socket of a process that was ended meanwhile seems to be nobody's: the trial is invalid, for what was done from outside."""
+
+    def killed(port: int, ours: list[int]) -> bool:
+        for pid in ours:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return True
+
+    monkeypatch.setattr(server, "shared_with_others", killed)
+    plain, _ = run(serve())
+    assert plain.status == "invalid"
+    assert "SIGKILL" in plain.reason
 
 
 def test_an_arm_whose_patch_fails_to_import_is_unattested(serve: Serve) -> None:
