@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 RESULTS ?= results/local
 REPORT ?= reports/report.html
 PROFILE ?= quick
+# How many tests run at once; a file's own go one after another.
+WORKERS ?= 2
 # Empty: the main scenarios of this machine, CPU or CUDA, as listed in scenarios/main.toml.
 SCENARIOS ?=
 # One download cache for all builds, so that they share their files by hard links.
@@ -42,7 +44,7 @@ gate: $(VENV)/.ready ## Passes or fails by the records in RESULTS
 
 test: $(VENV)/.ready ## Runs every test that this machine can run, real vLLM among them
 	@$(BIN)/perfproof setup
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-matrix: $(VENV)/.ready ## Runs the patches' equivalence tests on every release that they hold for
 	@PERFPROOF_RELEASES="0.17.1 0.18.1 0.19.0 0.22.0 0.25.1 0.28.0 0.32.0" $(BIN)/python -m pytest tests/test_inside.py -s

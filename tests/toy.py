@@ -22,6 +22,8 @@ from suite.model.scenario import Arm, MicroWorkload, PythonBuild, Scenario
 from suite.run.catalog import Bench
 
 FAKES = Path(__file__).parent / "fakes"
+NOT_ALONE: Mapping[str, str] = {"OMP_WAIT_POLICY": "PASSIVE"}
+"""For arms of a real vLLM: its threads wait for one another without spinning, since other tests want the cores too."""
 
 
 def interpreter(folder: Path, *, vllm: bool = True, pytest: bool = True) -> Path:

@@ -36,7 +36,7 @@ workload:
   launches: shared
 arms:
   {baseline}
-  as_released: {{{rest}}}
+  as_released: {{environment: {{OMP_WAIT_POLICY: PASSIVE}}}}
 metrics: {{request_throughput: {{primary: true}}}}
 blocks: 6
 """
@@ -50,8 +50,8 @@ workload:
   model: {layers: 1, hidden: 64, heads: 2, vocabulary: 512, context: 256}
   arguments: {dataset-name: random, random-input-len: 8, random-output-len: 8, num-prompts: 8, enforce-eager: true}
 arms:
-  one: {baseline: true}
-  two: {server_arguments: [--max-num-seqs=4]}
+  one: {baseline: true, environment: {OMP_WAIT_POLICY: PASSIVE}}
+  two: {server_arguments: [--max-num-seqs=4], environment: {OMP_WAIT_POLICY: PASSIVE}}
 metrics: {request_throughput: {primary: true}}
 blocks: 6
 """
@@ -83,8 +83,10 @@ def reading_build(real_package: Path, real_build: ReadyBuild) -> ReadyBuild:
 def test_a_pooler_that_reads_token_ids_is_measured(reading_build: ReadyBuild, tmp_path: Path) -> None:
     """Prompts that the suite makes are embedded by a generated model; on 0.28.0 the round trip to the device is put back in one arm."""
     older = reading_build.fingerprint.vllm_version.startswith("0.28.0")
-    baseline = "round_trip: {baseline: true, patches: [pooling_device_round_trip]}" if older else "also: {baseline: true}"
-    asked = scenario(tmp_path, POOLING.format(toy="gritlm" if older else "splade", baseline=baseline, rest=""))
+    waits = "environment: {OMP_WAIT_POLICY: PASSIVE}"
+    patched = "round_trip: {baseline: true, patches: [pooling_device_round_trip]" if older else "also: {baseline: true"
+    baseline = f"{patched}, {waits}}}"
+    asked = scenario(tmp_path, POOLING.format(toy="gritlm" if older else "splade", baseline=baseline))
     lane = ServeLane(asked, {"default": reading_build}, tmp_path / "results", seed=5, watch=catalog.watched(asked), say=print)
     records = block_of(lane)
     assert {record.status for record in records.values()} == {"ok"}, [record.reason for record in records.values()]

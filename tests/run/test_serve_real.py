@@ -27,8 +27,8 @@ workload:
   requests: 4
   warmups: 4
 arms:
-  as_released: {baseline: true}
-  incremental: {patches: [penalties_incremental]}
+  as_released: {baseline: true, environment: {OMP_WAIT_POLICY: PASSIVE}}
+  incremental: {patches: [penalties_incremental], environment: {OMP_WAIT_POLICY: PASSIVE}}
 metrics: {output_throughput: {primary: true}}
 blocks: 6
 """

@@ -44,9 +44,9 @@ WORKLOAD = ServeWorkload(
     warmups=8,
     launches="shared",
 )
-PLAIN = dataclasses.replace(toy.arm("plain"), server_arguments=("--max-num-seqs=16", "--enable-prefix-caching"))
+PLAIN = dataclasses.replace(toy.arm("plain", environment=toy.NOT_ALONE), server_arguments=("--max-num-seqs=16", "--enable-prefix-caching"))
 ODD = dataclasses.replace(
-    toy.arm("odd", "swap_states_full_rows", environment={"VLLM_HTTP_TIMEOUT_KEEP_ALIVE": "5"}, allow=True),
+    toy.arm("odd", "swap_states_full_rows", environment={**toy.NOT_ALONE, "VLLM_HTTP_TIMEOUT_KEEP_ALIVE": "5"}, allow=True),
     server_arguments=("--max-num-seqs=9",),
 )
 
@@ -241,7 +241,7 @@ def test_another_runner_than_was_asked_for(bench: Bench) -> None:
     naive = bench.naive(PLAIN, seed=31)
     assert naive["completed"] == 8
     assert not any("runner" in key for key in naive)
-    asking = dataclasses.replace(PLAIN, environment={"VLLM_USE_V2_MODEL_RUNNER": "1"})
+    asking = dataclasses.replace(PLAIN, environment={**PLAIN.environment, "VLLM_USE_V2_MODEL_RUNNER": "1"})
     try:
         caught = bench.ours(asking, seed=32)
     finally:
