@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -302,13 +303,33 @@ def write_html(page: Page, out: Path) -> None:
 
 
 def write(text: str, out: Path) -> None:
-    """Writes a report whole, by way of a rename."""
-    draft = out.with_name(out.name + ".new")
+    """Writes a page or a decision whole, by way of a rename; what is no file (a terminal, a pipe, /dev/null) is written into as it is.
+
+    Where `out` is a link, what it points to is written.
+    """
+    real = Path(os.path.realpath(out))
+    draft = real.with_name(real.name + ".new")
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
+        if not _replaceable(out):
+            with open(out, "a", encoding="utf-8") as file:
+                file.write(text)
+            return
+        real.parent.mkdir(parents=True, exist_ok=True)
         draft.write_text(text, encoding="utf-8")
-        draft.replace(out)
+        draft.replace(real)
     except OSError as error:
         with contextlib.suppress(OSError):
             draft.unlink()
-        raise CannotRun(f"{out}: the report could not be written: {error.strerror}") from error
+        raise CannotRun(f"{out}: could not be written: {error.strerror}") from error
+
+
+def clear(*outs: Path | None) -> None:
+    """Removes what an earlier command wrote under these names: where this one ends early, nobody takes that for its answer."""
+    for out in outs:
+        if out is not None and out.is_file() and _replaceable(out):
+            os.unlink(os.path.realpath(out))
+
+
+def _replaceable(out: Path) -> bool:
+    """Whether another file may take this one's name: never a device's, nor that of a command's own output."""
+    return not Path(os.path.abspath(out)).is_relative_to("/dev") and (out.is_file() or not out.exists())

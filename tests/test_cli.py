@@ -447,3 +447,37 @@ def test_a_folder_of_results_folders_names_them(tmp_path: Path, capsys: pytest.C
     results(tmp_path / "gpu")
     assert main(["compare", "--results", str(tmp_path)]) == EXIT_USAGE
     assert capsys.readouterr().err.endswith("holds no records (*.jsonl); these in it may: gpu\n")
+
+
+def test_a_report_is_written_through_a_link_and_never_over_a_device(tmp_path: Path) -> None:
+    """`--out` may be a link, or a pipe such as /dev/stdout: neither becomes another file, whoever runs it."""
+    results(tmp_path / "results")
+    target, link, pipe = tmp_path / "site" / "page.html", tmp_path / "link.html", tmp_path / "pipe"
+    target.parent.mkdir()
+    target.write_text("old")
+    link.symlink_to(target)
+    os.mkfifo(pipe)
+    assert main(["report", "--results", str(tmp_path / "results"), "--out", str(link)]) == EXIT_PASS
+    assert link.is_symlink()
+    assert target.read_text().startswith("<!doctype html>")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert main(["gate", "--results", str(tmp_path / "results"), "--junit", str(pipe)]) == EXIT_PASS
+    assert os.read(reader, 5) == b"<?xml"
+    os.close(reader)
+    assert pipe.is_fifo()
+    command = [sys.executable, "-m", "suite.cli", "gate", "--results", str(tmp_path / "results"), "--json", "/dev/stdout"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert '"exit_code": 0' in done.stdout
+    assert Path("/dev/stdout").is_symlink()
+
+
+def test_a_gate_that_refuses_leaves_no_earlier_decision(tmp_path: Path) -> None:
+    """Where a policy is refused, the comment and the JSON of the run before are gone: nobody posts a pass that this run did not give."""
+    results(tmp_path / "results")
+    words = ["gate", "--results", str(tmp_path / "results")]
+    for form in ("json", "junit", "comment", "report"):
+        words += [f"--{form}", str(tmp_path / form)]
+    assert main(words) == EXIT_PASS
+    assert all((tmp_path / form).is_file() for form in ("json", "junit", "comment", "report"))
+    assert main([*words, "--policy", str(tmp_path / "gone.yaml")]) == EXIT_USAGE
+    assert [path.name for path in tmp_path.iterdir()] == ["results"]

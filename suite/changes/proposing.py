@@ -104,8 +104,7 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
     notes = [f"{built.base.label} against {built.label}", *notes]
     for note in notes:
         say(note)
-    for old in (wanted.text, wanted.report):
-        old.unlink(missing_ok=True)
+    verdicts.clear(wanted.text, wanted.report)
     tested = upstream.both(base, changed, wanted.tests, results / "tests") if wanted.tests else None
     if tested is not None:
         if _tell_tests(tested, built, say):

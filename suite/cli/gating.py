@@ -63,6 +63,7 @@ def _gate(arguments: argparse.Namespace) -> int:
     from suite.gate import telling
 
     outputs = options.filled(telling.Outputs, arguments)
+    telling.forget(outputs)
     if arguments.diff is None and arguments.git is None:
         if odd := [f"--{name.replace('_', '-')}" for name in ONLY_CHANGES if getattr(arguments, name)]:
             raise BadInput(f"gate: {', '.join(odd)}: of a change alone: name it with --diff FILE, or with --git REPO --base REF")

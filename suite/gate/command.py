@@ -49,6 +49,7 @@ from suite.model.policy import DEFAULT_POLICY, Policy, deciding
 from suite.model.scenario import OverlayBuild, Profile, ReleaseBuild, Scenario
 from suite.planning import make_plan
 from suite.progress import RunProgress
+from suite.report.facts import AGAIN
 from suite.report.nouns import Page
 from suite.run import upstream
 from suite.run.start import Start
@@ -401,5 +402,9 @@ class _Gate:
         words += ["--build-ref", asked.build_ref] if asked.build_ref else []
         words += ["--policy", Path(asked.policy).name] if asked.policy else []
         words += ["--all"] if asked.all else []
+        words += ["--tests", *(upstream.shown(path) for path in asked.tests)] if asked.tests else []
         words += ["--scenarios", *(f"scenarios/{path.name}" for path in asked.scenarios)] if asked.scenarios is not None else []
-        return shlex.join(words)
+        words += ["--profile", asked.profile] if asked.profile else []
+        words += ["--seed", str(asked.seed)] if asked.seed else []
+        words += ["--budget", f"{asked.budget:g}m"] if asked.budget else []
+        return shlex.join([*words, "--results", AGAIN])

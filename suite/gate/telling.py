@@ -50,6 +50,11 @@ class Outputs:
 NO_FILES = Outputs(json=None, junit=None, comment=None, report=None)
 
 
+def forget(outputs: Outputs) -> None:
+    """Removes an earlier decision from where this one will be written: a gate that ends without one leaves none behind."""
+    verdicts.clear(outputs.json, outputs.junit, outputs.comment, outputs.report)
+
+
 def policy_of(named: Path | str | None, today: date | None = None) -> Policy:
     """The policy that was named, with its waivers looked at today; the default one where none was."""
     return DEFAULT_POLICY if named is None else load_policy(named, today or clock.today())

@@ -142,7 +142,10 @@ def _sources(trial: Record) -> str:
 
 
 def _workload(trial: Record) -> str:
+    return workload_of(trial.definition, trial.definition["arms"][trial.arm])
+
+
+def workload_of(definition: Mapping[str, Any], arm: Mapping[str, Any]) -> str:
     """What is executed, with the arm's settings, but not on which build."""
-    arm = trial.definition["arms"][trial.arm]
     settings = {key: value for key, value in arm.items() if key not in ("baseline", "build")}
-    return digest_of({"workload": trial.definition["workload"], "settings": settings})
+    return digest_of({"workload": definition["workload"], "settings": settings})

@@ -53,7 +53,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
         if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
             raise BadInput(f"{path}: can't be read: not a file")
         if size > LARGEST_FILE:
-            raise BadInput(f"{path}: the file has {size:,} bytes, a scenario has at most {LARGEST_FILE:,}")
+            raise BadInput(f"{path}: the file has {size:,} bytes, one that is read here has at most {LARGEST_FILE:,}")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise BadInput(f"{path}: can't be read: {error.strerror}{_near(path)}") from error
@@ -72,9 +72,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
         quotes = "; a date must stand in quotes" if "type date" in str(error) else ""
         raise BadInput(f"{path}: only plain values are taken ({error}{quotes})") from error
     if not isinstance(plain, dict):
-        raise BadInput(
-            f"{path}: expected a mapping with the keys of a scenario, got {shown(plain) if plain is not None else 'an empty file'}"
-        )
+        raise BadInput(f"{path}: expected a mapping, lines of 'key: value', got {shown(plain) if plain is not None else 'an empty file'}")
     odd = _unspeakable(plain)
     if odd:
         raise BadInput(f"{path}: the text {odd[:60]!r} has a character that no program can be given (NUL, or half of a pair)")

@@ -6,11 +6,14 @@ a gate does not pass for want of something to compare with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from suite import history
+from suite.history.points import workload_of
 from suite.model.errors import BadInput
 from suite.model.judged import Judged
 from suite.model.metrics import metric as row_of
@@ -20,16 +23,21 @@ from suite.model.record import Record
 from suite.tracking import baselines
 from suite.tracking.baselines import Here
 
+HISTORY = Path("results/history")
+"""Where `perfproof track` keeps its points if nothing else is said."""
+
 
 def against_stored(records: Sequence[Record], folder: Path, policy: Policy, today: date) -> list[Judged]:
     """Every deciding metric of every arm but the baseline, against the history in `folder`. Raises `BadInput` with all that is missing."""
     kept = history.read(folder)
     faults: list[str] = []
     rows: list[Judged] = []
+    definitions = {record.scenario: record.definition for record in records}
     for point in _deciding(records, policy):
+        workload = _as_released(definitions[point.scenario], point.arm)
         here = Here(today=today, machine=point.machine, environment=point.environment)
         try:
-            found = baselines.stored(kept, scenario=point.scenario, name=point.metric, workload=point.workload, here=here)
+            found = baselines.stored(kept, scenario=point.scenario, name=point.metric, workload=workload, here=here)
         except BadInput as error:
             faults += error.faults
             continue
@@ -40,8 +48,14 @@ def against_stored(records: Sequence[Record], folder: Path, policy: Policy, toda
         margin = None if row_of(point.metric).kind == "witness" else asked.fail
         rows.append(baselines.judged(found, point.values, point.arm, here, primary=True, margin=margin))
     if faults:
-        raise BadInput(*faults)
+        elsewhere = f"the history is {folder}: give each of these commands --history {shlex.quote(str(folder))} too"
+        raise BadInput(*dict.fromkeys(faults), *([] if folder == HISTORY else [elsewhere]))
     return rows
+
+
+def _as_released(definition: Mapping[str, Any], arm: str) -> str:
+    """The workload of an arm without its patches: a history holds what vLLM does as released, and that is what a patch is held against."""
+    return workload_of(definition, {**definition["arms"][arm], "patches": [], "allow_unverified": False})
 
 
 def _deciding(records: Sequence[Record], policy: Policy) -> Iterator[Point]:

@@ -21,7 +21,7 @@ from suite.history import EVERYTHING, TrackSteps, Wanted
 from suite.importers import points as tables
 from suite.importers.points import Measured
 from suite.model import clock
-from suite.model.errors import EXIT_PASS, BadInput, CannotRun
+from suite.model.errors import EXIT_PASS, BadInput
 from suite.model.point import POINT_SCHEMA, Acknowledgement, Point, identified
 from suite.model.step import STEPS_SCHEMA, Confirm, Label, Step, step_entry
 from suite.model.untrusted import line
@@ -29,6 +29,7 @@ from suite.model.upstream import load_upstream
 from suite.report.history.nouns import HistoryPage, Told
 from suite.tracking import names
 from suite.tracking.telling import print_json, say, warn
+from suite.verdicts import write
 
 # --- history ------------------------------------------------------------------------------------------
 
@@ -209,18 +210,12 @@ def report(
     now: Callable[[], str] = clock.now,
     console: Console | None = None,
 ) -> int:
-    """Writes the page of a history, by way of a rename; `floor` is the smallest relative change of a time that is a step, and `confirm`
+    """Writes the page of a history; `floor` is the smallest relative change of a time that is a step, and `confirm`
     tells what paired runs said of one."""
     from suite.report.history import page
 
     shown = _page(folder, floor, now(), confirm)
-    draft = out.with_name(out.name + ".new")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(page.render(shown), encoding="utf-8")
-        draft.replace(out)
-    except OSError as error:
-        raise CannotRun(f"{out}: the page could not be written: {error.strerror}") from error
+    write(page.render(shown), out)
     say(console or Console(), f"{shown.headline}: {out}")
     return EXIT_PASS
 

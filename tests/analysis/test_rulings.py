@@ -306,6 +306,21 @@ def test_records_are_judged_against_a_stored_baseline(tmp_path: Path, capsys: py
     assert "days old" in ruling["reason"]
 
 
+def test_a_patched_arm_is_judged_against_what_was_remembered_as_released(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`track` remembers vLLM as released, and that is what a patch is held against; where a history lies elsewhere, the remedy says so."""
+    kept = remembered(tmp_path)
+    arms = {**DEFINITION["arms"], "after": {**DEFINITION["arms"]["after"], "patches": ["mine"], "allow_unverified": True}}
+    for one in run([0.04] * 6, [0.04] * 6, definition={**DEFINITION, "arms": arms}, witnesses=(9.0, 12.0)):
+        store.append(tmp_path / "now", one)
+    words = ["gate", "--results", str(tmp_path / "now"), "--stored", str(kept), "--policy", str(tmp_path / "p.yaml")]
+    (tmp_path / "p.yaml").write_text(json.dumps({"schema": 1, "times": {"decide": "none"}, "witnesses": {"decide": "all"}}))
+    assert main(words) == EXIT_REGRESSED
+    (tmp_path / "p.yaml").write_text(json.dumps({"schema": 1, "baseline": {"max_age_days": 1}}))
+    capsys.readouterr()
+    assert main(words) == EXIT_USAGE
+    assert capsys.readouterr().err.endswith(f"give each of these commands --history {kept} too\n")
+
+
 @pytest.mark.parametrize(
     ("policy", "folder", "told"),
     [

@@ -138,6 +138,14 @@ def test_what_the_change_touches_and_a_canary_are_measured(place: Place) -> None
     assert place.told["headline"] == "The gate passes (noisy-ci): 2 metrics decide, none fails"
 
 
+def test_the_commands_that_repeat_it_belong_together(place: Place) -> None:
+    """What the comment says to type measures into the folder that it then judges, with the options that were given."""
+    place.diff("--seed", "3", "--profile", "quick", "--budget", "30m")
+    comment = (place.folder / "comment.md").read_text()
+    again = "--policy noisy-ci --profile quick --seed 3 --budget 30m --results results/again"
+    assert f"perfproof gate --diff my.diff --build path/to/python {again}\nperfproof compare --results results/again\n" in comment
+
+
 def test_a_count_that_grows_fails_and_a_time_does_not(place: Place) -> None:
     """Under noisy-ci one more byte is a regression, and twice the time is reported."""
     place.fate = counts(1025)
