@@ -50,8 +50,8 @@ workload:
   model: {layers: 1, hidden: 64, heads: 2, vocabulary: 512, context: 256}
   arguments: {dataset-name: random, random-input-len: 8, random-output-len: 8, num-prompts: 8, enforce-eager: true}
 arms:
-  one: {baseline: true, environment: {OMP_WAIT_POLICY: PASSIVE}}
-  two: {server_arguments: [--max-num-seqs=4], environment: {OMP_WAIT_POLICY: PASSIVE}}
+  one: {baseline: true, environment: {OMP_WAIT_POLICY: PASSIVE, VLLM_ENABLE_V1_MULTIPROCESSING: "0"}}
+  two: {server_arguments: [--max-num-seqs=4], environment: {OMP_WAIT_POLICY: PASSIVE, VLLM_ENABLE_V1_MULTIPROCESSING: "0"}}
 metrics: {request_throughput: {primary: true}}
 blocks: 6
 """
@@ -103,7 +103,10 @@ def test_a_pooler_that_reads_token_ids_is_measured(reading_build: ReadyBuild, tm
 
 
 def test_an_offline_block_is_measured_and_attested(real_build: ReadyBuild, tmp_path: Path) -> None:
-    """`vllm bench throughput` in a process a trial: both arms count, did the same work, and prove what they ran."""
+    """`vllm bench throughput` in a process a trial: both arms count, did the same work, and prove what they ran.
+
+    Engine and worker are no processes of their own here, each of which imports vLLM anew; of servers they are.
+    """
     asked = scenario(tmp_path, OFFLINE)
     records = block_of(OfflineLane(asked, {"default": real_build}, tmp_path / "results", seed=5, watch=(), say=print))
     assert {record.status for record in records.values()} == {"ok"}, [record.reason for record in records.values()]
