@@ -7,6 +7,7 @@ afterwards is exactly what a record would keep.
 from __future__ import annotations
 
 import json
+import re
 import stat
 from collections.abc import Hashable, Mapping
 from difflib import get_close_matches
@@ -19,6 +20,7 @@ from suite.model.errors import BadInput
 
 LARGEST_FILE = 1_000_000
 """Bytes that a file may have."""
+_OCTAL = re.compile(r"[-+]?0[0-9_]+")
 
 
 class _PlainLoader(yaml.SafeLoader):
@@ -43,6 +45,25 @@ class _PlainLoader(yaml.SafeLoader):
                 raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} stands twice", key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
+
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> Any:
+        _refuse_old_numbers(node)
+        return super().construct_yaml_int(node)
+
+    def construct_yaml_float(self, node: yaml.ScalarNode) -> Any:
+        _refuse_old_numbers(node)
+        return super().construct_yaml_float(node)
+
+
+def _refuse_old_numbers(node: yaml.ScalarNode) -> None:
+    """Raises for what YAML 1.1 takes for another number than people do: 010 for 8, 1:30 for 90."""
+    if ":" in node.value or _OCTAL.fullmatch(node.value):
+        problem = f"the number {node.value} may be read in two ways, write it plainly or quote it"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+
+
+_PlainLoader.add_constructor("tag:yaml.org,2002:int", _PlainLoader.construct_yaml_int)
+_PlainLoader.add_constructor("tag:yaml.org,2002:float", _PlainLoader.construct_yaml_float)
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
