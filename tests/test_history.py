@@ -181,6 +181,7 @@ def test_an_older_schema_is_migrated_on_reading_and_a_newer_one_is_told(tmp_path
         ({"build": None}, "point: build missing"),
         ({"extra": 1}, "point: unknown extra"),
         ({"entry": "line"}, "entry: unknown 'line'"),
+        ({"metric": "of_tomorrow"}, "metric: unknown 'of_tomorrow'"),
         ({"entry": ["point"]}, "entry: unknown ['point']"),
         ({"schema": "2"}, "an entry without a schema number"),
     ],

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from suite.model.metrics import METRICS, base_name
 from suite.model.point import POINT_SCHEMA, Acknowledgement, Entry, Point, Setting
 
 NAMES: Mapping[str, type[Point] | type[Setting] | type[Acknowledgement]] = {
@@ -83,6 +84,8 @@ def _check(name: str, said: Mapping[str, Any]) -> None:
             raise ValueError(f"{key}: unknown {value!r}")
     if name == "point" and not (isinstance(said["values"], list) and said["values"] and all(map(_number, said["values"]))):
         raise ValueError("values: expected a list of numbers")
+    if name == "point" and base_name(said["metric"]) not in METRICS:
+        raise ValueError(f"metric: unknown {said['metric']!r}")
     what = said.get("what", {})
     if not (isinstance(what, dict) and all(isinstance(value, str) for value in what.values())):
         raise ValueError("what: expected a mapping of texts")
