@@ -135,6 +135,52 @@ def test_the_bundle_installs_beside_the_hosts_packages(part_bytes: int | None, t
     assert seen.stdout == "tiny_thing\n", seen.stderr
 
 
+@pytest.mark.parametrize("lost", ["damaged", "missing", "first", "last"])
+def test_a_part_that_was_lost_on_the_way_is_named_and_the_others_stay(lost: str, tmp_path: Path) -> None:
+    """One part is brought again, not the whole bundle; nothing is unpacked before all of them are there."""
+    out = tmp_path / "out"
+    bundle.make(Bundle(needs=("it",), part_bytes=1_000), out, Packer(["tiny==1.0"]))  # type: ignore[arg-type]
+    parts = sorted(out.glob("part_*"))
+    part = parts[{"first": 0, "last": -1}.get(lost, 5)]
+    whole = part.read_bytes()
+    if lost == "damaged":
+        part.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
+    else:
+        part.unlink()
+    command, environment = ["sh", str(out / "install.sh")], {"PATH": "/usr/bin:/bin", "PYTHON": "false"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert f"{part.name}: FAILED" in done.stderr
+    assert "parts are damaged or missing, as told above: bring what is named there again; nothing was installed" in done.stderr
+    assert sorted({*out.glob("part_*"), part}) == parts
+    assert not (out / "SHA256SUMS").exists()
+    part.write_bytes(whole)
+    subprocess.run(command, env=environment, capture_output=True)  # as far as the interpreter, which fails here
+    assert (out / "wheels").is_dir()
+    assert not list(out.glob("part_*"))
+
+
+def test_what_failed_leaves_nothing_so_that_the_same_command_may_be_given_again(tmp_path: Path) -> None:
+    """After a network that was away, the folder is as it was before."""
+    for out in (tmp_path / "new", tmp_path):
+        with pytest.raises(BadInput, match="there is no wheel"):
+            bundle.make(Bundle(needs=("it",)), out, Packer(["old==1.0"], {"old==1.0": "old-1.0-cp311-cp311-linux_x86_64.whl"}))  # type: ignore[arg-type]
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_no_folder_to_pack_into_and_a_list_is_read_or_refused(tmp_path: Path) -> None:
+    """Both are told as faults of what was said, before anything is fetched."""
+    file, link = tmp_path / "file", tmp_path / "link"
+    file.write_bytes(b"numpy\xff")
+    link.symlink_to("gone")
+    for out in (file, link):
+        with pytest.raises(BadInput, match="expected a folder that is empty"):
+            bundle.make(Bundle(needs=("it",)), out, Packer([]))  # type: ignore[arg-type]
+    for have, told in ((file, "not UTF-8 at byte 5"), (tmp_path, "can't be read: Is a directory"), (link, "can't be read: No such file")):
+        with pytest.raises(BadInput, match=told):
+            bundle.names_of(have)
+
+
 def test_a_wheel_that_changed_on_the_way_is_found(tmp_path: Path) -> None:
     """The sums are checked before anything is installed."""
     out = tmp_path / "out"

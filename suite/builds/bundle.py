@@ -8,6 +8,7 @@ wheels with an `install.sh` and the sums that it checks, or the same in parts of
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 import tarfile
@@ -36,8 +37,8 @@ INSTALL = """#!/bin/sh
 set -eu
 cd "$(dirname "$0")"
 python="${PYTHON:-python3}"
-if ls part_* > /dev/null 2>&1; then cat part_* | tar xf - && rm part_*; fi
-sha256sum --quiet -c SHA256SUMS
+again() { echo "install.sh: $1 damaged or missing, as told above: bring what is named there again; nothing was installed" >&2; exit 1; }
+@PARTS@sha256sum --quiet -c SHA256SUMS >&2 || again "the bundle is"
 "$python" -m venv env
 "$python" -c 'import site; print(*site.getsitepackages(), sep="\\n")' > host.pth
 mv host.pth "$(env/bin/python -c 'import site; print(site.getsitepackages()[0])')/zz_host.pth"
@@ -45,6 +46,15 @@ env/bin/python -m pip install --quiet --no-index --no-deps --no-compile wheels/*
 echo "made by a bundle's install.sh: make installs nothing here" > env/.ready
 echo "installed; in a checkout 'make bench VENV=$PWD/env', or put $PWD/env/bin first on PATH"
 """
+
+PARTS = """if ls part_* > /dev/null 2>&1 || [ ! -f SHA256SUMS ]; then
+sha256sum --quiet -c >&2 << SUMS || again "parts are"
+@SUMS@SUMS
+cat part_* | tar xf -
+rm part_*
+fi
+"""
+"""What it does first where the bundle comes in parts, which it knows: the parts are there until all of them are whole and unpacked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,17 +93,40 @@ def names_in(lines: Iterable[str]) -> frozenset[str]:
     return frozenset(name_of(line) for line in lines if line.strip() and not line.lstrip().startswith(("#", "-")))
 
 
+def names_of(file: Path) -> frozenset[str]:
+    """The packages of a list in a file, as `names_in`. Raises `BadInput` for one that can't be read."""
+    try:
+        return names_in(file.read_text(encoding="utf-8").splitlines())
+    except OSError as error:
+        raise BadInput(f"{file}: can't be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{file}: not UTF-8 at byte {error.start}") from error
+
+
 def make(bundle: Bundle, out: Path, installer: Installer) -> list[str]:
     """Packs the bundle into `out`, which must be empty or not there; the pins that were packed.
 
-    Raises `BadInput` for a folder that holds something or a suite without its source, `CannotRun` for a step that failed.
+    Raises `BadInput` for a folder that holds something or a suite without its source, `CannotRun` for a step that failed; then `out`
+    is as it was, so that the same command may be given again.
     """
     if not (ROOT / "pyproject.toml").is_file():
         raise BadInput("a bundle carries the suite, which is installed here without its source: run this from a checkout")
-    if out.is_dir() and any(out.iterdir()):
+    if os.path.lexists(out) and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(f"{out}: expected a folder that is empty or not there yet")
+    was_there = out.is_dir()
+    (out / "wheels").mkdir(parents=True)
+    try:
+        return _packed(bundle, out, installer)
+    except BaseException:
+        for path in out.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if not was_there:
+            out.rmdir()
+        raise
+
+
+def _packed(bundle: Bundle, out: Path, installer: Installer) -> list[str]:
     wheels = out / "wheels"
-    wheels.mkdir(parents=True)
     with installer.step("resolve"):
         pins = [pin for pin in resolve(bundle, out, installer) if bundle.packs(pin)]
     with installer.step(f"download {len(pins)} packages"):
@@ -151,12 +184,20 @@ def download(pin: str, python: str, wheels: Path, installer: Installer) -> None:
 
 def finish(out: Path, part_bytes: int | None) -> None:
     """Writes the sums and the script; then, if parts are asked for, moves all but the script into `part_0000`, `part_0001`, ..."""
-    packed = sorted((out / "wheels").iterdir())
-    (out / "SHA256SUMS").write_text("".join(f"{_sum_of(path)}  wheels/{path.name}\n" for path in packed))
-    (out / "install.sh").write_text(INSTALL)
+    (out / "SHA256SUMS").write_text(_sums(sorted((out / "wheels").iterdir()), out))
+    if part_bytes is not None:
+        _cut(out, part_bytes)
+    parts = sorted(out.glob("part_*"))
+    (out / "install.sh").write_text(INSTALL.replace("@PARTS@", PARTS.replace("@SUMS@", _sums(parts, out)) if parts else ""))
     (out / "install.sh").chmod(0o755)
-    if part_bytes is None:
-        return
+
+
+def _sums(paths: Iterable[Path], out: Path) -> str:
+    """A line a file, as `sha256sum -c` reads it from `out`."""
+    return "".join(f"{_sum_of(path)}  {path.relative_to(out)}\n" for path in paths)
+
+
+def _cut(out: Path, part_bytes: int) -> None:
     whole = out / "whole.tar"
     with tarfile.open(whole, "w") as tar:
         for name in ("SHA256SUMS", "pins.txt", "wheels"):

@@ -54,7 +54,13 @@ def add(verbs: Any) -> None:
     steps = options.verb(
         verbs, "steps", _steps, "lasting changes of level in a series: a CSV with the columns point,value[,group], or a history"
     )
-    steps.add_argument("file", nargs="?", type=Path, metavar="FILE.csv")
+    steps.add_argument(
+        "file",
+        nargs="?",
+        type=Path,
+        metavar="FILE.csv",
+        help="point,value[,group], one line a point, in order; else the series of --history",
+    )
     _filters(steps, default=None)
     steps.add_argument(
         "--margin",

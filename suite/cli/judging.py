@@ -36,7 +36,7 @@ def add(verbs: Any) -> None:
 
     accuracy = options.verb(verbs, "accuracy", _accuracy, "judge two runs of lm_eval (--log_samples) item by item")
     accuracy.add_argument("baseline", type=Path, metavar="BASELINE", help="a samples file of lm_eval, or a folder of them")
-    accuracy.add_argument("candidate", type=Path, metavar="CANDIDATE")
+    accuracy.add_argument("candidate", type=Path, metavar="CANDIDATE", help="likewise")
     options.points(accuracy)
     accuracy.add_argument("--passage", metavar="KEY", help="key of a document whose text several items ask about: they move together")
     accuracy.add_argument("--json", action="store_true", help="as JSON")
@@ -49,7 +49,7 @@ def add(verbs: Any) -> None:
         help="lm_eval tables or blocks of `vllm bench serve` under headings, or a table of before and after (docs/judge.md)",
     )
     options.points(paste)
-    paste.add_argument("--items", type=options.natural, metavar="N", help="how many items the totals are of, for display")
+    paste.add_argument("--items", type=options.positive, metavar="N", help="how many items the totals are of, for display")
     paste.add_argument("--json", action="store_true", help="as JSON")
 
 

@@ -49,7 +49,7 @@ def add(verbs: Any) -> None:
 
     setup = options.verb(verbs, "setup", _setup, "make the builds that scenarios need")
     setup.add_argument("scenarios", nargs="*", type=Path, metavar="SCENARIO", help="scenario files (default: the default build only)")
-    setup.add_argument("--profile", choices=PROFILES, default="quick")
+    setup.add_argument("--profile", choices=PROFILES, default="quick", help="whose builds (default quick)")
     options.builds(setup)
 
     doctor = options.verb(verbs, "doctor", _doctor, "what this machine can run, and why not")

@@ -33,7 +33,27 @@ def verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int], w
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.set_defaults(verb=function)
-    return made
+    return said_once(made)
+
+
+class _Said(argparse._StoreAction):
+    """An option that is said again: lists add up; of two single values nobody can tell which was meant, and the first is not dropped."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None) -> None:
+        said: set[str] = vars(namespace).setdefault("said", set())
+        if option_string is not None and self.dest in said:
+            if not isinstance(values, list):
+                parser.error(f"argument {option_string}: given twice")
+            values = [*getattr(namespace, self.dest), *values]
+        said.add(self.dest)
+        super().__call__(parser, namespace, values, option_string)
+
+
+def said_once(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """The parser, whose options that take a value are `_Said`."""
+    for action in (None, "store"):
+        parser.register("action", action, _Said)
+    return parser
 
 
 def filled(kind: type[Options], arguments: argparse.Namespace, **more: Any) -> Options:
@@ -173,3 +193,10 @@ def natural(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 16):
         raise argparse.ArgumentTypeError(f"expected a number that is not negative, got {text}")
     return int(text)
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on, in plain digits."""
+    if not (found := natural(text)):
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, got {text}")
+    return found

@@ -19,7 +19,7 @@ def add(verbs: Any) -> None:
     bundle.add_argument("--carry", nargs="+", default=[], metavar="NAME", help="packages to pack though the host has them")
     bundle.add_argument("--python", default="3.12", metavar="VERSION", help="the host's Python (default %(default)s)")
     bundle.add_argument("--as-of", metavar="DATE", help="leave out what was uploaded later")
-    bundle.add_argument("--part-mb", type=options.natural, metavar="N", help="in parts of at most so many megabytes")
+    bundle.add_argument("--part-mb", type=options.positive, metavar="N", help="in parts of at most so many megabytes")
     options.builds(bundle)
 
 
@@ -29,7 +29,7 @@ def _bundle(arguments: argparse.Namespace) -> int:
 
     packed = bundle.Bundle(
         needs=(*([f"vllm=={arguments.vllm}"] if arguments.vllm else []), *arguments.needs),
-        have=bundle.names_in(arguments.have.read_text().splitlines()) if arguments.have else frozenset(),
+        have=bundle.names_of(arguments.have) if arguments.have else frozenset(),
         carry=frozenset(map(bundle.name_of, arguments.carry)),
         alone=(smollm.PACKAGE, *smollm.TOOLS) if arguments.smollm2 else (),
         python=arguments.python,

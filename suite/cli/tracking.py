@@ -26,7 +26,9 @@ def add(verbs: Any) -> None:
         help="versions (0.25.1,0.26.0), ranges (0.19.0..0.26.0), paths of interpreters, or today: the newest release of the index",
     )
     which.add_argument("--since", type=_day, metavar="DATE", help="every release that the index got on that day or later")
-    track.add_argument("--rounds", type=_positive, default=5, metavar="N", help="trials a build, interleaved over builds (default 5)")
+    track.add_argument(
+        "--rounds", type=options.positive, default=5, metavar="N", help="trials a build, interleaved over builds (default 5)"
+    )
     track.add_argument(
         "--count-only", action="store_true", help="counts alone: one trial a build, on a busy machine too; times are not kept"
     )
@@ -64,12 +66,6 @@ def _day(text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"expected a day such as 2026-04-18, got {text}") from None
-
-
-def _positive(text: str) -> int:
-    if not (value := options.natural(text)):
-        raise argparse.ArgumentTypeError("expected at least 1")
-    return value
 
 
 def _track(arguments: argparse.Namespace) -> int:
