@@ -79,6 +79,7 @@ def calibrate(
     begins (None: at once). Raises as `conduct` does, and `CannotRun` where the A/A left nothing to measure a spread by: then no
     floor is stored.
     """
+    store.check_folder(results)
     plan = make_plan([scenario], seed)
     folder = _folder(results, scenario, seed)
     with progress(sum(len(block.order) for block in plan.blocks)) as shown:

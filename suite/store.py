@@ -132,6 +132,8 @@ def check_folder(folder: Path) -> None:
     """Raises `BadInput` where something that is no folder has the name of a results folder; one that is not there may be made."""
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder}: is a file; name a folder")
+    if folder.is_symlink() and not folder.exists():
+        raise BadInput(f"{folder}: is a link to {os.readlink(folder)}, which is not there; make that folder or name another")
 
 
 def read_floors(folder: Path) -> tuple[Floor, ...]:

@@ -72,6 +72,8 @@ def compare(results: Path, *, as_json: bool, console: Console | None = None) -> 
     console = console or Console()
     if as_json:
         read = store.read(results)
+        if not read.records:
+            raise _nothing_left(results, read, None)
         for warning in read.warnings:
             print(f"perfproof: warning: {warning}", file=sys.stderr)
         found = judging.judge_records(read.records, floors=store.read_floors(results))

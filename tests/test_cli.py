@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from suite import store
-from suite.cli import main
+from suite.cli import main, parser
 from suite.model.decode import load_scenario
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 from suite.planning import make_plan
@@ -97,16 +97,28 @@ def test_a_plan_tells_what_is_left_of_a_run_that_is_partly_there(tmp_path: Path,
     assert "are left" not in told
 
 
-@pytest.mark.parametrize("verb", ["run", "plan", "compare", "gate", "report"])
+@pytest.mark.parametrize("verb", ["run", "plan", "calibrate", "compare", "gate", "report"])
 def test_a_file_is_no_results_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str) -> None:
     """Every command says so in the same words, and leaves the file as it is."""
     path, file = tmp_path / "example.yaml", tmp_path / "notes.txt"
     path.write_text(yaml.safe_dump(SCENARIO))
     file.write_text("mine")
-    more = {"run": [str(path), "--anyway", "--builds", str(tmp_path / "builds")], "plan": [str(path)], "report": ["--pr"]}
+    measuring = [str(path), "--anyway", "--builds", str(tmp_path / "builds")]
+    more = {"run": measuring, "calibrate": measuring, "plan": [str(path)], "report": ["--pr"]}
     assert main([verb, *more.get(verb, []), "--results", str(file)]) == EXIT_USAGE
     assert capsys.readouterr().err == f"perfproof: {file}: is a file; name a folder\n"
     assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("verb", ["run", "plan", "calibrate", "compare", "gate"])
+def test_a_link_to_nothing_is_no_results_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    """A run could not make a folder there: every command says where the link leads."""
+    path, link = tmp_path / "example.yaml", tmp_path / "link"
+    path.write_text(yaml.safe_dump(SCENARIO))
+    link.symlink_to("gone")
+    more = {"run": [str(path), "--anyway"], "plan": [str(path)], "calibrate": [str(path), "--anyway"]}
+    assert main([verb, *more.get(verb, []), "--results", str(link)]) == EXIT_USAGE
+    assert capsys.readouterr().err == f"perfproof: {link}: is a link to gone, which is not there; make that folder or name another\n"
 
 
 def test_a_builds_name_is_shown_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -323,7 +335,7 @@ def test_a_full_disk_under_the_report_leaves_the_old_one(tmp_path: Path) -> None
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-from suite.cli import main
+from suite.cli import main, parser
 sys.exit(main(["report", "--results", {str(tmp_path / "results")!r}, "--out", {str(out)!r}]))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
@@ -429,7 +441,7 @@ def test_a_terminal_without_our_characters_gets_the_verdict_all_the_same(tmp_pat
     assert b"\\u2713 improved" in done.stdout
 
 
-@pytest.mark.parametrize("verb", [["compare"], ["report", "--pr"], ["gate"]])
+@pytest.mark.parametrize("verb", [["compare"], ["compare", "--json"], ["report", "--pr"], ["gate"]])
 def test_a_folder_without_one_usable_record_says_what_is_wrong_with_its_lines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: list[str]
 ) -> None:
@@ -481,3 +493,24 @@ def test_a_gate_that_refuses_leaves_no_earlier_decision(tmp_path: Path) -> None:
     assert all((tmp_path / form).is_file() for form in ("json", "junit", "comment", "report"))
     assert main([*words, "--policy", str(tmp_path / "gone.yaml")]) == EXIT_USAGE
     assert [path.name for path in tmp_path.iterdir()] == ["results"]
+
+
+def test_an_option_that_is_said_twice_adds_to_its_list_or_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing that was said is dropped in silence: of two results folders nobody can tell which was meant."""
+    said = parser().parse_args(["bundle", "--out", "x", "--with", "a", "b", "--with", "c", "--carry", "d", "--carry", "e"])
+    assert (said.needs, said.carry) == (["a", "b", "c"], ["d", "e"])
+    assert parser().parse_args(["pr", "--scenarios", "a", "--scenarios", "b"]).scenarios == ["a", "b"]
+    assert parser().parse_args(["pr"]).scenarios == ["auto"]
+    with pytest.raises(SystemExit) as caught:
+        main(["compare", "--results", "a", "--results", "b"])
+    assert caught.value.code == EXIT_USAGE
+    assert "argument --results: given twice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["bundle", "--out", "x", "--part-mb", "0"], ["pasted", "x", "--items", "0"], ["bundle", "--part-mb=-1"]])
+def test_a_size_of_nothing_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Parts of no bytes are not taken for no parts."""
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == EXIT_USAGE
+    assert "expected a number" in capsys.readouterr().err
