@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from suite.model import recorded_answers
+
 MOST = 1e100
 """No measurement is this large; what is larger is no number that could be drawn or summed."""
 
@@ -46,10 +48,11 @@ def _build(value: Any) -> bool:
 
 _COUNTED = ("measurements", "witnesses", "work", "seconds")
 _NUMBERS = _mapping(_number)
+_LISTS = _mapping(_list(_number))
 _SHAPES: tuple[tuple[tuple[str, ...], str, Check], ...] = (
     (("order",), "a list of texts", _list(_text)),
     (("warnings",), "a list of texts", _list(_text)),
-    (("raw",), "lists of numbers", _mapping(_list(_number))),
+    (("raw",), "lists of numbers", _LISTS),
     (("attestation", "build"), "a text", _text),
     (("attestation", "vllm_version"), "a text", _text),
     (("attestation", "sources"), "a text", _text),
@@ -82,6 +85,8 @@ def faults(data: Mapping[str, Any]) -> Iterator[str]:
             continue
         if not check(value[inner[0]] if inner else value):
             yield f"{'.'.join((first, *inner))}: expected {expected}"
+    if _LISTS(data["raw"]):
+        yield from recorded_answers.faults(data["raw"])
     arms = data["definition"].get("arms")
     for name, arm in (arms if isinstance(arms, dict) else {}).items():
         for key, (expected, check) in _OF_AN_ARM.items():

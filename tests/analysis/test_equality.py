@@ -19,6 +19,7 @@ from suite.analysis.judge import judge_records
 from suite.analysis.rulings import decide
 from suite.analysis.samples import Floats
 from suite.model.decode import scenario_of
+from suite.model.equality import Difference
 from suite.model.judged import Judged, Outcome
 from suite.model.policy import DEFAULT_POLICY
 from suite.model.record import Record
@@ -244,6 +245,26 @@ def test_far_beyond_the_floor_is_a_regression_and_one_prompt_is_not() -> None:
     one = judged(definition(), greedy(), changed(answered, "logprobs", 0, 0, -3.0), answered)
     assert one.verdict == Outcome.INCONCLUSIVE
     assert "it may be chance; more prompts, or more runs of the baseline ('again'), would tell" in one.reason
+
+
+def test_a_chance_too_small_for_a_number_is_told_as_such() -> None:
+    """Of two thousand prompts that all lie beyond the floor, the chance is none that a float holds."""
+    moved = Difference(
+        prompt=0, position=None, baseline_token=None, candidate_token=None, gap=None, near_tie=False, distance=0.1, cosine=None
+    )
+    near = dataclasses.replace(moved, distance=1e-4)
+    found = Found(part="greedy_outputs", prompts=(moved,) * 2000, floor=((near,) * 2000,), tokens=2000, tolerance=0.0)
+    assert rule(found).reason.endswith("by chance less than once in 1,000,000,000")
+
+
+def test_a_text_that_became_impossible_ends_no_comparison() -> None:
+    """A model that gives every token of the text no probability at all has regressed, by more than can be written down."""
+    text = {name: rows for name, rows in greedy().items() if name != "runners_up"}
+    lost = {**text, "logprobs": [[-9999.0] * LENGTH] * PROMPTS}
+    row = judged(definition("text_perplexity"), text, lost, text)
+    assert row.verdict == Outcome.REGRESSED
+    assert row.effect is not None
+    assert row.effect > 1e300
 
 
 @given(st.integers(1, 40), st.integers(1, 80), st.integers(0, 40))

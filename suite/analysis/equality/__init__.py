@@ -26,7 +26,7 @@ import numpy as np
 from suite.analysis import words
 from suite.analysis.equality.answers import TEXT, Answers, Incomparable, answers_of, compare, identical
 from suite.analysis.equality.found import Found, chance_of_furthest
-from suite.analysis.equality.rules import ERROR, Ruled, rule, rule_text, ruled
+from suite.analysis.equality.rules import ERROR, MOST_NATS, Ruled, rule, rule_text, ruled
 from suite.analysis.trials import latest
 from suite.model.equality import EqualityDetails, EqualityWorkload, Part
 from suite.model.judged import Judged, Outcome
@@ -133,7 +133,7 @@ def _ruled(
 
 
 def _perplexity(answers: Answers) -> float:
-    return math.exp(-float(np.concatenate(answers.logprobs).mean()))
+    return math.exp(min(-float(np.concatenate(answers.logprobs).mean()), MOST_NATS))
 
 
 def _line(

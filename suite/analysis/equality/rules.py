@@ -18,6 +18,10 @@ from suite.model.judged import Outcome
 ERROR = 0.01
 """One-sided error of *regressed* over all parts and candidates, where the baseline is not the same again."""
 EQUIVALENCE_ERROR = 0.05
+RAREST = 1_000_000_000
+"""Of chances that are smaller nobody needs to know how small."""
+MOST_NATS = 700.0
+"""About the largest number whose exponential is a float."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +53,16 @@ def rule(found: Found, error: float = ERROR) -> Ruled:
         return _rule_exactly(found, told)
     chance = min(chance_beyond(found, len(found.beyond)), chance_parted(found, len(found.parted)))
     if chance <= error / 2:
-        return ruled(Outcome.REGRESSED, f"{told}: by chance once in {1 / chance:,.0f}")
+        return ruled(Outcome.REGRESSED, f"{told}: by chance {_once_in(chance)}")
     if found.beyond or len(found.parted) * len(found.floor) > found.floor_parted:
         more = "more prompts, or more runs of the baseline ('again'), would tell"
         return ruled(Outcome.INCONCLUSIVE, f"{told}: it may be chance; {more}")
     return ruled(Outcome.EQUIVALENT, f"{told}: no further than that")
+
+
+def _once_in(chance: float) -> str:
+    """A small chance as people say it; of thousands of prompts it may be too small for a float."""
+    return f"once in {1 / chance:,.0f}" if chance * RAREST >= 1 else f"less than once in {RAREST:,}"
 
 
 def _rule_exactly(found: Found, told: str) -> Ruled:
@@ -86,8 +95,8 @@ def rule_text(found: Found, baseline: Answers, candidate: Answers, again: Sequen
     return Ruled(
         outcome=outcome,
         reason=f"{said}, that of one token by up to {found.largest:.2g}; {told_floor(found)}",
-        effect=math.expm1(mean),
-        interval=(math.expm1(mean - half), math.expm1(mean + half)),
+        effect=_change(mean),
+        interval=(_change(mean - half), _change(mean + half)),
         level=1 - 2 * error,
     )
 
@@ -95,6 +104,11 @@ def rule_text(found: Found, baseline: Answers, candidate: Answers, again: Sequen
 def _worse(baseline: Answers, other: Answers) -> list[Floats]:
     """By how much less likely each token became (nats), a row a paragraph."""
     return [ours - theirs for ours, theirs in zip(baseline.logprobs, other.logprobs, strict=True)]
+
+
+def _change(nats: float) -> float:
+    """The relative change of a perplexity whose tokens became less likely by so many nats, on average."""
+    return math.expm1(min(nats, MOST_NATS))
 
 
 def _mean(rows: Sequence[Floats]) -> float:
