@@ -41,6 +41,7 @@ PARAMETERS = {
     "seed": 7,
 }
 
+LEAST = {"output_length": 0}
 EXERCISES = ("vllm.v1.sample.sampler:Sampler.apply_penalties",)
 
 TIMES = ("feed_time", "apply_time")

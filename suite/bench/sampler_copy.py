@@ -35,6 +35,7 @@ PARAMETERS = {
     "warmup_rounds": 5,
     "seed": 7,
 }
+LEAST = {"top_k": -1}
 EXERCISES = (
     "vllm.v1.worker.gpu.sample.sampler:Sampler.apply_sampling_params",
     "vllm.v1.worker.gpu.sample.sampler:Sampler.sample",

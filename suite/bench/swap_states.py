@@ -40,6 +40,7 @@ PARAMETERS = {
     "rounds": 5,
     "warmup_rounds": 1,
 }
+LEAST = {"requests": 2}
 EXERCISES = (
     "vllm.v1.worker.gpu_input_batch:InputBatch.swap_states",
     "vllm.v1.attention.backends.utils:reorder_batch_to_split_decodes_and_prefills",

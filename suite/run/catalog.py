@@ -11,7 +11,7 @@ import ast
 import importlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -22,12 +22,17 @@ from suite.model.errors import BadInput
 from suite.model.scenario import Arm, MicroWorkload, ReleaseBuild, Scenario
 from suite.patches.guard import Patch, release_key
 
-CONSTANTS = ("PARAMETERS", "EXERCISES", "TIMES", "WITNESSES")
+CONSTANTS = ("PARAMETERS", "EXERCISES", "LEAST", "TIMES", "WITNESSES")
+LEAST: Mapping[str, int] = {"warmup_rounds": 0, "seed": 0}
+"""Parameters of every benchmark that may be nought though their defaults are more; a benchmark's own `LEAST` names its others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """A benchmark file: its default parameters, the vLLM functions that it exercises, the times it takes and the witnesses it counts."""
+    """A benchmark file: its default parameters, the vLLM functions that it exercises, the times it takes and the witnesses it counts.
+
+    `declared` says how small an integer may be where `least` would tell otherwise.
+    """
 
     name: str
     file: Path
@@ -35,6 +40,7 @@ class Bench:
     exercises: tuple[str, ...]
     witnesses: tuple[str, ...]
     times: tuple[str, ...] = ("round_time",)
+    declared: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -45,6 +51,13 @@ class Bench:
     def modules(self) -> tuple[str, ...]:
         """The modules of vLLM that it exercises."""
         return tuple(dict.fromkeys(target.partition(":")[0] for target in self.exercises))
+
+    def least(self, name: str) -> int | None:
+        """The smallest that a parameter may be: 1 where the default is a positive integer, 0 where it is 0; None for what is no integer."""
+        default = self.parameters[name]
+        if type(default) is not int:
+            return None
+        return {**LEAST, **self.declared}.get(name, min(default, 1))
 
 
 @cache
@@ -61,6 +74,7 @@ def benches(folder: Path = PACKAGE / "bench") -> dict[str, Bench]:
                 exercises=tuple(constants.get("EXERCISES", ())),
                 witnesses=tuple(constants.get("WITNESSES", ())),
                 times=tuple(constants.get("TIMES", ("round_time",))),
+                declared=constants.get("LEAST", {}),
             )
     return found
 
@@ -102,7 +116,9 @@ def _imported() -> dict[str, Patch | str]:
             continue
         try:
             patch = getattr(importlib.import_module(f"suite.patches.{name}"), "PATCH", None)
-        except Exception as error:  # whatever a patch's author wrote; it is told, and tried inside vLLM
+        except BaseException as error:  # whatever a patch's author wrote, sys.exit() too; it is told, and tried inside vLLM
+            if isinstance(error, KeyboardInterrupt):
+                raise
             patch = f"{type(error).__name__}: {error}"
         if isinstance(patch, Patch | str):
             found[name] = patch
@@ -176,6 +192,8 @@ def _bench_faults(scenario: Scenario) -> Iterator[str]:
                 yield f"workload.{where}: {_unknown('parameter', key, known)}"
             elif not fits(value, known[key]):
                 yield f"workload.{where}.{key}: expected {_kind(known[key])} such as {known[key]!r}, got {value!r}"
+            elif (least := asked.least(key)) is not None and value < least:
+                yield f"workload.{where}.{key}: expected {least} or more, such as {known[key]!r}, got {value!r}"
     cases = [case_name(case) for case in workload.cases]
     for choice in scenario.metrics:
         if fault := _metric_fault(choice.name, asked, cases):
@@ -211,13 +229,25 @@ def _patch_faults(name: str, arm: Arm, version: str | None) -> Iterator[str]:
     if name in broken():
         return
     if name not in patches():
-        yield _unknown("patch", name, _imported())
+        yield _lacks(name) or _unknown("patch", name, _imported())
+        return
+    if patches()[name].name != name:
+        yield f"patch {name}: the PATCH in its file is named {patches()[name].name!r}, which nobody asks for; a patch has its file's name"
         return
     release = re.match(r"\d+\.\d+\.\d+", version or "")
     holds = patches()[name].holds
     if version is not None and not arm.allow_unverified and (release.group() if release else version) not in holds:
         held = ", ".join(sorted(holds, key=release_key)) or "no version yet"
         yield f"patch {name} does not hold for vLLM {version}; it was tested with {held} (allow_unverified: true runs it all the same)"
+
+
+def _lacks(name: str) -> str:
+    """What a file of that name lacks to be a patch; "" where there is no such file."""
+    file = PACKAGE / "patches" / f"{name}.py"
+    if not file.is_file():
+        return ""
+    lacking = "PATCH = Patch(...)" if name in entry_points(PACKAGE) else "function register()"
+    return f"patch {name}: {file} has no {lacking}, so it is no patch"
 
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> str:

@@ -115,6 +115,31 @@ def asking(metric: str, *cases: dict[str, Any], bench: str = "swap_states") -> S
     return dataclasses.replace(scenario(bench=bench, cases=cases or ({},)), metrics=(choice,))
 
 
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (scenario(rounds=0), "toy.yaml: workload.parameters.rounds: expected 1 or more, such as 5, got 0"),
+        (scenario(cases=({"swaps": 1}, {"swaps": -1})), "toy.yaml: workload.cases.1.swaps: expected 1 or more, such as 1000, got -1"),
+        (scenario(requests=1), "toy.yaml: workload.parameters.requests: expected 2 or more, such as 512, got 1"),
+        (scenario(reorders=-1), "toy.yaml: workload.parameters.reorders: expected 0 or more, such as 0, got -1"),
+        (scenario(seed=-1), "toy.yaml: workload.parameters.seed: expected 0 or more, such as 7, got -1"),
+        (scenario(warmup_rounds=0, seed=0, reorders=0), ""),
+        (asking("feed_time@output_length=0", {"output_length": 0}, {"frequency_penalty": -2}, bench="penalties"), ""),
+    ],
+)
+def test_a_size_that_cannot_work_is_refused_before_anything_runs(made: Scenario, words: str) -> None:
+    """Integers whose default is positive must be positive, others no less than nought, but where the benchmark itself says how small."""
+    assert catalog.faults(made) == ([words] if words else [])
+
+
+@pytest.mark.parametrize("name", sorted(catalog.benches()))
+def test_the_defaults_of_a_benchmark_are_no_less_than_it_takes(name: str) -> None:
+    """What a benchmark declares to be the least is said of integers that it has, and is no more than their default."""
+    bench = catalog.bench(name)
+    assert all(type(bench.parameters[key]) is int for key in bench.declared)
+    assert all((bench.least(key) or 0) <= default for key, default in bench.parameters.items() if type(default) is int)
+
+
 def test_a_metric_of_no_case_is_refused_where_every_value_has_one() -> None:
     """With cases a metric without one would never have a value; how to write it is told. An empty case is the one without a name."""
     (fault,) = catalog.faults(asking("round_time", {"requests": 64}, {"requests": 128}))
@@ -203,6 +228,42 @@ def test_a_patch_file_that_does_not_import_is_no_traceback(tmp_path: Path, monke
     finally:
         monkeypatch.undo()
         catalog._imported.cache_clear()
+
+
+PATCH = "from suite.patches.guard import Patch\nPATCH = Patch('{}', 'adds', 'none', 'mine', {{'0.32.0': frozenset()}}, ())\n"
+REGISTER = "def register(): PATCH.apply({})\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (PATCH.format("mine") + REGISTER, ""),
+        (PATCH.format("other") + REGISTER, "the PATCH in its file is named 'other', which nobody asks for; a patch has its file's name"),
+        (REGISTER, "mine.py has no PATCH = Patch(...), so it is no patch"),
+        (PATCH.format("mine"), "mine.py has no function register(), so it is no patch"),
+        ("raise SystemExit(0)\n" + REGISTER, ""),
+    ],
+)
+def test_a_file_that_is_no_patch_says_what_it_lacks(source: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would run without being applied is refused before anything is made; one that exits as it is imported ends nobody's command."""
+    file = tmp_path / "patches" / "mine.py"
+    file.parent.mkdir()
+    file.write_text(source)
+
+    def run(name: str) -> object:
+        found: dict[str, object] = {}
+        exec(file.read_text(), found)
+        return SimpleNamespace(**found)
+
+    monkeypatch.setattr(catalog, "importlib", SimpleNamespace(import_module=run))
+    monkeypatch.setattr(catalog, "PACKAGE", tmp_path)
+    catalog._imported.cache_clear()
+    try:
+        faults = catalog.faults(scenario(toy.arm("plain"), toy.arm("patched", "mine")))
+    finally:
+        monkeypatch.undo()
+        catalog._imported.cache_clear()
+    assert [fault.endswith(told) for fault in faults] == ([True] if told else [])
 
 
 def test_a_benchmark_file_that_is_no_python_is_told_with_its_line(tmp_path: Path) -> None:
