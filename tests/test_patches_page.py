@@ -6,9 +6,12 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from suite import store
 from suite.analysis.judge import judge_records
+from suite.builds.side import entry_points
+from suite.patches.guard import Patch
 from suite.report import view, words
 from suite.report.nouns import Page
 
@@ -71,3 +74,17 @@ def test_every_patch_is_on_the_page_with_where_it_holds() -> None:
         line = next((line for line in lines if line.startswith(f"| `{name}`")), "")
         assert line, f"{name} is not in the table of {PAGE.name}"
         assert [release for release in patch.holds if release not in line] == []
+
+
+def test_the_example_of_a_patch_is_one(tmp_path: Path) -> None:
+    """What the page says to write is a patch of its file's name, and is found as one."""
+    (source,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S)
+    name = Path(source.splitlines()[0].removeprefix("# ")).stem
+    (tmp_path / "patches").mkdir()
+    (tmp_path / "patches" / f"{name}.py").write_text(source)
+    assert name in entry_points(tmp_path)
+    found: dict[str, Any] = {}
+    exec(source, found)
+    assert isinstance(found["PATCH"], Patch)
+    assert found["PATCH"].name == name
+    assert set(found["PATCH"].holds) == set(found["SCHEDULE"].sources)
