@@ -21,5 +21,5 @@ def today() -> date:
 
 
 def hours_since(when: str) -> float:
-    """Hours that have passed since a moment that `now` wrote."""
+    """Hours that have passed since a moment that `now` wrote; below 0 where that is yet to come: one of two clocks was wrong."""
     return (datetime.now(UTC) - datetime.fromisoformat(when)).total_seconds() / 3600
