@@ -28,7 +28,7 @@ def canaries(policy: Policy, scenarios: Sequence[Scenario]) -> list[Scenario]:
     """The scenarios that a policy measures in any case. Raises `BadInput` for a name that fits none."""
     names = [one.name for one in scenarios]
     if lost := [name for name in policy.canary if not any(fnmatchcase(one, name) for one in names)]:
-        raise BadInput(*(f"policy {policy.name}: canary: there is no scenario {name!r}; there are {', '.join(names)}" for name in lost))
+        raise BadInput(*(f"{policy.called}: canary: there is no scenario {name!r}; there are {', '.join(names)}" for name in lost))
     return [one for one in scenarios if any(fnmatchcase(one.name, name) for name in policy.canary)]
 
 

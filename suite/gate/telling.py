@@ -164,7 +164,7 @@ def check_names(policy: Policy, known: Mapping[str, Sequence[str]], more: Sequen
     """
     faults = list(dict.fromkeys(_name_faults(policy, known, {*known, *more})))
     if faults:
-        raise BadInput(*(f"policy {policy.name}: {fault}" for fault in faults))
+        raise BadInput(*(f"{policy.called}: {fault}" for fault in faults))
 
 
 def _name_faults(policy: Policy, known: Mapping[str, Sequence[str]], names: set[str]) -> Iterator[str]:
@@ -181,6 +181,6 @@ def _name_faults(policy: Policy, known: Mapping[str, Sequence[str]], names: set[
 
 
 def _named(policy: Policy) -> Iterator[tuple[str, str]]:
-    yield from (("scenarios", name) for name in policy.scenarios)
+    yield from ((f"scenarios.{place}", name) for place, name in enumerate(policy.scenarios))
     yield from ((f"metrics.{rule.pattern}", rule.pattern.rpartition("/")[0] or "*") for rule in policy.metrics)
     yield from ((f"waivers.{place}.scenario", waiver.scenario) for place, waiver in enumerate(policy.waivers))

@@ -7,9 +7,11 @@ afterwards is exactly what a record would keep.
 from __future__ import annotations
 
 import json
+import math
 import re
 import stat
 from collections.abc import Hashable, Mapping
+from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -67,7 +69,15 @@ _PlainLoader.add_constructor("tag:yaml.org,2002:float", _PlainLoader.construct_y
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """The plain mapping in a YAML file, as JSON would hold it; `BadInput` names file and line."""
+    """The plain mapping in a YAML file, as JSON would hold it; `BadInput` names file and line, or field."""
+    plain, faults = read_plain(path)
+    if faults:
+        raise BadInput(*(f"{path}: {fault}" for fault in faults))
+    return plain
+
+
+def read_plain(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """As `read_mapping`; values that JSON can't hold stand there as texts and are told beside, a fault each, with their fields."""
     try:
         status = path.stat()
         size = status.st_size
@@ -82,7 +92,8 @@ def read_mapping(path: Path) -> dict[str, Any]:
         raise BadInput(f"{path}: not UTF-8 at byte {error.start}") from error
     try:
         data = yaml.load(text, Loader=_PlainLoader)  # noqa: S506  (a SafeLoader that takes less)
-        plain = json.loads(json.dumps(data, allow_nan=False))
+        faults = list[str]()
+        plain = json.loads(json.dumps(_plain(data, "", faults), allow_nan=False))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}:" if mark is not None else ""
@@ -90,14 +101,29 @@ def read_mapping(path: Path) -> dict[str, Any]:
     except RecursionError as error:
         raise BadInput(f"{path}: nested too deeply") from error
     except (TypeError, ValueError) as error:
-        quotes = "; a date must stand in quotes" if "type date" in str(error) else ""
-        raise BadInput(f"{path}: only plain values are taken ({error}{quotes})") from error
+        raise BadInput(f"{path}: only plain values are taken ({error})") from error
     if not isinstance(plain, dict):
         raise BadInput(f"{path}: expected a mapping, lines of 'key: value', got {shown(plain) if plain is not None else 'an empty file'}")
     odd = _unspeakable(plain)
     if odd:
         raise BadInput(f"{path}: the text {odd[:60]!r} has a character that no program can be given (NUL, or half of a pair)")
-    return plain
+    return plain, faults
+
+
+def _plain(value: Any, where: str, faults: list[str]) -> Any:
+    """The value with texts in the place of dates and of numbers that are none, which are told."""
+    if isinstance(value, dict):
+        return {key: _plain(inner, f"{where}.{key}", faults) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner, f"{where}.{place}", faults) for place, inner in enumerate(value)]
+    field = where.lstrip(".") or "the file"
+    if isinstance(value, date):
+        faults.append(f"{field}: only plain values are taken, a date must stand in quotes: '{value}'")
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        faults.append(f"{field}: only plain values are taken, got a number that is none or has no end ({value})")
+        return str(value)
+    return value
 
 
 def _near(path: Path) -> str:

@@ -91,11 +91,11 @@ class Asked:
 class Policy:
     """The rules of a gate, and how a gate that measures spends its time.
 
-    `scenarios` are patterns of those that decide. `inconclusive`, `untestable` and `not_covered` (a change that no scenario exercises, or
-    that no overlay can follow) say what such a thing does to the decision; `shared_launches` whether a verdict from servers
-    that were launched once for all blocks counts as it is, or as inconclusive. `canary` is measured whatever a change touches; `aa` says
-    whether the base is run against itself first. A scenario whose deciding metrics are all exact stops after `exact_blocks` blocks
-    (None: its own number). `budget` is minutes.
+    `source` is its file, "" for none. `scenarios` are patterns of those that decide. `inconclusive`, `untestable` and `not_covered` (a
+    change that no scenario exercises, or that no overlay can follow) say what such a thing does to the decision; `shared_launches` whether
+    a verdict from servers that were launched once for all blocks counts as it is, or as inconclusive. `canary` is measured whatever a
+    change touches; `aa` says whether the base is run against itself first. A scenario whose deciding metrics are all exact stops after
+    `exact_blocks` blocks (None: its own number). `budget` is minutes.
     """
 
     name: str
@@ -114,6 +114,12 @@ class Policy:
     budget: float | None
     baseline: StoredBaseline
     waivers: Sequence[Waiver]
+    source: str = ""
+
+    @property
+    def called(self) -> str:
+        """What a fault of it begins with: its file, or its name."""
+        return self.source or f"policy {self.name}"
 
     def asks(self, scenario: str, name: str, *, primary: bool) -> Asked:
         """What is asked of a metric; `primary` is whether its scenario declares it so."""
@@ -179,7 +185,7 @@ def policed(definition: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
     primary = [name for name, choice in found.items() if choice["primary"]]
     if len(primary) > MOST_PRIMARY:
         raise BadInput(
-            f"policy {policy.name}: makes {len(primary)} metrics of {scenario} decide, at most {MOST_PRIMARY} may: "
+            f"{policy.called}: makes {len(primary)} metrics of {scenario} decide, at most {MOST_PRIMARY} may: "
             f"say 'decide: false' for some of {', '.join(primary)}"
         )
     return {**definition, "metrics": found} if primary else dict(definition)

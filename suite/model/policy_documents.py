@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
@@ -20,7 +21,7 @@ from pydantic_core import ErrorDetails
 from suite.model import documents
 from suite.model.errors import BadInput
 from suite.model.metrics import METRICS, base_name
-from suite.model.plain import read_mapping, shown
+from suite.model.plain import read_plain, shown
 from suite.model.policy import (
     DEFAULT_POLICY,
     CountRule,
@@ -146,24 +147,16 @@ class PolicyDoc(_Doc):
             minutes(text)
         return text
 
-    @field_validator("metrics")
-    @classmethod
-    def _known_metrics(cls, rules: dict[str, MetricRuleDoc]) -> dict[str, MetricRuleDoc]:
-        faults = [f"{pattern}: {fault}" for pattern, rule in rules.items() if (fault := _metric_fault(pattern, rule))]
-        if faults:
-            raise ValueError("; ".join(faults))
-        return rules
 
-
-def _metric_fault(pattern: str, rule: MetricRuleDoc) -> str:
+def _metric_fault(pattern: str, rule: Mapping[str, Any]) -> str:
     """Why an entry of `metrics` can't be meant; "" if it can."""
     if fault := unknown(pattern.rpartition("/")[2]):
         return fault
     known = METRICS.get(base_name(pattern.rpartition("/")[2]))
-    if known and rule.rule and known.kind != "witness":
+    if known and rule.get("rule") and known.kind != "witness":
         counts = ", ".join(name for name, row in METRICS.items() if row.kind == "witness")
         return f"'rule' is for exact counts, and this is no such count; {counts} are"
-    if known and known.kind == "witness" and (rule.warn or rule.fail):
+    if known and known.kind == "witness" and (rule.get("warn") or rule.get("fail")):
         return "an exact count has no margin: say 'rule: at_most', 'equal' or 'constant'"
     return ""
 
@@ -191,13 +184,16 @@ def load_policy(named: Path | str, today: date | None = None) -> Policy:
     `today` is the day on which waivers are looked at, None for none. Raises `BadInput` with all faults.
     """
     path = _found(named)
+    data, faults = read_plain(path)
+    doc: PolicyDoc | None = None
     try:
-        doc = PolicyDoc.model_validate_json(json.dumps(read_mapping(path)))
+        doc = PolicyDoc.model_validate_json(json.dumps(data))
     except ValidationError as error:
-        raise BadInput(*(f"{path}: {_told(detail)}" for detail in error.errors())) from error
-    if faults := [*_waiver_faults(doc.waivers, today)]:
+        faults += map(_told, error.errors())
+    faults += [*_rule_faults(data.get("metrics")), *_waiver_faults(data.get("waivers"), today)]
+    if doc is None or faults:
         raise BadInput(*(f"{path}: {fault}" for fault in faults))
-    return _policy(doc, path.stem)
+    return replace(_policy(doc, path.stem), source=str(path))
 
 
 def _found(named: Path | str) -> Path:
@@ -212,17 +208,35 @@ def _found(named: Path | str) -> Path:
     return ours[str(named)]
 
 
-def _waiver_faults(waivers: Sequence[WaiverDoc], today: date | None) -> Iterator[str]:
-    for place, waiver in enumerate(waivers):
-        if fault := unknown(waiver.metric):
+def _rule_faults(rules: Any) -> Iterator[str]:
+    """Entries of `metrics` that can't be meant, whatever else is wrong with the file."""
+    for pattern, rule in rules.items() if isinstance(rules, dict) else ():
+        if fault := _metric_fault(pattern, rule if isinstance(rule, dict) else {}):
+            yield f"metrics.{pattern}: {fault}"
+
+
+def _waiver_faults(waivers: Any, today: date | None) -> Iterator[str]:
+    """Waivers of unknown metrics, and those that ran out, whatever else is wrong with the file."""
+    for place, waiver in enumerate(waivers if isinstance(waivers, list) else ()):
+        said = {key: value for key, value in waiver.items() if isinstance(value, str)} if isinstance(waiver, dict) else {}
+        if "metric" in said and (fault := unknown(said["metric"])):
             yield f"waivers.{place}.metric: {fault}"
-        until = date.fromisoformat(waiver.until)
-        if today is not None and until < today:
+        until = _day(said.get("until", ""))
+        if today is not None and until is not None and until < today:
             days = (today - until).days
+            named, issue = f"{said.get('scenario', '*')}/{said.get('metric', '*')}", said.get("issue", "")
             yield (
-                f"waivers.{place}.until: this waiver of {waiver.scenario}/{waiver.metric} ran out on {waiver.until} ({days} day"
-                f"{'' if days == 1 else 's'} ago): mend what it waives ({waiver.issue}), or give it a new day"
+                f"waivers.{place}.until: this waiver of {named} ran out on {until} ({days} day{'' if days == 1 else 's'} ago): mend what "
+                f"it waives{f' ({issue})' if issue else ''}, or give it a new day"
             )
+
+
+def _day(text: str) -> date | None:
+    """The day of a text; None for one that is none, which its field tells."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def _told(detail: ErrorDetails) -> str:

@@ -258,10 +258,10 @@ def test_a_margin_of_the_policy_is_the_statistics_margin(tmp_path: Path) -> None
             {"metrics": {"swap_states/median_ttft": {"fail": 0.1}}},
             "the scenario swap_states has no metric 'median_ttft'; it has round_time",
         ),
-        ({"scenarios": ["swap_state"]}, "scenarios: there is no scenario 'swap_state', did you mean swap_states"),
+        ({"scenarios": ["swap_state"]}, "p.yaml: scenarios.0: there is no scenario 'swap_state', did you mean swap_states"),
         (
             {"waivers": [{**WAIVER, "scenario": "swop_states", "until": "2999-01-01"}]},
-            "waivers.0.scenario: there is no scenario 'swop_states'",
+            "p.yaml: waivers.0.scenario: there is no scenario 'swop_states'",
         ),
     ],
 )

@@ -46,7 +46,7 @@ def test_a_file_that_says_nothing_is_the_default(tmp_path: Path) -> None:
         ({"times": {"decide": "all"}}, "times.decide: expected 'primary' or 'none', got 'all'"),
         ({"times": {"warn": 0.05, "fail": 0.02}}, "times: expected 'warn' (0.05) to be smaller than 'fail' (0.02)"),
         ({"times": {"fail": 2}}, "times.fail: "),
-        ({"metrics": {"round_tmie": {"decide": True}}}, "metrics: round_tmie: unknown metric 'round_tmie', did you mean round_time?"),
+        ({"metrics": {"round_tmie": {"decide": True}}}, "metrics.round_tmie: unknown metric 'round_tmie', did you mean round_time?"),
         ({"metrics": {"swap/round_tmie": {"decide": True}}}, "unknown metric 'round_tmie'"),
         ({"metrics": {"round_time": {}}}, "expected one of 'decide', 'warn', 'fail' and 'rule'"),
         ({"metrics": {"round_time": {"rule": "equal"}}}, "'rule' is for exact counts"),
@@ -82,11 +82,36 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     assert len(caught.value.faults) == 3
 
 
+def test_faults_of_every_kind_are_told_together(tmp_path: Path) -> None:
+    """A waiver that ran out, unknown metrics and a date without quotes are told beside faults of shape, even those of the same entry."""
+    path = tmp_path / "policy.yaml"
+    path.write_text(
+        "schema: 1\naa: x\nmetrics: {round_tmie: {fail: 2}}\nwaivers:\n"
+        "- {metric: round_time, reason: x, until: '2026-11-01'}\n"
+        "- {metric: round_tmie, reason: x, until: 2026-11-01, issue: 'https://example.org/1'}\n"
+    )
+    with pytest.raises(BadInput) as caught:
+        load_policy(path, TODAY)
+    told = [fault.removeprefix(f"{path}: ") for fault in caught.value.faults]
+    expected = (
+        "aa: expected 'first' or 'never'",
+        "metrics.round_tmie.fail: ",
+        "metrics.round_tmie: unknown metric",
+        "waivers.0.issue: is missing",
+        "waivers.0.until: this waiver of */round_time ran out on 2026-11-01",
+        "waivers.1.metric: unknown metric",
+        "waivers.1.until: only plain values are taken, a date must stand in quotes: '2026-11-01'",
+        "waivers.1.until: this waiver of */round_tmie ran out on 2026-11-01 (27 days ago): mend what it waives (https://example.org/1)",
+    )
+    assert [words for words in expected if not any(fault.startswith(words) for fault in told)] == []
+    assert len(told) == len(expected)
+
+
 def test_a_date_without_quotes_says_what_to_do(tmp_path: Path) -> None:
     """YAML makes a date of it, which is no plain value: the fault says that it must stand in quotes."""
     path = tmp_path / "policy.yaml"
     path.write_text("schema: 1\nwaivers: [{metric: round_time, reason: x, until: 2026-12-31, issue: 'https://example.org'}]\n")
-    with pytest.raises(BadInput, match="a date must stand in quotes"):
+    with pytest.raises(BadInput, match=r"policy.yaml: waivers\.0\.until: .*a date must stand in quotes: '2026-12-31'"):
         load_policy(path)
 
 
