@@ -74,9 +74,8 @@ def unasked(record: Record, others: Iterable[Record]) -> str:
         if (other.scenario, other.block) == (record.scenario, record.block) and other.arm != record.arm and other.status == "ok":
             differing = _differing(record, other)
             if differing:
-                return (
-                    f"the environments of {other.arm} and {record.arm} differ in what the scenario did not ask for: {'; '.join(differing)}"
-                )
+                both = f"{other.arm} (measured before) and {record.arm}"
+                return f"the environments of {both} differ in what the scenario did not ask for: {'; '.join(differing)}"
     return ""
 
 
@@ -84,7 +83,11 @@ def _differing(record: Record, other: Record) -> list[str]:
     mine, theirs = record.environment.get("variables", {}), other.environment.get("variables", {})
     asked = _asked(record) | _asked(other)
     names = sorted(name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name) and name not in asked)
-    return [f"{name} is {_said(theirs, name)} there and {_said(mine, name)} here" for name in names if not TOLD_OTHERWISE.match(name)]
+    return [
+        f"{name} is {_said(theirs, name)} in {other.arm} and {_said(mine, name)} in {record.arm}"
+        for name in names
+        if not TOLD_OTHERWISE.match(name)
+    ]
 
 
 def _asked(record: Record) -> set[str]:

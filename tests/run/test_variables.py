@@ -117,8 +117,8 @@ def test_arms_that_differ_unasked_are_no_pair() -> None:
     late = paired(record("other", VLLM_X="1", OMP_NUM_THREADS="4"), [plain])
     assert late.status == "invalid"
     assert late.reason == (
-        "the environments of plain and other differ in what the scenario did not ask for: "
-        "CUDA_VISIBLE_DEVICES is '0' there and unset here; OMP_NUM_THREADS is unset there and '4' here"
+        "the environments of plain (measured before) and other differ in what the scenario did not ask for: "
+        "CUDA_VISIBLE_DEVICES is '0' in plain and unset in other; OMP_NUM_THREADS is unset in plain and '4' in other"
     )
 
 
