@@ -18,9 +18,10 @@ from typing import Any, TypeVar, get_args
 
 import orjson
 
-from suite.model import recorded
+from suite.model import clock, recorded
 from suite.model.errors import BadInput, CannotRun
 from suite.model.floor import FLOOR_SCHEMA, Floor
+from suite.model.plain import shown
 from suite.model.record import SCHEMA, Attestation, Record, Status
 
 Entry = TypeVar("Entry", Record, Floor)
@@ -217,6 +218,7 @@ def record_of(data: Any) -> Record:
     for key, least in (("block", 0), ("position", 0), ("seed", -math.inf)):
         if type(data[key]) is not int or data[key] < least:
             raise ValueError(f"{key}: expected an integer{' from 0 on' if least == 0 else ''}")
+    _check_moment(data, "started")
     if data["status"] not in get_args(Status):
         raise ValueError(f"status: unknown {data['status']!r}")
     if fault := next(recorded.faults(data), ""):
@@ -230,7 +232,13 @@ def floor_of(data: Any) -> Floor:
     for name, field in _FLOOR_KINDS.items():
         if not isinstance(data[name], field) or isinstance(data[name], bool) is not (field is bool):
             raise ValueError(f"{name}: expected {field}, got {data[name]!r}")
+    _check_moment(data, "when")
     return Floor(**data)
+
+
+def _check_moment(data: Mapping[str, Any], key: str) -> None:
+    if not clock.is_moment(data[key]):
+        raise ValueError(f"{key}: expected a moment such as 2026-11-28T11:37:11Z, got {shown(data[key])}")
 
 
 def _check_object(data: Any, keys: frozenset[str], what: str, schema: int) -> None:

@@ -16,6 +16,7 @@ import pytest
 from suite import store
 from suite.model.errors import EXIT_USAGE, BadInput, CannotRun
 from tests.factory import record
+from tests.report.factory import floor
 
 
 def test_a_record_reads_back_as_it_was_written(tmp_path: Path) -> None:
@@ -124,6 +125,24 @@ def test_a_lone_surrogate_costs_no_record(tmp_path: Path) -> None:
     """Text that came from a broken log is read, and what no file or terminal takes comes out as U+FFFD."""
     store.append(tmp_path, record(reason="ended with \udcff"))
     assert [one.reason for one in store.read(tmp_path).records] == ["ended with \N{REPLACEMENT CHARACTER}"]
+
+
+@pytest.mark.parametrize("when", ["", "yesterday", "2026-11-28", "2026-11-28T11:37:11", "1764329831"])
+def test_a_record_or_noise_floor_without_a_moment_is_told(when: str, tmp_path: Path) -> None:
+    """What a history would keep for ever, and an age could not be told of, is skipped with its line; a noise floor ends the reading."""
+    store.append(tmp_path, record(started=when))
+    assert "jsonl:1: started: expected a moment such as 2026-11-28T11:37:11Z, got" in store.read(tmp_path).warnings[0]
+    store.append_floor(tmp_path, floor(record(), when=when))
+    with pytest.raises(BadInput, match="when: expected a moment such as"):
+        store.read_floors(tmp_path)
+
+
+@pytest.mark.parametrize("when", ["2026-11-28T11:37:11Z", "2031-01-01T00:00:00Z", "2026-10-25T02:30:00+02:00"])
+def test_any_moment_is_one(when: str, tmp_path: Path) -> None:
+    """A clock that was wrong, or another offset from UTC, costs no record."""
+    store.append(tmp_path, record(started=when))
+    store.append_floor(tmp_path, floor(record(), when=when))
+    assert (store.read(tmp_path).records[0].started, store.read_floors(tmp_path)[0].when) == (when, when)
 
 
 def test_every_record_that_is_committed_has_the_shape_of_one() -> None:

@@ -23,3 +23,11 @@ def today() -> date:
 def hours_since(when: str) -> float:
     """Hours that have passed since a moment that `now` wrote; below 0 where that is yet to come: one of two clocks was wrong."""
     return (datetime.now(UTC) - datetime.fromisoformat(when)).total_seconds() / 3600
+
+
+def is_moment(text: str) -> bool:
+    """Whether a text is a moment that `hours_since` can read: ISO 8601, with its offset from UTC."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False

@@ -1,7 +1,7 @@
 """What must stand beside an answer, in a clause each, or it is taken for more than it is.
 
-How near to real use the thing measured was, which of the arms is vLLM as released, which differs in more than its code (`otherwise`) or had
-another KV cache, and which block alone the estimate owes much to.
+How near to real use the thing measured was, which of the arms is vLLM as released, which patch ran untested, which arm differs in more
+than its code (`otherwise`) or had another KV cache, and which block alone the estimate owes much to.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def told(
     if said := model(definition):
         yield f"measured with {said}"
     yield from _released(arms, definition, records)
+    yield from unverified(arms, records)
     yield from otherwise.told(definition)
     yield from caches(arms, records)
     for row in rows:
@@ -153,6 +154,16 @@ def _build(arm: ArmView, definition: Mapping[str, Any]) -> Mapping[str, Any]:
 def _patch(name: str, patch: Mapping[str, Any]) -> str:
     """A patch with what it does: those that take a released change out again make an older vLLM."""
     return f"patch {name}{', which takes out again what this release has' if patch.get('direction') == 'removes' else ''}"
+
+
+def unverified(arms: Sequence[ArmView], records: Sequence[Record]) -> Iterator[str]:
+    """A clause for every patch of an arm that ran where it was not tested, because the arm allows it: it may not have done what it says."""
+    for arm in arms:
+        mine = [record.attestation for record in records if record.attestation and line(record.arm, NAME) == arm.name]
+        for name in dict.fromkeys(name for one in mine for name, patch in one.patches.items() if patch.get("verified") is False):
+            faults = next(one.patches[name].get("faults") for one in mine if name in one.patches)
+            why = f": {line('; '.join(map(str, faults)), 2 * NAME)}" if isinstance(faults, list) and faults else ""
+            yield f"patch {line(name, NAME)} ran in {arm.name} where it was not tested (allow_unverified){why}"
 
 
 # --- what the servers had to work with --------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from statistics import geometric_mean
 from suite.analysis.witness import judge_witness
 from suite.analysis.words import percent
 from suite.history import History, Track, TrackSteps, steps_of
+from suite.model import clock
 from suite.model.errors import BadInput
 from suite.model.judged import Judged, Outcome
 from suite.model.metrics import metric as row_of
@@ -98,6 +99,9 @@ def _worse(track: Track, step: Step) -> bool:
 def _baseline(found: TrackSteps, label: str, points: Sequence[Point], history: History) -> Baseline:
     """From the points of one build that were measured last under one environment."""
     last = max(points, key=lambda point: point.when)
+    if not clock.is_moment(last.when):
+        what = f"{last.series.scenario}, {last.series.metric}: the newest point of {label}"
+        raise BadInput(f"{what} says {last.when!r} where the moment of its measuring belongs; {renewal(last.series.scenario, label)}")
     same = [point for point in points if (point.environment, point.packages) == (last.environment, last.packages)]
     words = {**history.settings.get(last.environment, {}), **history.settings.get(last.packages, {})}
     return Baseline(

