@@ -125,7 +125,9 @@ def judge_items(items: PairedItems, *, margin: float, tasks: int = 1, flip_rate:
         margin=margin,
         detectable=detectable,
         paired=True,
-        reason=_reason(outcome, difference, change, equal, margin, detectable, f"{lost} of {n} items{_shared(items)} lost, {won} won"),
+        reason=_reason(
+            outcome, difference, change, equal, margin, detectable, f"{lost:,} of {n:,} items{_shared(items)} lost, {won:,} won"
+        ),
     )
 
 
@@ -156,7 +158,7 @@ def judge_totals(
     change, equal = ((difference - half, difference + half) for half in (spread * _normal(error), spread * _normal(EQUIVALENCE_ERROR)))
     detectable = max(margin, spread * _normal(error)) + spread * _normal(1 - POWER)
     outcome = _outcome(difference, change, equal, margin, True)
-    told = f"only totals are known{f' of {items} items' if items else ''}, so the interval is unpaired"
+    told = f"only totals are known{f' of {items:,} items' if items else ''}, so the interval is unpaired"
     return AccuracyVerdict(
         name=name,
         outcome=outcome,

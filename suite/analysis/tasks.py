@@ -225,9 +225,9 @@ def _told(reason: str, floor: Floor | None, wandering: bool) -> str:
     """The verdict's reason, and the floor that it stands on."""
     if floor is None:
         return reason
-    itself = f"the baseline against itself changed {floor.lost + floor.won} of {floor.items}"
+    itself = f"the baseline against itself changed {floor.lost + floor.won:,} of {floor.items:,}"
     if wandering:
-        return f"{itself} ({floor.lost} lost, {floor.won} won), more than chance would: nothing can be told from another arm's changes"
+        return f"{itself} ({floor.lost:,} lost, {floor.won:,} won), more than chance would: nothing can be told from another arm's changes"
     return f"{reason}; {itself}"
 
 
@@ -271,7 +271,7 @@ def _details(
         floor=floor,
         bound=accuracy.difference_interval(paired, accuracy.EQUIVALENCE_ERROR)[0] if primary else None,
         verdict=outcome if primary else None,
-        reason=reason if primary else f"{words.count(before.size, 'item')}, {fell.size} lost, {rose.size} won; shown, not judged",
+        reason=reason if primary else f"{words.count(before.size, 'item')}, {fell.size:,} lost, {rose.size:,} won; shown, not judged",
     )
 
 

@@ -11,7 +11,7 @@ from suite.model.scales import digits, fitting
 
 TENFOLD = 9.0
 """A change from which per cent are no more than a size."""
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w|\.\d)")
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\w|\.\d)")
 """A number by itself: not one in a name, and no part of a version."""
 _RANGE = re.compile(rf"{_NUMBER.pattern}(?: to {_NUMBER.pattern})?")
 
@@ -72,8 +72,8 @@ def duration(minutes: float) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """A number with its noun, as in "1 block", "3 blocks"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """A number with its noun, as in "1 block", "3 blocks", "2,651 tokens"."""
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def shape(sentence: str) -> str:
@@ -89,8 +89,12 @@ def folded(sentences: Iterable[str]) -> dict[str, str]:
     return {sentence: _one_for(group) for group in alike.values() for sentence in group}
 
 
+def _value(number: str) -> float:
+    return float(number.replace(",", ""))
+
+
 def _one_for(group: list[str]) -> str:
-    columns = iter([sorted(set(column), key=float) for column in zip(*map(_NUMBER.findall, group), strict=True)])
+    columns = iter([sorted(set(column), key=_value) for column in zip(*map(_NUMBER.findall, group), strict=True)])
 
     def spanned(_: re.Match[str]) -> str:
         values = next(columns)

@@ -46,7 +46,7 @@ def environment(records: Sequence[Record]) -> Iterable[Found]:
     counts: dict[str, int] = {}
     for record in records:
         for name, value in flat(record.environment):
-            seen.setdefault(name, {}).setdefault(repr(value), value)
+            seen.setdefault(name, {}).setdefault(repr(value), str(value) if type(value) is int and name.endswith(_MARKS) else value)
             counts[name] = counts.get(name, 0) + 1
     for name in list(seen)[:MOST_FACTS]:
         label, unit = named(name)
@@ -55,6 +55,8 @@ def environment(records: Sequence[Record]) -> Iterable[Found]:
         yield label, (*values, *((f"not told in {lacking} trials",) if lacking else ())), len(seen[name]) > 1 or lacking > 0
 
 
+_MARKS = ("seed", "port", "pid")
+"""How the names of numbers end that count nothing: they are written without separators, and have no range."""
 _SUFFIXES = {"_bytes": "B", "_seconds": "s", "_mhz": "MHz", "_celsius": "°C", "_watts": "W"}
 
 
@@ -90,6 +92,8 @@ def plain(value: Any, unit: str = "") -> str:
         return {True: "yes", False: "no", None: "unknown"}[value]
     if isinstance(value, (int, float)) and unit:
         return units.quantity(value, unit)
+    if isinstance(value, int):
+        return units.exact(value)
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, (list, tuple)):

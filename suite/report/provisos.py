@@ -87,7 +87,7 @@ def _named(model_: Any) -> str:
         return f"the model {line(str(model_), NAME)}"
     if not _is_toy(model_):
         return "the small real model " + ", ".join(f"{line(str(name), NAME)} {line(str(size), NAME)}" for name, size in model_.items())
-    layers, hidden = line(str(model_["layers"]), NAME), line(str(model_.get("hidden", "")), NAME)
+    layers, hidden = words.whole(model_["layers"]), words.whole(model_.get("hidden", ""))
     toy = "a toy model" if isinstance(model_["layers"], int) and model_["layers"] <= SMALL else "a generated model"
     return f"{toy} ({layers} layer{'' if layers == '1' else 's'}, hidden size {hidden})"
 

@@ -64,7 +64,7 @@ def _workload(definition: Mapping[str, Any], records: Sequence[Record]) -> str:
     profile = f", {line(records[-1].profile)} profile" if records[-1].profile else ""
     said = {
         "micro": f"microbenchmark {bench}",
-        "serve": f"vllm bench serve, {line(found.get('requests', ''))} requests a trial",
+        "serve": f"vllm bench serve, {words.whole(found.get('requests', ''))} requests a trial",
         "offline": f"vllm bench {bench}",
         "pytest": f"pytest-benchmark test {line(found.get('test', ''))}",
     }

@@ -34,6 +34,11 @@ def sentence(text: object) -> str:
     return units.with_minus(line(text))
 
 
+def whole(value: object) -> str:
+    """A number that somebody wrote into a file as the report writes numbers; anything else as it is."""
+    return units.exact(value) if type(value) is int else line(str(value))
+
+
 def label(metric: str) -> str:
     """A metric's name for people: "median TTFT", "round time, output_length=16000"."""
     base, _, case = metric.partition("@")

@@ -214,7 +214,7 @@ def test_a_plan_says_what_the_items_can_show() -> None:
     """The detectable drop in points before anything runs; where the number of items is not known, how to make it so."""
     known = scenario_of(definition({"sums": {}}, limit=1319), source="a.yaml")
     (told,) = foreseen(known, (), "machine").told
-    assert told.startswith("sums: 1319 items see a drop of 2.")
+    assert told.startswith("sums: 1,319 items see a drop of 2.")
     assert "is called equivalent" in told
     few = foreseen(scenario_of(definition({"sums": {}}, limit=50), source="a.yaml"), (), "machine").told[0]
     assert "stays inconclusive" in few

@@ -46,3 +46,16 @@ def test_a_value_in_a_reason_has_its_metrics_unit(value: float, unit: str, shown
 def test_a_count_in_a_reason_is_not_rounded(value: float, unit: str, shown: str) -> None:
     """Every figure of a whole number is told, with its unit; six figures would call unequal counts equal."""
     assert words.counted(value, unit) == shown
+
+
+@pytest.mark.parametrize(("number", "shown"), [(1, "1 token"), (0, "0 tokens"), (833, "833 tokens"), (2651, "2,651 tokens")])
+def test_a_number_of_things_has_its_thousands_apart(number: int, shown: str) -> None:
+    """Sentences write numbers as tables do."""
+    assert words.count(number, "token") == shown
+
+
+def test_sentences_that_differ_in_large_numbers_are_one() -> None:
+    """A number with its thousands apart is one number, and the range runs from the smallest to the largest."""
+    told = words.folded(["1,024 requests came late", "998 requests came late", "2,048 requests came late"])
+    assert set(told.values()) == {"998 to 2,048 requests came late"}
+    assert words.shape("1,024 requests came late") == words.shape("998 to 2,048 requests came late")

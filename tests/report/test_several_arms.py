@@ -31,7 +31,7 @@ def accuracy(arm: str, task: str, verdict: Outcome = Outcome.EQUIVALENT, scenari
 
 
 def equality(arm: str, part: str, **changed: Any) -> Judged:
-    same = "identical on 48 prompts (2651 tokens): every token and logprob to the last bit"
+    same = "identical on 48 prompts (2,651 tokens): every token and logprob to the last bit"
     fields: dict[str, Any] = {"effect": 0.0, "interval": None, "level": None, "mde": None, "margin": None, "blocks": 48, "reason": same}
     return factory.row("equality", part, Outcome.EQUIVALENT, candidate=arm, **(fields | changed))
 

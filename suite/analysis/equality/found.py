@@ -132,7 +132,7 @@ def told_differences(found: Found) -> str:
         return _told_distances(found)
     first = min(found.parted, key=lambda each: each.position or 0)
     prompts = words.count(len(found.prompts), "prompt")
-    said = f"{len(found.parted)} of {prompts} get another answer, the earliest at token {first.position} (prompt {first.prompt})"
+    said = f"{len(found.parted):,} of {prompts} get another answer, the earliest at token {first.position} (prompt {first.prompt})"
     gaps = sorted(each.gap for each in found.parted if each.gap is not None)
     if gaps:
         near = sum(each.near_tie for each in found.parted)
@@ -141,7 +141,7 @@ def told_differences(found: Found) -> str:
 
 
 def _told_distances(found: Found) -> str:
-    moved = f"{sum(not identical(each) for each in found.prompts)} of {len(found.prompts)}"
+    moved = f"{sum(not identical(each) for each in found.prompts):,} of {len(found.prompts):,}"
     if found.part == "embeddings":
         cosine = max(each.cosine or 0.0 for each in found.prompts)
         return f"{moved} embeddings differ, by up to {found.largest:.2g} in a value and by {cosine:.2g} in cosine distance"
@@ -155,5 +155,5 @@ def told_floor(found: Found) -> str:
     if found.deterministic:
         return f"the baseline gave the very same bits again{runs}"
     many = sum(map(len, found.floor))
-    parted = f", {found.floor_parted} of {many} answers part" if found.part not in ("embeddings", TEXT) else ""
+    parted = f", {found.floor_parted:,} of {many:,} answers part" if found.part not in ("embeddings", TEXT) else ""
     return f"the baseline is up to {found.largest_floor:.2g} from itself{runs}{parted}"
