@@ -13,6 +13,8 @@ ITSELF = " against itself"
 """What follows the name of an A/A: it judges no change, but the machine."""
 MICRO = ("microbenchmark", "microbenchmarks")
 _SERVED, _ASKED = ("end-to-end scenario", "end-to-end scenarios"), ("comparison of answers", "comparisons of answers")
+ORDER = (_SERVED, MICRO, _ASKED)
+"""Of kinds whose worst news is alike, the whole of vLLM comes first, then parts of it, then answers; others after."""
 NOUNS = {"serve": _SERVED, "offline": _SERVED, "micro": MICRO, "pytest": MICRO, "accuracy": _ASKED, "equality": _ASKED}
 """What a workload's kind is called in a headline, one and several: a part of vLLM on its own is never counted with the whole."""
 PLAIN, CHECKS = (
@@ -37,12 +39,34 @@ def headline(scenarios: Sequence[ScenarioView]) -> str:
     return "; ".join([*_grouped([each for each in scenarios if not each.unpatched]), *([f"{UNPATCHED}: {apart}"] if apart else [])])
 
 
+def ordered(scenarios: Sequence[ScenarioView]) -> list[ScenarioView]:
+    """Scenarios in the order in which the headline counts them, within a count by name: what a page shows follows what it opens with."""
+    named = sorted(scenarios, key=lambda each: each.name)
+    apart = ([each for each in named if each.unpatched is unpatched] for unpatched in (False, True))
+    return [each for some in apart for group in _groups(some).values() for each in group]
+
+
+def _groups(scenarios: Sequence[ScenarioView]) -> dict[tuple[str, str], list[ScenarioView]]:
+    """Scenarios by the nouns of what they measure, those with the worst news first, and of each the worst news first."""
+    groups: dict[tuple[str, str], list[ScenarioView]] = {}
+    for scenario in sorted(scenarios, key=_news):
+        groups.setdefault(_nouns(scenario), []).append(scenario)
+    return groups
+
+
+def _news(scenario: ScenarioView) -> tuple[int, int, bool]:
+    """How soon a reader must hear of a scenario, the smallest first."""
+    nouns = _nouns(scenario)
+    return OUTCOMES.index(scenario.outcome), ORDER.index(nouns) if nouns in ORDER else len(ORDER), scenario.suggests
+
+
+def _nouns(scenario: ScenarioView) -> tuple[str, str]:
+    return CHECKS if scenario.itself else NOUNS.get(scenario.kind, PLAIN)
+
+
 def _grouped(scenarios: Sequence[ScenarioView]) -> list[str]:
     """What came out of scenarios, a clause for each kind of thing measured, that with the worst news first."""
-    groups: dict[tuple[str, str], list[ScenarioView]] = {}
-    for scenario in sorted(scenarios, key=lambda each: OUTCOMES.index(each.outcome)):
-        groups.setdefault(CHECKS if scenario.itself else NOUNS.get(scenario.kind, PLAIN), []).append(scenario)
-    return [_counts(nouns, group) for nouns, group in groups.items()]
+    return [_counts(nouns, group) for nouns, group in _groups(scenarios).items()]
 
 
 def _apart(scenario: ScenarioView) -> str:

@@ -20,7 +20,7 @@ from suite.model.judged import Judged, Outcome
 from suite.model.record import Record
 from suite.model.untrusted import line, lines
 from suite.report import answered, claims, curves, facts, frontier, missing, provisos, signals, standing, trust, words
-from suite.report.headline import headline
+from suite.report.headline import headline, ordered
 from suite.report.nouns import ArmView, Fact, Page, ScenarioView, TrialView, TrustView, WitnessView, WorkView
 
 NAME = 160
@@ -77,7 +77,7 @@ def build(
         made=line(made),
         version=line(version),
         results=folder,
-        scenarios=tuple(scenarios),
+        scenarios=tuple(ordered(scenarios)),
         frontiers=tuple(frontier.frontiers(of_name)),
         machine=tuple(_facts(Fact, facts.environment(records))),
         warnings=tuple(words.sentence(warning) for warning in warnings),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
-from suite.model.judged import OUTCOMES
+from suite.model.judged import OUTCOMES, Outcome
 from suite.report import html, pullrequest, strips, terminal, units, words
-from suite.report.headline import headline
+from suite.report.headline import headline, ordered
 from suite.report.view import build
 from tests.report import factory
 
@@ -28,6 +30,41 @@ def test_headline_counts_hints_and_checks_of_the_machine_apart() -> None:
     )
     assert factory.page(factory.swap_states()).headline == "swap_states improved in a microbenchmark"
     assert factory.page(factory.suggested()).headline == "serve_shared suggests an improvement"
+
+
+def test_scenarios_stand_in_the_order_in_which_the_headline_counts_them() -> None:
+    """End-to-end runs before microbenchmarks before answers where their worst news is alike, the worst news first; what judges no patch
+    last; equals by name."""
+    plain = factory.page(factory.swap_states()).scenarios[0]
+    made = [
+        dataclasses.replace(plain, name=name, kind=kind, outcome=outcome, suggests=suggests, unpatched=unpatched)
+        for name, kind, outcome, suggests, unpatched in (
+            ("g", "micro", Outcome.REGRESSED, False, True),
+            ("f", "equality", Outcome.EQUIVALENT, False, False),
+            ("a", "equality", Outcome.EQUIVALENT, False, False),
+            ("e", "micro", Outcome.INCONCLUSIVE, False, False),
+            ("d", "serve", Outcome.IMPROVED, True, False),
+            ("c", "serve", Outcome.IMPROVED, False, False),
+            ("h", "offline", Outcome.INCONCLUSIVE, False, False),
+            ("b", "accuracy", Outcome.EQUIVALENT, False, False),
+        )
+    ]
+    assert "".join(each.name for each in ordered(made)) == "hcdeabfg"
+    assert headline(made) == headline(ordered(made))
+    assert headline(made) == (
+        "1 end-to-end scenario is inconclusive, 1 improved and 1 suggests an improvement; 1 microbenchmark is inconclusive; "
+        "3 comparisons of answers are equivalent; vLLM as released, no patch judged: 1 microbenchmark regressed"
+    )
+
+
+def test_every_form_shows_scenarios_in_that_order() -> None:
+    """The terminal, the comment and the page begin with what the headline begins with, whatever the order of the records."""
+    page = factory.page(factory.swap_states(), factory.sampler(), factory.suggested())
+    names = [each.name for each in page.scenarios]
+    assert names == ["sampler_skip_copy", "swap_states", "serve_shared"]
+    for text in (terminal.text(page, 100), pullrequest.render(page), html.render(page)):
+        places = [text.index(name) for name in names]
+        assert places == sorted(places)
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
