@@ -127,8 +127,8 @@ class Place:
         (self.folder / "scenarios").mkdir(exist_ok=True)
         (self.folder / "scenarios" / f"{name}.yaml").write_text(yaml.safe_dump(document))
 
-    def pr(self, *words: str) -> int:
-        return main(["pr", "--diff", "my.diff", "--build", str(self.python), *words])
+    def pr(self, *words: str, diff: str = "my.diff") -> int:
+        return main(["pr", "--diff", diff, "--build", str(self.python), *words])
 
 
 @pytest.fixture
@@ -170,14 +170,14 @@ def test_the_commands_of_the_text_find_each_other_s_files(place: Place) -> None:
     """The repeat goes where the lines after it look; files keep the folders that were typed, but for those above the working one."""
     (place.folder / "mine").mkdir()
     shutil.copy("my.diff", "mine/it.diff")
-    place.pr("--diff", "mine/it.diff", "--scenarios", str(place.folder / "scenarios" / "again.yaml"))
+    place.pr("--scenarios", str(place.folder / "scenarios" / "again.yaml"), diff="mine/it.diff")
     text = (place.folder / "reports" / "pr.md").read_text()
     commands = text[text.index("perfproof pr --diff") :].partition("```")[0].splitlines()
     assert commands[0].startswith("perfproof pr --diff mine/it.diff --build path/to/python --profile quick ")
     assert "--scenarios scenarios/again.yaml" in commands[0]
     assert commands[0].endswith("--results results/again")
     assert all("--results results/again" in command for command in commands if command)
-    place.pr("--diff", str(place.folder.parent / shutil.copy("my.diff", place.folder.parent / "up.diff")))
+    place.pr(diff=str(place.folder.parent / shutil.copy("my.diff", place.folder.parent / "up.diff")))
     assert "perfproof pr --diff up.diff" in (place.folder / "reports" / "pr.md").read_text()
 
 
