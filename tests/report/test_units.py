@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suite.model.untrusted import line, lines
-from suite.report import answered, html, pullrequest, terminal, units, words
+from suite.report import answered, facts, html, pullrequest, terminal, units, words
 from tests.report import factory
 
 
@@ -122,3 +122,12 @@ def test_missing_characters_are_counted() -> None:
 def test_a_count_is_exact_and_a_mean_of_counts_readable(value: float, shown: str) -> None:
     """Whole numbers are told to their last figure, means to as many as anybody reads."""
     assert units.exact(value) == shown
+
+
+def test_what_counts_has_its_thousands_apart_and_what_only_names_has_not() -> None:
+    """Calls, memory and requests are written as in every table; a seed is a name, and has neither separators nor a range."""
+    made = [factory.record("a", block, "patched", {}, environment={"block_seed": 1000 + block, "steps": 8200 + block}) for block in (1, 2)]
+    told = {name: values for name, values, _ in facts.environment(made)}
+    assert told == {"block seed": ("1001", "1002"), "steps": ("8,201 to 8,202",)}
+    assert words.whole(1024) == "1,024"
+    assert words.whole("many") == "many"
