@@ -15,6 +15,9 @@ from suite.builds import bundle
 from suite.builds.bundle import Bundle
 from suite.model.errors import BadInput
 
+HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
+"""The Python of these tests."""
+
 
 class Told:
     """How a command ended."""
@@ -119,7 +122,7 @@ def test_a_folder_that_holds_something_is_refused(tmp_path: Path) -> None:
 def test_the_bundle_installs_beside_the_hosts_packages(part_bytes: int | None, tmp_path: Path) -> None:
     """Moved to the host, whole or in parts, `install.sh` makes an environment with the bundle's packages, and the host's behind them."""
     out = tmp_path / "out"
-    bundle.make(Bundle(needs=("it",), part_bytes=part_bytes), out, Packer(["tiny-thing==1.0"]))  # type: ignore[arg-type]
+    bundle.make(Bundle(needs=("it",), part_bytes=part_bytes, python=HERE), out, Packer(["tiny-thing==1.0"]))  # type: ignore[arg-type]
     if part_bytes:
         assert not (out / "wheels").exists()
         assert {path.stat().st_size <= part_bytes for path in out.glob("part_*")} == {True}
@@ -139,7 +142,7 @@ def test_the_bundle_installs_beside_the_hosts_packages(part_bytes: int | None, t
 def test_a_part_that_was_lost_on_the_way_is_named_and_the_others_stay(lost: str, tmp_path: Path) -> None:
     """One part is brought again, not the whole bundle; nothing is unpacked before all of them are there."""
     out = tmp_path / "out"
-    bundle.make(Bundle(needs=("it",), part_bytes=1_000), out, Packer(["tiny==1.0"]))  # type: ignore[arg-type]
+    bundle.make(Bundle(needs=("it",), part_bytes=1_000, python=HERE), out, Packer(["tiny==1.0"]))  # type: ignore[arg-type]
     parts = sorted(out.glob("part_*"))
     part = parts[{"first": 0, "last": -1}.get(lost, 5)]
     whole = part.read_bytes()
@@ -147,7 +150,7 @@ def test_a_part_that_was_lost_on_the_way_is_named_and_the_others_stay(lost: str,
         part.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
     else:
         part.unlink()
-    command, environment = ["sh", str(out / "install.sh")], {"PATH": "/usr/bin:/bin", "PYTHON": "false"}
+    command, environment = ["sh", str(out / "install.sh")], {"PATH": "/usr/bin:/bin", "PYTHON": sys.executable}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode != 0
     assert f"{part.name}: FAILED" in done.stderr
@@ -155,9 +158,21 @@ def test_a_part_that_was_lost_on_the_way_is_named_and_the_others_stay(lost: str,
     assert sorted({*out.glob("part_*"), part}) == parts
     assert not (out / "SHA256SUMS").exists()
     part.write_bytes(whole)
-    subprocess.run(command, env=environment, capture_output=True)  # as far as the interpreter, which fails here
+    (out / "env").write_text("")  # in the way of the environment, which this test has no use for
+    subprocess.run(command, env=environment, capture_output=True)
     assert (out / "wheels").is_dir()
     assert not list(out.glob("part_*"))
+
+
+def test_another_python_than_the_bundles_is_told_before_anything_is_unpacked(tmp_path: Path) -> None:
+    """What was packed for one Python does not install into another; the line says how to name the right one."""
+    bundle.make(Bundle(needs=("it",), part_bytes=1_000, python="3.9.1"), tmp_path, Packer(["tiny==1.0"]))  # type: ignore[arg-type]
+    before = sorted(tmp_path.iterdir())
+    environment = {"PATH": "/usr/bin:/bin", "PYTHON": sys.executable}
+    done = subprocess.run(["sh", str(tmp_path / "install.sh")], env=environment, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"install.sh: the bundle is for Python 3.9, {sys.executable} is {HERE}: name another with PYTHON=")
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_what_failed_leaves_nothing_so_that_the_same_command_may_be_given_again(tmp_path: Path) -> None:
@@ -184,11 +199,12 @@ def test_a_file_is_no_folder_to_pack_into_and_a_list_is_read_or_refused(tmp_path
 def test_a_wheel_that_changed_on_the_way_is_found(tmp_path: Path) -> None:
     """The sums are checked before anything is installed."""
     out = tmp_path / "out"
-    bundle.make(Bundle(needs=("it",)), out, Packer(["tiny==1.0"]))  # type: ignore[arg-type]
+    bundle.make(Bundle(needs=("it",), python=HERE), out, Packer(["tiny==1.0"]))  # type: ignore[arg-type]
     wheel = out / "wheels" / "tiny-1.0-py3-none-any.whl"
     assert hashlib.sha256(wheel.read_bytes()).hexdigest() in (out / "SHA256SUMS").read_text()
     wheel.write_bytes(wheel.read_bytes() + b"x")
-    done = subprocess.run(["sh", str(out / "install.sh")], env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True)
+    environment = {"PATH": "/usr/bin:/bin", "PYTHON": sys.executable}
+    done = subprocess.run(["sh", str(out / "install.sh")], env=environment, capture_output=True, text=True)
     assert done.returncode != 0
     assert "tiny" in done.stdout + done.stderr
     assert not (out / "env").exists()

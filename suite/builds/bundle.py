@@ -38,6 +38,10 @@ set -eu
 cd "$(dirname "$0")"
 python="${PYTHON:-python3}"
 again() { echo "install.sh: $1 damaged or missing, as told above: bring what is named there again; nothing was installed" >&2; exit 1; }
+"$python" -c 'import sys
+have = "%d.%d" % sys.version_info[:2]
+other = "install.sh: the bundle is for Python @PYTHON@, %s is %s: name another with PYTHON=, or make a bundle with --python %s"
+sys.exit(0 if have == "@PYTHON@" else other % (sys.executable, have, have))'
 @PARTS@sha256sum --quiet -c SHA256SUMS >&2 || again "the bundle is"
 "$python" -m venv env
 "$python" -c 'import site; print(*site.getsitepackages(), sep="\\n")' > host.pth
@@ -135,7 +139,7 @@ def _packed(bundle: Bundle, out: Path, installer: Installer) -> list[str]:
     with installer.step("pack the suite"):
         installer.must(installer.uv("build", "--quiet", "--wheel", "--out-dir", wheels, ROOT), "pack the suite", "the log says why")
     (wheels / ".gitignore").unlink(missing_ok=True)
-    finish(out, bundle.part_bytes)
+    finish(out, bundle.part_bytes, ".".join(bundle.python.split(".")[:2]))
     return pins
 
 
@@ -182,13 +186,15 @@ def download(pin: str, python: str, wheels: Path, installer: Installer) -> None:
         raise BadInput(f"{pin}: there is no wheel of it for Linux on x86-64, and what is built here would not run there")
 
 
-def finish(out: Path, part_bytes: int | None) -> None:
-    """Writes the sums and the script; then, if parts are asked for, moves all but the script into `part_0000`, `part_0001`, ..."""
+def finish(out: Path, part_bytes: int | None, python: str) -> None:
+    """Writes the sums and the script, for that Python ("3.12"); then, if parts are asked for, moves all but the script into `part_0000`,
+    `part_0001`, ..."""
     (out / "SHA256SUMS").write_text(_sums(sorted((out / "wheels").iterdir()), out))
     if part_bytes is not None:
         _cut(out, part_bytes)
     parts = sorted(out.glob("part_*"))
-    (out / "install.sh").write_text(INSTALL.replace("@PARTS@", PARTS.replace("@SUMS@", _sums(parts, out)) if parts else ""))
+    first = PARTS.replace("@SUMS@", _sums(parts, out)) if parts else ""
+    (out / "install.sh").write_text(INSTALL.replace("@PYTHON@", python).replace("@PARTS@", first))
     (out / "install.sh").chmod(0o755)
 
 

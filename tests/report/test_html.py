@@ -184,3 +184,11 @@ def test_templates_are_part_of_the_package() -> None:
     """Every asset lies within the package, so that an installed suite finds it."""
     names = {path.name for path in (Path(html.__file__).parent / "assets").iterdir()}
     assert {f"{name}.html" for name, _, _ in html.PANELS} | {"page.html", "page.css", "page.js", "macros.html"} <= names
+
+
+def test_on_paper_a_number_is_never_cut_in_two() -> None:
+    """A 16,006.5 over two lines reads as 16,00: in a table that fits the page, words make room and numbers stay whole."""
+    printed = (Path(html.__file__).parent / "assets" / "page.css").read_text().partition("@media print")[2]
+    assert "table.data:not(.wide) .n { white-space: normal; overflow-wrap: break-word; }" in printed
+    assert not re.search(r"table\.data \.n \{[^}]*overflow-wrap: anywhere", printed)
+    assert not re.search(r"table\.data td, table\.data th \{[^}]*overflow-wrap: anywhere", printed)
