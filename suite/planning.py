@@ -83,12 +83,20 @@ def estimates(plan: Plan, records: Sequence[Record], floors: Sequence[Floor], ma
 def _estimate(scenario: Scenario, records: Sequence[Record], seen: Foreseen) -> Estimate:
     mine = [record for record in records if record.scenario == scenario.name and record.digest == scenario.digest]
     taken = [record.took for record in mine if "total" in record.seconds]
-    typical = sum(taken) / len(taken) if taken else guessed_seconds(scenario.workload)
+    known = sum(taken) / len(taken) if taken else _vouched_seconds(seen, len(scenario.arms))
+    typical = known or guessed_seconds(scenario.workload)
     trials = scenario.most_trials
-    source = f"{trials} trials, {'measured' if taken else 'guessed'} at {typical:.1f} s each"
+    how = "measured" if taken else "measured in an A/A" if known else "guessed"
+    source = f"{trials} trials, {how} at {typical:.1f} s each"
     measured = [record.seconds["measuring"] for record in mine if "measuring" in record.seconds]
     told = dataclasses.replace(seen, told=(*seen.told, *_doubts(scenario, measured)))
     return Estimate(scenario=scenario.name, trials=trials, minutes=trials * typical / 60, source=source, foreseen=told)
+
+
+def _vouched_seconds(seen: Foreseen, arms: int) -> float | None:
+    """Seconds that a trial took in the A/A of this machine and workload, by which the looks are told too; None where there was none."""
+    looks = (looks[0] for looks in seen.looks.values())
+    return next((60 * look.minutes / look.blocks / arms for look in looks if look.minutes is not None), None)
 
 
 def guessed_seconds(workload: Workload) -> float:

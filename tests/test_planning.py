@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import pytest
+
 from suite.model.decode import load_scenario
 from suite.model.floor import workload_digest
 from suite.model.record import Record
 from suite.model.scenario import PROFILES
 from suite.planning import estimates, make_plan
 from tests import factory
+from tests.report.factory import floor
 
 SERVE = """
 schema: 1
@@ -38,6 +41,23 @@ def test_a_server_of_its_own_is_part_of_a_trial(tmp_path: Path) -> None:
     record = dataclasses.replace(factory.record(), seconds={"total": 20.0, "server starts": 30.0})
     assert told(tmp_path, "launches: fresh", dataclasses.replace(record, how="fresh server"))[0] * 60 == 12 * 50
     assert told(tmp_path, "launches: shared", dataclasses.replace(record, how="shared server"))[0] * 60 == 12 * 20
+
+
+def test_the_minutes_of_a_plan_are_those_of_its_a_a_until_a_run_has_measured_its_own() -> None:
+    """The A/A of this machine has shown how long a block takes: nothing is guessed beside that."""
+    path = Path(__file__).parents[1] / "scenarios" / "swap_states.yaml"
+    scenario = load_scenario(path, "quick")
+    seen = floor(factory.record(), workload=workload_digest(scenario.definition), minutes_per_block=0.2)
+    plan = make_plan([scenario], 0)
+    (guessed,) = estimates(plan, [], [seen], "another machine")
+    assert (guessed.minutes * 60, guessed.source) == (12 * 8, "12 trials, guessed at 8.0 s each")
+    (known,) = estimates(plan, [], [seen], seen.machine)
+    assert known.source == "12 trials, measured in an A/A at 6.0 s each"
+    assert known.minutes == pytest.approx(6 * 0.2)
+    (look,) = known.foreseen.looks["round_time"]
+    assert look.minutes == pytest.approx(known.minutes)
+    record = dataclasses.replace(factory.record(), scenario="swap_states", digest=scenario.digest, seconds={"total": 30.0})
+    assert estimates(plan, [record], [seen], seen.machine)[0].source == "12 trials, measured at 30.0 s each"
 
 
 def test_scenarios_whose_servers_stay_up_come_last_and_one_after_another(tmp_path: Path) -> None:
