@@ -1,7 +1,7 @@
-"""The base against itself before a gate's times are judged: once a day for each workload whose times decide.
+"""The base against itself before a gate's times are judged: once a day on each machine, for each workload whose times decide.
 
-What it says of the machine lies in one folder for all changes, and goes with each change's records, where the verdicts look for it: a
-machine on which the base differs from itself makes every time untestable, and the change is not blamed.
+What it says of the machine lies in one folder for all changes, which several machines may share, and goes with each change's records,
+where the verdicts look for it: a machine on which the base differs from itself makes every time untestable, and the change is not blamed.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from rich.console import Console
 from suite import calibrating, store
 from suite.calibrating import OpenLanes
 from suite.model import clock
-from suite.model.floor import Floor, workload_digest
+from suite.model.floor import Floor, machine_fingerprint, workload_digest
 from suite.model.policy import Policy
 from suite.model.scenario import LEAST_BLOCKS, Scenario
 from suite.progress import RunProgress
+from suite.run import environment
 from suite.run.start import Start
 
 HOURS = 24
@@ -37,10 +38,11 @@ def vouch(
     start: Start | None,
 ) -> None:
     """Runs what is missing into the folder `shared` and adds the noise floors to `results`. Raises as `calibrate` does."""
+    here = machine_fingerprint(environment.machine())
     for scenario in scenarios:
         if not any(policy.asks(scenario.name, choice.name, primary=True).family == "times" for choice in scenario.primaries):
             continue
-        if not _vouched_for(_known(shared, scenario)):
+        if not _vouched_for([floor for floor in _known(shared, scenario) if floor.machine == here]):
             console.print(f"{scenario.name}: the base against itself first", highlight=False, markup=False)
             itself = calibrating.against_itself(scenario, LEAST_BLOCKS)
             progress: Callable[[int], RunProgress] = partial(RunProgress, console)

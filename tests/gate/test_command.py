@@ -23,6 +23,7 @@ from suite.model.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_
 from suite.model.plan import Plan
 from suite.model.record import Record
 from suite.model.scenario import Scenario
+from suite.run import environment
 from tests import factory, rehearsal, toy
 from tests.changes.test_proposing import BATCH, DIFF, ELSEWHERE, SCENARIO
 from tests.rehearsal import BROKEN, MAIN, Rehearsed, documented, edited
@@ -66,7 +67,7 @@ class Place:
 
     def _kept(self, one: Record) -> Record:
         self.ran.append(one.trial)
-        return self.fate(one)
+        return self.fate(dataclasses.replace(one, environment={**environment.machine(), **one.environment}))
 
     def scenario(self, name: str, parameters: dict[str, int], **more: object) -> None:
         document = {**SCENARIO, "workload": {**SCENARIO["workload"], "parameters": parameters}, **more}  # type: ignore[dict-item]
@@ -290,6 +291,16 @@ def test_quiet_gpu_runs_the_base_against_itself_first(place: Place) -> None:
     (place.folder / "my.diff").write_text((place.folder / "my.diff").read_text().replace("first + 0", "first + 1"))
     place.diff(policy=policy)
     assert {arm for _, _, arm in place.ran} == {"base", "diff"}
+
+
+def test_one_machine_never_vouches_for_another(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runners of several kinds may share the folder: what the base did on one says nothing of the next, which runs its own A/A."""
+    policy = place.policy(aa="first", canary=[])
+    assert place.diff(policy=policy) == EXIT_PASS
+    other = {**environment.machine(), "cores_of_machine": 999}
+    monkeypatch.setattr(environment, "machine", lambda: other)
+    place.diff(policy=policy)
+    assert "again" in {arm for _, _, arm in place.ran}
 
 
 def test_a_failed_aa_is_not_blamed_on_the_change(place: Place) -> None:
