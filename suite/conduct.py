@@ -110,18 +110,26 @@ def conduct(
                     _expect(plan, stand.kept, progress)
                     spent = _spent(budget, clock)
                     trials = _Trials(plan=plan, stand=stand, lane_of=lane_of, progress=progress, spent=spent, enough=enough)
-                    for trial in trials.run():
-                        record = ruled(paired(trial, latest(stand.kept[trial.scenario])), rules)
-                        store.append(results, record)
-                        stand.kept[record.scenario].append(record)
-                        ran.append(record)
-                        progress.trial(record)
-                        if record.status == "invalid" and (cause := unwritable(results)):
-                            raise CannotRun(f"{results}: {cause}: {MAKE_ROOM}")
+                    ran = _measure(trials, results, rules)
                     skipped = trials.skipped()
     there = sum(len(latest(mine)) for mine in stand.kept.values()) - len({record.trial for record in ran})
     took = {**seconds, **_phases(ran), "total": clock() - began}
     return Conducted(ran=len(ran), found=there, seconds=took, warnings=(*stand.warnings, *skipped))
+
+
+def _measure(trials: _Trials, results: Path, rules: Rules) -> list[Record]:
+    """Runs the trials; each is on disk before the next starts. Raises `CannotRun` where the folder takes no more files."""
+    ran: list[Record] = []
+    for trial in trials.run():
+        kept = trials.stand.kept[trial.scenario]
+        record = ruled(paired(trial, latest(kept)), rules)
+        store.append(results, record)
+        kept.append(record)
+        ran.append(record)
+        trials.progress.trial(record)
+        if record.status == "invalid" and (cause := unwritable(results)):
+            raise CannotRun(f"{results}: {cause}: {MAKE_ROOM}")
+    return ran
 
 
 def _expect(plan: Plan, kept: Mapping[str, Sequence[Record]], progress: RunProgress) -> None:
