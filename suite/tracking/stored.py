@@ -17,14 +17,11 @@ from suite.history.points import workload_of
 from suite.model.errors import BadInput
 from suite.model.judged import Judged
 from suite.model.metrics import metric as row_of
-from suite.model.point import Point
+from suite.model.point import HISTORY, Point
 from suite.model.policy import Policy
 from suite.model.record import Record
 from suite.tracking import baselines
 from suite.tracking.baselines import Here
-
-HISTORY = Path("results/history")
-"""Where `perfproof track` keeps its points if nothing else is said."""
 
 
 def against_stored(records: Sequence[Record], folder: Path, policy: Policy, today: date) -> list[Judged]:
