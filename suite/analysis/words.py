@@ -41,7 +41,9 @@ def size(fraction: float, scale: Scale) -> str:
 
 
 def span(interval: tuple[float, float], scale: Scale) -> str:
-    """An interval of changes, low to high."""
+    """An interval of changes, low to high; both ends as multiples where the upper one is and the lower one is a doubling or more."""
+    if scale == "log" and interval[1] >= TENFOLD and interval[0] >= 1:
+        return f"{size(interval[0], scale)} to {size(interval[1], scale)}"
     return f"{change(interval[0], scale)} to {change(interval[1], scale)}"
 
 

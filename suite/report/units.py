@@ -86,6 +86,13 @@ def percent(fraction: float, places: int, plus: bool = True) -> str:
     return signed_minus(text.lstrip("+-") if float(text.replace(",", "")) == 0 else text)
 
 
+def percents(low: float, high: float, places: int) -> tuple[str, str]:
+    """The two ends of an interval; both as multiples where the upper one is and the lower one is a doubling or more."""
+    if math.isfinite(high) and high >= MOST and low >= 1:
+        return factor(low), factor(high)
+    return percent(low, places), percent(high, places)
+
+
 def points(number: str) -> str:
     """A number, as written, of percentage points: "−0.23 points", "1 point"."""
     return f"{number}{THIN}point{'' if number.lstrip('+' + MINUS) == '1' else 's'}"

@@ -118,8 +118,7 @@ def interval(row: Judged) -> str:
         return "exact" if row.effect is not None else ""
     if row.low is None or row.high is None or row.effect is None:
         return ""
-    places = units.places_for(row.effect)
-    return f"[{units.percent(row.low, places)}, {units.percent(row.high, places)}]"
+    return f"[{', '.join(units.percents(row.low, row.high, units.places_for(row.effect)))}]"
 
 
 def bound(row: Judged, bound_: float | None) -> str:

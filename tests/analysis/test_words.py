@@ -24,6 +24,20 @@ def test_a_size_from_a_doubling_on_is_a_multiple(fraction: float, shown: str) ->
 
 
 @pytest.mark.parametrize(
+    ("interval", "shown"),
+    [
+        ((1.73, 36.3), "× 2.73 to × 37.3"),
+        ((0.5, 36.3), "+50.0 % to × 37.3"),
+        ((1.73, 4.0), "+173 % to +400 %"),
+        ((1.5, float("inf")), "× 2.5 to unbounded"),
+    ],
+)
+def test_the_ends_of_an_interval_are_told_alike(interval: tuple[float, float], shown: str) -> None:
+    """Where the upper end is a multiple, so is the lower one, unless it is less than a doubling."""
+    assert words.span(interval, "log") == shown
+
+
+@pytest.mark.parametrize(
     ("value", "unit", "shown"),
     [
         (0.004131, "s", "4.131 ms"),

@@ -60,6 +60,15 @@ def test_factors(effect: float, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [(1.73, 36.3, ("× 2.73", "× 37.3")), (0.5, 36.3, ("+50", "× 37.3")), (1.73, 4.0, ("+173", "+400")), (-0.4, 9.0, ("−40", "× 10"))],
+)
+def test_the_ends_of_an_interval_are_told_alike(low: float, high: float, shown: tuple[str, str]) -> None:
+    """Where the upper end is a multiple, so is the lower one, unless it is less than a doubling."""
+    assert tuple(end.replace(units.THIN, " ") for end in units.percents(low, high, 0)) == shown
+
+
+@pytest.mark.parametrize(
     ("value", "shown"), [(None, ""), (math.nan, ""), (-0.5, "-0.5"), (3, "3.0"), (math.inf, "Infinity"), (-math.inf, "-Infinity")]
 )
 def test_every_number_has_a_place_when_sorted(value: float | None, shown: str) -> None:
