@@ -145,7 +145,12 @@ class EqualityLane(AttemptLane[EqualityWorkload]):
     asked = staticmethod(workload_of)
 
     def check(self) -> None:
-        """Nothing: the first trial has vLLM's parser look at every arm's flags before its engine starts, which costs no process."""
+        """Has a hub say that it has the model; raises `BadInput` where it has not, `CannotRun` where it does not answer.
+
+        The first trial has vLLM's parser look at every arm's flags before its engine starts, which costs no process.
+        """
+        if missing := self.hub_faults(flags(self.workload.arguments)):
+            raise BadInput(*missing)
 
     def _attempt(self, trial: Attempt) -> None:
         """Runs the process once and judges whether what it answered counts."""

@@ -16,7 +16,7 @@ from suite.model.scenario import Arm, OfflineWorkload, Scenario, ToyModel
 from suite.run import attest, telemetry
 from suite.run.attempt import LOG_LINES, Attempt, cause_of, looks
 from suite.run.attempt_lane import AttemptLane
-from suite.run.client import Client, client_faults, flags, hub_faults
+from suite.run.client import Client, client_faults, flags
 from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, meant, model_faults, server_environment
 from suite.run.launches import next_log
 from suite.run.offline_result import OfflineResult, read_latency, read_throughput
@@ -85,17 +85,17 @@ class OfflineLane(AttemptLane[OfflineWorkload]):
     asked = staticmethod(workload_of)
 
     def check(self) -> None:
-        """Has the baseline's own parser look at every arm's flags; raises `BadInput` if it refuses them."""
-        log = next_log(self._logs, "parser")
+        """Has a hub say that it has the model, and the baseline's own parser look at every arm's flags.
+
+        Raises `BadInput` if one of them refuses, `CannotRun` where the hub does not answer.
+        """
+        faults, log = self.hub_faults(flags(self.workload.arguments)), next_log(self._logs, "parser")
         client = Client(self._build(self.scenario.baseline), log=log, folder=self._model.folder, offline=self._model.offline)
         try:
-            faults = []
             for arm in self.scenario.arms:
                 words = arguments_for(self.workload, arm, self._model, seed=0, result=Path("result.json"))
                 if fault := client.fault(words, self.workload.bench):
                     faults.append(f"{self.scenario.source}: arms.{arm.name}: {fault}")
-            if not self._model.offline:
-                faults += hub_faults(client, self.scenario, self._model.name, flags_of(words))
         finally:
             client.close()
         if faults:

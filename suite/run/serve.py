@@ -28,11 +28,12 @@ from suite.model.scenario import Arm, Scenario
 from suite.run import attest, environment, gpus, host_cost, telemetry
 from suite.run.attempt import Attempt, begun
 from suite.run.bench_result import BenchResult, read_result, warnings_for
-from suite.run.client import Client, ClientEnded, arguments_for, hub_faults
+from suite.run.client import Client, ClientEnded, arguments_for
 from suite.run.counted import disagreement
 from suite.run.dataset import write_dataset
+from suite.run.hub import hub_faults
 from suite.run.instructions import Instructions
-from suite.run.launch import Launch, ModelAt, asked_of, flags_of, locate_model, scenario_faults, server_words, workload_of
+from suite.run.launch import Launch, ModelAt, asked_of, locate_model, scenario_faults, server_words, workload_of
 from suite.run.launches import Launches, next_log
 from suite.run.ports import free_port
 from suite.run.process import scrub, scrub_file
@@ -94,10 +95,12 @@ class ServeLane:
     # --- the way in --------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Starts the client, has its own parser and the server's look at the scenario's flags, and the hub say that it has the model.
+        """Has a hub say that it has the model, starts the client, and has its own parser and the server's look at the scenario's flags.
 
         Raises `BadInput` if one of them refuses, `CannotRun` where the hub does not answer.
         """
+        baseline, said = self._build(self.scenario.baseline), self.workload.server_arguments
+        missing = hub_faults(self.scenario, baseline, self._model_at(), said, next_log(self._logs, "hub"))
         client, unmeant = self._ready_client(), ("http://127.0.0.1:1", "check", self.scenario.seed, self._scratch.folder / "check.json")
         faults: dict[str, str] = {}
         for arm in self.scenario.arms:
@@ -106,14 +109,8 @@ class ServeLane:
             if fault:
                 faults[where] = f"{self.scenario.source}: {where}: {fault}"
         faults |= self._server_faults(client)
-        missing = self._hub_faults(client)
         if faults or missing:
             raise BadInput(*faults.values(), *missing)
-
-    def _hub_faults(self, client: Client) -> list[str]:
-        model, common = self._model_at(), self.workload.server_arguments
-        words = [*common, *(word for arm in self.scenario.arms for word in arm.server_arguments)]
-        return [] if model.offline else hub_faults(client, self.scenario, model.name, flags_of(words))
 
     def _server_faults(self, client: Client) -> dict[str, str]:
         """What the parser of `vllm serve` refuses, by its place in the scenario.
