@@ -53,17 +53,23 @@ class Conducted:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stand:
     """How far the plan is, from the results folder: the records of each scenario, to which those of this run are added, the noise floors,
-    and warnings of what doesn't fit."""
+    and warnings of what doesn't fit. `stamp` is the folder's as it was read."""
 
     kept: Mapping[str, list[Record]]
     floors: Sequence[Floor]
     warnings: tuple[str, ...]
+    stamp: object
 
     @classmethod
     def of(cls, plan: Plan, results: Path) -> _Stand:
+        stamp = store.stamp(results)
         found, warnings = already(plan, results)
         kept = {s.name: standing([record for record in found if record.scenario == s.name]) for s in plan.scenarios}
-        return cls(kept=kept, floors=store.read_floors(results), warnings=tuple(warnings))
+        return cls(kept=kept, floors=store.read_floors(results), warnings=tuple(warnings), stamp=stamp)
+
+    def by_now(self, plan: Plan, results: Path) -> _Stand:
+        """How far it is now: read anew only where another run has written into the folder meanwhile."""
+        return self if store.stamp(results) == self.stamp else _Stand.of(plan, results)
 
     def open(self, plan: Plan, enough: Enough) -> bool:
         """Whether anything is left to measure."""
@@ -100,7 +106,7 @@ def conduct(
     stand, ran, seconds, skipped = _Stand.of(plan, results), list[Record](), dict[str, float](), list[str]()
     if stand.open(plan, enough):
         with alone(tell), held(results), _swept(results), _full_disk_told(results):
-            stand, held_since = _Stand.of(plan, results), clock()
+            stand, held_since = stand.by_now(plan, results), clock()
             if stand.open(plan, enough):
                 with open_lanes() as lane_of:
                     prepared = clock()

@@ -197,6 +197,15 @@ def test_a_run_that_waited_goes_on_from_what_the_other_measured(tmp_path: Path) 
     assert done.found == len(store.read(tmp_path).records) > 0
 
 
+def test_a_folder_is_read_once_before_a_run_that_did_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under the lock it is read again only where another run has written into it meanwhile."""
+    read: list[Path] = []
+    carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane())
+    monkeypatch.setattr(store, "read", lambda folder, real=store.read: read.append(folder) or real(folder))
+    carry_out(make_plan([scenario(name="other")], seed=0), tmp_path, FakeLane())
+    assert read == [tmp_path]
+
+
 def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
     """Where not even the lock can be made, the folder is at fault, in words."""
     (tmp_path / ".lock").mkdir()
