@@ -21,6 +21,7 @@ from suite import store
 from suite.analysis.invalidation import STANDARD, Rules, invalid
 from suite.analysis.judge import judge_scenario
 from suite.analysis.trials import latest
+from suite.builds import temporary
 from suite.model.errors import BadInput, CannotRun
 from suite.model.floor import Floor
 from suite.model.plan import Block, Plan
@@ -28,7 +29,7 @@ from suite.model.record import Record
 from suite.model.scenario import Scenario
 from suite.progress import RunProgress
 from suite.run.lane import Lane
-from suite.run.room import CAUSES, unwritable
+from suite.run.room import CAUSES, INTERRUPTED, unwritable
 from suite.run.scratch import RUNNING, sweep
 from suite.run.standing import Enough, already, decided, missing, of_block, open_blocks, standing
 from suite.run.variables import unasked
@@ -133,9 +134,17 @@ def _measure(trials: _Trials, results: Path, rules: Rules) -> list[Record]:
         kept.append(record)
         ran.append(record)
         trials.progress.trial(record)
-        if record.status == "invalid" and (cause := unwritable(results)):
-            raise CannotRun(f"{results}: {cause}: {MAKE_ROOM}")
+        if record.status == "invalid":
+            _see_that_there_is_room(results, record)
     return ran
+
+
+def _see_that_there_is_room(results: Path, spoilt: Record) -> None:
+    """Raises `CannotRun` where the folder of a spoilt trial takes no more files, or that for temporary ones, if the trial was interrupted:
+    the next trials would fare no better."""
+    for folder in (results, *([temporary.folder()] if spoilt.reason.startswith(INTERRUPTED) else [])):
+        if cause := unwritable(folder):
+            raise CannotRun(f"{folder}: {cause}: {MAKE_ROOM}")
 
 
 def _expect(plan: Plan, kept: Mapping[str, Sequence[Record]], progress: RunProgress) -> None:
