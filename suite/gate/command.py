@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
+from suite import store
 from suite.analysis.rulings import stopped
 from suite.analysis.words import duration
 from suite.builds import git
@@ -344,13 +345,14 @@ class _Gate:
 
     def _decided(self, plan: Plan, results: Path, counted: Watching) -> Page:
         """The page. Where nothing ran the changed code, though the scenario was picked for it, that is a note and fails nothing."""
+        read = store.read(results)
         try:
-            only, absent = proposing.there(plan, results)
+            only, absent = proposing.there(plan, read.records)
         except CannotRun as error:
             self.notes += str(error).splitlines()
             self._not_covered("the base has nothing of what the scenarios exercise, so nothing was measured", WRITE_ONE)
-        idle = uncounted(counted, only & self.touching, results)
-        page = telling.decided(results, self.policy, only=only, notes=[*self.notes, *idle, *absent], today=self.day)
+        idle = uncounted(counted, only & self.touching, read.records)
+        page = telling.decided(results, read, self.policy, only=only, notes=[*self.notes, *idle, *absent], today=self.day)
         command = self._command()
         again = tuple(dataclasses.replace(one, commands=(command, *one.commands[1:])) for one in page.scenarios)
         return dataclasses.replace(page, scenarios=again)

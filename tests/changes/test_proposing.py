@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from suite import store
 from suite.analysis.judge import JudgedScenario
 from suite.builds.side import PACKAGE
 from suite.changes import proposing, saying
@@ -151,6 +152,14 @@ def test_one_command_gives_verdict_text_and_report(place: Place, capsys: pytest.
     assert str(place.folder) not in text
     assert "touches Batch.swap" in (place.folder / "reports" / "pr.html").read_text()
     assert {scenario for scenario, _, _ in place.lane.ran} == {"again"}, "two scenarios of one workload are one"
+
+
+def test_what_was_measured_is_read_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls, doubts, verdicts, text and report are made of one reading of the records."""
+    read: list[Path] = []
+    monkeypatch.setattr(store, "read", lambda folder, real=store.read: read.append(folder) or real(folder))
+    assert place.pr("--results", "mine") == EXIT_REGRESSED
+    assert read == [Path("mine")]
 
 
 def test_the_same_command_goes_on_and_an_edited_diff_begins_anew(place: Place) -> None:
