@@ -65,7 +65,7 @@ def difference(name: str, source: GitSource) -> bytes:
     data = _difference(source.repo, base, ref)
     if source.sha256 not in (None, hashlib.sha256(data).hexdigest()):
         raise BadInput(f"{where}: {source.ref} or {source.base} has moved since the scenario was read: run again")
-    if compiled := _ask(source.repo, "diff", "--name-only", *_DIFF[:3], base, ref, "--", *COMPILED).split("\n")[:-1]:
+    if compiled := _compiled(source.repo, base, ref):
         more = f" and {len(compiled) - 8} more" if len(compiled) > 8 else ""
         raise BadInput(
             f"{where}: between {source.base} and {source.ref} {', '.join(compiled[:8])}{more} differ too, which an overlay can't follow: "
@@ -87,12 +87,12 @@ def _commit(where: str, repo: str, revision: str) -> str:
         raise CannotRun(f"{where}: there is no program 'git' here; give the change as a file (diff:)")
     if ":/" in repo or not Path(repo).is_dir():
         raise BadInput(f"{where}.repo: {_no_repository(repo)}")
-    if _run(repo, "rev-parse", "--git-dir") is None:
-        raise BadInput(
-            f"{where}.repo: {Path(repo).name} is no git repository, or one that git does not trust (git -C {repo} status says why)"
-        )
     found = _run(repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if found is None:
+        if _run(repo, "rev-parse", "--git-dir") is None:
+            raise BadInput(
+                f"{where}.repo: {Path(repo).name} is no git repository, or one that git does not trust (git -C {repo} status says why)"
+            )
         names = sorted(set(_ask(repo, "for-each-ref", "--format=%(refname:short)").split()))
         near = get_close_matches(revision, names, n=3, cutoff=0.5) or [one for one in names if revision.lower() in one.lower()][:3]
         hint = f", did you mean {', '.join(near)}?" if near else "; a branch of another remote has to be fetched first"
@@ -123,6 +123,12 @@ def _difference(repo: str, base: str, ref: str) -> bytes:
         if size > LARGEST_DIFF:
             raise BadInput(f"git: the difference below vllm/ has {size:,} bytes, at most {LARGEST_DIFF:,} are taken")
         return out.read_bytes() if size else b""
+
+
+@cache
+def _compiled(repo: str, base: str, ref: str) -> tuple[str, ...]:
+    """The files that differ of those that a vLLM is compiled from, which never changes either."""
+    return tuple(_ask(repo, "diff", "--name-only", *_DIFF[:3], base, ref, "--", *COMPILED).split("\n")[:-1])
 
 
 def _ask(repo: str, *words: str) -> str:
