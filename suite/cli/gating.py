@@ -79,6 +79,7 @@ def _gate(arguments: argparse.Namespace) -> int:
     of_diff = arguments.diff is not None and not any((arguments.git, arguments.base, arguments.ref, arguments.build_ref))
     if not of_git and not of_diff:
         raise BadInput("gate: name the change with --diff FILE, or with --git REPO --base REF (and --ref, --build-ref)")
-    from suite.gate.command import Asked, gate_change
+    from suite.gate.asked import Asked
+    from suite.gate.command import gate_change
 
     return gate_change(options.filled(Asked, arguments, change=options.changed(arguments), outputs=outputs))
