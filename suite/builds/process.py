@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import select
 import signal
@@ -331,7 +332,9 @@ def left_after_its_end(pid: int, timeout: float | None) -> float | None:
     except OSError:
         return timeout
     try:
-        select.select([end], [], [], timeout)
+        watch = select.poll()
+        watch.register(end, select.POLLIN)
+        watch.poll(None if timeout is None else math.ceil(1000 * timeout))
     finally:
         os.close(end)
     return None if timeout is None else max(0.0, timeout - (time.monotonic() - began))

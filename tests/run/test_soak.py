@@ -1,6 +1,6 @@
 """A soak: trial after trial, a third of whose servers are killed, stopped or slow to start, at random.
 
-The short form measures the stand-in for vLLM, `PERFPROOF_SOAK_BLOCKS` blocks of two trials (12). `PERFPROOF_SOAK=real` takes a real one
+The short form measures the stand-in for vLLM, `PERFPROOF_SOAK_BLOCKS` blocks of two trials (9). `PERFPROOF_SOAK=real` takes a real one
 (about a minute a trial, 20 blocks), as many trials as `PERFPROOF_SOAK_MINUTES` allow; with `PERFPROOF_SOAK_RESULTS` it goes on from the
 records in that folder, so that it can be run in pieces.
 """
@@ -45,7 +45,7 @@ from suite.run.start import Start
 pytestmark = pytest.mark.slow
 
 REAL = os.environ.get("PERFPROOF_SOAK") == "real"
-BLOCKS = int(os.environ.get("PERFPROOF_SOAK_BLOCKS", "20" if REAL else "12"))
+BLOCKS = int(os.environ.get("PERFPROOF_SOAK_BLOCKS", "20" if REAL else "9"))
 SCENARIO = """
 schema: 1
 name: soak
