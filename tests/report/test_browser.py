@@ -288,10 +288,11 @@ def test_nothing_sticks_out(browser: Browser, report: Path, width: int) -> None:
 
 
 @pytest.mark.parametrize("width", [320, 420])
-def test_a_narrow_window_leaves_names_room(browser: Browser, report: Path, width: int) -> None:
-    """On a telephone tables scroll sideways; the names in their first column are not squeezed to a few letters a line."""
-    browser.open(report, width=width)
-    widths = "[...document.querySelectorAll('table.data tbody th')].map((name) => name.getBoundingClientRect().width)"
+def test_a_narrow_window_leaves_words_room(browser: Browser, tmp_path: Path, width: int) -> None:
+    """On a telephone tables scroll sideways; first columns, and what is told of readings, are not squeezed to a few letters."""
+    browser.open(_written(KINDS["watched"](), tmp_path), width=width)
+    cells = "document.querySelectorAll('table.data tbody th, .courses td:nth-child(3)')"
+    widths = f"[...{cells}].map((name) => name.getBoundingClientRect().width)"
     assert browser.run(f"Math.min(...{widths}.filter((each) => each > 0))") >= 100
 
 
