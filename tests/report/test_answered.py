@@ -72,6 +72,15 @@ def test_the_first_differing_tokens_and_mcnemars_table_are_shown() -> None:
     assert "p = 0.77" in words
 
 
+def test_how_to_read_a_table_of_answers_is_told_once() -> None:
+    """What counts, and what the brackets ask, stands above the first table of its sort, however many scenarios and candidates follow."""
+    accuracy = [dataclasses.replace(factory.accuracy_details(), candidate=name) for name in ("a", "b")]
+    text = html.render(factory.answers_page(None, accuracy))
+    assert text.count("What counts are the items that flipped") == 1
+    assert text.count(", the same items, asked through a server.") == 2
+    assert text.count("Once a token differs") == 1
+
+
 def test_details_of_others_are_harmless() -> None:
     """Names, reasons and filters of tasks, and names of arms, show as text."""
     nasty = dict.fromkeys(("name", "task", "filter", "metric"), f"{factory.HOSTILE}{factory.ANSI}{factory.RIGHT_TO_LEFT}")
