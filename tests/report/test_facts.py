@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from suite.model.record import Record
-from suite.report import facts, words
+from suite.report import facts, html, words
 from suite.report.templates import breakable
 from tests.report import factory
 
@@ -69,3 +69,9 @@ def test_a_name_may_be_broken_between_its_words_alone() -> None:
     """A function's name breaks after its dots, colons and underscores; what it holds besides is escaped."""
     assert breakable("calls a.b:C.do_it") == "calls a.<wbr>b:<wbr>C.<wbr>do_<wbr>it"
     assert "<script>" not in breakable("<script>a.b</script>")
+
+
+def test_equal_work_is_one_sentence() -> None:
+    """What both arms were given alike is listed once, with its amount where every block had the same."""
+    text = html.render(factory.page(factory.swap_states()))
+    assert "Equal in every block: swaps (200); inputs checksum (1,234,567)." in text
