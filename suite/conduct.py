@@ -21,6 +21,7 @@ from suite import store
 from suite.analysis.invalidation import STANDARD, Rules, invalid
 from suite.analysis.judge import judge_scenario
 from suite.analysis.trials import latest
+from suite.builds import temporary
 from suite.model.errors import BadInput, CannotRun
 from suite.model.floor import Floor
 from suite.model.plan import Block, Plan
@@ -28,7 +29,7 @@ from suite.model.record import Record
 from suite.model.scenario import Scenario
 from suite.progress import RunProgress
 from suite.run.lane import Lane
-from suite.run.room import CAUSES, unwritable
+from suite.run.room import CAUSES, INTERRUPTED, unwritable
 from suite.run.scratch import RUNNING, sweep
 from suite.run.standing import Enough, already, decided, missing, of_block, open_blocks, standing
 from suite.run.variables import unasked
@@ -53,17 +54,23 @@ class Conducted:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stand:
     """How far the plan is, from the results folder: the records of each scenario, to which those of this run are added, the noise floors,
-    and warnings of what doesn't fit."""
+    and warnings of what doesn't fit. `stamp` is the folder's as it was read."""
 
     kept: Mapping[str, list[Record]]
     floors: Sequence[Floor]
     warnings: tuple[str, ...]
+    stamp: object
 
     @classmethod
     def of(cls, plan: Plan, results: Path) -> _Stand:
+        stamp = store.stamp(results)
         found, warnings = already(plan, results)
         kept = {s.name: standing([record for record in found if record.scenario == s.name]) for s in plan.scenarios}
-        return cls(kept=kept, floors=store.read_floors(results), warnings=tuple(warnings))
+        return cls(kept=kept, floors=store.read_floors(results), warnings=tuple(warnings), stamp=stamp)
+
+    def by_now(self, plan: Plan, results: Path) -> _Stand:
+        """How far it is now: read anew only where another run has written into the folder meanwhile."""
+        return self if store.stamp(results) == self.stamp else _Stand.of(plan, results)
 
     def open(self, plan: Plan, enough: Enough) -> bool:
         """Whether anything is left to measure."""
@@ -100,7 +107,7 @@ def conduct(
     stand, ran, seconds, skipped = _Stand.of(plan, results), list[Record](), dict[str, float](), list[str]()
     if stand.open(plan, enough):
         with alone(tell), held(results), _swept(results), _full_disk_told(results):
-            stand, held_since = _Stand.of(plan, results), clock()
+            stand, held_since = stand.by_now(plan, results), clock()
             if stand.open(plan, enough):
                 with open_lanes() as lane_of:
                     prepared = clock()
@@ -127,9 +134,17 @@ def _measure(trials: _Trials, results: Path, rules: Rules) -> list[Record]:
         kept.append(record)
         ran.append(record)
         trials.progress.trial(record)
-        if record.status == "invalid" and (cause := unwritable(results)):
-            raise CannotRun(f"{results}: {cause}: {MAKE_ROOM}")
+        if record.status == "invalid":
+            _see_that_there_is_room(results, record)
     return ran
+
+
+def _see_that_there_is_room(results: Path, spoilt: Record) -> None:
+    """Raises `CannotRun` where the folder of a spoilt trial takes no more files, or that for temporary ones, if the trial was interrupted:
+    the next trials would fare no better."""
+    for folder in (results, *([temporary.folder()] if spoilt.reason.startswith(INTERRUPTED) else [])):
+        if cause := unwritable(folder):
+            raise CannotRun(f"{folder}: {cause}: {MAKE_ROOM}")
 
 
 def _expect(plan: Plan, kept: Mapping[str, Sequence[Record]], progress: RunProgress) -> None:

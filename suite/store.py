@@ -124,6 +124,12 @@ def _below(folder: Path) -> str:
     return f"; these in it may: {', '.join(found[:8])}{' …' if len(found) > 8 else ''}" if found else ""
 
 
+def stamp(folder: Path) -> frozenset[tuple[str, int, int]]:
+    """What is another with every line that is written into a results folder: names, sizes and times of its files."""
+    files = [(path, path.stat()) for path in (*folder.glob("*.jsonl"), *folder.glob("machine/*.jsonl"))]
+    return frozenset((str(path), at.st_size, at.st_mtime_ns) for path, at in files)
+
+
 def records_in(folder: Path) -> tuple[Record, ...]:
     """The records of a results folder that may hold none yet, or not be there."""
     return read(folder).records if any(folder.glob("*.jsonl")) else ()

@@ -52,12 +52,13 @@ def show(results: Path, console: Console, report: Path | None, only: set[str] | 
 
 
 def show_change(
-    results: Path, console: Console, *, report: Path, text: Path, only: set[str], notes: Sequence[str], command: str
+    results: Path, read: store.Read, console: Console, *, report: Path, text: Path, only: set[str], notes: Sequence[str], command: str
 ) -> tuple[str, int]:
-    """As `show`, for a change: `notes` say what it touches; `command` measures it again. The text is written and returned."""
+    """As `show`, for a change: `read` is what the folder holds, `notes` say what the change touches; `command` measures it again. The text
+    is written and returned."""
     from suite.report import pullrequest, terminal, words
 
-    page, judged = page_of(results, only)
+    page, judged = page_of(results, only, read=read)
     again = tuple(dataclasses.replace(one, commands=(line(command), *one.commands[1:])) for one in page.scenarios)
     page = dataclasses.replace(page, scenarios=again, notes=tuple(words.sentence(note) for note in notes))
     terminal.show(page, console)
@@ -229,16 +230,20 @@ def report(results: Path, *, out: Path | None, pull_request: bool, junit: Path |
 
 
 def page_of(
-    results: Path, only: set[str] | None, policy: Policy = DEFAULT_POLICY, rows: Sequence[Judged] | None = None
+    results: Path,
+    only: set[str] | None,
+    policy: Policy = DEFAULT_POLICY,
+    rows: Sequence[Judged] | None = None,
+    read: store.Read | None = None,
 ) -> tuple[Page, list[Judged]]:
     """The report's view model of a results folder (of the named scenarios only), and the judged metrics behind it.
 
-    Which metrics are primary, and their margins, are the policy's; `rows` are shown instead, if given. A page is shown to others: a results
-    folder given from the root of the disk is named by its end alone.
+    Which metrics are primary, and their margins, are the policy's; `rows` are shown instead, if given. `read` is what the folder holds,
+    where it was read already. A page is shown to others: a results folder given from the root of the disk is named by its end alone.
     """
     from suite.report import view
 
-    read = store.read(results)
+    read = read or store.read(results)
     records = [record for record in read.records if only is None or record.scenario in only]
     if not records:
         raise _nothing_left(results, read, only)

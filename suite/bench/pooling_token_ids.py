@@ -35,6 +35,7 @@ PARAMETERS = {
     "warmup_rounds": 5,
     "seed": 7,
 }
+CHOICES = {"pooler": ("splade", "bos_eos", "gritlm"), "device": ("cpu", "cuda")}
 EXERCISES = (
     "vllm.v1.worker.gpu_input_batch:InputBatch.refresh_metadata",
     "vllm.v1.worker.gpu_input_batch:InputBatch.get_pooling_metadata",
@@ -51,7 +52,7 @@ GRITLM_IDS = {"<s>": 1, "▁<": 523, "<": 28789, "|": 28766, "embed": 14153, ">"
 GRITLM_USER = ("▁<", "|", "user", "|", ">", "<0x0A>")
 GRITLM_EMBED_LATER = ("<0x0A>", "<", "|", "embed", "|", ">", "<0x0A>")
 GRITLM_EMBED_FIRST = ("▁<", "|", "embed", "|", ">", "<0x0A>")
-POOLERS = ("splade", "bos_eos", "gritlm")
+POOLERS = CHOICES["pooler"]
 
 
 def splade(hidden_size: int, device: Any, *, pooling: str = "max") -> Any:

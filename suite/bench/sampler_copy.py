@@ -36,6 +36,7 @@ PARAMETERS = {
     "seed": 7,
 }
 LEAST = {"top_k": -1}
+CHOICES = {"dtype": ("bfloat16", "float16", "float32"), "call": ("sample", "apply_sampling_params")}
 EXERCISES = (
     "vllm.v1.worker.gpu.sample.sampler:Sampler.apply_sampling_params",
     "vllm.v1.worker.gpu.sample.sampler:Sampler.sample",

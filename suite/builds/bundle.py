@@ -20,7 +20,7 @@ import tomllib
 from packaging.utils import canonicalize_name
 
 from suite.builds.installer import Installer
-from suite.model.errors import BadInput
+from suite.model.errors import BadInput, CannotRun
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_NEEDED = frozenset({"uv"})
@@ -118,15 +118,23 @@ def make(bundle: Bundle, out: Path, installer: Installer) -> list[str]:
     if os.path.lexists(out) and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(f"{out}: expected a folder that is empty or not there yet")
     was_there = out.is_dir()
-    (out / "wheels").mkdir(parents=True)
     try:
+        (out / "wheels").mkdir(parents=True)
         return _packed(bundle, out, installer)
-    except BaseException:
-        for path in out.iterdir():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-        if not was_there:
-            out.rmdir()
+    except BaseException as error:
+        _emptied(out, was_there)
+        if isinstance(error, OSError):
+            told = f"{error.filename or out}: {error.strerror or error}"
+            raise CannotRun(f"{told}; nothing half made was left: make room there, or name another folder with --out") from error
         raise
+
+
+def _emptied(out: Path, was_there: bool) -> None:
+    """Removes what was half made, and the folder itself if it was not there before."""
+    for path in out.iterdir() if out.is_dir() else ():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    if out.is_dir() and not was_there:
+        out.rmdir()
 
 
 def _packed(bundle: Bundle, out: Path, installer: Installer) -> list[str]:

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
+from suite.builds import temporary
 from suite.builds.process import inherited, run_to_end
 from suite.model.decode_builds import LARGEST_DIFF, kept
 from suite.model.errors import BadInput, CannotRun
@@ -64,7 +65,7 @@ def difference(name: str, source: GitSource) -> bytes:
     data = _difference(source.repo, base, ref)
     if source.sha256 not in (None, hashlib.sha256(data).hexdigest()):
         raise BadInput(f"{where}: {source.ref} or {source.base} has moved since the scenario was read: run again")
-    if compiled := _ask(source.repo, "diff", "--name-only", *_DIFF[:3], base, ref, "--", *COMPILED).split("\n")[:-1]:
+    if compiled := _compiled(source.repo, base, ref):
         more = f" and {len(compiled) - 8} more" if len(compiled) > 8 else ""
         raise BadInput(
             f"{where}: between {source.base} and {source.ref} {', '.join(compiled[:8])}{more} differ too, which an overlay can't follow: "
@@ -86,12 +87,12 @@ def _commit(where: str, repo: str, revision: str) -> str:
         raise CannotRun(f"{where}: there is no program 'git' here; give the change as a file (diff:)")
     if ":/" in repo or not Path(repo).is_dir():
         raise BadInput(f"{where}.repo: {_no_repository(repo)}")
-    if _run(repo, "rev-parse", "--git-dir") is None:
-        raise BadInput(
-            f"{where}.repo: {Path(repo).name} is no git repository, or one that git does not trust (git -C {repo} status says why)"
-        )
     found = _run(repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if found is None:
+        if _run(repo, "rev-parse", "--git-dir") is None:
+            raise BadInput(
+                f"{where}.repo: {Path(repo).name} is no git repository, or one that git does not trust (git -C {repo} status says why)"
+            )
         names = sorted(set(_ask(repo, "for-each-ref", "--format=%(refname:short)").split()))
         near = get_close_matches(revision, names, n=3, cutoff=0.5) or [one for one in names if revision.lower() in one.lower()][:3]
         hint = f", did you mean {', '.join(near)}?" if near else "; a branch of another remote has to be fetched first"
@@ -115,13 +116,19 @@ def _no_repository(repo: str) -> str:
 @cache
 def _difference(repo: str, base: str, ref: str) -> bytes:
     """The diff of two commits, which never changes."""
-    with tempfile.TemporaryDirectory(prefix="perfproof-") as folder:
+    with tempfile.TemporaryDirectory(prefix="perfproof-", dir=temporary.folder()) as folder:
         out = Path(folder) / "change.diff"
         _ask(repo, "diff", *_DIFF, f"--output={out}", base, ref, "--", "vllm")
         size = out.stat().st_size if out.exists() else 0
         if size > LARGEST_DIFF:
             raise BadInput(f"git: the difference below vllm/ has {size:,} bytes, at most {LARGEST_DIFF:,} are taken")
         return out.read_bytes() if size else b""
+
+
+@cache
+def _compiled(repo: str, base: str, ref: str) -> tuple[str, ...]:
+    """The files that differ of those that a vLLM is compiled from, which never changes either."""
+    return tuple(_ask(repo, "diff", "--name-only", *_DIFF[:3], base, ref, "--", *COMPILED).split("\n")[:-1])
 
 
 def _ask(repo: str, *words: str) -> str:
@@ -133,7 +140,7 @@ def _ask(repo: str, *words: str) -> str:
 
 def _run(repo: str, *words: str) -> str | None:
     """What git prints; None where it fails."""
-    with tempfile.TemporaryDirectory(prefix="perfproof-") as folder:
+    with tempfile.TemporaryDirectory(prefix="perfproof-", dir=temporary.folder()) as folder:
         log = Path(folder) / "git.log"
         environment = {**inherited(), "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
         done = run_to_end(["git", *_PLAIN, "-C", repo, *words], environment=environment, log=log, timeout=TIME_LIMIT)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from suite.builds import temporary
 from suite.builds.process import Finished, inherited, run_to_end
 from suite.builds.scrub import scrub
 from suite.model.errors import CannotRun
@@ -39,12 +40,13 @@ _BROKEN = re.compile(
 
 @dataclass(slots=True, kw_only=True)
 class Installer:
-    """Runs uv and pip for one thing that is made: `what` names it, `log` takes all output."""
+    """Runs uv and pip for one thing that is made: `what` names it, `log` takes all output, it is made in `into` (None: below `builds`)."""
 
     what: str
     builds: Path
     log: Path
     say: Say
+    into: Path | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -68,7 +70,11 @@ class Installer:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - began
 
     def run(self, command: Sequence[str | Path], **more: str) -> Finished:
-        """Runs one command to its end, with `more` environment variables; the caller looks at how it ended."""
+        """Runs one command to its end, with `more` environment variables; the caller looks at how it ended.
+
+        Raises `CannotRun` where there is no room for its temporary files.
+        """
+        temporary.folder()
         self.log.parent.mkdir(parents=True, exist_ok=True)
         start = self.log.stat().st_size if self.log.exists() else 0
         finished = run_to_end(command, environment={**self.environment, **more}, log=self.log, timeout=STEP_LIMIT)
@@ -106,14 +112,18 @@ class Installer:
         return f"{self.what}: step '{step}' {how}:\n{lines}\n  what to do: {told}\n  whole output: {self.log}"
 
     @property
-    def disk_is_full(self) -> bool:
-        """Whether the last command said that there was no room, or could not even say so: its log lies on that disk."""
-        return bool(_FULL.search(self.said)) or shutil.disk_usage(self.builds).free < LEAST_ROOM
+    def full(self) -> Path | None:
+        """Where the last command found no room, if it said that it did or could not even say so: its log may lie on that disk."""
+        places = (self.into or self.builds, temporary.folder())
+        short = [place for place in places if shutil.disk_usage(place).free < LEAST_ROOM]
+        if _FULL.search(self.said):
+            return next(iter(short), places[0])
+        return places[0] if places[0] in short else None
 
     def _common_cause(self) -> str:
         """What to do where the output shows a full disk, a network that is not there, or a file that is not what it should be."""
-        if self.disk_is_full:
-            return f"the disk is full: make room beside {self.builds}; what was half made is made again next time"
+        if full := self.full:
+            return f"the disk is full: make room beside {full}; what was half made is made again next time"
         if _NETWORK.search(self.said):
             return "the package index can't be reached: look at network, proxy and pip or uv settings, or name an interpreter (python:)"
         if _BROKEN.search(self.said):

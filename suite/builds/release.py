@@ -170,7 +170,7 @@ def _torch_wheel(need: str, interpreter: Path, installer: Installer, also: Seque
     words: list[str | Path] = ["--no-deps", "--only-binary=:all:", "--progress-bar", "off", *more, "-d", draft, need]
     try:
         if not version or not installer.run([interpreter, "-m", "pip", "download", *words]).ok:
-            if version and installer.disk_is_full:
+            if version and installer.full:
                 raise CannotRun(installer.words("torch", CHECK))
             return None
         found = next(draft.glob("torch-*.whl"), None)

@@ -34,6 +34,7 @@ from suite.lanes import build_faults, check_names, opened
 from suite.model.decode import scenario_of
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, BadInput, CannotRun
 from suite.model.plan import Plan
+from suite.model.record import Record
 from suite.model.scenario import OverlayBuild, Profile, Scenario
 from suite.model.spec import EXPECTED, parse_build
 from suite.planning import make_plan
@@ -123,15 +124,16 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
 def _conclude(plan: Plan, results: Path, counted: Watching, notes: Sequence[str], wanted: Wanted, command: str, console: Console) -> int:
     """Judges what ran the change, writes text and report, and tells what decided; the exit code. A scenario that never ran it is told and
     decides nothing, where another did; that nothing got worse is no pass where answers were asked for and not tested."""
-    only, absent = there(plan, results)
+    read = store.read(results)
+    only, absent = there(plan, read.records)
     about = about_answers(plan.scenarios) & only
-    found = called(counted.functions, [one.name for one in plan.scenarios if one.name in only], store.records_in(results))
+    found = called(counted.functions, [one.name for one in plan.scenarios if one.name in only], read.records)
     deciding = only - set(found.aside)
     ran, kept = list(sentences(found, about)), [note for note in notes[1:] if not note.startswith(NEIGHBOURS)]
-    unsure = uncounted(counted, deciding, results) if counted.unknown else []
+    unsure = uncounted(counted, deciding, read.records) if counted.unknown else []
     notes = [notes[0], *ran, *kept, *unsure, *absent]
     block, code = verdicts.show_change(
-        results, console, report=wanted.report, text=wanted.text, only=deciding, notes=notes, command=command
+        results, read, console, report=wanted.report, text=wanted.text, only=deciding, notes=notes, command=command
     )
     if wanted.print_text:
         console.print(block, highlight=False, markup=False, soft_wrap=True)
@@ -253,9 +255,8 @@ def _measure(plan: Plan, results: Path, wanted: Wanted, console: Console, open_l
     console.print(f"{done.ran} trials run{there}, {done.seconds['total'] / 60:.1f} minutes", highlight=False)
 
 
-def there(plan: Plan, results: Path) -> tuple[set[str], list[str]]:
+def there(plan: Plan, records: Sequence[Record]) -> tuple[set[str], list[str]]:
     """The scenarios that the base can be measured by, and a sentence for each that it can't. Raises `CannotRun` where there is none."""
-    records = store.read(results).records if results.is_dir() else ()
     absent: dict[str, str] = {}
     for scenario in plan.scenarios:
         mine = [record for record in records if record.scenario == scenario.name and record.arm == BASE]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from suite import store
@@ -13,6 +13,7 @@ from suite.changes.choosing import files
 from suite.changes.watching import Watching
 from suite.model.judged import Outcome
 from suite.model.plan import Plan
+from suite.model.record import Record
 from suite.planning import estimates
 from suite.run.attest import NEVER_RAN
 from suite.run.standing import decided, left
@@ -38,9 +39,9 @@ def settled(judged: JudgedScenario) -> bool:
     return decided(judged) or any(row.verdict == Outcome.UNTESTABLE and NEVER_RAN in row.reason for row in judged.judged)
 
 
-def uncounted(found: Watching, names: Collection[str], results: Path) -> list[str]:
+def uncounted(found: Watching, names: Collection[str], records: Sequence[Record]) -> list[str]:
     """A sentence for the scenarios in which none of the counted functions ran, or of which nobody knows whether the changed code did."""
-    counts = called(found.functions, names, store.read(results).records).anywhere
+    counts = called(found.functions, names, records).anywhere
     if found.unknown:
         idle = ", ".join(sorted(name for name in names if not any(counts[name].values())))
         never = f"nothing called {files(found.functions)}, and " if found.functions else ""

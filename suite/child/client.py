@@ -11,8 +11,6 @@ that it never outlives the runner.
 - at the start: `{"ready": true, "vllm": VERSION, "seconds": SECONDS}`
 - `{"do": "check", "bench": NAME, "arguments": [...]}` parses only: `{"ok": true}`, or `{"ok": false, "fault": WORDS}`
 - `{"do": "check server", "arguments": [...]}` the same with what follows `vllm serve`
-- `{"do": "check model", "arguments": [NAME]}` looks for a model of a hub: `{"ok": true}`, or the fault, with `"missing": true` where the
-  hub answers that it has none of that name
 - `{"do": "run", "arguments": [...]}` measures: the same, and `seconds` and `cpu_seconds` that it took in all
 """
 
@@ -29,11 +27,7 @@ import queue
 import threading
 import time
 import traceback
-from pathlib import Path
 from typing import Any, TextIO
-
-HUB = 20.0
-"""Seconds in which the hub has to answer."""
 
 
 def channel() -> tuple[TextIO, TextIO]:
@@ -88,29 +82,6 @@ def parse_server(arguments: list[str]) -> None:
     parsed_by(parser, ["serve", *arguments], known)
 
 
-def find_model(name: str) -> dict[str, Any]:
-    """Whether the hub's cache holds the model, or the hub says that it has it; raises what the hub's client does where it does not answer.
-
-    Asked before a server is: that one would try for minutes.
-    """
-    from huggingface_hub import HfApi, constants
-    from huggingface_hub.errors import RepositoryNotFoundError
-    from huggingface_hub.file_download import repo_folder_name
-
-    cached = Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=name, repo_type="model"), "snapshots")
-    if any(cached.glob("*/*")):
-        return {"ok": True}
-    try:
-        HfApi().model_info(name, timeout=HUB)
-    except RepositoryNotFoundError:
-        return {
-            "ok": False,
-            "missing": True,
-            "fault": "the hub has no model of that name, or none that it shows without a token (HF_TOKEN)",
-        }
-    return {"ok": True}
-
-
 def parsers() -> Any:
     """vLLM's own class of parsers."""
     try:
@@ -161,8 +132,6 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         if request["do"] == "check server":
             parse_server(request["arguments"])
             return {"ok": True}
-        if request["do"] == "check model":
-            return find_model(*request["arguments"])
         return {"ok": True, **run(request["arguments"])}
     except (Exception, SystemExit) as fault:
         traceback.print_exc()

@@ -3,7 +3,7 @@
 Runs inside a build's interpreter and imports nothing else of the suite. The engine runs in this very process, so that all prompts are
 there before the first step and batches are the same each time. ORDER is a JSON object:
 
-- `arguments`: the words for vLLM's own parser of engine arguments; `checked`: those of every arm, parsed before the engine starts;
+- `arguments`: the words for vLLM's own parser of engine arguments; `checked`: those of all arms of this build, parsed before it starts;
 - `parts`: which of `greedy_outputs`, `sampled_outputs`, `text_perplexity`, `embeddings` are asked;
 - `prompts`: texts; `sampling`: for each of them the parameters of a greedy answer; `sampled`: those of a sampled one;
 - `paragraphs`: the text that the model is led through, each paragraph by itself.

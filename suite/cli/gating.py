@@ -55,8 +55,11 @@ def _change(gate: Any) -> None:
     gate.add_argument("--budget", type=options.duration, metavar="TIME", help="time for all of it, such as 10m (default: the policy's)")
 
 
-ONLY_CHANGES = ("ref", "base", "build_ref", "scenarios", "all", "tests", "profile", "budget")
-"""Options that mean something of a change alone."""
+ONLY_CHANGES = (
+    *("ref", "base", "build", "build_ref", "scenarios", "all", "tests"),
+    *("profile", "seed", "budget", "wait", "anyway", "builds"),
+)
+"""Options that mean something of a change alone: without one nothing is measured."""
 
 
 def _gate(arguments: argparse.Namespace) -> int:
@@ -65,8 +68,10 @@ def _gate(arguments: argparse.Namespace) -> int:
     outputs = options.filled(telling.Outputs, arguments)
     telling.forget(outputs)
     if arguments.diff is None and arguments.git is None:
-        if odd := [f"--{name.replace('_', '-')}" for name in ONLY_CHANGES if getattr(arguments, name)]:
-            raise BadInput(f"gate: {', '.join(odd)}: of a change alone: name it with --diff FILE, or with --git REPO --base REF")
+        said = vars(arguments).get("said", set())
+        if odd := [f"--{name.replace('_', '-')}" for name in ONLY_CHANGES if name in said or getattr(arguments, name) is True]:
+            of_change = "of a change alone: leave it out, or name the change with --diff FILE, or with --git REPO --base REF"
+            raise BadInput(f"gate: {', '.join(odd)}: {of_change}")
         return telling.gate(arguments.results or DEFAULT_RESULTS, policy=arguments.policy, stored=arguments.stored, outputs=outputs)
     if arguments.stored is not None:
         raise BadInput("gate: --stored is for records that are there (--results); a change is measured beside its base, which is better")
@@ -74,6 +79,7 @@ def _gate(arguments: argparse.Namespace) -> int:
     of_diff = arguments.diff is not None and not any((arguments.git, arguments.base, arguments.ref, arguments.build_ref))
     if not of_git and not of_diff:
         raise BadInput("gate: name the change with --diff FILE, or with --git REPO --base REF (and --ref, --build-ref)")
-    from suite.gate.command import Asked, gate_change
+    from suite.gate.asked import Asked
+    from suite.gate.command import gate_change
 
     return gate_change(options.filled(Asked, arguments, change=options.changed(arguments), outputs=outputs))

@@ -38,6 +38,6 @@ def _bundle(arguments: argparse.Namespace) -> int:
     )
     arguments.builds.mkdir(parents=True, exist_ok=True)
     log = arguments.builds / "bundle.log"
-    pins = bundle.make(packed, arguments.out, Installer(what="bundle", builds=arguments.builds, log=log, say=print))
+    pins = bundle.make(packed, arguments.out, Installer(what="bundle", builds=arguments.builds, log=log, say=print, into=arguments.out))
     print(f"{len(pins)} packages and the suite are in {arguments.out}: move it to the host and run install.sh there")
     return 0

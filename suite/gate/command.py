@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import os
-import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +20,7 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
+from suite import store
 from suite.analysis.rulings import stopped
 from suite.analysis.words import duration
 from suite.builds import git
@@ -30,14 +29,14 @@ from suite.builds.ready import ReadyBuild
 from suite.changes import proposing
 from suite.changes.choosing import NEIGHBOURS, choose, differences, files, scenario_files, touching, watched
 from suite.changes.files import Files, of_diff, of_git
-from suite.changes.proposing import BASE, DIFF, Change, OpenLanes, rearmed
+from suite.changes.proposing import BASE, DIFF, OpenLanes, rearmed
 from suite.changes.saying import uncounted
 from suite.changes.selecting import one_a_question
 from suite.changes.watching import Watching
 from suite.conduct import conduct
 from suite.gate import telling
+from suite.gate.asked import Asked
 from suite.gate.rationing import canaries, cheapest_first, done, fitting, minutes_for, rules_for, under
-from suite.gate.telling import Outputs
 from suite.gate.vouching import vouch
 from suite.lanes import build_faults, check_names, opened
 from suite.model.build import foundation
@@ -49,7 +48,6 @@ from suite.model.policy import DEFAULT_POLICY, Policy, deciding
 from suite.model.scenario import OverlayBuild, Profile, ReleaseBuild, Scenario
 from suite.planning import make_plan
 from suite.progress import RunProgress
-from suite.report.facts import AGAIN
 from suite.report.nouns import Page
 from suite.run import upstream
 from suite.run.start import Start
@@ -64,28 +62,6 @@ NOT_CONCLUDED = "Nothing is concluded about the change: see the reason, and run 
 WRITE_ONE = "Name scenarios with --scenarios, or write one for this code (docs/scenarios.md)."
 SETTLING = 0.5
 """Minutes that are kept of a budget for judging and writing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What a gate is asked. `build_ref` is the commit that the build was made from, where that is not the base; `scenarios` None for
-    those that the change touches, `all` for all; `budget` (minutes) and `profile` None for the policy's; `results` None for a folder that
-    belongs to the change."""
-
-    change: Change
-    build_ref: str | None
-    policy: str | None
-    scenarios: Sequence[Path] | None
-    all: bool
-    tests: Sequence[Path]
-    profile: Profile | None
-    seed: int
-    budget: float | None
-    results: Path | None
-    builds: Path
-    outputs: Outputs
-    wait: float
-    anyway: bool
 
 
 class Settled(Exception):
@@ -150,7 +126,7 @@ class _Gate:
         built = self._overlay(wanted[0], docs)
         base, changed = self._made(built)
         picked = self._picked(wanted, always, found.python, base, changed)
-        results = asked.results or RESULTS / self._folder(built)
+        results = asked.results or RESULTS / asked.folder(built, self.policy)
         self._tested(base, changed, results)
         chosen = self._fitting(picked)
         counted = watched(found.python, base, changed, chosen)
@@ -189,7 +165,7 @@ class _Gate:
             )
         if not between.python:
             return docs
-        self.notes.append(f"the base is {start[:12]}, laid over {self._build} ({self.asked.build_ref})")
+        self.notes.append(f"the base is {start[:12]}, laid over {self.asked.build} ({self.asked.build_ref})")
         source = {"repo": str(Path(repo).absolute()), "ref": start, "base": self.asked.build_ref}
         over = {"kind": "overlay", "base": RELEASE, "git": source}
         return {**docs, RELEASE: docs[BASE], BASE: over}
@@ -344,15 +320,15 @@ class _Gate:
 
     def _decided(self, plan: Plan, results: Path, counted: Watching) -> Page:
         """The page. Where nothing ran the changed code, though the scenario was picked for it, that is a note and fails nothing."""
+        read = store.read(results)
         try:
-            only, absent = proposing.there(plan, results)
+            only, absent = proposing.there(plan, read.records)
         except CannotRun as error:
             self.notes += str(error).splitlines()
             self._not_covered("the base has nothing of what the scenarios exercise, so nothing was measured", WRITE_ONE)
-        idle = uncounted(counted, only & self.touching, results)
-        page = telling.decided(results, self.policy, only=only, notes=[*self.notes, *idle, *absent], today=self.day)
-        command = self._command()
-        again = tuple(dataclasses.replace(one, commands=(command, *one.commands[1:])) for one in page.scenarios)
+        idle = uncounted(counted, only & self.touching, read.records)
+        page = telling.decided(results, read, self.policy, only=only, notes=[*self.notes, *idle, *absent], today=self.day)
+        again = tuple(dataclasses.replace(one, commands=(self.asked.command, *one.commands[1:])) for one in page.scenarios)
         return dataclasses.replace(page, scenarios=again)
 
     # --- small things ---------------------------------------------------------------------------------------------
@@ -371,40 +347,8 @@ class _Gate:
         return (self._budget or 0.0) - (self.clock() - self.began) / 60 - SETTLING
 
     @property
-    def _build(self) -> str:
-        """The build to change, as it is told: no path of this machine."""
-        named = self.asked.change.build
-        return named if "/" not in named else "path/to/python"
-
-    @property
     def _start(self) -> Start:
         return Start(what="perfproof gate", profile=self._profile, wait=self.asked.wait, anyway=self.asked.anyway)
 
     def _say(self, text: str) -> None:
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
-
-    def _folder(self, build: OverlayBuild) -> str:
-        """The name of a results folder that belongs to this change under this policy, so that a gate that was broken off goes on."""
-        asked = f"{build.key} {self._profile} {self.asked.seed} {self.policy!r}"
-        name = build.diff.name.rpartition(".")[0] if build.diff else self.asked.change.ref or "HEAD"
-        plain = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name)[:40].strip(".-")
-        return f"{plain or 'change'}-{hashlib.sha256(asked.encode()).hexdigest()[:8]}"
-
-    def _command(self) -> str:
-        """The command that decides again, as somebody else would type it."""
-        change, asked = self.asked.change, self.asked
-        words = ["perfproof", "gate"]
-        if change.diff is not None:
-            words += ["--diff", change.diff.name]
-        else:
-            words += ["--git", ".", "--base", str(change.base), *(["--ref", change.ref] if change.ref else [])]
-        words += ["--build", self._build]
-        words += ["--build-ref", asked.build_ref] if asked.build_ref else []
-        words += ["--policy", Path(asked.policy).name] if asked.policy else []
-        words += ["--all"] if asked.all else []
-        words += ["--tests", *(upstream.shown(path) for path in asked.tests)] if asked.tests else []
-        words += ["--scenarios", *(f"scenarios/{path.name}" for path in asked.scenarios)] if asked.scenarios is not None else []
-        words += ["--profile", asked.profile] if asked.profile else []
-        words += ["--seed", str(asked.seed)] if asked.seed else []
-        words += ["--budget", f"{asked.budget:g}m"] if asked.budget else []
-        return shlex.join([*words, "--results", AGAIN])

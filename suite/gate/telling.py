@@ -26,7 +26,6 @@ from suite.model.decision import Decision
 from suite.model.errors import BadInput, CannotRun
 from suite.model.policy import DEFAULT_POLICY, Policy
 from suite.model.policy_documents import load_policy
-from suite.model.record import Record
 
 if TYPE_CHECKING:
     from suite.report.nouns import Page
@@ -75,31 +74,31 @@ def gate(
     With `stored`, the folder of a history, what was measured is judged against that instead of the base beside it.
     """
     rules = policy_of(policy, today)
-    records = store.read(results).records
-    check_names(rules, {record.scenario: list(record.definition["metrics"]) for record in records}, more=_files())
+    read = store.read(results)
+    check_names(rules, {record.scenario: list(record.definition["metrics"]) for record in read.records}, more=_files())
     day = today or clock.today()
     if stored is not None:
-        page = _against_stored(results, stored, records, rules, day)
+        page = _against_stored(results, read, stored, rules, day)
     else:
-        page = decided(results, rules, only=None, notes=(), today=day)
+        page = decided(results, read, rules, only=None, notes=(), today=day)
     return tell(page, outputs, console or Console(), environment)
 
 
-def decided(results: Path, policy: Policy, *, only: set[str] | None, notes: Sequence[str], today: date) -> Page:
-    """The page of a results folder (of the named scenarios only) with the decision that the policy makes of it."""
-    page, judged = verdicts.page_of(results, only, policy)
+def decided(results: Path, read: store.Read, policy: Policy, *, only: set[str] | None, notes: Sequence[str], today: date) -> Page:
+    """The page of a results folder, which holds what was `read` (of the named scenarios only), with the decision that the policy makes."""
+    page, judged = verdicts.page_of(results, only, policy, read=read)
     found = decide(judged, policy, failures=failures_of(page.records), notes=notes, today=today)
     return with_decision(page, found)
 
 
-def _against_stored(results: Path, stored: Path, records: Sequence[Record], policy: Policy, today: date) -> Page:
+def _against_stored(results: Path, read: store.Read, stored: Path, policy: Policy, today: date) -> Page:
     """The page of a results folder with the decision on it against a history."""
     from suite.tracking.stored import against_stored
 
-    rows = against_stored(records, stored, policy, today)
-    page, _ = verdicts.page_of(results, None, policy, rows)
+    rows = against_stored(read.records, stored, policy, today)
+    page, _ = verdicts.page_of(results, None, policy, rows, read)
     notes = [f"judged against what the history {stored.name} has stored, not against the base beside it"]
-    return with_decision(page, decide(rows, policy, failures=failures_of(records), notes=notes, today=today))
+    return with_decision(page, decide(rows, policy, failures=failures_of(read.records), notes=notes, today=today))
 
 
 def with_decision(page: Page, decision: Decision) -> Page:

@@ -25,6 +25,7 @@ from suite.pytest_plugin.trees import Change
 from suite.run import environment, telemetry
 from suite.run.diagnosis import interrupted
 from suite.run.process import run_to_end, scrub, tail
+from suite.run.room import INTERRUPTED
 
 CHILD = Path(__file__).resolve().parents[1] / "child" / "benchmarks.py"
 LIMIT = 3600.0
@@ -181,7 +182,7 @@ def _record(ran: Ran, scenario: Scenario, place: _Place, test: str, none: str, u
 
 def _status(ran: Ran, test: str, measured: bool, none: str, unproved: str) -> tuple[Status, str]:
     if none:
-        outside = interrupted(none) or ("interrupted from outside: the process was ended by SIGKILL" if "SIGKILL" in none else "")
+        outside = interrupted(none) or (f"{INTERRUPTED}: the process was ended by SIGKILL" if "SIGKILL" in none else "")
         return ("invalid", outside) if outside else ("failed", none)
     told = ran.said["tests"].get(test, {"outcome": "failed", "why": "it was not run"})
     if told["outcome"] != "passed":

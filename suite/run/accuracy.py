@@ -64,7 +64,12 @@ class AccuracyLane(AttemptLane[AccuracyWorkload]):
     # --- the way in ----------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Puts lm_eval beside the interpreters and asks it for tasks that are its own; raises `BadInput` for those it does not know."""
+        """Has a hub say that it has the model, puts lm_eval beside the interpreters and asks it for tasks that are its own.
+
+        Raises `BadInput` for a model or a task that there is not, `CannotRun` where the hub does not answer.
+        """
+        if missing := self.hub_faults(self.workload.server_arguments):
+            raise BadInput(*missing)
         for build in self._evaluating():
             self._tools[build.id] = evaluator_folder(build, self.say)
         asked = [task.name for task in self.workload.tasks]

@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from suite.builds import temporary
 from suite.model.errors import CannotRun
 
 FOLDER = "PERFPROOF_LOCKS"
@@ -28,8 +28,9 @@ Say = Callable[[str], None]
 
 
 def folder() -> Path:
-    """Where the locks are."""
-    return Path(os.environ.get(FOLDER) or Path(tempfile.gettempdir()) / "perfproof-locks")
+    """Where the locks are. Raises `CannotRun` where no folder for temporary files can be written to."""
+    named = os.environ.get(FOLDER)
+    return Path(named) if named else temporary.shared() / "perfproof-locks"
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from suite.run.diagnosis import diagnose, interrupted, last_words
 from suite.run.gpus import MemoryKept
 from suite.run.process import Ended, Running, tail
 from suite.run.recording import recorded
-from suite.run.room import no_room
+from suite.run.room import INTERRUPTED, no_room
 
 EVERY = 0.5
 """Seconds between two looks at a process."""
@@ -56,7 +56,7 @@ class Attempt:
     def met(self, error: CannotRun) -> None:
         """What kept it from going on; what came from outside (a SIGKILL, memory that a GPU keeps) is none of the arm's."""
         killed = isinstance(error, Ended) and error.killed
-        self.failed(f"interrupted from outside: {error}" if killed else str(error), outside=killed or isinstance(error, MemoryKept))
+        self.failed(f"{INTERRUPTED}: {error}" if killed else str(error), outside=killed or isinstance(error, MemoryKept))
 
     def broke(self, running: Running, cause: str, what: str = "") -> None:
         """Its process ended before its time; `what` names a process that is not the arm's own."""

@@ -14,6 +14,7 @@ from suite.model.record import Record
 from suite.model.scenario import AccuracyWorkload, Arm, EqualityWorkload, OfflineWorkload, Scenario
 from suite.run import attest, environment, gpus
 from suite.run.attempt import Attempt, begun
+from suite.run.hub import hub_faults
 from suite.run.launch import locate_model
 from suite.run.launches import next_log
 from suite.run.process import Running, scrub, start
@@ -61,6 +62,10 @@ class AttemptLane(ABC, Generic[Asked]):
     @abstractmethod
     def check(self) -> None:
         """Raises `BadInput` for what only shows once the builds are ready."""
+
+    def hub_faults(self, said: Sequence[str]) -> list[str]:
+        """Why a hub's model can't be loaded; `said` is what the workload says of vLLM's arguments. Raises `CannotRun` for a silent hub."""
+        return hub_faults(self.scenario, self._build(self.scenario.baseline), self._model, said, next_log(self._logs, "hub"))
 
     @abstractmethod
     def _attempt(self, trial: Attempt) -> None:

@@ -22,7 +22,7 @@ from suite.model.errors import BadInput
 from suite.model.scenario import Arm, MicroWorkload, ReleaseBuild, Scenario
 from suite.patches.guard import Patch, release_key
 
-CONSTANTS = ("PARAMETERS", "EXERCISES", "LEAST", "TIMES", "WITNESSES")
+CONSTANTS = ("PARAMETERS", "CHOICES", "EXERCISES", "LEAST", "TIMES", "WITNESSES")
 LEAST: Mapping[str, int] = {"warmup_rounds": 0, "seed": 0}
 """Parameters of every benchmark that may be nought though their defaults are more; a benchmark's own `LEAST` names its others."""
 
@@ -31,7 +31,7 @@ LEAST: Mapping[str, int] = {"warmup_rounds": 0, "seed": 0}
 class Bench:
     """A benchmark file: its default parameters, the vLLM functions that it exercises, the times it takes and the witnesses it counts.
 
-    `declared` says how small an integer may be where `least` would tell otherwise.
+    `declared` says how small an integer may be where `least` would tell otherwise, `choices` which values a parameter may have at all.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Bench:
     witnesses: tuple[str, ...]
     times: tuple[str, ...] = ("round_time",)
     declared: Mapping[str, int] = field(default_factory=dict)
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -75,6 +76,7 @@ def benches(folder: Path = PACKAGE / "bench") -> dict[str, Bench]:
                 witnesses=tuple(constants.get("WITNESSES", ())),
                 times=tuple(constants.get("TIMES", ("round_time",))),
                 declared=constants.get("LEAST", {}),
+                choices=constants.get("CHOICES", {}),
             )
     return found
 
@@ -184,20 +186,29 @@ def _bench_faults(scenario: Scenario) -> Iterator[str]:
         yield f"workload.bench: {_unknown('bench', workload.bench, benches())}"
         return
     asked = benches()[workload.bench]
-    known = asked.parameters
     given = [("parameters", workload.parameters), *((f"cases.{n}", case) for n, case in enumerate(workload.cases))]
     for where, values in given:
         for key, value in values.items():
-            if key not in known:
-                yield f"workload.{where}: {_unknown('parameter', key, known)}"
-            elif not fits(value, known[key]):
-                yield f"workload.{where}.{key}: expected {_kind(known[key])} such as {known[key]!r}, got {value!r}"
-            elif (least := asked.least(key)) is not None and value < least:
-                yield f"workload.{where}.{key}: expected {least} or more, such as {known[key]!r}, got {value!r}"
+            if key not in asked.parameters:
+                yield f"workload.{where}: {_unknown('parameter', key, asked.parameters)}"
+            elif expected := _expected(asked, key, value):
+                yield f"workload.{where}.{key}: expected {expected}, got {value!r}"
     cases = [case_name(case) for case in workload.cases]
     for choice in scenario.metrics:
         if fault := _metric_fault(choice.name, asked, cases):
             yield f"metrics.{choice.name}: {fault}"
+
+
+def _expected(asked: Bench, key: str, value: Any) -> str:
+    """What a known parameter should be where it can't have that value; "" where it can."""
+    default, least = asked.parameters[key], asked.least(key)
+    if not fits(value, default):
+        return f"{_kind(default)} such as {default!r}"
+    if least is not None and value < least:
+        return f"{least} or more, such as {default!r}"
+    if value not in asked.choices.get(key, (value,)):
+        return " or ".join(map(repr, asked.choices[key]))
+    return ""
 
 
 def _metric_fault(name: str, asked: Bench, cases: Sequence[str]) -> str:

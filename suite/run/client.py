@@ -7,25 +7,19 @@ decide itself (where to send, how much, which seed, what to save) is refused the
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from suite.builds.ready import ReadyBuild
 from suite.model.errors import CannotRun
-from suite.model.scenario import Arm, Dataset, Scenario, ServeWorkload
-from suite.model.untrusted import line
+from suite.model.scenario import Arm, Dataset, ServeWorkload
 from suite.run.diagnosis import last_words
 from suite.run.process import Channel, Ended, Running, build_environment, start, tail
 
 IMPORT_TIMEOUT = 600.0
 CHECK_TIMEOUT = 60.0
-HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
-"""How a hub names its models."""
-HUBS = ("HF_", "HUGGINGFACE_", "TRANSFORMERS_", "VLLM_USE_MODELSCOPE")
-"""Variables that send a server to another hub or cache than the client's."""
 
 OURS = frozenset(
     [
@@ -183,18 +177,6 @@ class Client:
         """Why `vllm serve` of this build does not take the arguments, in its parser's words; "" if it does, or its parser is not found."""
         return self._refused("vllm serve", "check server", arguments)
 
-    def model_fault(self, model: str) -> str:
-        """Why a server could not load that model of a hub: "" where the cache holds it, or the hub has it. Raises `CannotRun` where the
-        hub does not answer."""
-        said = self._ask("check model", [model])
-        if not said["ok"] and not said.get("missing"):
-            told = line(str(said["fault"]), 300)
-            raise CannotRun(
-                f"the model {model} is not in the cache here, and the hub that may have it does not answer: {told}; fetch it where there "
-                f"is a network ('hf download {model}') and bring that cache (HF_HOME), or name a folder that holds it"
-            )
-        return "" if said["ok"] else str(said["fault"])
-
     def _refused(self, command: str, what: str, arguments: list[str], bench: str = "serve") -> str:
         said = self._ask(what, arguments, bench)
         return "" if said["ok"] else f"'{command}' of {self.build.label} refuses it: {said['fault']}"
@@ -255,19 +237,6 @@ class Client:
     def close(self) -> None:
         self._channel.close()
         self.running.stop(grace=2.0)
-
-
-def hub_faults(client: Client, scenario: Scenario, model: str, flags: Iterable[str]) -> list[str]:
-    """Why no server of the scenario could load its model of a hub, before one tries for minutes. Raises `CannotRun` where that hub does
-    not answer.
-
-    Nothing is asked where the client can't know where servers look: another folder or hub is named by a flag or by an arm's variables, or
-    the name is of another form (a bucket's, say).
-    """
-    elsewhere = "--download-dir" in flags or any(name.startswith(HUBS) for arm in scenario.arms for name in arm.environment)
-    if elsewhere or not HUB_NAME.fullmatch(model) or not (fault := client.model_fault(model)):
-        return []
-    return [f"{scenario.source}: workload.model: {model}: {fault}; name one, a folder, or one to generate ({{layers: 2, ...}})"]
 
 
 def client_environment(build: ReadyBuild, *, offline: bool) -> dict[str, str]:

@@ -13,7 +13,7 @@ import signal
 from collections.abc import Sequence
 
 from suite.model.untrusted import lines
-from suite.run.room import CAUSES
+from suite.run.room import CAUSES, INTERRUPTED
 
 PORT_TAKEN = "its port was taken by another program between the choice and the start"
 ERROR = r"((?:\w+\.)*\w*(?:Error|Exception|Refused|Interrupt): .+)"
@@ -76,7 +76,7 @@ NO_ROOM = {**{os.strerror(number): cause for number, cause in CAUSES.items()}, "
 def interrupted(reason: str) -> str:
     """Why what a trial met is the machine's affair and not its arm's: a sentence, or ""."""
     cause = next((cause for said, cause in NO_ROOM.items() if said in reason), "")
-    return f"interrupted from outside: {cause}: {reason}" if cause else ""
+    return f"{INTERRUPTED}: {cause}: {reason}" if cause else ""
 
 
 NOISE = re.compile(

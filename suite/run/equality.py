@@ -1,7 +1,7 @@
 """Trials whose answers are compared: one process an arm, which answers the same prompts in the same batches.
 
-In order: the model is written, every arm's flags are checked by vLLM's own parser in the first process before its engine starts, and each
-trial is one process that answers everything. Answers are kept with the record, token by token, for the comparison is made
+In order: the model is written, every arm's flags are checked by vLLM's own parser in the first process of its build before the engine
+starts, and each trial is one process that answers everything. Answers are kept with the record, token by token, for the comparison is made
 from records alone. What this refuses: a trial that did not prove what it ran, that answered less than it was asked, or with numbers
 that are none.
 """
@@ -87,15 +87,17 @@ def arguments_for(workload: EqualityWorkload, arm: Arm, model: ModelAt, *, seed:
 
 
 def order_for(scenario: Scenario, arm: Arm, model: ModelAt, seed: int) -> dict[str, Any]:
-    """What the child is asked; the same for every arm but for the engine's arguments."""
+    """What the child is asked; the same for every arm but for the engine's arguments, and those of the arms of its build, which its parser
+    looks at."""
     workload, parts = workload_of(scenario), parts_of(scenario)
     pooling = "embeddings" in parts
     lines = list(dataset.lines(workload.dataset, workload.prompts, seed))
     greedy = [_parameters(workload, line, number, seed) | {"temperature": 0.0} for number, line in enumerate(lines)]
     sampled = [one | _in_turn(workload.sampled, number) for number, one in enumerate(greedy)]
+    alike = [each for each in scenario.arms if each.build == arm.build]
     return {
         "arguments": arguments_for(workload, arm, model, seed=seed, pooling=pooling),
-        "checked": {each.name: arguments_for(workload, each, model, seed=seed, pooling=pooling) for each in scenario.arms},
+        "checked": {each.name: arguments_for(workload, each, model, seed=seed, pooling=pooling) for each in alike},
         "parts": list(parts),
         "prompts": [line["prompt"] for line in lines],
         "sampling": greedy,
@@ -145,7 +147,12 @@ class EqualityLane(AttemptLane[EqualityWorkload]):
     asked = staticmethod(workload_of)
 
     def check(self) -> None:
-        """Nothing: the first trial has vLLM's parser look at every arm's flags before its engine starts, which costs no process."""
+        """Has a hub say that it has the model; raises `BadInput` where it has not, `CannotRun` where it does not answer.
+
+        A build's first trial has its parser look at the flags of all its arms before the engine starts, which costs no process.
+        """
+        if missing := self.hub_faults(flags(self.workload.arguments)):
+            raise BadInput(*missing)
 
     def _attempt(self, trial: Attempt) -> None:
         """Runs the process once and judges whether what it answered counts."""

@@ -16,6 +16,7 @@ from typing import Any
 from suite.model.record import Status
 from suite.run.diagnosis import interrupted
 from suite.run.process import tail
+from suite.run.room import INTERRUPTED
 
 KILLED = "was ended by SIGKILL"
 NOT_HERE = "not in this version"
@@ -98,7 +99,7 @@ def judge(reading: Reading, fault: str, unattested: str, folder: Path, log: Path
     A kill from outside and a full disk say nothing of the arm: the block is invalid, not failed.
     """
     if KILLED in fault or fault == UNWRITTEN:
-        return "invalid", f"interrupted from outside: {fault}"
+        return "invalid", f"{INTERRUPTED}: {fault}"
     if fault or reading.reason:
         told = reading.reason if (folder / "trial.json").exists() and reading.reason else fault
         lines = tail(log, 8) if (fault and not told.startswith((NOT_HERE, "PatchRefused"))) or told.startswith(NOTHING) else ""

@@ -1,22 +1,24 @@
 """Trials without a server: `vllm bench latency` and `vllm bench throughput`, a fresh process a trial.
 
-In order: the scenario's flags are checked by the baseline's own parser, the model is written, and then each trial is one whole run of
+In order: each arm's flags are checked by its build's own parser, the model is written, and then each trial is one whole run of
 vLLM's command: engine start, warm-up, measurement, end. What it prints is kept, what it measured is read from its own JSON, and a
 trial counts only if its processes proved what they ran and did the work asked for. What this refuses: to go on with a run that hangs.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from pathlib import Path
 
+from suite.builds.ready import ReadyBuild
 from suite.model.errors import BadInput, CannotRun
 from suite.model.scenario import Arm, OfflineWorkload, Scenario, ToyModel
 from suite.run import attest, telemetry
 from suite.run.attempt import LOG_LINES, Attempt, cause_of, looks
 from suite.run.attempt_lane import AttemptLane
-from suite.run.client import Client, client_faults, flags, hub_faults
+from suite.run.client import Client, client_faults, flags
 from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, meant, model_faults, server_environment
 from suite.run.launches import next_log
 from suite.run.offline_result import OfflineResult, read_latency, read_throughput
@@ -85,21 +87,33 @@ class OfflineLane(AttemptLane[OfflineWorkload]):
     asked = staticmethod(workload_of)
 
     def check(self) -> None:
-        """Has the baseline's own parser look at every arm's flags; raises `BadInput` if it refuses them."""
-        log = next_log(self._logs, "parser")
-        client = Client(self._build(self.scenario.baseline), log=log, folder=self._model.folder, offline=self._model.offline)
-        try:
-            faults = []
+        """Has a hub say that it has the model, and the own parser of every arm's build look at its flags.
+
+        Raises `BadInput` if one of them refuses, `CannotRun` where the hub does not answer.
+        """
+        faults = self.hub_faults(flags(self.workload.arguments))
+        builds = {build.id: build for build in map(self._build, self.scenario.arms)}
+        with contextlib.ExitStack() as stack:
+            clients = {name: stack.enter_context(contextlib.closing(self._parser_of(build))) for name, build in builds.items()}
             for arm in self.scenario.arms:
-                words = arguments_for(self.workload, arm, self._model, seed=0, result=Path("result.json"))
-                if fault := client.fault(words, self.workload.bench):
+                if fault := self._refused(arm, clients[self._build(arm).id]):
                     faults.append(f"{self.scenario.source}: arms.{arm.name}: {fault}")
-            if not self._model.offline:
-                faults += hub_faults(client, self.scenario, self._model.name, flags_of(words))
-        finally:
-            client.close()
         if faults:
             raise BadInput(*faults)
+
+    def _parser_of(self, build: ReadyBuild) -> Client:
+        """A client of that build, which imports vLLM from now on."""
+        return Client(build, log=next_log(self._logs, "parser"), folder=self._model.folder, offline=self._model.offline)
+
+    def _refused(self, arm: Arm, client: Client) -> str:
+        """Why the parser does not take the arm's flags. A candidate's build that has none to ask has trials that tell."""
+        words = arguments_for(self.workload, arm, self._model, seed=0, result=Path("result.json"))
+        try:
+            return client.fault(words, self.workload.bench)
+        except CannotRun:
+            if arm.build == self.scenario.baseline.build:
+                raise
+            return ""
 
     def _attempt(self, trial: Attempt) -> None:
         """Runs vLLM's command once and judges whether what it measured counts."""

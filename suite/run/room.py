@@ -18,6 +18,8 @@ CAUSES: Mapping[int, str] = {
     errno.EFBIG: "files may not be as large as that (ulimit -f)",
 }
 """What an error number means where something is written."""
+INTERRUPTED = "interrupted from outside"
+"""How the reason of a trial begins that was spoilt by what is none of its arm's doing."""
 TRIED = 1 << 20
 """Bytes that are written to try a folder: more than a trial of a microbenchmark leaves."""
 
@@ -25,7 +27,7 @@ TRIED = 1 << 20
 def no_room(folder: Path, reason: str) -> str:
     """Where a trial's folder takes no more files now: a sentence for a trial that does not count for that `reason`; else ""."""
     cause = unwritable(folder)
-    return f"interrupted from outside: {cause}: {reason}" if cause else ""
+    return f"{INTERRUPTED}: {cause}: {reason}" if cause else ""
 
 
 def unwritable(folder: Path) -> str:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from suite.builds import temporary
+
 RUNNING = ".running"
 """The folder in a results folder for what is only needed while a run lives."""
 SOCKETS = "sockets"
@@ -35,7 +37,7 @@ class Scratch:
         """A folder with a short path, for sockets; goes with this one."""
         link = self.folder / SOCKETS
         if not link.exists():
-            link.symlink_to(tempfile.mkdtemp(prefix=PREFIX))
+            link.symlink_to(tempfile.mkdtemp(prefix=PREFIX, dir=temporary.folder()))
         return link.resolve()
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ from outside says nothing of the arm: its block is invalid and measured again.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gzip
 import json
@@ -28,11 +29,12 @@ from suite.model.scenario import Arm, Scenario
 from suite.run import attest, environment, gpus, host_cost, telemetry
 from suite.run.attempt import Attempt, begun
 from suite.run.bench_result import BenchResult, read_result, warnings_for
-from suite.run.client import Client, ClientEnded, arguments_for, hub_faults
+from suite.run.client import Client, ClientEnded, arguments_for
 from suite.run.counted import disagreement
 from suite.run.dataset import write_dataset
+from suite.run.hub import hub_faults
 from suite.run.instructions import Instructions
-from suite.run.launch import Launch, ModelAt, asked_of, flags_of, locate_model, scenario_faults, server_words, workload_of
+from suite.run.launch import Launch, ModelAt, asked_of, locate_model, scenario_faults, server_words, workload_of
 from suite.run.launches import Launches, next_log
 from suite.run.ports import free_port
 from suite.run.process import scrub, scrub_file
@@ -94,44 +96,58 @@ class ServeLane:
     # --- the way in --------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Starts the client, has its own parser and the server's look at the scenario's flags, and the hub say that it has the model.
+        """Has a hub say that it has the model, starts the client, and has its own parser and the servers' look at the scenario's flags.
 
         Raises `BadInput` if one of them refuses, `CannotRun` where the hub does not answer.
         """
-        client, unmeant = self._ready_client(), ("http://127.0.0.1:1", "check", self.scenario.seed, self._scratch.folder / "check.json")
+        baseline, said = self._build(self.scenario.baseline), self.workload.server_arguments
+        faults = hub_faults(self.scenario, baseline, self._model_at(), said, next_log(self._logs, "hub"))
+        with contextlib.ExitStack() as stack:
+            others = [stack.enter_context(contextlib.closing(self._parser_of(build))) for build in self._other_builds()]
+            client = self._ready_client()
+            faults += [*self._client_faults(client), *self._server_faults(client)]
+            for other in others:
+                with contextlib.suppress(CannotRun):  # what has no parser to ask has a server that tells
+                    faults += self._server_faults(other)
+        if faults:
+            raise BadInput(*faults)
+
+    def _client_faults(self, client: Client) -> list[str]:
+        """What the client's own parser refuses, by its place in the scenario; what all arms have is told once."""
+        unmeant = ("http://127.0.0.1:1", "check", self.scenario.seed, self._scratch.folder / "check.json")
         faults: dict[str, str] = {}
         for arm in self.scenario.arms:
             where = f"arms.{arm.name}.client" if arm.client else "workload.client"
-            fault = client.fault(self._arguments(arm, *unmeant))
-            if fault:
+            if fault := client.fault(self._arguments(arm, *unmeant)):
                 faults[where] = f"{self.scenario.source}: {where}: {fault}"
-        faults |= self._server_faults(client)
-        missing = self._hub_faults(client)
-        if faults or missing:
-            raise BadInput(*faults.values(), *missing)
+        return list(faults.values())
 
-    def _hub_faults(self, client: Client) -> list[str]:
-        model, common = self._model_at(), self.workload.server_arguments
-        words = [*common, *(word for arm in self.scenario.arms for word in arm.server_arguments)]
-        return [] if model.offline else hub_faults(client, self.scenario, model.name, flags_of(words))
+    def _server_faults(self, client: Client) -> list[str]:
+        """What the parser of `vllm serve` of that build refuses of its arms, by its place in the scenario."""
+        mine = [arm for arm in self._parsed() if self._build(arm).id == client.build.id]
+        plain = [dataclasses.replace(arm, server_arguments=()) for arm in mine[:1]]
+        for arms, where in ((plain, "workload.server_arguments"), (mine, "arms.{}.server_arguments")):
+            words = {arm.name: server_words(self.workload, arm, self._model_at(), "check", 1) for arm in arms}
+            told = {name: client.server_fault(said[said.index("serve") + 1 :]) for name, said in words.items()}
+            if faults := [f"{self.scenario.source}: {where.format(name)}: {fault}" for name, fault in told.items() if fault]:
+                return faults  # every arm of the build has the workload's words, and would be told of them again
+        return []
 
-    def _server_faults(self, client: Client) -> dict[str, str]:
-        """What the parser of `vllm serve` refuses, by its place in the scenario.
+    def _parsed(self) -> list[Arm]:
+        """The arms whose flags vLLM's parser knows all of: an arm's own plugins may bring others, of which its server tells."""
+        return [arm for arm in self.scenario.arms if "VLLM_PLUGINS" not in arm.environment]
 
-        The client's interpreter is asked, so only arms of its build are; and none that loads plugins of its author's, which may bring
-        flags. Of all others the server tells.
-        """
-        plain = dataclasses.replace(self.scenario.baseline, server_arguments=())
-        own = [arm for arm in self.scenario.arms if arm.server_arguments and self._build(arm) == client.build]
-        asked = {"workload.server_arguments": plain, **{f"arms.{arm.name}.server_arguments": arm for arm in own}}
-        faults: dict[str, str] = {}
-        for where, arm in asked.items():
-            words = server_words(self.workload, arm, self._model_at(), "check", 1)
-            if "VLLM_PLUGINS" not in arm.environment and (fault := client.server_fault(words[words.index("serve") + 1 :])):
-                faults[where] = f"{self.scenario.source}: {where}: {fault}"
-                if arm is plain:  # every arm has these words, and would be told of them again
-                    break
-        return faults
+    def _other_builds(self) -> list[ReadyBuild]:
+        """The builds beside the client's whose arms are given flags."""
+        baseline, common = self._build(self.scenario.baseline), self.workload.server_arguments
+        builds = {build.id: build for arm in self._parsed() if common or arm.server_arguments for build in [self._build(arm)]}
+        return [build for build in builds.values() if build.id != baseline.id]
+
+    def _parser_of(self, build: ReadyBuild) -> Client:
+        """A client of that build, which is only asked what its server's parser takes: it imports vLLM while the arms' own client does."""
+        self.say(f"{self.scenario.name}: {build.label} is asked for its server's flags")
+        model = self._model_at()
+        return Client(build, log=next_log(self._logs, "parser"), folder=model.folder, offline=model.offline)
 
     def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
         """One trial of each of the arms named, in that order; every one leaves a record, whatever becomes of it."""

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from suite import store
 from suite.analysis.judge import JudgedScenario
 from suite.builds.side import PACKAGE
 from suite.changes import proposing, saying
@@ -101,11 +102,13 @@ class CountingLane(FakeLane):
 
 
 class Place:
-    """A folder with scenarios, a diff and an interpreter with the stand-in; `pr` runs the verb there with a lane that takes no time."""
+    """A folder with scenarios and a diff; `pr` runs the verb there with a lane that takes no time.
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder = folder
-        self.python = toy.interpreter(folder / "env")
+    The interpreter with the stand-in is that of all tests: nothing of it depends on a test.
+    """
+
+    def __init__(self, folder: Path, python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.python = folder, python
         self.lane = CountingLane()
         self.plans: list[Plan] = []
         monkeypatch.chdir(folder)
@@ -131,26 +134,51 @@ class Place:
         return main(["pr", "--diff", diff, "--build", str(self.python), *words])
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the interpreter, and another for what is built on it."""
+    folder = tmp_path_factory.mktemp("shared")
+    toy.interpreter(folder / "env")
+    (folder / "builds").mkdir()
+    return folder
+
+
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    return Place(tmp_path, monkeypatch)
+def bare(tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A place where nothing was built yet."""
+    return Place(tmp_path, shared / "env" / "bin" / "python", monkeypatch)
 
 
-def test_one_command_gives_verdict_text_and_report(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def place(bare: Place, shared: Path) -> Place:
+    """A place whose builds are those of all tests."""
+    (bare.folder / "builds").symlink_to(shared / "builds")
+    return bare
+
+
+def test_one_command_gives_verdict_text_and_report(bare: Place, capsys: pytest.CaptureFixture[str]) -> None:
     """A slower candidate is a regression; what was touched, why this scenario and where the files lie is told."""
-    assert place.pr() == EXIT_REGRESSED
+    assert bare.pr() == EXIT_REGRESSED
     said = capsys.readouterr().out
     assert "touches Batch.swap, which it exercises" in said
     assert "exercising other functions of the same files): never" in said
     assert "reports/pr.md" in said
     assert "reports/pr.html" in said
-    text = (place.folder / "reports" / "pr.md").read_text()
+    text = (bare.folder / "reports" / "pr.md").read_text()
     assert "regressed" in text
     assert "perfproof pr --diff my.diff" in text
     assert "touches Batch.swap, which it exercises" in text
-    assert str(place.folder) not in text
-    assert "touches Batch.swap" in (place.folder / "reports" / "pr.html").read_text()
-    assert {scenario for scenario, _, _ in place.lane.ran} == {"again"}, "two scenarios of one workload are one"
+    assert str(bare.folder) not in text
+    assert "touches Batch.swap" in (bare.folder / "reports" / "pr.html").read_text()
+    assert {scenario for scenario, _, _ in bare.lane.ran} == {"again"}, "two scenarios of one workload are one"
+
+
+def test_what_was_measured_is_read_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls, doubts, verdicts, text and report are made of one reading of the records."""
+    read: list[Path] = []
+    monkeypatch.setattr(store, "read", lambda folder, real=store.read: read.append(folder) or real(folder))
+    assert place.pr("--results", "mine") == EXIT_REGRESSED
+    assert read == [Path("mine")]
 
 
 def test_the_same_command_goes_on_and_an_edited_diff_begins_anew(place: Place) -> None:
@@ -339,26 +367,26 @@ def test_where_no_count_can_tell_that_the_changed_code_ran_the_text_says_so(plac
 
 
 def test_what_no_scenario_exercises_is_told_with_the_nearest_before_anything_is_made(
-    place: Place, capsys: pytest.CaptureFixture[str]
+    bare: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Exit code 2, the files, the nearest scenarios, and what to do; no build, no record."""
-    (place.folder / "my.diff").write_text(ELSEWHERE)
-    assert place.pr() == EXIT_USAGE
+    (bare.folder / "my.diff").write_text(ELSEWHERE)
+    assert bare.pr() == EXIT_USAGE
     said = capsys.readouterr().err
     assert "no scenario exercises what the change touches: vllm/v1/worker/gpu_model_runner.py" in said
     assert "near: again: vllm.v1.worker.batch, which it exercises, is in the same package" in said
     assert "what to do: name scenarios with --scenarios" in said
-    assert not (place.folder / "builds").exists()
-    assert not (place.folder / "results").exists()
+    assert not (bare.folder / "builds").exists()
+    assert not (bare.folder / "results").exists()
 
 
-def test_what_an_exercised_module_imports_is_nearest_once_the_base_is_there(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_an_exercised_module_imports_is_nearest_once_the_base_is_there(bare: Place, capsys: pytest.CaptureFixture[str]) -> None:
     """Where the base was made before, its sources say which exercised module imports the touched one."""
-    place.pr()
+    bare.pr()
     for name in ("swap", "again", "never"):
-        place.scenario(name)
-    place.scenario("runner", {"swaps": 7}, exercises=["vllm.v1.worker.gpu_model_runner"])
-    assert place.pr() == EXIT_USAGE
+        bare.scenario(name)
+    bare.scenario("runner", {"swaps": 7}, exercises=["vllm.v1.worker.gpu_model_runner"])
+    assert bare.pr() == EXIT_USAGE
     assert "near: runner: vllm.v1.worker.gpu_model_runner, which it exercises, imports vllm.v1.worker.batch" in capsys.readouterr().err
 
 
@@ -454,13 +482,11 @@ def test_workload_metrics_and_margins_are_kept_and_patches_dropped(place: Place)
         (["--git", "nowhere", "--ref", "a", "--base", "b"], "nowhere"),
     ],
 )
-def test_bad_input_is_refused_before_anything_is_made(
-    place: Place, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input_is_refused_before_anything_is_made(bare: Place, words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each fault says what to do; exit code 2, nothing written."""
     assert main(["pr", *words]) == EXIT_USAGE
     assert told in capsys.readouterr().err
-    assert not (place.folder / "builds").exists()
+    assert not (bare.folder / "builds").exists()
 
 
 def test_every_option_is_in_the_docs() -> None:

@@ -39,7 +39,7 @@ def test_a_planted_slowdown_regresses_and_what_was_not_touched_does_not(tmp_path
     assert found["test_total"]["judged"]["verdict"] == "regressed"
     assert found["test_total"]["judged"]["effect"] > 0.5
     assert found["test_longest[2000]"]["judged"]["verdict"] != "regressed"
-    assert re.search(r"FAILED bench/test_core\.py::test_total - perfproof: regressed: round time (\+|× )\d", done.stdout)
+    assert re.search(r"FAILED bench/test_core\.py::test_total - perfproof: regressed: round time (\+|×\s)\d", done.stdout)
     assert "the working tree is measured as it is, with 1 file not committed" in done.stdout
     assert "1 test without the fixture `benchmark` was not run" in done.stdout
     assert "perfproof: fail (exit code 1)" in done.stdout

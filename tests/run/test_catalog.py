@@ -132,6 +132,33 @@ def test_a_size_that_cannot_work_is_refused_before_anything_runs(made: Scenario,
     assert catalog.faults(made) == ([words] if words else [])
 
 
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (scenario(bench="sampler_copy", dtype="float99"), "parameters.dtype: expected 'bfloat16' or 'float16' or 'float32', got 'float99'"),
+        (scenario(bench="sampler_copy", call="nosuch"), "parameters.call: expected 'sample' or 'apply_sampling_params', got 'nosuch'"),
+        (
+            scenario(bench="pooling_token_ids", cases=({"pooler": "gritlm"}, {"pooler": "mean"})),
+            "cases.1.pooler: expected 'splade' or 'bos_eos' or 'gritlm', got 'mean'",
+        ),
+        (scenario(bench="penalties", device="gpu"), "parameters.device: expected 'cpu' or 'cuda', got 'gpu'"),
+        (scenario(bench="penalties", device=0), "parameters.device: expected a text such as 'cpu', got 0"),
+        (scenario(bench="sampler_copy", dtype="float32", call="apply_sampling_params"), ""),
+    ],
+)
+def test_a_text_that_cannot_work_is_refused_before_anything_runs(made: Scenario, words: str) -> None:
+    """A text that the benchmark knows nothing of is told with its place in the file and the texts that there are."""
+    assert catalog.faults(made) == ([f"toy.yaml: workload.{words}"] if words else [])
+
+
+@pytest.mark.parametrize("name", sorted(catalog.benches()))
+def test_every_text_of_a_benchmark_says_what_it_may_be(name: str) -> None:
+    """Each text parameter declares its choices, the default among them; no other parameter has any."""
+    bench = catalog.bench(name)
+    assert {key for key, default in bench.parameters.items() if isinstance(default, str)} == set(bench.choices)
+    assert all(bench.parameters[key] in choices for key, choices in bench.choices.items())
+
+
 @pytest.mark.parametrize("name", sorted(catalog.benches()))
 def test_the_defaults_of_a_benchmark_are_no_less_than_it_takes(name: str) -> None:
     """What a benchmark declares to be the least is said of integers that it has, and is no more than their default."""

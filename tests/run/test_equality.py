@@ -76,6 +76,16 @@ def test_all_arms_are_asked_the_same_with_their_own_arguments() -> None:
     assert set(plain["checked"]) == {"plain", "other"}
 
 
+def test_a_build_s_parser_is_not_asked_for_another_build_s_flags() -> None:
+    """Each arm's flags are looked at in the processes of its own build alone: releases differ in the flags that they know."""
+    asked = scenario(arms={"plain": {"baseline": True}, "alike": {}, "other": {"server_arguments": ["--of-another-release"]}})
+    plain, alike, other = asked.arms
+    other = dataclasses.replace(other, build="another")
+    asked = dataclasses.replace(asked, arms=(plain, alike, other), builds={**asked.builds, "another": asked.builds["default"]})
+    assert set(order_for(asked, plain, AT, seed=1)["checked"]) == {"plain", "alike"}
+    assert set(order_for(asked, other, AT, seed=1)["checked"]) == {"other"}
+
+
 def test_logprobs_are_those_that_tokens_are_drawn_from_unless_asked_otherwise() -> None:
     """After penalties and temperature: a fault there is seen in logprobs before it changes a token."""
     asked = scenario()

@@ -1,33 +1,26 @@
-"""A model of a hub is looked for before a server is asked for it: in the cache, then at the hub, with the real client of that hub."""
+"""A model of a hub is looked for before anything is asked to load it: in the cache, then at the hub, with the real client of that hub."""
 
 from __future__ import annotations
 
 import dataclasses
 import http.server
 import json
-import os
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from suite.builds.ready import ReadyBuild
+from suite.child import hub as child
 from suite.model.decode import scenario_of
-from suite.run.client import Client, hub_faults
+from suite.model.errors import BadInput, CannotRun
+from suite.run import accuracy, equality, hub
+from suite.run.accuracy import AccuracyLane
+from suite.run.equality import EqualityLane
+from suite.run.launch import ModelAt
 from tests.factory import DEFINITION
-
-ASK = """
-import json, sys
-import client
-for name in sys.argv[1:]:
-    try:
-        print(json.dumps(client.find_model(name)))
-    except Exception as error:
-        print(json.dumps({"raised": type(error).__name__}))
-"""
 
 
 class Hub(http.server.BaseHTTPRequestHandler):
@@ -49,7 +42,7 @@ class Hub(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def hub() -> Iterator[str]:
+def at() -> Iterator[str]:
     """The address of a hub on this machine."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -57,59 +50,85 @@ def hub() -> Iterator[str]:
         server.shutdown()
 
 
-def _answers(build: ReadyBuild, endpoint: str, home: Path, *names: str) -> list[dict[str, Any]]:
-    """What the client's process would answer of each model, in an interpreter that has vLLM."""
-    environment = {**os.environ, "HF_ENDPOINT": endpoint, "HF_HOME": str(home), "PYTHONPATH": str(build.child), "NO_PROXY": "127.0.0.1"}
-    done = subprocess.run([build.interpreter, "-c", ASK, *names], env=environment, capture_output=True, text=True, timeout=120, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
 @pytest.mark.vllm
-def test_a_model_is_looked_for_in_the_cache_and_at_the_hub(real_build: ReadyBuild, hub: str, tmp_path: Path) -> None:
-    """One in the cache is there, whatever the hub says; one that the hub has is; one that it has not is missing, in words."""
+def test_a_model_is_looked_for_in_the_cache_and_at_the_hub(
+    real_build: ReadyBuild, at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One in the cache is there, whatever the hub says; one that the hub has is; one that it has not is missing; no answer is none."""
     held = tmp_path / "hub" / "models--held--model" / "snapshots" / "0123"
     held.mkdir(parents=True)
     (held / "params.json").write_text("{}")
-    cached, there, missing = _answers(real_build, hub, tmp_path, "held/model", "there/model", "no/model")
-    assert cached == there == {"ok": True}
-    assert missing == {
-        "ok": False,
-        "missing": True,
-        "fault": "the hub has no model of that name, or none that it shows without a token (HF_TOKEN)",
-    }
-    (lost,) = _answers(real_build, "http://127.0.0.1:9", tmp_path, "no/model")
-    assert "raised" in lost, "a hub that does not answer is no hub without that model"
+    for name, value in {"HF_HOME": str(tmp_path), "HF_ENDPOINT": at, "NO_PROXY": "127.0.0.1"}.items():
+        monkeypatch.setenv(name, value)
+    log = tmp_path / "hub.log"
+    assert [hub.has(real_build, name, log) for name in ("held/model", "there/model", "no/model")] == [True, True, False]
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(CannotRun, match=r"no/model is not in the cache here, and the hub .* does not answer: \w+Error: .*HF_HOME"):
+        hub.has(real_build, "no/model", log)
 
 
-class Asked:
-    """A client that has no model of a hub, and keeps what it was asked for."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-    def model_fault(self, model: str) -> str:
-        self.names.append(model)
-        return "there is none"
+def test_runner_and_child_mean_the_same_by_their_exit_code() -> None:
+    """The number that says that the hub has no such model is one in both processes."""
+    assert hub.MISSING == child.MISSING
 
 
 @pytest.mark.parametrize(
-    ("model", "flags", "environment", "asked"),
+    ("model", "said", "environment", "asked"),
     [
         ("owner/name", [], {}, True),
-        ("gpt2", ["--max-model-len"], {"OMP_NUM_THREADS": "1"}, True),
+        ("gpt2", ["--max-model-len=9"], {"OMP_NUM_THREADS": "1"}, True),
         ("owner/name:Q4_K_M", [], {}, False),
         ("s3://bucket/model", [], {}, False),
-        ("owner/name", ["--download-dir"], {}, False),
+        ("owner/name", ["--download_dir=/models"], {}, False),
         ("owner/name", [], {"HF_HOME": "/models"}, False),
         ("owner/name", [], {"VLLM_USE_MODELSCOPE": "1"}, False),
     ],
 )
-def test_only_what_the_client_can_know_is_asked(model: str, flags: list[str], environment: dict[str, str], asked: bool) -> None:
+def test_only_what_can_be_known_is_asked(
+    model: str,
+    said: list[str],
+    environment: dict[str, str],
+    asked: bool,
+    toy_build: ReadyBuild,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A hub or a cache that the arms alone know is theirs to ask; what is missing names file and field."""
     scenario = scenario_of(DEFINITION, source="mine.yaml")
-    arms = tuple(dataclasses.replace(each, environment=environment) for each in scenario.arms)
-    client = Asked()
-    faults = hub_faults(cast(Client, client), dataclasses.replace(scenario, arms=arms), model, flags)
-    assert client.names == ([model] if asked else [])
+    scenario = dataclasses.replace(scenario, arms=tuple(dataclasses.replace(each, environment=environment) for each in scenario.arms))
+    names: list[str] = []
+    monkeypatch.setattr(hub, "has", lambda build, name, log: bool(names.append(name)))
+    found = ModelAt(name=model, folder=tmp_path, arguments=(), offline=False)
+    faults = hub.hub_faults(scenario, toy_build, found, said, tmp_path / "hub.log")
+    assert names == ([model] if asked else [])
     assert bool(faults) == asked
-    assert all(fault.startswith(f"mine.yaml: workload.model: {model}: there is none; ") for fault in faults)
+    assert all(fault.startswith(f"mine.yaml: workload.model: {model}: the hub has no model of that name") for fault in faults)
+    assert not hub.hub_faults(scenario, toy_build, dataclasses.replace(found, offline=True), said, tmp_path / "hub.log")
+
+
+WORKLOADS: dict[str, tuple[type[EqualityLane | AccuracyLane], dict[str, Any], str]] = {
+    "equality": (EqualityLane, {"dataset": {"template": "say {i}", "output_tokens": [4, 4]}, "prompts": 2}, "greedy_outputs"),
+    "accuracy": (AccuracyLane, {"through": "offline", "tasks": {"gsm8k": {}}}, "accuracy"),
+}
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_a_model_that_the_hub_has_not_is_told_before_anything_starts(
+    kind: str, toy_build: ReadyBuild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equality and accuracy scenarios are refused with file and field: no engine starts, and lm_eval is not installed for them."""
+    lane, more, metric = WORKLOADS[kind]
+    workload = {"kind": kind, "model": "no/model", **more}
+    arms = {"plain": {"baseline": True}, "other": {"server_arguments": ["--max-model-len=64"]}}
+    builds = {"default": {"kind": "python", "path": str(toy_build.interpreter)}}
+    metrics = {metric: {"primary": True, **({"margin": 0.02} if kind == "accuracy" else {})}}
+    made = scenario_of({**DEFINITION, "workload": workload, "arms": arms, "builds": builds, "metrics": metrics}, source="mine.yaml")
+    monkeypatch.setattr(hub, "has", lambda build, name, log: False)
+    for room, name in ((accuracy, "evaluator_folder"), (accuracy, "start"), (equality, "looks")):
+        monkeypatch.setattr(room, name, None)
+    opened = lane(made, {"default": toy_build}, tmp_path, seed=0, watch=(), say=print)
+    try:
+        with pytest.raises(BadInput, match=r"mine\.yaml: workload\.model: no/model: the hub has no model of that name"):
+            opened.check()
+    finally:
+        opened.close()

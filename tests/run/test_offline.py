@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from suite.builds.ready import ReadyBuild
+from suite.model.errors import BadInput, CannotRun
 from suite.model.metrics import METRICS
 from suite.model.plan import Block
 from suite.model.scenario import OfflineWorkload, Scenario, ToyModel
@@ -50,6 +52,43 @@ def test_throughput_becomes_rates_and_a_short_run_is_told() -> None:
     assert found.measurements == {"request_throughput": 2.0, "total_token_throughput": 20.0, "duration": 4.0}
     assert found.work == {"requests": 8, "tokens": 80}
     assert found.warnings == ("measured for 4.0 s only; standard asks for 30 s: raise 'num-prompts'",)
+
+
+class Parser:
+    """A client that takes the flags that its build knows, all if `known` is None; without an answer, if there is no build to ask."""
+
+    def __init__(self, known: str | None, asked: list[str]) -> None:
+        self.known, self.asked = known, asked
+
+    def fault(self, words: list[str], bench: str) -> str:
+        if self.known is None:
+            raise CannotRun("vLLM does not import there")
+        self.asked.append(self.known)
+        return "" if words[-1] == self.known else f"no such flag: {words[-1]}"
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+@pytest.mark.parametrize(("known", "told"), [("--newer", []), ("--gone", ["off.yaml: arms.other: no such flag: --newer"]), (None, [])])
+def test_each_arm_is_asked_of_its_own_build_s_parser(
+    known: str | None, told: list[str], toy_build: ReadyBuild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flag that only the candidate's vLLM knows is no fault; a candidate's build that can't be asked is left to its trials."""
+    asked: list[str] = []
+    plain, other = scenario(workload(arguments={"old": True}), "--newer").arms
+    made = dataclasses.replace(scenario(workload(arguments={"old": True})), arms=(plain, dataclasses.replace(other, build="newer")))
+    made = dataclasses.replace(made, builds={**made.builds, "newer": made.builds["default"]})
+    newer = dataclasses.replace(toy_build, id="newer")
+    lane = OfflineLane(made, {"default": toy_build, "newer": newer}, tmp_path, seed=0, watch=(), say=print)
+    monkeypatch.setattr(lane, "_parser_of", lambda build: Parser(known if build is newer else "--old", asked))
+    try:
+        with pytest.raises(BadInput) if told else contextlib.nullcontext() as caught:
+            lane.check()
+    finally:
+        lane.close()
+    assert list(caught.value.faults if caught else []) == told
+    assert asked == ["--old", *([known] if known else [])]
 
 
 def test_an_arms_own_flags_come_last_and_the_prefix_cache_is_off() -> None:

@@ -309,6 +309,66 @@ def test_an_arm_with_plugins_of_its_own_is_asked_of_its_server(serve: Serve) -> 
     serve(PLAIN, own).check()
 
 
+@pytest.fixture(scope="session")
+def newer_build(toy_build: ReadyBuild, tmp_path_factory: pytest.TempPathFactory) -> ReadyBuild:
+    """A stand-in whose server knows a flag more than the other's, and one less."""
+    folder = tmp_path_factory.mktemp("newer")
+    python = toy.interpreter(folder / "env")
+    (flags,) = (folder / "env").rglob("entrypoints/cli/serve.py")
+    flags.write_text(flags.read_text().replace('"--delay"', '"--newer"'))
+    return dataclasses.replace(toy_build, id="newer", label="vLLM newer", interpreter=python, folder=folder / "env")
+
+
+@pytest.mark.parametrize(
+    ("common", "plain", "newer", "told"),
+    [
+        ((), (), (), ""),
+        ((), ("--delay=1",), ("--newer=1",), ""),
+        ((), (), ("--delay=1",), "arms.newer.server_arguments: 'vllm serve' of vLLM newer refuses it: unrecognized arguments: --delay=1"),
+        ((), ("--newer=1",), (), "arms.plain.server_arguments: 'vllm serve' of "),
+        (("--delay=1",), (), (), "workload.server_arguments: 'vllm serve' of vLLM newer refuses it: unrecognized arguments: --delay=1"),
+    ],
+)
+def test_an_arm_of_another_build_is_asked_of_that_build_s_parser(
+    toy_build: ReadyBuild,
+    newer_build: ReadyBuild,
+    tmp_path: Path,
+    common: tuple[str, ...],
+    plain: tuple[str, ...],
+    newer: tuple[str, ...],
+    told: str,
+) -> None:
+    """Before any server starts each arm's flags go by the parser of the vLLM that it runs, not by the baseline's; that build is named."""
+    arms = arm("plain", server=plain), dataclasses.replace(arm("newer", server=newer), build="newer")
+    asked = scenario(toy_build, *arms, server_arguments=common)
+    lane = ServeLane(asked, {"default": toy_build, "newer": newer_build}, tmp_path, seed=3, watch=[], say=lambda message: None)
+    try:
+        if told:
+            with pytest.raises(BadInput) as caught:
+                lane.check()
+            (fault,) = caught.value.faults
+            assert fault.startswith(f"toy_serve.yaml: {told}")
+        else:
+            lane.check()
+        assert len(list(tmp_path.rglob("parser-*.log"))) == bool(common or newer), "a build that is given no flags is not asked"
+    finally:
+        lane.close()
+    assert not leftovers(newer_build)
+
+
+def test_a_build_that_cannot_be_asked_is_left_to_its_server(toy_build: ReadyBuild, newer_build: ReadyBuild, tmp_path: Path) -> None:
+    """Where the other vLLM does not even import, its trials tell, and the baseline's own are not lost."""
+    arms = arm("plain"), dataclasses.replace(arm("newer", server=("--newer=1",)), build="newer")
+    broken = dataclasses.replace(newer_build, interpreter=tmp_path / "gone")
+    lane = ServeLane(
+        scenario(toy_build, *arms), {"default": toy_build, "newer": broken}, tmp_path, seed=3, watch=[], say=lambda message: None
+    )
+    try:
+        lane.check()
+    finally:
+        lane.close()
+
+
 def test_flags_that_the_suite_sets_are_refused_all_at_once(toy_build: ReadyBuild) -> None:
     """A seed, a port or a served name in the scenario is refused, each named, before anything is made."""
     odd = scenario(
