@@ -45,9 +45,22 @@ def head(scenarios: Sequence[ScenarioView]) -> str:
     begins = IDENTICAL if worst == Outcome.EQUIVALENT and _identical(asked) else HEADS[worst]
     several = len({arm.name for scenario in asked for arm in scenario.arms if not arm.baseline}) > 1
     found = [(scenario.name, claim) for scenario in asked for claim in claims(scenario, several)]
+    if begins == IDENTICAL and len(found) > MOST_TOLD:
+        return f"{begins}: {_in_short(asked)}{_unasked(scenarios)}"
     told = [f"{name}: {claim}" if place == 0 or found[place - 1][0] != name else claim for place, (name, claim) in enumerate(found)]
     more = [f"and {len(told) - MOST_TOLD} more, below"] if len(told) > MOST_TOLD else []
     return f"{begins}{': ' if told else ''}{'; '.join([*told[:MOST_TOLD], *more])}{_unasked(scenarios)}"
+
+
+def _in_short(asked: Sequence[ScenarioView]) -> str:
+    """What many scenarios found in which no answer changed: one claim for those bit by bit, one for those item by item."""
+    alike = [scenario.name for scenario in asked if scenario.equality]
+    items = [scenario.name for scenario in asked if scenario.accuracy]
+    told = [
+        f"identical to the last bit in {words.listed(alike)}" if alike else "",
+        f"not one item changed between right and wrong in {words.listed(items)}" if items else "",
+    ]
+    return "; ".join(filter(None, told))
 
 
 def _unasked(scenarios: Sequence[ScenarioView]) -> str:

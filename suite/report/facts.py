@@ -57,6 +57,8 @@ def environment(records: Sequence[Record]) -> Iterable[Found]:
 
 _MARKS = ("seed", "port", "pid")
 """How the names of numbers end that count nothing: they are written without separators, and have no range."""
+_UNITS = {"rules.swapped": "B", "telemetry.swapped": "B"}
+"""Units of leaves whose names do not tell them."""
 _SUFFIXES = {"_bytes": "B", "_seconds": "s", "_mhz": "MHz", "_celsius": "°C", "_watts": "W"}
 
 
@@ -66,7 +68,8 @@ def named(name: str) -> tuple[str, str]:
     head, _, tail = name.removesuffix(suffix).rpartition(".")
     if head in ("variables", "packages"):
         return tail, ""
-    return f"{head.replace('_', ' ')}: {tail.replace('_', ' ')}" if head else tail.replace("_", " "), _SUFFIXES.get(suffix, "")
+    unit = _SUFFIXES.get(suffix, _UNITS.get(name, ""))
+    return f"{head.replace('_', ' ')}: {tail.replace('_', ' ')}" if head else tail.replace("_", " "), unit
 
 
 def flat(found: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
@@ -98,6 +101,8 @@ def plain(value: Any, unit: str = "") -> str:
         return f"{value:.6g}"
     if isinstance(value, (list, tuple)):
         return ", ".join(plain(each) for each in value) or "none"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{'' if key == 'name' else f'{named(str(key))[0]} '}{plain(each)}" for key, each in value.items()) or "none"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -111,8 +116,19 @@ def attestations(arms: Sequence[str], records: Sequence[Record], arm_of: Callabl
     counts = {name for record in records if record.attestation for name in record.attestation.counts}
     for name in dict.fromkeys(name for column in columns for name in column):
         values = tuple(" / ".join(column[name]) if name in column else "–" for column in columns)
-        yield name, values, len(set(values)) > 1 and (name not in counts or _called(name, values))
+        apart = _other_processes(of_arm) if name == PROCESSES else name not in counts or _called(name, values)
+        yield name, values, len(set(values)) > 1 and apart
     yield from _apart([of_arm[arm] for arm in arms])
+
+
+PROCESSES = "processes"
+
+
+def _other_processes(of_arm: Mapping[str, Sequence[Record]]) -> bool:
+    """Whether arms had other numbers of processes; one that varies from trial to trial parts them only if they have none in common."""
+    seen = [{each.attestation.processes for each in records if each.attestation} for records in of_arm.values()]
+    told = [values for values in seen if values]
+    return len(told) > 1 and not set.intersection(*told)
 
 
 CALLS = "calls "
@@ -190,7 +206,7 @@ def _properties(attestation: Attestation) -> Iterable[tuple[str, Any]]:
     yield "compiled operators", attestation.compiled_operators
     yield "model runner", attestation.runner or "none took part"
     yield "Python", attestation.python
-    yield "processes", attestation.processes
+    yield PROCESSES, attestation.processes
     yield "patches", ", ".join(patch_words(name, patch) for name, patch in attestation.patches.items()) or "none"
     for name, why in attestation.refused.items():
         yield f"refused: {name}", why
@@ -226,12 +242,19 @@ def commands(name: str, records: Sequence[Record], results: str) -> Iterable[str
             str(last.seed),
             "--results",
             AGAIN,
+            *_blocks(last),
         ]
         own = _of_pytest(last)
         yield shlex.join(own or run)
         results = results if own else AGAIN
     yield shlex.join(["perfproof", "compare", "--results", results])
     yield shlex.join(["perfproof", "report", "--results", results, "--out", "report.html"])
+
+
+def _blocks(record: Record) -> list[str]:
+    """The option that gives a repeat the blocks of its design, where it had a fixed number."""
+    blocks = record.definition.get("blocks")
+    return ["--blocks", str(blocks)] if type(blocks) is int else []
 
 
 def _of_pytest(record: Record) -> list[str]:
@@ -251,12 +274,18 @@ def _of_pytest(record: Record) -> list[str]:
 
 
 def seconds(records: Sequence[Record]) -> tuple[tuple[str, float], ...]:
-    """Where the trials' time went, longest phase first, and "in all" at the end."""
+    """Where the trials' time went, longest phase first, and "in all" at the end: never less than the phases together.
+
+    A trial's own total leaves out what was done before it, the start of its server above all.
+    """
     spent: dict[str, float] = {}
+    whole = 0.0
     for record in records:
-        for phase, taken in record.seconds.items():
-            spent[line(phase)] = spent.get(line(phase), 0.0) + float(taken)
-    whole = spent.pop("total", sum(spent.values()))
+        phases = {line(phase): float(taken) for phase, taken in record.seconds.items()}
+        total = phases.pop("total", 0.0)
+        whole += max(total, sum(phases.values()))
+        for phase, taken in phases.items():
+            spent[phase] = spent.get(phase, 0.0) + taken
     return (*sorted(spent.items(), key=lambda item: -item[1]), ("in all", whole)) if spent or whole else ()
 
 

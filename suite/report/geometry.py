@@ -91,9 +91,16 @@ def nice_changes(low: float, high: float) -> list[float]:
         step = _step((high - low) / 5)
         first = math.ceil(low / step - 1e-9)
         return [round(number * step, 9) for number in range(first, math.floor(high / step + 1e-9) + 1)]
-    ratios = [scale * step for scale in (10.0**power for power in range(-9, 9)) for step in (1, 2, 5)]
-    inside = [ratio - 1 for ratio in ratios if low <= ratio - 1 <= high]
+    inside = _ratios((1, 2, 5), low, high)
+    if len(inside) < 3:
+        return _ratios((1, 1.5, 2, 3, 5, 7), low, high)
     return inside if len(inside) <= 5 else [ratio for ratio in inside if math.log10(1 + ratio) % 1 < 1e-9]
+
+
+def _ratios(steps: Sequence[float], low: float, high: float) -> list[float]:
+    """The changes between two fractions whose ratio is one of these steps times a power of ten."""
+    ratios = (10.0**power * step for power in range(-9, 9) for step in steps)
+    return [round(ratio - 1, 12) for ratio in ratios if low <= ratio - 1 <= high]
 
 
 def tick(change: float) -> str:

@@ -29,13 +29,14 @@ UNPATCHED = "vLLM as released, no patch judged"
 
 def headline(scenarios: Sequence[ScenarioView]) -> str:
     """The page's first line: what came out, apart by what was measured, worst news first: "1 microbenchmark regressed and 2 improved; 1
-    end-to-end scenario suggests an improvement; where no patch is judged: 2 microbenchmarks improved"."""
+    end-to-end scenario suggests an improvement; vLLM as released, no patch judged: 2 microbenchmarks improved, and 1 end-to-end scenario is
+    equivalent"."""
     if not scenarios:
         return "There are no records to judge"
     if len(scenarios) == 1:
         one = scenarios[0]
         return f"{one.name}{ITSELF if one.itself else ''} {_is(one.outcome, one.suggests, 1)}{_apart(one)}"
-    apart = "; ".join(_grouped([each for each in scenarios if each.unpatched]))
+    apart = ", and ".join(_grouped([each for each in scenarios if each.unpatched]))
     return "; ".join([*_grouped([each for each in scenarios if not each.unpatched]), *([f"{UNPATCHED}: {apart}"] if apart else [])])
 
 

@@ -64,6 +64,7 @@ class ArmView:
     name: str
     baseline: bool
     build: str
+    version: str
     patches: tuple[str, ...]
     settings: tuple[str, ...]
     trials: int

@@ -53,8 +53,14 @@ def _arms(arms: Sequence[ArmView], itself: bool) -> str:
 def _arm(arm: ArmView) -> str:
     """An arm with its build, patches and settings."""
     patches = [f"patch{'es' if len(arm.patches) > 1 else ''} {', '.join(arm.patches)}"] if arm.patches else []
-    parts = [part for part in (arm.build, *patches, " ".join(arm.settings)) if part]
+    parts = [part for part in (_build(arm), *patches, " ".join(arm.settings)) if part]
     return f"{arm.name} ({', '.join(parts)})" if parts else arm.name
+
+
+def _build(arm: ArmView) -> str:
+    """An arm's build, with the vLLM that it proved to be where the build's name does not tell."""
+    release = arm.version.partition("+")[0]
+    return f"vLLM {release}, {arm.build}" if release and arm.build and release not in arm.build else arm.build
 
 
 def _workload(definition: Mapping[str, Any], records: Sequence[Record]) -> str:
@@ -103,22 +109,24 @@ def sure(rows: Sequence[Judged], outcome: str) -> str:
     if row.level is not None and row.interval is not None:
         parts.append(f"the brackets are a {level(row.level).replace(' ', THIN)} interval from {words.counted(row)}")
     if row.mde is not None and row.verdict != "equivalent":
-        parts.append(_reach(row))
+        parts.append(_reach(row, len({other.candidate for other in rows}) > 1))
     if row.suggests:
         parts.insert(0, "it suggests only")
     return f"{'; '.join(parts) or 'no interval could be given'}{_others(rows, row)}"
 
 
-def _reach(row: Judged) -> str:
-    """What the comparison could see, said as a limit where that is far beyond what matters."""
+def _reach(row: Judged, several: bool) -> str:
+    """What the comparison could see, said as a limit where that is far beyond what matters; of which candidate, where there are several."""
     only = "only " if row.margin is None or (row.mde or 0) > 2 * row.margin else ""
-    return f"it could {only}have seen {words.worsening(row)} or more (four times in five)"
+    return f"{f'of {row.candidate} ' if several else ''}it could {only}have seen {words.worsening(row)} or more (four times in five)"
 
 
 def _others(rows: Sequence[Judged], row: Judged) -> str:
     """What of the primary metrics is less sure than the one that decided."""
     open_ = [other for other in rows if other.primary and other is not row and other.verdict in ("inconclusive", "untestable")]
-    return f"; {', '.join(f'{words.label(other.metric)} is {other.verdict}' for other in open_[:3])}" if open_ else ""
+    several = len({other.candidate for other in rows}) > 1
+    told = [f"{words.label(other.metric)}{f' of {other.candidate}' if several else ''} is {other.verdict}" for other in open_[:3]]
+    return f"; {', '.join(told)}" if told else ""
 
 
 def turning(rows: Sequence[Judged], outcome: str, itself: bool) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from suite.report import claims, strips, units, words
 
@@ -28,7 +29,13 @@ class _Assets(BaseLoader):
 def _environment() -> Environment:
     made = Environment(loader=_Assets(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.globals.update(claims=claims, words=words, units=units, strips=strips)
+    made.filters["breakable"] = breakable
     return made
+
+
+def breakable(name: str) -> Markup:
+    """A function's or variable's name that a narrow column breaks between its words, not within one; its text stays as it is."""
+    return Markup(re.sub(r"([._:])(?=\w)", r"\1<wbr>", str(escape(name))))  # noqa: S704  (escaped)
 
 
 def render(template: str, **values: Any) -> Markup:

@@ -192,6 +192,7 @@ def _arm(name: str, baseline: bool, defined: Mapping[str, Any], records: Sequenc
         name=name,
         baseline=baseline,
         build=line(facts.build_of(defined, records)),
+        version=line(next((record.attestation.vllm_version for record in records if record.attestation), "")),
         patches=tuple(line(patch, NAME) for patch in defined.get("patches") or ()),
         settings=tuple(line(setting) for setting in facts.settings(defined)),
         trials=len(records),

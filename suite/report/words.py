@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from suite.model.judged import EXPLORATORY, OUTCOMES, Judged, Outcome
@@ -40,18 +41,23 @@ def whole(value: object) -> str:
 
 
 def label(metric: str) -> str:
-    """A metric's name for people: "median TTFT", "round time, output_length=16000"."""
+    """A metric's name for people: "median TTFT", "round time, pooler=gritlm, requests=57"."""
     base, _, case = metric.partition("@")
+    case = re.sub(r",(?! )", ", ", case)
     name = " ".join(_ACRONYMS.get(part, part) for part in base.split("_"))
     return f"{name}{' in ' if base == ACCURACY else ', '}{case}" if case else name
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names as a list; of accuracy in several tasks the tasks alone: "accuracy in sums, copying and series"."""
+    """Names as a list; of accuracy in several tasks the tasks alone: "accuracy in sums, copying and series".
+
+    Names that hold commas themselves are parted by semicolons.
+    """
     head = f"{label(ACCURACY)} in "
     alike = all(name.startswith(head) for name in names)
     every = [names[0], *(name.removeprefix(head) if alike else name for name in names[1:])]
-    return every[0] if len(every) == 1 else f"{', '.join(every[:-1])} and {every[-1]}"
+    comma = "; " if len(every) > 2 and any(", " in name for name in every) else ", "
+    return every[0] if len(every) == 1 else f"{comma.join(every[:-1])} and {every[-1]}"
 
 
 def meaning(metric: str) -> str:

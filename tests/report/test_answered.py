@@ -46,6 +46,19 @@ def test_identical_answers_are_told_as_such() -> None:
     assert page.answers.startswith("No answer that was compared changed: ")
 
 
+def test_many_comparisons_in_which_nothing_changed_are_told_in_short() -> None:
+    """Where more scenarios compared answers than a line holds, and none changed, they are named once, by what was held against what."""
+    plain = factory.answers_page([factory.equality_details(identical=200, equal=200, parted=0, differences=())], [], Outcome.EQUIVALENT)
+    one = next(each for each in plain.scenarios if each.equality)
+    items = factory.answers_page([], [factory.accuracy_details(lost=0, won=0, lost_items=(), won_items=())], Outcome.EQUIVALENT)
+    other = dataclasses.replace(next(each for each in items.scenarios if each.accuracy), name="accuracy_a")
+    many = [*(dataclasses.replace(one, name=f"equality_{letter}") for letter in "abcdefg"), other]
+    said = answered.head(many)
+    assert "equality_a, equality_b, equality_c, equality_d, equality_e, equality_f and equality_g; not one item changed" in said
+    assert said.startswith("No answer that was compared changed: identical to the last bit in equality_a, ")
+    assert said.endswith("between right and wrong in accuracy_a")
+
+
 def test_the_first_differing_tokens_and_mcnemars_table_are_shown() -> None:
     """Behind the verdicts stand where each answer parted, by which tokens and how close the race was, and which items flipped."""
     text = re.sub(r"<[^>]+>", " ", html.render(factory.answers_page()))
@@ -57,6 +70,15 @@ def test_the_first_differing_tokens_and_mcnemars_table_are_shown() -> None:
     assert "Lost (doc_id): 3, 88, 401, …." in words
     assert "3 of 1,319 flipped" in words
     assert "p = 0.77" in words
+
+
+def test_how_to_read_a_table_of_answers_is_told_once() -> None:
+    """What counts, and what the brackets ask, stands above the first table of its sort, however many scenarios and candidates follow."""
+    accuracy = [dataclasses.replace(factory.accuracy_details(), candidate=name) for name in ("a", "b")]
+    text = html.render(factory.answers_page(None, accuracy))
+    assert text.count("What counts are the items that flipped") == 1
+    assert text.count(", the same items, asked through a server.") == 2
+    assert text.count("Once a token differs") == 1
 
 
 def test_details_of_others_are_harmless() -> None:

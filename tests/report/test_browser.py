@@ -287,6 +287,23 @@ def test_nothing_sticks_out(browser: Browser, report: Path, width: int) -> None:
     assert browser.run("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("width", [320, 420])
+def test_a_narrow_window_leaves_words_room(browser: Browser, tmp_path: Path, width: int) -> None:
+    """On a telephone tables scroll sideways; first columns, and what is told of readings, are not squeezed to a few letters."""
+    browser.open(_written(KINDS["watched"](), tmp_path), width=width)
+    cells = "document.querySelectorAll('table.data tbody th, .courses td:nth-child(3)')"
+    widths = f"[...{cells}].map((name) => name.getBoundingClientRect().width)"
+    assert browser.run(f"Math.min(...{widths}.filter((each) => each > 0))") >= 100
+
+
+def test_a_mark_stays_with_its_arm(browser: Browser, report: Path) -> None:
+    """In the caption of a figure the mark, the arm's name and its value are not parted by the end of a line."""
+    browser.open(report, width=420)
+    heights = "[...document.querySelectorAll('.pairs .dir .of')].map((each) => each.getClientRects().length)"
+    assert browser.run(f"{heights}.length") > 0
+    assert browser.run(f"Math.max(...{heights})") == 1
+
+
 @pytest.mark.parametrize("kind", ["ordinary", "answers"])
 def test_no_window_cuts_the_verdict_table(browser: Browser, tmp_path: Path, kind: str) -> None:
     """On a telephone the verdict table stands as a card a row, in a small window it is closer: nothing of it lies beside the screen."""

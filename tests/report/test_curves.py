@@ -41,6 +41,12 @@ def test_axes_have_round_marks_within_their_ends(low: float, width: float) -> No
         assert low - 1e-6 <= change <= high + 1e-6
 
 
+@pytest.mark.parametrize(("low", "high"), [(-0.41, 3.0), (-0.7, 0.02), (-0.6, 1.9)])
+def test_an_axis_of_ratios_has_marks_enough_to_be_read_as_one(low: float, high: float) -> None:
+    """Steps between marks show that the axis is one of ratios; with a mark at zero and one other alone it would be taken for linear."""
+    assert len(geometry.nice_changes(low, high)) >= 3
+
+
 def test_marks_of_a_wide_axis_are_powers_of_ten() -> None:
     """A hundredfold change is marked at 0, −90 and −99 per cent."""
     found = geometry.nice_changes(-0.992, 0.2)

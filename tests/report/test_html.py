@@ -17,7 +17,7 @@ from suite.report.panels import repeat
 from suite.report.view import Page, build
 from tests.report import factory
 
-VOID = {"meta", "link", "br", "img", "input", "hr"}
+VOID = {"meta", "link", "br", "img", "input", "hr", "wbr"}
 
 
 class Reader(HTMLParser):

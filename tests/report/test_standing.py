@@ -28,6 +28,21 @@ def test_what_was_run_names_arms_builds_patches_trials_and_machine() -> None:
     assert standing.machine({"gpus": [{"name": "H"}, {"name": "H"}], "processor": "Xeon"}) == "2 × H"
 
 
+def test_a_build_that_does_not_tell_its_vllm_is_named_with_it() -> None:
+    """An interpreter's build is a number to a reader: the release that its processes attested stands before it."""
+    rows, records = factory.swap_states()
+    told = [dataclasses.replace(each, attestation=dataclasses.replace(each.attestation, build="python-ae3e27ca")) for each in records]
+    assert "as released (vLLM 0.32.0, python-ae3e27ca, VLLM_USE_V1=1)" in _scenario((rows, told)).ran
+
+
+def test_how_sure_names_the_candidate_where_there_are_several() -> None:
+    """What could have been seen, and what else is open, is told of a candidate and not of the metric, which several share."""
+    rows = [factory.row("a", "output_throughput", Outcome.INCONCLUSIVE, candidate=name) for name in ("copy", "cached")]
+    said = standing.sure(rows, Outcome.INCONCLUSIVE)
+    assert "of copy it could" in said
+    assert said.endswith("; output throughput of cached is inconclusive")
+
+
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_how_sure_and_what_would_change_it_fit_the_outcome(outcome: Outcome) -> None:
     """Every outcome says how sure it is and what would change it, and only settled ones speak of an interval that decides."""

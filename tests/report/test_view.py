@@ -40,6 +40,7 @@ def test_scenarios_stand_in_the_order_in_which_the_headline_counts_them() -> Non
         dataclasses.replace(plain, name=name, kind=kind, outcome=outcome, suggests=suggests, unpatched=unpatched)
         for name, kind, outcome, suggests, unpatched in (
             ("g", "micro", Outcome.REGRESSED, False, True),
+            ("i", "serve", Outcome.INCONCLUSIVE, False, True),
             ("f", "equality", Outcome.EQUIVALENT, False, False),
             ("a", "equality", Outcome.EQUIVALENT, False, False),
             ("e", "micro", Outcome.INCONCLUSIVE, False, False),
@@ -49,11 +50,12 @@ def test_scenarios_stand_in_the_order_in_which_the_headline_counts_them() -> Non
             ("b", "accuracy", Outcome.EQUIVALENT, False, False),
         )
     ]
-    assert "".join(each.name for each in ordered(made)) == "hcdeabfg"
+    assert "".join(each.name for each in ordered(made)) == "hcdeabfgi"
     assert headline(made) == headline(ordered(made))
     assert headline(made) == (
         "1 end-to-end scenario is inconclusive, 1 improved and 1 suggests an improvement; 1 microbenchmark is inconclusive; "
-        "3 comparisons of answers are equivalent; vLLM as released, no patch judged: 1 microbenchmark regressed"
+        "3 comparisons of answers are equivalent; vLLM as released, no patch judged: 1 microbenchmark regressed, and 1 end-to-end "
+        "scenario is inconclusive"
     )
 
 
