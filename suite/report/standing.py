@@ -122,10 +122,13 @@ def _reach(row: Judged, several: bool) -> str:
 
 
 def _others(rows: Sequence[Judged], row: Judged) -> str:
-    """What of the primary metrics is less sure than the one that decided."""
+    """What of the primary metrics is open, beside the one that decided."""
     open_ = [other for other in rows if other.primary and other is not row and other.verdict in ("inconclusive", "untestable")]
     several = len({other.candidate for other in rows}) > 1
-    told = [f"{words.label(other.metric)}{f' of {other.candidate}' if several else ''} is {other.verdict}" for other in open_[:3]]
+    told = [
+        f"{words.label(other.metric)}{f' of {other.candidate}' if several else ''} is {other.verdict}{' too' * (other.verdict == row.verdict)}"
+        for other in open_[:3]
+    ]
     return f"; {', '.join(told)}" if told else ""
 
 
@@ -138,7 +141,8 @@ def turning(rows: Sequence[Judged], outcome: str, itself: bool) -> str:
     if row.verdict == "untestable":
         return f"the cause mended ({reason or 'no reason was given'}), and the run repeated"
     if row.verdict == "inconclusive":
-        return f"more blocks, or less noise; {name}: {reason or 'no reason was given'}"
+        whose = f" of {row.candidate}" if len({other.candidate for other in rows}) > 1 else ""
+        return f"more blocks, or less noise; {name}{whose}: {reason or 'no reason was given'}"
     if row.exact:
         return f"another count of {name}, which only other code or another workload can give"
     if row.metric in ANSWERS:

@@ -40,7 +40,8 @@ def test_how_sure_names_the_candidate_where_there_are_several() -> None:
     rows = [factory.row("a", "output_throughput", Outcome.INCONCLUSIVE, candidate=name) for name in ("copy", "cached")]
     said = standing.sure(rows, Outcome.INCONCLUSIVE)
     assert "of copy it could" in said
-    assert said.endswith("; output throughput of cached is inconclusive")
+    assert said.endswith("; output throughput of cached is inconclusive too")
+    assert standing.turning(rows, Outcome.INCONCLUSIVE, itself=False).startswith("more blocks, or less noise; output throughput of copy: ")
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
