@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 RESULTS ?= results/local
 REPORT ?= reports/report.html
 PROFILE ?= quick
-# How many tests run at once; a file's own go one after another.
-WORKERS ?= 2
+# How many test files run at once: they wait for processes half of their time, so three keep two cores busy; a file's own tests go one after another.
+WORKERS ?= 3
 # Empty: the main scenarios of this machine, CPU or CUDA, as listed in scenarios/main.toml.
 SCENARIOS ?=
 # One download cache for all builds, so that they share their files by hard links.
