@@ -129,7 +129,7 @@ def _measure(trials: _Trials, results: Path, rules: Rules) -> list[Record]:
     ran: list[Record] = []
     for trial in trials.run():
         kept = trials.stand.kept[trial.scenario]
-        record = ruled(paired(trial, latest(kept)), rules)
+        record = ruled(paired(trial, latest([*kept, trial])), rules)
         store.append(results, record)
         kept.append(record)
         ran.append(record)
@@ -171,7 +171,7 @@ def _phases(ran: Sequence[Record]) -> dict[str, float]:
 
 
 def paired(record: Record, others: Sequence[Record]) -> Record:
-    """The trial, invalid where its environment differs from its block's other trials in what the scenario did not ask for."""
+    """The trial, invalid where its environment differs from that of `others` of its block in what the scenario did not ask for."""
     why = unasked(record, others) if record.status == "ok" else ""
     return dataclasses.replace(record, status="invalid", reason=why) if why else record
 

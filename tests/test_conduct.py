@@ -19,6 +19,7 @@ from rich.console import Console
 
 from suite import store
 from suite.analysis.judge import judge_records
+from suite.analysis.trials import latest
 from suite.conduct import Conducted, conduct, ruled
 from suite.model.decode import scenario_of
 from suite.model.errors import BadInput, CannotRun
@@ -125,6 +126,37 @@ def test_an_invalid_block_is_measured_again_whole_three_times_at_most(tmp_path: 
     done = carry_out(make_plan([scenario()], seed=0), tmp_path, lane)
     assert done.ran == 12 + 2 * again
     assert [trial[1] for trial in lane.ran[-2:]] == [2, 2]
+
+
+def test_a_block_that_is_measured_again_is_no_pair_with_what_was_thrown_out(tmp_path: Path) -> None:
+    """The first trial of a repeat is not held against the environment of the block's earlier trials: every repeat counts at once."""
+
+    def busy_once(one: Record, tries: int) -> Record:
+        seeded = dataclasses.replace(one, environment={**one.environment, "variables": {"PYTHONHASHSEED": str(tries)}})
+        first = one.block == 2 and one.arm == one.order[0] and tries == 1
+        return dataclasses.replace(seeded, status="invalid", reason="busy") if first else seeded
+
+    lane = FakeLane(fate=busy_once)
+    assert carry_out(make_plan([scenario()], seed=0), tmp_path, lane).ran == 12 + 2
+    assert [one.reason for one in store.read(tmp_path).records if one.status == "invalid"] == ["busy"]
+
+
+def test_a_repeat_that_was_broken_off_is_gone_on_with_and_paired_with_nothing_older(tmp_path: Path) -> None:
+    """A block of which one arm was measured again before an interruption lacks the other: a pair is of trials back to back."""
+
+    def broken_off(one: Record, tries: int) -> Record:
+        if one.block == 2 and tries == 2 and one.arm == one.order[1]:
+            raise KeyboardInterrupt
+        return _invalid(one) if one.block == 2 and tries == 1 and one.arm == one.order[0] else one
+
+    plan = make_plan([scenario()], seed=0)
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(plan, tmp_path, FakeLane(fate=broken_off))
+    order = next(block.order for block in plan.blocks if block.number == 2)
+    assert [one.arm for one in latest(store.read(tmp_path).records) if one.block == 2] == [order[0]]
+    second = FakeLane()
+    assert carry_out(plan, tmp_path, second).ran == 1
+    assert [(number, arm) for _, number, arm in second.ran] == [(2, order[1])]
 
 
 def test_a_scenario_stops_at_the_look_that_decides_it(tmp_path: Path) -> None:

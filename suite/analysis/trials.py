@@ -14,16 +14,21 @@ from suite.model.scenario import Arm, Scenario
 
 
 def latest(records: Sequence[Record]) -> list[Record]:
-    """Each trial once: the last, where a block was measured again, unless an earlier one failed for good.
+    """Each trial once: of a block that was measured again, those of the last time, and those that failed for good before.
+
+    A block begins anew with the first of its arms that is measured again, so no trial is paired with one of another time.
 
     Source: none, bookkeeping.
     """
-    trials: dict[tuple[str, int, str], Record] = {}
+    blocks: dict[tuple[str, int], dict[str, Record]] = defaultdict(dict)
     for record in records:
-        earlier = trials.get(record.trial)
-        if earlier is None or earlier.status in ("ok", "invalid"):
-            trials[record.trial] = record
-    return list(trials.values())
+        mine = blocks[record.scenario, record.block]
+        earlier = mine.get(record.arm)
+        if earlier is not None and earlier.status in ("ok", "invalid"):
+            for arm in [arm for arm, each in mine.items() if each.status in ("ok", "invalid")]:
+                del mine[arm]
+        mine.setdefault(record.arm, record)
+    return [record for mine in blocks.values() for record in mine.values()]
 
 
 def paired(scenario: Scenario, candidate: Arm, records: Sequence[Record]) -> dict[str, PairedSample]:

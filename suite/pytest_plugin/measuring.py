@@ -148,7 +148,7 @@ class Blocks:
 
     def _keep(self, test: str, record: Record) -> None:
         mine = self.kept.setdefault(test, [])
-        kept = ruled(paired(record, latest(mine)))
+        kept = ruled(paired(record, latest([*mine, record])))
         store.append(self.results, kept)
         mine.append(kept)
 

@@ -14,7 +14,7 @@ from suite.model.judged import Judged
 from suite.model.metrics import ANSWERS
 from suite.model.record import Record
 from suite.model.untrusted import line
-from suite.report import words
+from suite.report import claims, words
 from suite.report.nouns import ArmView
 from suite.report.provisos import model
 from suite.report.units import THIN
@@ -26,6 +26,8 @@ HOW = {
     "shared server": "one server an arm for all trials",
 }
 """How trials were kept apart, by the word in their records."""
+MOST_OPEN = 3
+"""Open metrics that are named."""
 _OTHER_ANSWERS = {
     True: "a prompt, among others or more than these, that the candidate answers otherwise",
     False: "the baseline’s answers again, which only other code of the candidate can give",
@@ -126,8 +128,7 @@ def _others(rows: Sequence[Judged], row: Judged) -> str:
     open_ = [other for other in rows if other.primary and other is not row and other.verdict in ("inconclusive", "untestable")]
     several = len({other.candidate for other in rows}) > 1
     told = [
-        f"{words.label(other.metric)}{f' of {other.candidate}' if several else ''} is {other.verdict}{' too' * (other.verdict == row.verdict)}"
-        for other in open_[:3]
+        f"{claims.who([other], several)} is {other.verdict}{' too' if other.verdict == row.verdict else ''}" for other in open_[:MOST_OPEN]
     ]
     return f"; {', '.join(told)}" if told else ""
 
@@ -141,8 +142,7 @@ def turning(rows: Sequence[Judged], outcome: str, itself: bool) -> str:
     if row.verdict == "untestable":
         return f"the cause mended ({reason or 'no reason was given'}), and the run repeated"
     if row.verdict == "inconclusive":
-        whose = f" of {row.candidate}" if len({other.candidate for other in rows}) > 1 else ""
-        return f"more blocks, or less noise; {name}{whose}: {reason or 'no reason was given'}"
+        return f"more blocks, or less noise; {_settling(rows)}"
     if row.exact:
         return f"another count of {name}, which only other code or another workload can give"
     if row.metric in ANSWERS:
@@ -157,6 +157,22 @@ def turning(rows: Sequence[Judged], outcome: str, itself: bool) -> str:
     fresh = "; or servers launched anew for each trial" if row.suggests else ""
     small = margin.removeprefix("±").strip(THIN)
     return f"a repeat in which {name} moves by less than {small}, or whose interval reaches to 0; {_near(row)}{fresh}"
+
+
+def _settling(rows: Sequence[Judged]) -> str:
+    """What would decide the primary metrics that are open, what is the same of several told once."""
+    open_ = [row for row in rows if row.verdict == "inconclusive"]
+    primary = [row for row in open_ if row.primary] or open_
+    groups, several = claims.alike(primary, _remedy), len({row.candidate for row in rows}) > 1
+    told = [f"{claims.who(group, several)}: {_remedy(group[0])}" for group in groups[:MOST_OPEN]]
+    return "; ".join([*told, *([f"and {len(groups) - MOST_OPEN} more"] if len(groups) > MOST_OPEN else [])])
+
+
+def _remedy(row: Judged) -> str:
+    """The end of a reason that says how many blocks would settle it, where it says so; else all of it."""
+    reason = re.sub(r"[.\s]+$", "", row.reason)
+    why, _, end = reason.rpartition("; ")
+    return end if why and ("would settle" in end or "would be needed" in end) else reason or "no reason was given"
 
 
 def _other_items(row: Judged) -> str:

@@ -12,6 +12,7 @@ vLLM takes longer than most trials; a parent never lives into the next number.
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -154,7 +155,7 @@ class MicroLane:
         began = time.monotonic()
         if block.number != self._round:
             self.close()
-            self._round, self._hash_seed = block.number, block.seed
+            self._round, self._hash_seed = block.number, _hash_seed(self._seed, block.number)
         self._start(block, arms)
         imports = time.monotonic() - began
         for name in arms:
@@ -251,6 +252,12 @@ class MicroLane:
             "before": before,
             **environment.of_build(build, everything),
         }
+
+
+def _hash_seed(seed: int, number: int) -> int:
+    """The hash seed of all blocks of that number, whichever scenario is measured first in them: their trials share imports, also when a
+    block is measured again or goes on in a later run."""
+    return random.Random(f"{seed}/imports/{number}").randrange(2**31)
 
 
 def _arm(block: Block, name: str) -> Arm:

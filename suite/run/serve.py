@@ -26,7 +26,7 @@ from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Block
 from suite.model.record import Attestation, Record
 from suite.model.scenario import Arm, Scenario
-from suite.run import attest, environment, gpus, host_cost, telemetry
+from suite.run import attest, environment, gpus, host_cost, parsers, telemetry
 from suite.run.attempt import Attempt, begun
 from suite.run.bench_result import BenchResult, read_result, warnings_for
 from suite.run.client import Client, ClientEnded, arguments_for
@@ -34,7 +34,7 @@ from suite.run.counted import disagreement
 from suite.run.dataset import write_dataset
 from suite.run.hub import hub_faults
 from suite.run.instructions import Instructions
-from suite.run.launch import Launch, ModelAt, asked_of, locate_model, scenario_faults, server_words, workload_of
+from suite.run.launch import Launch, ModelAt, asked_of, locate_model, scenario_faults, workload_of
 from suite.run.launches import Launches, next_log
 from suite.run.ports import free_port
 from suite.run.process import scrub, scrub_file
@@ -103,7 +103,10 @@ class ServeLane:
         baseline, said = self._build(self.scenario.baseline), self.workload.server_arguments
         faults = hub_faults(self.scenario, baseline, self._model_at(), said, next_log(self._logs, "hub"))
         with contextlib.ExitStack() as stack:
-            others = [stack.enter_context(contextlib.closing(self._parser_of(build))) for build in self._other_builds()]
+            others = [
+                stack.enter_context(contextlib.closing(self._parser_of(build)))
+                for build in parsers.other_builds(self.scenario, self._build)
+            ]
             client = self._ready_client()
             faults += [*self._client_faults(client), *self._server_faults(client)]
             for other in others:
@@ -123,25 +126,7 @@ class ServeLane:
         return list(faults.values())
 
     def _server_faults(self, client: Client) -> list[str]:
-        """What the parser of `vllm serve` of that build refuses of its arms, by its place in the scenario."""
-        mine = [arm for arm in self._parsed() if self._build(arm).id == client.build.id]
-        plain = [dataclasses.replace(arm, server_arguments=()) for arm in mine[:1]]
-        for arms, where in ((plain, "workload.server_arguments"), (mine, "arms.{}.server_arguments")):
-            words = {arm.name: server_words(self.workload, arm, self._model_at(), "check", 1) for arm in arms}
-            told = {name: client.server_fault(said[said.index("serve") + 1 :]) for name, said in words.items()}
-            if faults := [f"{self.scenario.source}: {where.format(name)}: {fault}" for name, fault in told.items() if fault]:
-                return faults  # every arm of the build has the workload's words, and would be told of them again
-        return []
-
-    def _parsed(self) -> list[Arm]:
-        """The arms whose flags vLLM's parser knows all of: an arm's own plugins may bring others, of which its server tells."""
-        return [arm for arm in self.scenario.arms if "VLLM_PLUGINS" not in arm.environment]
-
-    def _other_builds(self) -> list[ReadyBuild]:
-        """The builds beside the client's whose arms are given flags."""
-        baseline, common = self._build(self.scenario.baseline), self.workload.server_arguments
-        builds = {build.id: build for arm in self._parsed() if common or arm.server_arguments for build in [self._build(arm)]}
-        return [build for build in builds.values() if build.id != baseline.id]
+        return parsers.server_faults(self.scenario, client, self._build, self._model_at())
 
     def _parser_of(self, build: ReadyBuild) -> Client:
         """A client of that build, which is only asked what its server's parser takes: it imports vLLM while the arms' own client does."""

@@ -68,7 +68,7 @@ def test_one_bad_trial_makes_the_metric_untestable(status: Any) -> None:
 def test_unequal_work_is_not_comparable() -> None:
     """A block whose arms did different work is told apart, with the counts."""
     records = run(values(0.04), values(0.02))
-    records[5] = record(block=2, arm=records[5].arm, position=1, work={"swaps": 999})
+    records[3] = record(block=2, arm="after", position=1, work={"swaps": 999})
     row = judged(records)
     assert row.verdict == "untestable"
     assert "not comparable" in row.reason

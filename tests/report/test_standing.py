@@ -41,7 +41,22 @@ def test_how_sure_names_the_candidate_where_there_are_several() -> None:
     said = standing.sure(rows, Outcome.INCONCLUSIVE)
     assert "of copy it could" in said
     assert said.endswith("; output throughput of cached is inconclusive too")
-    assert standing.turning(rows, Outcome.INCONCLUSIVE, itself=False).startswith("more blocks, or less noise; output throughput of copy: ")
+
+
+def test_what_would_settle_it_is_told_of_each_candidate_without_why_it_is_open() -> None:
+    """The blocks that would settle each open comparison, once where it is as many; why it is open stands beside it already."""
+    open_ = "−0.68 % is inside the margin of 2.00 %, but the 90 % interval −4.27 % to +3.04 % is not; about {} blocks would settle it"
+    rows = [
+        factory.row("a", "output_throughput", Outcome.INCONCLUSIVE, candidate=name, reason=open_.format(blocks))
+        for name, blocks in (("copy", 224), ("cached", 295), ("kept", 224))
+    ]
+    told = (
+        "more blocks, or less noise; output throughput of copy and kept alike: about 224 blocks would settle it; "
+        "output throughput of cached: about 295 blocks would settle it"
+    )
+    assert standing.turning(rows, Outcome.INCONCLUSIVE, itself=False) == told
+    unsure = [dataclasses.replace(rows[0], reason="block 3 lies far from the others: look at that block.")]
+    assert standing.turning(unsure, Outcome.INCONCLUSIVE, itself=False).endswith(": block 3 lies far from the others: look at that block")
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))

@@ -36,11 +36,11 @@ def run_toy(toy_build: ReadyBuild, tmp_path: Path) -> Iterator[RunToy]:
     """Runs one block of the toy benchmark with the given arms; the records. The lane is closed at the end."""
     lanes = []
 
-    def run(*arms: Arm, cases: tuple[dict[str, object], ...] = ({},), seed: int = 0, **parameters: object) -> list[Record]:
+    def run(*arms: Arm, cases: tuple[dict[str, object], ...] = ({},), seed: int = 0, number: int = 1, **parameters: object) -> list[Record]:
         scenario = toy.scenario(toy_build.interpreter, *arms, cases=cases, **parameters)
         names = tuple(arm.name for arm in arms)
         lanes.append(MicroLane({scenario.builds["default"].key: toy_build}, tmp_path / "results" / "logs", seed=3, bench_of=toy.bench))
-        return list(lanes[-1].trials(Block(scenario=scenario, number=1, order=names, seed=seed), names))
+        return list(lanes[-1].trials(Block(scenario=scenario, number=number, order=names, seed=seed), names))
 
     yield run
     for lane in lanes:

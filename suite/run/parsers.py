@@ -1,0 +1,44 @@
+"""What vLLM's own parsers say of the flags that servers are given, asked before any server starts.
+
+A build knows its own flags alone, so every build is asked of its own arms; the client's process of that build answers. Arms that load
+plugins of their author's are left out: these may bring flags that no parser knows before, and their server tells.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from suite.builds.ready import ReadyBuild
+from suite.model.scenario import Arm, Scenario
+from suite.run.client import Client
+from suite.run.launch import ModelAt, server_words, workload_of
+
+BuildOf = Callable[[Arm], ReadyBuild]
+
+
+def asked_arms(scenario: Scenario) -> list[Arm]:
+    """The arms whose flags vLLM's parser knows all of."""
+    return [arm for arm in scenario.arms if "VLLM_PLUGINS" not in arm.environment]
+
+
+def other_builds(scenario: Scenario, build_of: BuildOf) -> list[ReadyBuild]:
+    """The builds beside the baseline's whose arms are given flags, each once."""
+    baseline, common = build_of(scenario.baseline), workload_of(scenario).server_arguments
+    builds = {build.id: build for arm in asked_arms(scenario) if common or arm.server_arguments for build in [build_of(arm)]}
+    return [build for build in builds.values() if build.id != baseline.id]
+
+
+def server_faults(scenario: Scenario, client: Client, build_of: BuildOf, model: ModelAt) -> list[str]:
+    """What the parser of `vllm serve` of the client's build refuses of that build's arms, by its place in the scenario.
+
+    Raises `CannotRun` where the client can't be asked.
+    """
+    mine = [arm for arm in asked_arms(scenario) if build_of(arm).id == client.build.id]
+    plain = [dataclasses.replace(arm, server_arguments=()) for arm in mine[:1]]
+    for arms, where in ((plain, "workload.server_arguments"), (mine, "arms.{}.server_arguments")):
+        words = {arm.name: server_words(workload_of(scenario), arm, model, "check", 1) for arm in arms}
+        told = {name: client.server_fault(said[said.index("serve") + 1 :]) for name, said in words.items()}
+        if faults := [f"{scenario.source}: {where.format(name)}: {fault}" for name, fault in told.items() if fault]:
+            return faults  # every arm of the build has the workload's words, and would be told of them again
+    return []
