@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from suite.analysis import work
 from suite.analysis.samples import Observation, PairedSample, Status, pair
@@ -13,22 +13,38 @@ from suite.model.record import Record
 from suite.model.scenario import Arm, Scenario
 
 
-def latest(records: Sequence[Record]) -> list[Record]:
-    """Each trial once: of a block that was measured again, those of the last time, and those that failed for good before.
+def attempts(records: Iterable[Record]) -> Iterator[tuple[Record, int]]:
+    """Each record, in the order of their ends, with the number of times that its block had been measured before.
 
-    A block begins anew with the first of its arms that is measured again, so no trial is paired with one of another time.
+    A block begins anew with the first of its arms that is measured again.
 
     Source: none, bookkeeping.
     """
-    blocks: dict[tuple[str, int], dict[str, Record]] = defaultdict(dict)
+    seen: dict[tuple[str, int], set[str]] = defaultdict(set)
+    begun: dict[tuple[str, int], int] = defaultdict(int)
     for record in records:
-        mine = blocks[record.scenario, record.block]
-        earlier = mine.get(record.arm)
-        if earlier is not None and earlier.status in ("ok", "invalid"):
-            for arm in [arm for arm, each in mine.items() if each.status in ("ok", "invalid")]:
-                del mine[arm]
-        mine.setdefault(record.arm, record)
-    return [record for mine in blocks.values() for record in mine.values()]
+        block = (record.scenario, record.block)
+        if record.arm in seen[block]:
+            seen[block].clear()
+            begun[block] += 1
+        seen[block].add(record.arm)
+        yield record, begun[block]
+
+
+def latest(records: Sequence[Record]) -> list[Record]:
+    """Each trial once: of a block that was measured again, those of the last time, and those that failed for good before.
+
+    No trial is paired with one of another time.
+
+    Source: none, bookkeeping.
+    """
+    numbered = list(attempts(records))
+    last = {(record.scenario, record.block): number for record, number in numbered}
+    trials: dict[tuple[str, int, str], Record] = {}
+    for record, number in numbered:
+        if number == last[record.scenario, record.block] or record.status not in ("ok", "invalid"):
+            trials.setdefault(record.trial, record)
+    return list(trials.values())
 
 
 def paired(scenario: Scenario, candidate: Arm, records: Sequence[Record]) -> dict[str, PairedSample]:

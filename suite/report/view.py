@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from suite.analysis.trials import attempts, latest
 from suite.analysis.words import folded, shape
 from suite.model.accuracy_details import AccuracyDetails
 from suite.model.equality import EqualityDetails
@@ -86,13 +87,14 @@ def build(
 
 
 def _in_order(records: Sequence[Record]) -> list[Record]:
-    """Block by block, and in a block that was measured again attempt by attempt, so that the last of an arm is the one that counts."""
-    attempts: Counter[tuple[int, str]] = Counter()
-    keys = []
-    for record in records:
-        attempts[record.block, record.arm] += 1
-        keys.append((record.block, attempts[record.block, record.arm], record.position))
-    return [records[place] for place in sorted(range(len(records)), key=keys.__getitem__)]
+    """Block by block, and in a block that was measured again attempt by attempt; what was fine in an earlier one does not count either."""
+    counted = {id(record) for record in latest(records)}
+    found = sorted(attempts(records), key=lambda one: (one[0].block, one[1], one[0].position))
+    return [record if record.status != "ok" or id(record) in counted else _replaced(record) for record, _ in found]
+
+
+def _replaced(record: Record) -> Record:
+    return dataclasses.replace(record, status="invalid", reason="its block was measured again")
 
 
 def _clean(row: Judged) -> Judged:

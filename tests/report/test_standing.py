@@ -94,6 +94,18 @@ def test_a_block_measured_again_is_drawn_by_its_last_attempt() -> None:
     assert [trial.started == "later" for trial in trials if trial.block == 2] == [False, False, True, True]
 
 
+def test_what_was_fine_in_a_block_that_was_measured_again_does_not_count() -> None:
+    """The partner of a trial that was thrown out is told as measured again, also where the repeat was broken off."""
+    rows, records = factory.sampler()
+    spoilt = factory.failed(records[2], "invalid", "busy")
+    found = _scenario((rows, [*records[:2], spoilt, *records[3:], records[2]]))
+    assert [(trial.block, trial.status, trial.reason) for trial in found.trials if trial.block == 2] == [
+        (2, "invalid", "busy"),
+        (2, "invalid", "its block was measured again"),
+        (2, "ok", ""),
+    ]
+
+
 def test_the_end_of_a_log_is_shown_once() -> None:
     """A server's log that came with a reason stands once in the page, with its trial; the reason itself stays one sentence."""
     page = factory.page(factory.crashed())
