@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from suite.analysis.words import folded
+from suite.analysis.words import count, folded
 from suite.model.judged import Judged
 from suite.report import claims, words
 from suite.report.nouns import TrialView
+
+REPLACED = "its block was measured again"
+"""Why a trial that was fine does not count."""
 
 
 def unjudged(rows: Sequence[Judged], trials: Sequence[TrialView]) -> tuple[str, ...]:
@@ -21,16 +24,24 @@ def unjudged(rows: Sequence[Judged], trials: Sequence[TrialView]) -> tuple[str, 
 
 
 def spoilt(trials: Sequence[TrialView]) -> Iterable[str]:
-    """The trials that do not count, by arm, status and reason, with their blocks; reasons that differ in their numbers alone are one."""
-    amiss = [trial for trial in trials if not trial.ok]
+    """The trials that do not count, by arm, status and reason, with their blocks; reasons that differ in their numbers alone are one.
+
+    Those that were fine, and went with their block, are one line at the end.
+    """
+    replaced = [trial.block for trial in trials if not trial.ok and trial.reason == REPLACED]
+    amiss = [trial for trial in trials if not trial.ok and trial.reason != REPLACED]
     one_for = folded(trial.reason for trial in amiss)
     groups: dict[tuple[str, str, str], list[int]] = {}
     for trial in amiss:
         groups.setdefault((trial.arm, trial.status, one_for[trial.reason]), []).append(trial.block)
     for (arm, status, reason), found in groups.items():
-        where = ", ".join(map(str, dict.fromkeys(found)))
-        several = "" if len(found) == 1 else "s"
-        yield f"{len(found)} trial{several} of {arm} {status} (block {shortened(where)}): {reason or 'no reason was given'}"
+        yield f"{count(len(found), 'trial')} of {arm} {status} ({_blocks(found)}): {reason or 'no reason was given'}"
+    if replaced:
+        yield f"{count(len(replaced), 'trial')} not counted, as the block was measured again ({_blocks(replaced)})"
+
+
+def _blocks(found: Sequence[int]) -> str:
+    return f"block {shortened(', '.join(map(str, dict.fromkeys(found))))}"
 
 
 def _which(rows: Sequence[Judged]) -> str:

@@ -94,7 +94,7 @@ def _in_order(records: Sequence[Record]) -> list[Record]:
 
 
 def _replaced(record: Record) -> Record:
-    return dataclasses.replace(record, status="invalid", reason="its block was measured again")
+    return dataclasses.replace(record, status="invalid", reason=missing.REPLACED)
 
 
 def _clean(row: Judged) -> Judged:

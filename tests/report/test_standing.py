@@ -104,6 +104,10 @@ def test_what_was_fine_in_a_block_that_was_measured_again_does_not_count() -> No
         (2, "invalid", "its block was measured again"),
         (2, "ok", ""),
     ]
+    assert found.unjudged[-2:] == (
+        "1 trial of as released invalid (block 2): busy",
+        "1 trial not counted, as the block was measured again (block 2)",
+    )
 
 
 def test_the_end_of_a_log_is_shown_once() -> None:
