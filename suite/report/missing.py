@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from suite.analysis.words import count, folded
@@ -50,8 +49,7 @@ def _which(rows: Sequence[Judged]) -> str:
 
 
 def _open(row: Judged) -> str:
-    reason = re.sub(r"[.\s]+$", "", row.reason)
-    return f"{row.verdict}; {reason or 'no reason was given'}"
+    return f"{row.verdict}; {words.reason(row)}"
 
 
 def shortened(listed: str, most: int = 80) -> str:

@@ -5,7 +5,6 @@ The answer itself is said in `words`; here stand the sentences that keep it from
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -138,9 +137,9 @@ def turning(rows: Sequence[Judged], outcome: str, itself: bool) -> str:
     row = deciding(rows, outcome)
     if row is None:
         return "records with a primary metric in both arms"
-    name, reason = words.label(row.metric), re.sub(r"[.\s]+$", "", row.reason)
+    name = words.label(row.metric)
     if row.verdict == "untestable":
-        return f"the cause mended ({reason or 'no reason was given'}), and the run repeated"
+        return f"the cause mended ({words.reason(row)}), and the run repeated"
     if row.verdict == "inconclusive":
         return f"more blocks, or less noise; {_settling(rows)}"
     if row.exact:
@@ -170,9 +169,9 @@ def _settling(rows: Sequence[Judged]) -> str:
 
 def _remedy(row: Judged) -> str:
     """The end of a reason that says how many blocks would settle it, where it says so; else all of it."""
-    reason = re.sub(r"[.\s]+$", "", row.reason)
+    reason = words.reason(row)
     why, _, end = reason.rpartition("; ")
-    return end if why and ("would settle" in end or "would be needed" in end) else reason or "no reason was given"
+    return end if why and ("would settle" in end or "would be needed" in end) else reason
 
 
 def _other_items(row: Judged) -> str:

@@ -35,6 +35,11 @@ def sentence(text: object) -> str:
     return units.with_minus(line(text))
 
 
+def reason(row: Judged) -> str:
+    """Why a row's verdict is what it is, to stand within a sentence: without its full stop."""
+    return re.sub(r"[.\s]+$", "", row.reason) or "no reason was given"
+
+
 def whole(value: object) -> str:
     """A number that somebody wrote into a file as the report writes numbers; anything else as it is."""
     return units.exact(value) if type(value) is int else line(str(value))
