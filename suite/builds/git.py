@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import shutil
-import tempfile
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -116,7 +115,7 @@ def _no_repository(repo: str) -> str:
 @cache
 def _difference(repo: str, base: str, ref: str) -> bytes:
     """The diff of two commits, which never changes."""
-    with tempfile.TemporaryDirectory(prefix="perfproof-", dir=temporary.folder()) as folder:
+    with temporary.directory() as folder:
         out = Path(folder) / "change.diff"
         _ask(repo, "diff", *_DIFF, f"--output={out}", base, ref, "--", "vllm")
         size = out.stat().st_size if out.exists() else 0
@@ -140,7 +139,7 @@ def _ask(repo: str, *words: str) -> str:
 
 def _run(repo: str, *words: str) -> str | None:
     """What git prints; None where it fails."""
-    with tempfile.TemporaryDirectory(prefix="perfproof-", dir=temporary.folder()) as folder:
+    with temporary.directory() as folder:
         log = Path(folder) / "git.log"
         environment = {**inherited(), "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
         done = run_to_end(["git", *_PLAIN, "-C", repo, *words], environment=environment, log=log, timeout=TIME_LIMIT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +83,7 @@ def _ask(
 
 def _questioned(what: str, question: Any, interpreter: Path, log: Path) -> Any:
     """The answer to a question of some length, which goes by a file; how the probe ended if there is none."""
-    with tempfile.TemporaryDirectory(prefix="perfproof-", dir=temporary.folder()) as folder:
+    with temporary.directory() as folder:
         asked = Path(folder) / "asked.json"
         asked.write_text(json.dumps(question))
         return _answer(what, [asked], interpreter, log, {**inherited(), "PYTHONNOUSERSITE": "1"}, 120.0)
@@ -92,7 +91,7 @@ def _questioned(what: str, question: Any, interpreter: Path, log: Path) -> Any:
 
 def _answer(what: str, more: Sequence[Path], interpreter: Path, log: Path, environment: Mapping[str, str], timeout: float) -> Any:
     """What the probe answers there; how it ended if it did not."""
-    with tempfile.TemporaryDirectory(prefix="perfproof-", dir=temporary.folder()) as folder:
+    with temporary.directory() as folder:
         answer = Path(folder) / "answer.json"
         finished = run_to_end([interpreter, PROBE, what, answer, *more], environment=environment, log=log, timeout=timeout)
         return json.loads(answer.read_text()) if finished.ok and answer.exists() else finished

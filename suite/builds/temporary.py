@@ -24,6 +24,11 @@ def folder() -> Path:
         raise CannotRun(_nowhere("there is no room for temporary files")) from error
 
 
+def directory() -> tempfile.TemporaryDirectory[str]:
+    """A folder for the time of a `with`, in the folder for temporary files; raises as that does."""
+    return tempfile.TemporaryDirectory(prefix="perfproof-", dir=folder())
+
+
 def shared() -> Path:
     """The folder for temporary files that other programs of this machine find too: never the working folder for want of another."""
     found = folder()
