@@ -12,7 +12,6 @@ import json
 import re
 from pathlib import Path
 
-from suite.builds.ready import ReadyBuild
 from suite.model.errors import BadInput, CannotRun
 from suite.model.scenario import Arm, OfflineWorkload, Scenario, ToyModel
 from suite.run import attest, telemetry
@@ -20,8 +19,8 @@ from suite.run.attempt import LOG_LINES, Attempt, cause_of, looks
 from suite.run.attempt_lane import AttemptLane
 from suite.run.client import Client, client_faults, flags
 from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, meant, model_faults, server_environment
-from suite.run.launches import next_log
 from suite.run.offline_result import OfflineResult, read_latency, read_throughput
+from suite.run.parsers import parser_of
 from suite.run.process import Running, tail
 from suite.run.server import resident
 
@@ -94,16 +93,14 @@ class OfflineLane(AttemptLane[OfflineWorkload]):
         faults = self.hub_faults(flags(self.workload.arguments))
         builds = {build.id: build for build in map(self._build, self.scenario.arms)}
         with contextlib.ExitStack() as stack:
-            clients = {name: stack.enter_context(contextlib.closing(self._parser_of(build))) for name, build in builds.items()}
+            clients = {
+                name: stack.enter_context(contextlib.closing(parser_of(build, self._model, self._logs))) for name, build in builds.items()
+            }
             for arm in self.scenario.arms:
                 if fault := self._refused(arm, clients[self._build(arm).id]):
                     faults.append(f"{self.scenario.source}: arms.{arm.name}: {fault}")
         if faults:
             raise BadInput(*faults)
-
-    def _parser_of(self, build: ReadyBuild) -> Client:
-        """A client of that build, which imports vLLM from now on."""
-        return Client(build, log=next_log(self._logs, "parser"), folder=self._model.folder, offline=self._model.offline)
 
     def _refused(self, arm: Arm, client: Client) -> str:
         """Why the parser does not take the arm's flags. A candidate's build that has none to ask has trials that tell."""

@@ -1,4 +1,4 @@
-"""What vLLM's own parsers say of the flags that servers are given, asked before any server starts.
+"""What vLLM's own parsers say of the flags that its commands are given, asked before any of them starts.
 
 A build knows its own flags alone, so every build is asked of its own arms; the client's process of that build answers. Arms that load
 plugins of their author's are left out: these may bring flags that no parser knows before, and their server tells.
@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 
 from suite.builds.ready import ReadyBuild
 from suite.model.scenario import Arm, Scenario
 from suite.run.client import Client
 from suite.run.launch import ModelAt, server_words, workload_of
+from suite.run.launches import next_log
 
 BuildOf = Callable[[Arm], ReadyBuild]
+
+
+def parser_of(build: ReadyBuild, model: ModelAt, logs: Path) -> Client:
+    """A client of that build that is only asked what its parsers take; it imports vLLM from now on, its log goes below `logs`."""
+    return Client(build, log=next_log(logs, "parser"), folder=model.folder, offline=model.offline)
 
 
 def asked_arms(scenario: Scenario) -> list[Arm]:

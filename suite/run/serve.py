@@ -131,8 +131,7 @@ class ServeLane:
     def _parser_of(self, build: ReadyBuild) -> Client:
         """A client of that build, which is only asked what its server's parser takes: it imports vLLM while the arms' own client does."""
         self.say(f"{self.scenario.name}: {build.label} is asked for its server's flags")
-        model = self._model_at()
-        return Client(build, log=next_log(self._logs, "parser"), folder=model.folder, offline=model.offline)
+        return parsers.parser_of(build, self._model_at(), self._logs)
 
     def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
         """One trial of each of the arms named, in that order; every one leaves a record, whatever becomes of it."""

@@ -15,7 +15,7 @@ from suite.model.errors import BadInput, CannotRun
 from suite.model.metrics import METRICS
 from suite.model.plan import Block
 from suite.model.scenario import OfflineWorkload, Scenario, ToyModel
-from suite.run import gpus
+from suite.run import gpus, offline
 from suite.run.launch import ModelAt
 from suite.run.offline import OfflineLane, arguments_for, raised, scenario_faults
 from suite.run.offline_result import read_latency, read_throughput
@@ -81,7 +81,7 @@ def test_each_arm_is_asked_of_its_own_build_s_parser(
     made = dataclasses.replace(made, builds={**made.builds, "newer": made.builds["default"]})
     newer = dataclasses.replace(toy_build, id="newer")
     lane = OfflineLane(made, {"default": toy_build, "newer": newer}, tmp_path, seed=0, watch=(), say=print)
-    monkeypatch.setattr(lane, "_parser_of", lambda build: Parser(known if build is newer else "--old", asked))
+    monkeypatch.setattr(offline, "parser_of", lambda build, *_: Parser(known if build is newer else "--old", asked))
     try:
         with pytest.raises(BadInput) if told else contextlib.nullcontext() as caught:
             lane.check()
