@@ -26,6 +26,7 @@ from suite.model.scenario import AccuracyWorkload, PythonBuild, Scenario
 from suite.planning import make_plan
 from suite.progress import RunProgress
 from suite.run.lane import Lane
+from suite.run.standing import here
 from suite.run.start import Start
 
 Say = Callable[[str], None]
@@ -106,7 +107,6 @@ def _folder(results: Path, scenario: Scenario, seed: int) -> Path:
 
 
 def _fits(folder: Path, scenario: Scenario, seed: int) -> bool:
-    """Whether the records in a folder, if any, are of this very A/A."""
-    if not any(folder.glob("*.jsonl")):
-        return True
-    return all(record.digest == scenario.digest and record.seed == seed for record in store.read(folder).records)
+    """Whether the records in a folder, if any, are of this very A/A, and of this machine."""
+    records = store.records_in(folder)
+    return all(record.digest == scenario.digest and record.seed == seed for record in records) and not here(records)[1]

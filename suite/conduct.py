@@ -22,6 +22,7 @@ from suite.analysis.invalidation import STANDARD, Rules, invalid
 from suite.analysis.judge import judge_scenario
 from suite.analysis.trials import latest
 from suite.builds import temporary
+from suite.builds.whole import CHANGED
 from suite.model.errors import BadInput, CannotRun
 from suite.model.floor import Floor
 from suite.model.plan import Block, Plan
@@ -105,8 +106,10 @@ def conduct(
     """
     began, tell = clock(), progress.tell
     stand, ran, seconds, skipped = _Stand.of(plan, results), list[Record](), dict[str, float](), list[str]()
+    for warning in stand.warnings:
+        tell(warning)
     if stand.open(plan, enough):
-        with alone(tell), held(results), _swept(results), _full_disk_told(results):
+        with alone(tell), held(results) as folder, _swept(results), _full_disk_told(results, folder):
             stand, held_since = stand.by_now(plan, results), clock()
             if stand.open(plan, enough):
                 with open_lanes() as lane_of:
@@ -117,25 +120,29 @@ def conduct(
                     _expect(plan, stand.kept, progress)
                     spent = _spent(budget, clock)
                     trials = _Trials(plan=plan, stand=stand, lane_of=lane_of, progress=progress, spent=spent, enough=enough)
-                    ran = _measure(trials, results, rules)
+                    ran = _measure(trials, results, folder, rules)
                     skipped = trials.skipped()
     there = sum(len(latest(mine)) for mine in stand.kept.values()) - len({record.trial for record in ran})
     took = {**seconds, **_phases(ran), "total": clock() - began}
     return Conducted(ran=len(ran), found=there, seconds=took, warnings=(*stand.warnings, *skipped))
 
 
-def _measure(trials: _Trials, results: Path, rules: Rules) -> list[Record]:
-    """Runs the trials; each is on disk before the next starts. Raises `CannotRun` where the folder takes no more files."""
+def _measure(trials: _Trials, results: Path, folder: Held, rules: Rules) -> list[Record]:
+    """Runs the trials; each is on disk before the next starts. Raises `CannotRun` where the folder takes no more files or is gone, and
+    where a build is no longer what it was."""
     ran: list[Record] = []
     for trial in trials.run():
         kept = trials.stand.kept[trial.scenario]
         record = ruled(paired(trial, latest([*kept, trial])), rules)
-        store.append(results, record)
+        folder.check()
+        store.append(results, record, after=bool(kept))
         kept.append(record)
         ran.append(record)
         trials.progress.trial(record)
         if record.status == "invalid":
             _see_that_there_is_room(results, record)
+            if CHANGED in record.reason:
+                raise CannotRun(f"{record.reason}; leave it alone meanwhile: the same command makes it ready again and says how to go on")
     return ran
 
 
@@ -251,11 +258,12 @@ def _swept(results: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _full_disk_told(results: Path) -> Iterator[None]:
-    """A disk that is full, wherever it was met, becomes `CannotRun` with what to do."""
+def _full_disk_told(results: Path, folder: Held) -> Iterator[None]:
+    """A disk that is full, wherever it was met, becomes `CannotRun` with what to do; so does a results folder that is gone."""
     try:
         yield
     except OSError as error:
+        folder.check()
         cause = CAUSES.get(error.errno or 0)
         if cause is None:
             raise
@@ -263,8 +271,30 @@ def _full_disk_told(results: Path) -> Iterator[None]:
         raise CannotRun(f"{where}: {cause}: {MAKE_ROOM}") from error
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A results folder while a run holds it. `lock` is the file that says so, `node` what of the disk it is."""
+
+    lock: Path
+    node: tuple[int, int]
+
+    @classmethod
+    def by(cls, lock: Path) -> Held:
+        at = lock.stat()
+        return cls(lock=lock, node=(at.st_dev, at.st_ino))
+
+    def check(self) -> None:
+        """Raises `CannotRun` where it is no longer the folder that was held: what was measured so far is gone with that."""
+        try:
+            there = Held.by(self.lock) == self
+        except FileNotFoundError:
+            there = False
+        if not there:
+            raise CannotRun(f"{self.lock.parent}: {store.LOST}")
+
+
 @contextlib.contextmanager
-def held(results: Path) -> Iterator[None]:
+def held(results: Path) -> Iterator[Held]:
     """Holds the results folder, so that two runs never write into it at once."""
     store.check_folder(results)
     try:
@@ -282,6 +312,6 @@ def held(results: Path) -> Iterator[None]:
     except OSError as error:
         raise BadInput(f"{results}: can't be written to: {error.strerror}") from error
     try:
-        yield
+        yield Held.by(results / ".lock")
     finally:
         lock.release()

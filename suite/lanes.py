@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from suite.analysis import selfcheck
-from suite.builds import editable, lock, overlay, smollm
+from suite.builds import editable, lock, overlay, smollm, whole
 from suite.builds.prepare import missing, prepare
 from suite.builds.ready import ReadyBuild
 from suite.model.decode import DEFAULT_BUILD
@@ -33,7 +33,7 @@ from suite.model.scenario import (
     SmolModel,
     Workload,
 )
-from suite.run import accuracy, catalog, equality, hidden, offline, same_code, serve, variables
+from suite.run import accuracy, catalog, equality, hidden, offline, same_code, serve, standing, variables
 from suite.run.accuracy import AccuracyLane
 from suite.run.equality import EqualityLane
 from suite.run.lane import Lane
@@ -142,9 +142,13 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say, *, itself: bool = 
     if told := variables.left_behind(os.environ, TAKEN, plan.scenarios):
         say(told)
     ready = {build.key: made for build, made in zip(plan.builds(), prepare_all(plan.builds(), builds, say), strict=True)}
+    for made in ready.values():
+        whole.remember(made)
     check_names(plan, {key: made.fingerprint.vllm_version for key, made in ready.items()})
     if not itself:
         check_arms(plan, ready)
+        if faults := standing.changed_builds(plan, results, ready):
+            raise BadInput(*faults)
     _make_models(plan, ready, builds, say)
     with contextlib.ExitStack() as stack:
         benches = [scenario.workload.bench for scenario in plan.scenarios if isinstance(scenario.workload, MicroWorkload)]

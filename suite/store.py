@@ -11,14 +11,14 @@ import dataclasses
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import orjson
 
-from suite.model import clock, recorded
+from suite.model import clock, contradictions, recorded
 from suite.model.errors import BadInput, CannotRun
 from suite.model.floor import FLOOR_SCHEMA, Floor
 from suite.model.plain import shown
@@ -52,11 +52,17 @@ def records_file(folder: Path, scenario: str) -> Path:
     return folder / f"{scenario}.jsonl"
 
 
-def append(folder: Path, record: Record) -> None:
+LOST = "was deleted while this run wrote into it: what it held is lost, and nothing is judged; the same command begins anew"
+
+
+def append(folder: Path, record: Record, *, after: bool = False) -> None:
     """Appends one record; after a full disk the file is as it was before and stays readable.
 
-    Raises `CannotRun` if the line can't be written, `ValueError` for a number that is not finite.
+    Raises `CannotRun` if the line can't be written, or if the file is gone to which it is to be added `after` others; `ValueError` for a
+    number that is not finite.
     """
+    if after and not records_file(folder, record.scenario).exists():
+        raise CannotRun(f"{records_file(folder, record.scenario)}: {LOST}")
     _append_line(records_file(folder, record.scenario), record, f"the record of {record.arm}, block {record.block}")
 
 
@@ -173,6 +179,9 @@ def _lines(path: Path, decode: Callable[[Any], Entry], what: str, schema: int) -
             continue
         try:
             data = _parsed(line)
+        except _Twice as twice:
+            yield f"{path}:{number}: the key {str(twice)[:80]!r} stands twice{SKIPPED}"
+            continue
         except ValueError:
             yield f"{path}:{number}: {CUT_OFF} {what}{SKIPPED}"
             continue
@@ -188,16 +197,38 @@ def _lines(path: Path, decode: Callable[[Any], Entry], what: str, schema: int) -
 
 def _parsed(line: bytes) -> Any:
     """The line's JSON. orjson reads it several times faster; what it is too strict for, `json` still reads: a lone surrogate, which no
-    file or terminal takes, becomes U+FFFD. Raises `ValueError`."""
+    file or terminal takes, becomes U+FFFD. Raises `ValueError`, `_Twice` for a key that stands twice in one object."""
     try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError:
-        pass
-    try:
-        text = json.dumps(json.loads(line), ensure_ascii=False)
+        try:
+            data = orjson.loads(line)
+            # every key ends so, and some texts: only where there are more such ends than keys, a key may stand twice
+            if b'" :' not in line and _keys(data) == line.count(b'":') - line.count(b'\\":'):
+                return data
+        except orjson.JSONDecodeError:
+            pass
+        text = json.dumps(json.loads(line, object_pairs_hook=_once), ensure_ascii=False)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def _keys(data: Any) -> int:
+    """How many keys all objects in it have."""
+    if isinstance(data, dict):
+        return len(data) + sum(_keys(value) for value in data.values() if isinstance(value, (dict, list)))
+    return sum(_keys(value) for value in data if isinstance(value, (dict, list))) if isinstance(data, list) else 0
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _Twice(next(name for name in found if names.count(name) > 1))
+    return found
+
+
+class _Twice(Exception):
+    """A key that an object has twice: which of its values counts, nobody can say."""
 
 
 class _Newer(Exception):
@@ -214,7 +245,6 @@ def record_of(data: Any) -> Record:
         if not isinstance(attestation, dict):
             raise ValueError("attestation: expected a mapping")
         _check_keys(attestation, _ATTESTATION_KEYS, "attestation")
-        attestation = Attestation(**attestation)
     for key in _MAPPINGS:
         if not isinstance(data[key], dict):
             raise ValueError(f"{key}: expected a mapping")
@@ -227,9 +257,11 @@ def record_of(data: Any) -> Record:
     _check_moment(data, "started")
     if data["status"] not in get_args(Status):
         raise ValueError(f"status: unknown {data['status']!r}")
-    if fault := next(recorded.faults(data), ""):
+    if fault := next(recorded.faults(data), "") or next(contradictions.faults(data), ""):
         raise ValueError(fault)
-    return Record(**{**data, "attestation": attestation})
+    why = contradictions.unproven(data)
+    said = {"status": "unattested", "reason": why} if why else {}
+    return Record(**{**data, "attestation": Attestation(**attestation) if attestation else None, **said})
 
 
 def floor_of(data: Any) -> Floor:

@@ -20,6 +20,7 @@ from rich.console import Console
 from suite import __version__, store
 from suite.analysis import equality, tasks
 from suite.analysis import judge as judging
+from suite.analysis.groups import kept_apart
 from suite.analysis.rates import judge_rate_table
 from suite.analysis.rulings import decide
 from suite.analysis.sweeps import sweeps
@@ -77,9 +78,10 @@ def compare(results: Path, *, as_json: bool, console: Console | None = None) -> 
             raise _nothing_left(results, read, None)
         for warning in read.warnings:
             print(f"perfproof: warning: {warning}", file=sys.stderr)
-        found = judging.judge_records(read.records, floors=store.read_floors(results))
+        records = kept_apart(read.records)
+        found = judging.judge_records(records, floors=store.read_floors(results))
         comparisons = [_comparison(row) for one in found for row in one.judged]
-        growths = [told for one in found for told in _growths(one.scenario, read.records)]
+        growths = [told for one in found for told in _growths(one.scenario, records)]
         print(json.dumps({"schema": 1, "comparisons": comparisons, "growths": growths}, indent=1))
         return EXIT_PASS
     from suite.report import terminal
@@ -244,7 +246,7 @@ def page_of(
     from suite.report import view
 
     read = read or store.read(results)
-    records = [record for record in read.records if only is None or record.scenario in only]
+    records = kept_apart([record for record in read.records if only is None or record.scenario in only])
     if not records:
         raise _nothing_left(results, read, only)
     judged = list(rows) if rows is not None else _judged([_policed(record, policy) for record in records], results)
@@ -283,7 +285,10 @@ def _equality(records: Sequence[Record]) -> list[EqualityDetails]:
     """What lies behind the verdicts of the equality scenarios among these records."""
     asked = [record for record in records if record.definition.get("workload", {}).get("kind") == "equality"]
     of_name = {name: [record for record in asked if record.scenario == name] for name in dict.fromkeys(record.scenario for record in asked)}
-    scenarios = {name: scenario_of(mine[0].definition, source=f"the records of {name}") for name, mine in of_name.items()}
+    scenarios = {
+        name: dataclasses.replace(scenario_of(mine[0].definition, source=f"the records of {name}"), name=name)
+        for name, mine in of_name.items()
+    }
     return [each for name, scenario in scenarios.items() for each in equality.details(scenario, of_name[name])]
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from suite.analysis import equality, explain, exploratory, spending, tasks, twins, verdict, witness, words
 from suite.analysis.calibration import Trust, trusted
+from suite.analysis.groups import kept_apart
 from suite.analysis.samples import Observation, PairedSample, Status, pair, typical
 from suite.analysis.spending import Spending
 from suite.analysis.trials import latest, minutes_per_block, paired, whole_blocks
@@ -64,14 +65,14 @@ class _Case:
 
 
 def judge_records(records: Iterable[Record], *, final: bool = True, floors: Sequence[Floor] = ()) -> list[JudgedScenario]:
-    """Judges every scenario found, in the order in which they first appear.
+    """Judges every scenario found, in the order in which they first appear; records of different machines or builds apart (`groups`).
 
     `final` is False while a run may go on. `floors` are the noise floors of the results folder: the latest A/A of the same machine and
-    workload may forbid timed verdicts, or widen their intervals. Raises `BadInput` where one name stands for two different scenarios.
-    Source: `verdict.judge_all`, `witness.judge_witness`, `exploratory.explore`.
+    workload may forbid timed verdicts, or widen their intervals. Raises `BadInput` where one name stands for two different scenarios, or
+    where records have different seeds. Source: `verdict.judge_all`, `witness.judge_witness`, `exploratory.explore`.
     """
     found: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
+    for record in kept_apart(list(records)):
         found[record.scenario].append(record)
     return [judge_scenario(name, mine, final=final, floors=floors) for name, mine in found.items()]
 
@@ -87,7 +88,14 @@ def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, 
             f"{name}: records of {len(digests)} different scenarios of that name are mixed ({', '.join(sorted(digests))}): "
             "keep each in a results folder of its own"
         )
-    scenario = scenario_of(records[0].definition, source=f"the records of {name}")
+    seeds = sorted({record.seed for record in records})
+    if len(seeds) > 1:
+        odd = next(record for record in records if record.seed != records[0].seed)
+        raise BadInput(
+            f"{name}: records of {len(seeds)} seeds are mixed ({', '.join(map(str, seeds[:8]))}; the first other one: seed {odd.seed} in "
+            f"block {odd.block}, arm {odd.arm}): the seed gives a block its order and its inputs; keep each in a results folder of its own"
+        )
+    scenario = dataclasses.replace(scenario_of(records[0].definition, source=f"the records of {name}"), name=name)
     trials = latest(records)
     if isinstance(scenario.workload, EqualityWorkload):
         return JudgedScenario(scenario=scenario, judged=equality.judge(scenario, trials), blocks=1, stop="")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from suite.analysis import work
+from suite.analysis import groups, work
 from suite.analysis.samples import Observation, PairedSample, Status, pair
 from suite.analysis.twins import twin
 from suite.model.metrics import METRICS, is_timed, metric
@@ -53,12 +53,13 @@ def paired(scenario: Scenario, candidate: Arm, records: Sequence[Record]) -> dic
     Source: none, bookkeeping.
     """
     every = latest(records)
-    unequal = unequal_blocks(every)
+    unequal, parted = unequal_blocks(every), groups.parted(every)
     trials = [trial for trial in every if trial.arm in (scenario.baseline.name, candidate.name)]
     names = dict.fromkeys(
         name for choice in scenario.metrics for name in (choice.name, twin(choice.name)) if name in METRICS or "@" in name
     )
-    return {name: _sample(name, scenario.baseline.name, candidate.name, trials, unequal) for name in names}
+    timed = {**parted, **unequal}
+    return {name: _sample(name, scenario.baseline.name, candidate.name, trials, timed if is_timed(name) else unequal) for name in names}
 
 
 def unequal_blocks(trials: Sequence[Record]) -> Mapping[int, str]:

@@ -85,6 +85,31 @@ def lost(build: ReadyBuild) -> str:
     return f"the build {build.label} was deleted or changed while the scenario ran ({gone}); {again}"
 
 
+CHANGED = "was changed while its trials ran"
+"""What the reason of a trial says of whose build that is true."""
+_AS_READY: dict[Path, int] = {}
+"""What the Python files of vLLM were like when a build was got ready, by its package; of this process."""
+
+
+def remember(build: ReadyBuild) -> None:
+    """Keeps in mind what a build is like now that it is ready, for `changed`."""
+    _AS_READY[build.fingerprint.package] = _stamp(build.fingerprint.package)
+
+
+def changed(build: ReadyBuild) -> str:
+    """Why a build is no longer the one that was got ready, in a sentence; "" if it is, or nobody remembers (some 50 ms)."""
+    package = build.fingerprint.package
+    if _AS_READY.get(package, now := _stamp(package)) == now:
+        return ""
+    return f"the build {build.label} {CHANGED}: Python files of its vLLM are not what they were when the run began"
+
+
+def _stamp(package: Path) -> int:
+    """Another number for other Python files, by their names, sizes and times."""
+    stats = ((str(file), file.stat()) for file in sorted(package.rglob("*.py")) if file.exists())
+    return hash(tuple((name, at.st_size, at.st_mtime_ns) for name, at in stats))
+
+
 # --- all that is there ---------------------------------------------------------------------------------------
 
 

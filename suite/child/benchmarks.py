@@ -119,7 +119,7 @@ def installed(tree: str, other: str, modules: list[str]) -> list[str]:
 
 
 def results(folder: str) -> dict[str, dict[str, Any]]:
-    """The benchmarks of pytest-benchmark's JSON by node id: the median of all rounds in seconds, and rounds."""
+    """The benchmarks of pytest-benchmark's JSON by node id: median of all rounds (seconds an iteration), rounds, iterations a round."""
     try:
         with open(os.path.join(folder, "benchmark.json"), encoding="utf-8") as file:
             benchmarks = json.load(file)["benchmarks"]
@@ -127,8 +127,9 @@ def results(folder: str) -> dict[str, dict[str, Any]]:
         return {}
     found = {}
     for one in benchmarks:
-        rounds = one["stats"]["data"]
-        found[one["fullname"]] = {"median": one["stats"]["median"], "rounds": rounds[:: -(-len(rounds) // MOST_ROUNDS)]}
+        rounds, iterations = one["stats"]["data"], one["stats"].get("iterations", 1)
+        kept = rounds[:: -(-len(rounds) // MOST_ROUNDS)]
+        found[one["fullname"]] = {"median": one["stats"]["median"], "rounds": kept, "iterations": iterations}
     return found
 
 

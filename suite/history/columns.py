@@ -33,7 +33,7 @@ SERIES = ("scenario", "metric", "unit", "better", "kind", "arm")
 BUILD = ("build", "version", "sources", "machine", "environment", "packages", "workload")
 
 _TEXT = rb"[ !#-\[\]-~]*"  # printable ASCII without quotes and escapes
-_NUMBER = rb"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?"
+_NUMBER = rb"-?(?:0|[1-9]\d{0,19})(?:\.\d{1,40})?(?:[eE][+-]?\d{1,2})?"  # what is larger or smaller goes the slow way
 _OF = {"better": b"lower|higher", "kind": b"witness|timed"}
 
 

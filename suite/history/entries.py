@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from suite.model import recorded
 from suite.model.metrics import METRICS, base_name
 from suite.model.point import POINT_SCHEMA, Acknowledgement, Entry, Point, Setting
 
@@ -92,4 +93,5 @@ def _check(name: str, said: Mapping[str, Any]) -> None:
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    """Whether it is a number that can be reckoned with, as in a record."""
+    return recorded.is_number(value)

@@ -9,6 +9,7 @@ from datetime import date
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
+from suite.model.apart import own_name
 from suite.model.equality import PARTS
 from suite.model.errors import BadInput
 from suite.model.metrics import Kind, base_name, metric
@@ -65,7 +66,7 @@ class Waiver:
 
     def covers(self, scenario: str, name: str) -> bool:
         """Whether it waives that metric of that scenario."""
-        return fnmatchcase(scenario, self.scenario) and _named(name, self.metric)
+        return fnmatchcase(own_name(scenario), self.scenario) and _named(name, self.metric)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +124,7 @@ class Policy:
 
     def asks(self, scenario: str, name: str, *, primary: bool) -> Asked:
         """What is asked of a metric; `primary` is whether its scenario declares it so."""
-        family = _family(name)
+        scenario, family = own_name(scenario), _family(name)
         rule = self.rules[family]
         decides = rule.decide == "all" or (rule.decide == "primary" and primary)
         warn, fail, count = rule.warn, rule.fail, rule.count

@@ -11,8 +11,8 @@ from typing import Any
 
 from suite.model import recorded_answers
 
-MOST = 1e100
-"""No measurement is this large; what is larger is no number that could be drawn or summed."""
+MOST, LEAST = 1e100, 1e-100
+"""No measurement is this large, or this small without being nought: with what lies beyond nobody can reckon, nor draw it."""
 
 Check = Callable[[Any], bool]
 
@@ -21,12 +21,21 @@ def _text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     """Whether it is a number that can be reckoned with: no truth value, not infinite, not out of this world."""
-    return type(value) in (int, float) and -MOST <= value <= MOST
+    return type(value) in (int, float) and (value == 0 or LEAST <= abs(value) <= MOST)
+
+
+def _whole(value: Any) -> bool:
+    return type(value) is int and abs(value) <= MOST
+
+
+def _truth(value: Any) -> bool:
+    return isinstance(value, bool)
 
 
 def _mapping(inner: Check = lambda value: True) -> Check:
+    """Of a mapping, whose keys are texts wherever it was JSON."""
     return lambda value: isinstance(value, dict) and all(map(inner, value.values()))
 
 
@@ -47,27 +56,41 @@ def _build(value: Any) -> bool:
 
 
 _COUNTED = ("measurements", "witnesses", "work", "seconds")
-_NUMBERS = _mapping(_number)
-_LISTS = _mapping(_list(_number))
-_SHAPES: tuple[tuple[tuple[str, ...], str, Check], ...] = (
+_NUMBERS = _mapping(is_number)
+_LISTS = _mapping(_list(is_number))
+_PERHAPS = {"a number": _either(_nothing, is_number), "a text": _either(_nothing, _text), "a mapping": _either(_nothing, _mapping())}
+_NEEDED: tuple[tuple[tuple[str, ...], str, Check], ...] = (
     (("order",), "a list of texts", _list(_text)),
     (("warnings",), "a list of texts", _list(_text)),
     (("raw",), "lists of numbers", _LISTS),
-    (("attestation", "build"), "a text", _text),
-    (("attestation", "vllm_version"), "a text", _text),
-    (("attestation", "sources"), "a text", _text),
+    *((("attestation", key), "a text", _text) for key in ("build", "python", "vllm_version", "vllm_file", "sources", "torch_version")),
+    (("attestation", "compiled_operators"), "true or false", _truth),
     (("attestation", "patches"), "a mapping of mappings", _mapping(_mapping())),
-    (("attestation", "refused"), "a mapping", _mapping()),
+    (("attestation", "refused"), "a mapping of texts", _mapping(_text)),
     (("attestation", "unwatchable"), "a list of texts", _list(_text)),
     (("attestation", "counts"), "numbers", _NUMBERS),
-    (("environment", "gpus"), "a list of mappings", _either(_nothing, _list(_mapping()))),
-    (("environment", "memory_bytes"), "a number", _either(_nothing, _number)),
-    (("environment", "telemetry"), "numbers", _mapping(_either(_nothing, _number))),
+    (("attestation", "runner"), "a text", _text),
+    (("attestation", "processes"), "an integer", _whole),
+    (("definition", "name"), "a text", _text),
     (("definition", "workload"), "a mapping", _mapping()),
-    (("definition", "metrics"), "a mapping", _mapping()),
-    (("definition", "builds"), "a mapping of builds", _mapping(_build)),
+    (("definition", "metrics"), "a mapping of mappings", _mapping(_mapping())),
     (("definition", "arms"), "a mapping of mappings", _mapping(_mapping())),
 )
+"""What every record has, for what judges it relies on it."""
+_KNOWN: tuple[tuple[tuple[str, ...], str, Check], ...] = (
+    (("environment", "gpus"), "a list of mappings", _either(_nothing, _list(_mapping()))),
+    (("environment", "telemetry"), "numbers", _mapping(_either(_nothing, is_number))),
+    (("environment", "variables"), "a mapping of texts", _mapping(_text)),
+    (("environment", "packages"), "a mapping of texts", _mapping(_text)),
+    *((("environment", key), "a number or nothing", _PERHAPS["a number"]) for key in ("memory_bytes", "cores", "cores_of_machine")),
+    *(
+        (("environment", key), "a text or nothing", _PERHAPS["a text"])
+        for key in ("host", "processor", "build", "lock", "commit", "device")
+    ),
+    *((("environment", key), "a mapping or nothing", _PERHAPS["a mapping"]) for key in ("before", "after", "overlay", "while_measuring")),
+    (("definition", "builds"), "a mapping of builds", _mapping(_build)),
+)
+"""What a record may lack: older ones and other kinds of trials do."""
 _OF_AN_ARM: Mapping[str, tuple[str, Check]] = {
     "environment": ("a mapping", _mapping()),
     "patches": ("a list of texts", _list(_text)),
@@ -76,15 +99,18 @@ _OF_AN_ARM: Mapping[str, tuple[str, Check]] = {
 
 
 def faults(data: Mapping[str, Any]) -> Iterator[str]:
-    """What is of another shape than a record's, a sentence each; what is not there is no fault."""
+    """What is of another shape than a record's, a sentence each, and what is missing of that on which every reader relies."""
     for key in _COUNTED:
-        yield from (f"{key}.{name}: expected a number, got {value!r}" for name, value in data[key].items() if not _number(value))
-    for (first, *inner), expected, check in _SHAPES:
-        value = data[first]
-        if inner and (value is None or inner[0] not in value):
+        yield from (f"{key}.{name}: expected a number, got {value!r}" for name, value in data[key].items() if not is_number(value))
+    for needed, (path, expected, check) in (*((True, row) for row in _NEEDED), *((False, row) for row in _KNOWN)):
+        value, where = data[path[0]], ".".join(path)
+        if path[0] == "attestation" and value is None:
             continue
-        if not check(value[inner[0]] if inner else value):
-            yield f"{'.'.join((first, *inner))}: expected {expected}"
+        if len(path) > 1 and path[1] not in value:
+            if needed:
+                yield f"{where}: is missing"
+        elif not check(value[path[1]] if len(path) > 1 else value):
+            yield f"{where}: expected {expected}"
     if _LISTS(data["raw"]):
         yield from recorded_answers.faults(data["raw"])
     arms = data["definition"].get("arms")

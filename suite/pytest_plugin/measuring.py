@@ -149,7 +149,7 @@ class Blocks:
     def _keep(self, test: str, record: Record) -> None:
         mine = self.kept.setdefault(test, [])
         kept = ruled(paired(record, latest([*mine, record])))
-        store.append(self.results, kept)
+        store.append(self.results, kept, after=bool(mine))
         mine.append(kept)
 
     def _open(self) -> list[str]:

@@ -26,6 +26,7 @@ from suite.run import environment, telemetry
 from suite.run.diagnosis import interrupted
 from suite.run.process import run_to_end, scrub, tail
 from suite.run.room import INTERRUPTED
+from suite.run.rounds import warnings as round_warnings
 
 CHILD = Path(__file__).resolve().parents[1] / "child" / "benchmarks.py"
 LIMIT = 3600.0
@@ -164,7 +165,7 @@ def _record(ran: Ran, scenario: Scenario, place: _Place, test: str, none: str, u
         witnesses={},
         work={},
         seconds={"total": round(seconds, 4)},
-        warnings=(),
+        warnings=tuple(round_warnings("round_time", rounds, int(measured.get("iterations", 1)))),
         attestation=None,
         environment={
             **environment.machine(),

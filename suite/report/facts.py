@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from suite.model.apart import own_name
 from suite.model.record import Attestation, Record
 from suite.model.untrusted import line
 from suite.report import units
@@ -235,7 +236,7 @@ def commands(name: str, records: Sequence[Record], results: str) -> Iterable[str
         run = [
             "perfproof",
             "run",
-            f"scenarios/{name}.yaml",
+            f"scenarios/{own_name(name)}.yaml",
             "--profile",
             line(last.profile),
             "--seed",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from suite.builds.ready import ReadyBuild
-from suite.builds.whole import lost
+from suite.builds.whole import changed, lost
 from suite.model import clock
 from suite.model.errors import CannotRun
 from suite.model.plan import Block
@@ -71,6 +71,8 @@ class Attempt:
     def finish(self, build: ReadyBuild) -> None:
         """Stops the clock; a failure that somebody outside brought about is none of the arm's."""
         self.seconds["total"] = time.monotonic() - self.began
+        if self.status == "ok" and (why := changed(build)):
+            self.failed(why, outside=True)
         if self.status not in ("failed", "unattested"):
             return
         if outside := interrupted(self.reason) or (no_room(self.log.parent, self.reason) if self.log else "") or lost(build):

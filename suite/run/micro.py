@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from suite.builds.ready import ReadyBuild
-from suite.builds.whole import lost
+from suite.builds.whole import changed, lost
 from suite.model import clock
 from suite.model.errors import CannotRun
 from suite.model.plan import Block
@@ -210,6 +210,8 @@ class MicroLane:
         status, reason = judge(reading, fault, unproven, folder, log)
         if status in ("failed", "unattested") and (outside := no_room(folder, reason) or lost(build)):
             status, reason = "invalid", outside
+        if status == "ok" and (why := changed(build)):
+            status, reason = "invalid", why
         return recorded(
             block,
             arm.name,

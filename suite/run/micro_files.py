@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any
 
 from suite.model.record import Status
+from suite.run import rounds
 from suite.run.diagnosis import interrupted
 from suite.run.process import tail
 from suite.run.room import INTERRUPTED
@@ -61,6 +62,7 @@ def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]]) -> Reading:
         if metric in raw:
             twice.append(f"two tests of the benchmark measure {metric}: one must name another in extra_info['metric']")
         raw[metric] = one["stats"]["data"]
+        warnings += rounds.warnings(metric, raw[metric], int(one["stats"].get("iterations", 1)))
         told_apart |= {_at(key, case): float(value) for key, value in extra.get("measurements", {}).items()}
         for kept, name in ((witnesses, "witnesses"), (work, "work")):
             for key, value in extra.get(name, {}).items():
@@ -69,7 +71,7 @@ def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]]) -> Reading:
                         f"{test}: {name} {_at(key, case)} is {value}, another test of the same trial has {kept[_at(key, case)]}"
                     )
     return Reading(
-        measurements={name: median(rounds) for name, rounds in raw.items()} | told_apart,
+        measurements={name: median(values) for name, values in raw.items()} | told_apart,
         raw=raw,
         witnesses=witnesses,
         work=work,
@@ -114,7 +116,7 @@ def judge(reading: Reading, fault: str, unattested: str, folder: Path, log: Path
 def phases(folder: Path, reading: Reading, imports: float, spent: float) -> dict[str, float]:
     """Where the trial's seconds went: its share of the imports, building state, timed rounds, and all else."""
     told = _json(folder / "trial.json").get("seconds", {})
-    measured = sum(sum(rounds) for rounds in reading.raw.values())
+    measured = sum(sum(values) for values in reading.raw.values())
     setup = max(0.0, float(told.get("tests", 0.0)) - measured)
     found = {
         "import": imports,

@@ -1,7 +1,9 @@
 """What of a plan is there already, and what is left to measure.
 
 The records of a results folder are held against the plan: those of another question, design or seed are refused, with what differs.
-Of those that stand, a block is whole where every arm has left a record; one that was thrown out goes whole.
+Of those that stand, a block is whole where every arm has left a record; one that was thrown out goes whole. Trials of another machine
+stay where they are and are judged apart: a run on this one begins a group of its own. A build that is no longer the one that they ran on
+is refused.
 """
 
 from __future__ import annotations
@@ -10,14 +12,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from suite import store
+from suite.analysis import groups
 from suite.analysis.judge import JudgedScenario, judge_scenario
 from suite.analysis.trials import latest
+from suite.builds.ready import ReadyBuild
 from suite.model import differences
 from suite.model.errors import BadInput
 from suite.model.floor import Floor
 from suite.model.plan import Block, Plan
 from suite.model.record import Record
 from suite.model.scenario import Scenario
+from suite.run import environment
 
 Enough = Callable[[JudgedScenario], bool]
 """Whether a scenario needs no more blocks, as it is judged so far."""
@@ -62,7 +67,8 @@ def open_blocks(plan: Plan, kept: Mapping[str, Sequence[Record]], floors: Sequen
 
 
 def already(plan: Plan, results: Path) -> tuple[tuple[Record, ...], tuple[str, ...]]:
-    """The records that are there, all of them of this very plan, and what was skipped. Raises `BadInput` for records of another one."""
+    """The records that are there and that a run on this machine goes on from, all of them of this very plan, and what was skipped or stays
+    apart. Raises `BadInput` for records of another plan."""
     store.check_folder(results)
     if not results.is_dir() or not any(results.glob("*.jsonl")):
         return (), ()
@@ -76,7 +82,73 @@ def already(plan: Plan, results: Path) -> tuple[tuple[Record, ...], tuple[str, .
                 raise BadInput(
                     f"{path}: was begun with --seed {record.seed}, not {plan.seed}: go on with that seed or name another --results folder"
                 )
-    return read.records, read.warnings
+    kept, told = here([record for record in read.records if record.scenario in {s.name for s in plan.scenarios}])
+    return tuple(kept), (*read.warnings, *told)
+
+
+def here(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
+    """Of the trials of each scenario those that a run on this machine goes on from, and a sentence for every scenario that has others.
+
+    Of several groups that were measured here it is the last. A block whose arms ran on two machines is measured again, whole.
+    """
+    kept, told, now = list[Record](), list[str](), groups.machine_of(environment.machine())
+    for name in dict.fromkeys(record.scenario for record in records):
+        mine = [record for record in records if record.scenario == name]
+        fits = [group for group in groups.grouped(mine) if not any(groups.differing(_machine(group), now))]
+        going = fits[-1] if fits else []
+        torn = groups.parted(latest(going))
+        going = [record for record in going if record.block not in torn]
+        kept += going
+        if len(going) < len(mine):
+            told.append(_beside(name, len(mine) - len(going), len(mine), groups.differing(_machine(mine), now) or ["build"]))
+    return kept, told
+
+
+def _machine(group: Sequence[Record]) -> dict[str, str]:
+    return {name: value for record in group for name, value in groups.machine_of(record.environment).items()}
+
+
+def _beside(name: str, others: int, every: int, what: Sequence[str]) -> str:
+    begins = "this run begins a group of its own" if others == every else f"this run goes on from the other {every - others}"
+    return (
+        f"{name}: {others} of the {every} trials that are there were measured on another machine or build than this run's "
+        f"({', '.join(what)} differ{'s' if len(what) == 1 else ''}): they stay, and are judged by themselves; {begins}"
+    )
+
+
+def changed_builds(plan: Plan, results: Path, ready: Mapping[str, ReadyBuild]) -> list[str]:
+    """A fault for every arm whose build is no longer the one that its trials in the results folder ran on. `ready` is by key."""
+    faults = []
+    for scenario in plan.scenarios:
+        mine, _ = here([record for record in store.records_in(results) if record.scenario == scenario.name])
+        for arm in (arm for arm in scenario.arms if scenario.builds[arm.build].key in ready):
+            now = _of_ready(ready[scenario.builds[arm.build].key])
+            before: dict[str, str] = {}
+            for record in (record for record in mine if record.arm == arm.name and record.status == "ok"):
+                before |= groups.build_of(record.attestation, record.environment)
+            if what := groups.differing(before, now):
+                told = ", ".join(f"{key} was {before[key]} and is {now[key]}" for key in what[: groups.SHOWN])
+                faults.append(
+                    f"{store.records_file(results, scenario.name)}: the build of arm {arm.name} is not the one that its trials ran on "
+                    f"({told}): trials of different builds don't mix; name another --results folder, delete that file to begin anew, or "
+                    "put the build back as it was"
+                )
+    return faults
+
+
+def _of_ready(build: ReadyBuild) -> dict[str, str]:
+    """What a trial would prove of a build that is ready."""
+    found = build.fingerprint
+    overlay = {"sources": build.touched.sources} if build.touched else None
+    told = {
+        "vLLM": found.vllm_version,
+        "vLLM's files": found.sources,
+        "PyTorch": found.torch_version,
+        "Python": found.python,
+        "compiled operators": str(found.compiled_operators),
+    }
+    beside = {"packages": found.packages, "lock": build.lock, "commit": build.commit, "overlay": overlay}
+    return {**groups.build_of(None, beside), **{name: value for name, value in told.items() if value}}
 
 
 def _another(scenario: Scenario, record: Record) -> str:

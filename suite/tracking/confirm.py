@@ -27,6 +27,7 @@ from suite.model.step import Confirm, Confirmation, Step
 from suite.planning import make_plan
 from suite.progress import RunProgress
 from suite.run import environment
+from suite.run.standing import here
 from suite.run.start import Start
 from suite.tracking.released import ARM, Asked, OpenLanes, against, alone, asked
 
@@ -56,7 +57,7 @@ def paired(scenario: Scenario, measuring: Measuring, folder: str) -> JudgedScena
     alone_, settle = (start.alone, start.settle) if start else (at_once, at_once)
     with RunProgress(measuring.console, sum(len(block.order) for block in plan.blocks)) as progress:
         conduct(plan, results, lambda: measuring.lanes(plan, results), progress, alone=alone_, settle=settle)
-    records = [record for record in store.read(results).records if record.scenario == scenario.name]
+    records, _ = here([record for record in store.read(results).records if record.scenario == scenario.name])
     return judge_scenario(scenario.name, records, floors=store.read_floors(measuring.results))
 
 

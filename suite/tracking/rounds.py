@@ -94,9 +94,10 @@ def track(
     open_lanes = lanes or lanes_on(wanted.builds, say)
     if wanted.remove:
         say(REMOVED)
-    with _begun(wanted, say), held(wanted.results):
+    with _begun(wanted, say), held(wanted.results) as folder:
         for part in [[row] for row in rows] if wanted.remove else [rows]:
             _measure(part, wanted, say, open_lanes)
+            folder.check()
             if wanted.remove:
                 _remove(part[0], wanted.builds, say)
     return _remember(rows, wanted, say)
