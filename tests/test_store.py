@@ -183,6 +183,54 @@ def test_a_record_of_another_shape_is_skipped_with_what_is_wrong(tmp_path: Path,
     assert [each.removesuffix(store.REMEDY) for each in read.warnings] == [f"{tmp_path}/swap_states.jsonl:1: {told}, skipped"]
 
 
+def test_a_line_cut_off_anywhere_costs_no_other(tmp_path: Path) -> None:
+    """Wherever a write ended, the records before it are read, the next one stands on a line of its own, and nothing is read by halves."""
+    store.append(tmp_path, record(block=1))
+    path = store.records_file(tmp_path, "swap_states")
+    whole = path.read_bytes()
+    for cut in range(0, len(whole), 37):
+        path.write_bytes(whole + whole[:cut])
+        store.append(tmp_path, record(block=2))
+        read = store.read(tmp_path)
+        assert [one.block for one in read.records] == [1, 2]
+        assert len(read.warnings) == (cut > 0)
+
+
+def test_kill_9_in_the_midst_of_appending_loses_no_record_that_was_kept(tmp_path: Path) -> None:
+    """A process that is killed while it appends leaves whole records, at most one cut-off line, and a file that others can append to."""
+    script = f"""
+from pathlib import Path
+from suite import store
+from tests.factory import record
+raw = {{"round_time": [0.1] * 20_000}}
+for block in range(1, 10_000):
+    store.append(Path({str(tmp_path)!r}), record(block=block, raw=raw))
+    print(block, flush=True)
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=os.getcwd())
+    assert process.stdout is not None
+    for _ in range(3):
+        process.stdout.readline()
+    process.kill()
+    kept = 3 + len(process.stdout.read().splitlines())
+    process.wait()
+    store.append(tmp_path, record(block=20_000))
+    read = store.read(tmp_path)
+    assert [one.block for one in read.records][:kept] == list(range(1, kept + 1))
+    assert [one.block for one in read.records][-1] == 20_000
+    assert len(read.records) - kept in (1, 2)
+    assert len(read.warnings) <= 1
+
+
+def test_a_file_that_is_gone_is_not_made_anew_after_others(tmp_path: Path) -> None:
+    """Records that a run has written already and that are no longer there end it: it does not go on as if it had them."""
+    store.append(tmp_path / "deep", record(block=1))
+    store.append(tmp_path / "deep", record(block=2), after=True)
+    store.records_file(tmp_path / "deep", "swap_states").unlink()
+    with pytest.raises(CannotRun, match="was deleted while this run wrote into it"):
+        store.append(tmp_path / "deep", record(block=3), after=True)
+
+
 def test_a_line_of_brackets_without_end_is_no_record(tmp_path: Path) -> None:
     """A line nested too deeply to be read is skipped like any other that is none."""
     store.append(tmp_path, record())

@@ -157,12 +157,12 @@ def judged_or_told(text: str, folder: Path) -> None:
     (folder / "swap_states.jsonl").write_text(text + "\n" + "".join(json.dumps(one) + "\n" for one in rest))
     try:
         page, _ = verdicts.page_of(folder, None)
-    except BadInput as error:
-        assert error.faults
-        return
+    except BadInput:
+        return  # told
     from suite.report import html, pullrequest, terminal
 
-    assert html.render(page) and pullrequest.render(page) and terminal.text(page)
+    for form in (html.render, pullrequest.render, terminal.text):
+        assert form(page)
 
 
 @pytest.mark.parametrize("path", sorted(places(WHOLE), key=str), ids=lambda path: ".".join(map(str, path)))
