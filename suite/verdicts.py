@@ -188,7 +188,10 @@ def judge(
 
 
 def _asked_metrics(file: Path, metrics: Sequence[str], metric: str | None, better: Better) -> list[str]:
-    """The table's metrics that are judged: the one that was named, else all; refused where one's name says that another direction is better."""
+    """The table's metrics that are judged: the one that was named, else all.
+
+    Raises `BadInput` for a name that none has, and where a metric's own name says that the other direction is better.
+    """
     if metrics == ("",):
         return [""]
     if metric is not None:

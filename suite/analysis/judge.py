@@ -107,7 +107,15 @@ def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, 
 
 
 def judge_table(
-    rows: Sequence[tuple[str, str, float]], *, scenario: str, name: str, baseline: str, better: Better, margin: float, unit: str, metrics: int = 1
+    rows: Sequence[tuple[str, str, float]],
+    *,
+    scenario: str,
+    name: str,
+    baseline: str,
+    better: Better,
+    margin: float,
+    unit: str,
+    metrics: int = 1,
 ) -> tuple[list[Judged], list[list[str]]]:
     """Judges rows of (block, arm, value), all blocks as one look.
 

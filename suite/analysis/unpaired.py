@@ -24,7 +24,7 @@ DRIFT = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """One line of a table: what is compared in `value` (above 0, or a share where differences are), and when, None where that isn't known."""
+    """One line of a table: what is compared in `value` (above 0; a share where differences are), and when, None where that isn't known."""
 
     block: str
     arm: str
@@ -71,7 +71,9 @@ def apart(own: Sequence[Seen], line: Judged, interleaved: bool) -> str:
     if turns > len(own) // 4:
         return ""
     first, last = (line.baseline, line.candidate) if own[0].arm == line.baseline else (line.candidate, line.baseline)
-    return f"all of {first} stands before {last}" if turns == 2 else f"{first} and {last} stand in batches ({turns} turns in {len(own)} lines)"
+    return (
+        f"all of {first} stands before {last}" if turns == 2 else f"{first} and {last} stand in batches ({turns} turns in {len(own)} lines)"
+    )
 
 
 def _blocks_apart(own: Sequence[Seen]) -> bool | None:
@@ -85,7 +87,9 @@ def _blocks_apart(own: Sequence[Seen]) -> bool | None:
     return True if all(after[0] > before[1] for before, after in pairwise(spans)) else None
 
 
-def _difference(own: Sequence[Seen], line: Judged, error: float, scale: Scale) -> tuple[float, tuple[float, float] | None, tuple[float, float] | None]:
+def _difference(
+    own: Sequence[Seen], line: Judged, error: float, scale: Scale
+) -> tuple[float, tuple[float, float] | None, tuple[float, float] | None]:
     """The difference of the sides' means, its interval, and what the drift within them makes of it; on the scale of differences or
     logarithms.
 
@@ -134,5 +138,5 @@ def explain(line: Judged) -> Iterator[str]:
     scale: Scale = "difference" if line.in_points else "log"
     yield f"{line.candidate} against {line.baseline}: {words.count(line.blocks, 'block')} that are no pairs."
     if line.interval is not None and line.level is not None:
-        yield f"Taken as two sides, the {words.level(line.level)} interval of their difference is {words.span(line.interval, scale)} (Welch)."
+        yield f"Taken as two sides, their difference has the {words.level(line.level)} interval {words.span(line.interval, scale)} (Welch)."
     yield f"So the verdict is {Outcome.INCONCLUSIVE.value}: {line.reason}."

@@ -30,7 +30,9 @@ def add(verbs: Any) -> None:
         "--margin", type=options.fraction, default=DEFAULT_MARGIN, help="smallest change that matters, 0.05 or 5%% (default %(default)s)"
     )
     judge.add_argument(
-        "--metric", metavar="NAME", help="what the values are called (default: the file's name); of a table with a metric column, the one to judge"
+        "--metric",
+        metavar="NAME",
+        help="what the values are called (default: the file's name); of a table with a metric column, the one to judge",
     )
     judge.add_argument("--unit", default="", help="unit of the values; those that have another one in the table are converted")
     judge.add_argument(

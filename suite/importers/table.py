@@ -114,7 +114,11 @@ def _one_spelling(lines: Lines) -> tuple[Lines, list[str]]:
                 spelt[" ".join(line[name].split()).casefold()][line[name]] = None
         first = {each: next(iter(all_)) for all_ in spelt.values() for each in all_}
         lines = [(number, {**line, name: first[line[name]]} if name in line else line) for number, line in lines]
-        notes += [f"{name} {next(iter(all_))} is also spelt {', '.join(list(all_)[1:])}: taken for one" for all_ in spelt.values() if len(all_) > 1]
+        notes += [
+            f"{name} {next(iter(all_))} is also spelt {', '.join(list(all_)[1:])}: taken for one"
+            for all_ in spelt.values()
+            if len(all_) > 1
+        ]
     return lines, notes
 
 
@@ -222,7 +226,11 @@ def _repeated(rows: Iterable[Row]) -> list[str]:
     found = {block: first.setdefault((metric, tuple(sorted(values))), block) for (metric, block), values in blocks.items()}
     pairs = [(block, earlier) for block, earlier in found.items() if block != earlier]
     named = ", ".join(f"{block} like {earlier}" for block, earlier in pairs[:5]) + (" and so on" if len(pairs) > 5 else "")
-    return [f"{len(pairs)} blocks have the very values of others (block {named}): trials that are there twice say nothing new"] if pairs else []
+    return (
+        [f"{len(pairs)} blocks have the very values of others (block {named}): trials that are there twice say nothing new"]
+        if pairs
+        else []
+    )
 
 
 def _passed_over(columns: Sequence[str], moments_in: str) -> list[str]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from suite.model import numerals
 from suite.model.errors import BadInput
 from suite.model.quantities import converted, known
 from suite.model.untrusted import line as shown
@@ -25,11 +26,6 @@ PLURALS = {"units": "unit", "metrics": "metric", "values": "value", "blocks": "b
 TOO_MANY = "more cells than the first line has columns: quote cells that hold a comma"
 TOO_FEW = "fewer cells than the first line has columns: leave cells empty, not out"
 MIXED = "some numbers of this column have decimal points and others decimal commas: write all in one way"
-_END = r"(?:e[+-]?[0-9]{1,4})?|nan|inf(?:inity)?"
-_POINT = re.compile(rf"[+-]?(?:(?:[1-9][0-9]{{0,2}}(?:,[0-9]{{3}})+(?:\.[0-9]+)?|[0-9]+\.?[0-9]*|\.[0-9]+){_END})", re.IGNORECASE)
-"""A number with a decimal point, if any, and commas between thousands, if any. Python would take `1_0`, and other scripts' digits, too."""
-_COMMA = re.compile(rf"[+-]?(?:(?:[1-9][0-9]{{0,2}}(?:\.[0-9]{{3}})+,[0-9]+|[0-9]+(?:,[0-9]+)?){_END})", re.IGNORECASE)
-"""A number with a decimal comma, if any, and points between thousands only where it has one."""
 _CELL = re.compile(r"(?P<number>.*?[0-9.])\s*(?P<unit>[A-Za-zµμ%][\w/µμ%]*)")
 _UNIT = re.compile(r"\s*[(\[](?P<unit>[^()\[\]]+)[)\]]$")
 
@@ -130,25 +126,19 @@ def refuse(faults: Sequence[str], path: Path) -> None:
 
 def numbers(texts: Sequence[str]) -> list[float | str]:
     """The numbers of one column, or what is wrong with each, in words. One convention holds for all: commas of thousands or of decimals."""
-    points, commas = ([bool(form.fullmatch(text)) for text in texts] for form in (_POINT, _COMMA))
-    sure = any(point and not comma for point, comma in zip(points, commas, strict=True))
-    other = any(comma and not point for point, comma in zip(points, commas, strict=True))
-    return [
-        _number(text, point or comma, sure=sure, other=other) for text, point, comma in zip(texts, points, commas, strict=True)
-    ]
+    by = numerals.convention(texts)
+    return [_number(text, by) for text in texts]
 
 
-def _number(text: str, number: bool, *, sure: bool, other: bool) -> float | str:
-    """`sure` and `other` say whether a number of the column surely has a decimal point, or surely a decimal comma."""
-    if not number:
+def _number(text: str, by: numerals.Convention) -> float | str:
+    if not numerals.is_number(text):
         return f"expected a number, got {text[:40]!r}"
-    if sure and other and {".", ","} & set(text):
+    if by == "mixed" and {".", ","} & set(text):
         return f"{text[:40]!r}: {MIXED}"
-    if "," not in text:
-        return float(text)
-    if not sure and not other:
-        return f"{text[:40]!r}: the comma may be of thousands or of decimals: write {text.replace(',', '')[:40]} or {text.replace(',', '.')[:40]}"
-    return float(text.replace(".", "").replace(",", ".") if other else text.replace(",", ""))
+    if by == "" and "," in text:
+        either = f"write {text.replace(',', '')[:40]} or {text.replace(',', '.')[:40]}"
+        return f"{text[:40]!r}: the comma may be of thousands or of decimals: {either}"
+    return numerals.value(text, by)
 
 
 def measured(texts: Sequence[str], units: Sequence[str], into: str = "") -> tuple[list[float | str], str]:

@@ -27,20 +27,27 @@ _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
     ("higher", "number", "acceptance length"),
     ("lower", "number", "overhead|perplexity|ppl|loss"),
 )
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
 NOUNS: dict[str, tuple[Better, Kind]] = {noun: (better, kind) for better, kind, nouns in _NOUNS for noun in nouns.split("|")}
 LONGEST = max(len(noun.split()) for noun in NOUNS)
-STATISTICS = frozenset(
-    "mean average avg median p50 p75 p90 p95 p99 p999 p99.9 p99.99 min max minimum maximum peak total overall geomean sum".split()
+STATISTICS = word_set(
+    "mean average avg median p50 p75 p90 p95 p99 p999 p99.9 p99.99 min max minimum maximum peak total overall geomean sum"
 )
 """Words that say what was made of many numbers of the metric, wherever they stand."""
 _CONDITION = re.compile(
     r"(?i)(?:^|(?<=\s))(?:at|with|for|on|in|of|by|under|over|within|above|below|per|to|during|when|from|using|vs|versus)(?=\s|$)|@|,|;|:|\s-\s"
 )
 _OPPOSED = {
-    "lower": frozenset(
-        "free available idle saved remaining spare kv cache no non zero up until before between since without left reduction saving savings".split()
+    "lower": word_set(
+        "free available idle saved remaining spare kv cache no non zero up until before between since without left reduction saving savings"
     ),
-    "higher": frozenset("failed rejected dropped lost error errors missed timeout cancelled preempted".split()),
+    "higher": word_set("failed rejected dropped lost error errors missed timeout cancelled preempted"),
 }
 """Words with which a cost is none ("idle time", "free memory"), or a gain is a cost ("failed requests per second")."""
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
@@ -49,8 +56,8 @@ _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 def better(label: str) -> Better | None:
     """The direction in which a metric of this name is better, None where the name does not say.
 
-    "P99 TTFT (ms)", "latency at 4 rps (ms)" and "mean_itl" are better lower, "Output token throughput (tok/s)" higher; "answered in time (%)"
-    and "latency reduction" may be either.
+    "P99 TTFT (ms)", "latency at 4 rps (ms)" and "mean_itl" are better lower, "Output token throughput (tok/s)" higher; "latency reduction"
+    and "answered in time (%)" may be either.
     """
     if (row := METRICS.get(label.partition("@")[0])) is not None:
         return row.better

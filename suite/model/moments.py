@@ -23,6 +23,8 @@ def column(path: Path, columns: Sequence[str], lines: Sequence[Mapping[str, str]
         if name in COLUMNS and lines:
             texts = [line[name] for line in lines]
             found = [moment(text) for text in texts]
+            if (bare := [text for text in texts if _zoned(text) is False]) and any(map(_zoned, texts)):
+                raise BadInput(f"{path}: {name}: {bare[0][:40]!r} has no zone, and others have one: write all alike")
             if all(one is not None for one in found):
                 return name, [one for one in found if one is not None]
             if any(one is not None for one in found):
@@ -42,6 +44,14 @@ def moment(text: str) -> float | None:
     if text.replace(".", "", 1).isdigit() and text.isascii() and len(text) < 30 and len(text) != len("20260131"):
         return float(text) if float(text) >= EPOCH else None
     return _iso(text)
+
+
+def _zoned(text: str) -> bool | None:
+    """Whether a time of a day says its zone; None for what is none."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return None
 
 
 def _iso(text: str) -> float | None:

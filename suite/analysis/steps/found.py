@@ -27,7 +27,9 @@ PLACED = 10
 LEVEL = 0.95
 TOO_SHORT = f"a step of a timed series needs at least {scan.LEAST} points before it and {scan.LEAST} from it on"
 
-LIKE_COUNTS = "whole numbers that mostly repeat were judged as measured: where they are exact counts, --kind witness takes every change for a step"
+LIKE_COUNTS = (
+    "whole numbers that mostly repeat were judged as measured: where they are exact counts, --kind witness takes every change for a step"
+)
 
 Kind = Literal["auto", "timed", "witness"]
 
