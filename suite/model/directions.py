@@ -43,6 +43,9 @@ STATISTICS = word_set(
 _CONDITION = re.compile(
     r"(?i)(?:^|(?<=\s))(?:at|with|for|on|in|of|by|under|over|within|above|below|per|to|during|when|from|using|vs|versus)(?=\s|$)|@|,|;|:|\s-\s"
 )
+_PREPOSITIONAL = sorted((noun for noun in NOUNS if re.search(" (?:to|per) ", noun)), key=len, reverse=True)
+_WITH_CONDITION = re.compile(rf"(?i)\b(?:{'|'.join(_PREPOSITIONAL)})\b")
+"""Names of metrics that hold a preposition themselves."""
 _OPPOSED = {
     "lower": word_set(
         "free available idle saved remaining spare kv cache no non zero up until before between since without left reduction saving savings"
@@ -81,18 +84,13 @@ def _read(label: str) -> tuple[list[str], str]:
     inside = [(first or second).strip() for first, second in _BRACKETS.findall(label)]
     unit = next((each for each in reversed(inside) if known(each)), "")
     plain = " ".join(_BRACKETS.sub(" ", label).replace("_", " ").strip("*` ").split())
-    words = _counted_words(plain)
-    if not any(" ".join(words[-size:]) in NOUNS for size in range(3, LONGEST + 1)):
-        plain = _CONDITION.split(plain, maxsplit=1)[0]
-        words = _counted_words(plain)
+    whole = _WITH_CONDITION.sub(lambda noun: noun[0].replace(" ", "~"), plain)
+    plain = _CONDITION.split(whole, maxsplit=1)[0].replace("~", " ")
+    words = [word for word in plain.lower().split() if word not in STATISTICS]
     last = plain.split()[-1] if plain.split() else ""
     if words and known(last) and words[-1] == last.lower() and _noun(words) is None:
         return words[:-1], unit or last
     return words, unit
-
-
-def _counted_words(text: str) -> list[str]:
-    return [word for word in text.lower().split() if word not in STATISTICS]
 
 
 def _noun(words: list[str]) -> tuple[Better, Kind] | None:
