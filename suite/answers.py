@@ -19,10 +19,12 @@ from suite.analysis import single, words
 from suite.analysis.rulings import decide
 from suite.importers import lm_eval, pasted
 from suite.importers.pasted import Paste
+from suite.model.directions import zero_is_ordinary
 from suite.model.errors import EXIT_PASS, BadInput
 from suite.model.items import TaskItems, Total
 from suite.model.judged import Judged, Outcome
 from suite.model.policy import DEFAULT_POLICY
+from suite.model.sides import role
 from suite.model.untrusted import line
 
 SCATTERS = (0.01, 0.05)
@@ -78,15 +80,25 @@ def paste(file: Path, *, margin: float, items: int | None, as_json: bool, consol
         for one in _totals(found, side, margin, items)
     ]
     if as_json:
-        verdicts.print_json(rows, single_runs=[_entry(one) for one in _pairs(found)])
+        left = [*found.left_out, *_left_out(found)]
+        single_runs = [_entry(one) for one in _pairs(found)]
+        verdicts.print_json(rows, single_runs=single_runs, baseline=found.sides[0], baseline_guessed=not found.named, left_out=left)
         return EXIT_PASS
     if rows:
         _show(rows, as_json, console)
-    first = f"No heading names the baseline (main, before or the like), so it is what stands first: {line(found.sides[0])}."
-    guess = [] if found.named else [first]
-    for sentence in [*guess, *_single_runs(found)]:
+    for sentence in [*_guess(found), *_single_runs(found)]:
         (console or Console()).print(sentence, highlight=False, markup=False)
     return EXIT_PASS
+
+
+def _guess(found: Paste) -> list[str]:
+    """What was taken for the baseline, where the names of the sides leave that open."""
+    if found.named:
+        return []
+    side = line(found.sides[0])
+    if role(found.sides[0]) == "baseline":
+        return [f"Several sides are called like a baseline; it is taken to be {side}."]
+    return [f"No heading names the baseline (main, before or the like), so it is what stands first: {side}."]
 
 
 def _totals(found: Paste, side: str, margin: float, items: int | None) -> list[judging.AccuracyVerdict]:
@@ -122,17 +134,23 @@ class _Pair:
         return self.after / self.before if self.before > 0 and self.after > 0 else None
 
     @property
+    def measured(self) -> bool:
+        """Whether both can have been measured: a latency or a throughput of 0 or less is a failed run's."""
+        least = min(self.before, self.after)
+        return least > 0 or (least == 0 and zero_is_ordinary(self.label))
+
+    @property
     def word(self) -> str:
-        """Whether it got better or worse, "" where its label does not say which direction is which."""
+        """Whether it got better or worse, "" where its label does not say which direction is which, or a number is none of its metric."""
         direction = pasted.better(self.label)
-        if direction is None or self.after == self.before:
+        if direction is None or self.after == self.before or not self.measured:
             return ""
         return "better" if (self.after < self.before) == (direction == "lower") else "worse"
 
 
 def _pairs(found: Paste) -> list[_Pair]:
     """Of every side but the baseline, each number that the baseline has too; what both were asked alike is no result."""
-    blocks = {block.side: block.values for block in found.blocks}
+    blocks = _by_side(found)
     base = next((side for side in found.sides if side in blocks), "")
     return [
         _Pair(label=label, baseline=base, candidate=side, before=blocks[base][label], after=after)
@@ -141,6 +159,13 @@ def _pairs(found: Paste) -> list[_Pair]:
         for label, after in values.items()
         if label in blocks[base] and (after != blocks[base][label] or (not pasted.is_work(label) and (after or blocks[base][label])))
     ]
+
+
+def _by_side(found: Paste) -> dict[str, dict[str, float]]:
+    sides: dict[str, dict[str, float]] = {}
+    for block in found.blocks:
+        sides.setdefault(block.side, {}).update(block.values)
+    return sides
 
 
 def _entry(pair: _Pair) -> dict[str, Any]:
@@ -160,13 +185,14 @@ def _single_runs(found: Paste) -> list[str]:
     """One sentence a number that both sides printed: the change, and what it takes for it to be one; then what could not have been seen."""
     pairs = _pairs(found)
     if not pairs:
-        return [] if found.totals else ["no number stands on both sides under one name, so nothing can be compared"]
+        return _passed_over(found) if found.totals else ["no number stands on both sides under one name, so nothing can be compared"]
     told = []
     for candidate in dict.fromkeys(pair.candidate for pair in pairs):
         own = [pair for pair in pairs if pair.candidate == candidate]
         told += [line(f"{candidate} against {own[0].baseline}, one run each{BRACKETS}:"), *(f"  {line(_told(pair))}" for pair in own)]
     if left := _left_out(found):
         told.append(line(f"Left out, for one side alone has them: {', '.join(left)}"))
+    told += _passed_over(found)
     unseen = ", or ".join(
         f"{words.percent(single.unseen(share), signed=False)} if runs of one build scatter by {100 * share:g} %" for share in SCATTERS
     )
@@ -178,6 +204,10 @@ def _single_runs(found: Paste) -> list[str]:
     ]
 
 
+def _passed_over(found: Paste) -> list[str]:
+    return [line(f"Left out, for it is no number of a side's: {'; '.join(found.left_out)}")] if found.left_out else []
+
+
 def _told(pair: _Pair) -> str:
     numbers = f"{pair.label}: {pair.before:g} to {pair.after:g}"
     if pasted.is_work(pair.label):
@@ -185,19 +215,22 @@ def _told(pair: _Pair) -> str:
     if pair.after == pair.before:
         return f"{numbers}, the same"
     if pair.ratio is None:
-        return f"{numbers}{f', {pair.word}' if pair.word else ''}"
+        told = (
+            f", {pair.word}"
+            if pair.word
+            else ": 0 or less is no measurement of it"
+            if pasted.better(pair.label) and not pair.measured
+            else ""
+        )
+        return f"{numbers}{told}"
     changed = ", ".join(part for part in (words.percent(pair.ratio - 1), pair.word) if part)
     return f"{numbers} ({changed}) [{words.percent(single.most_scatter(pair.ratio), signed=False)}]"
 
 
 def _left_out(found: Paste) -> list[str]:
     """The numbers that one side alone has."""
-    sides = [set(block.values) for block in found.blocks]
-    return [
-        label
-        for label in dict.fromkeys(label for block in found.blocks for label in block.values)
-        if sum(label in own for own in sides) == 1
-    ]
+    sides = list(_by_side(found).values())
+    return [label for label in dict.fromkeys(label for own in sides for label in own) if sum(label in own for own in sides) == 1]
 
 
 def _show(rows: Sequence[Judged], as_json: bool, console: Console | None) -> None:

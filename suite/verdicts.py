@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import math
 import os
 import sys
@@ -18,25 +17,27 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from suite import __version__, store
-from suite.analysis import equality, tasks
+from suite.analysis import equality, tasks, unpaired
 from suite.analysis import judge as judging
 from suite.analysis.groups import kept_apart
 from suite.analysis.rates import judge_rate_table
 from suite.analysis.rulings import decide
 from suite.analysis.sweeps import sweeps
-from suite.model import clock
+from suite.model import clock, directions
 from suite.model.decode import scenario_of
 from suite.model.equality import EqualityDetails
 from suite.model.errors import EXIT_PASS, BadInput, CannotRun, PerfproofError
 from suite.model.floor import Floor
 from suite.model.judged import EXPLORATORY, Judged
 from suite.model.metrics import Better
+from suite.model.numbers import plain_json
 from suite.model.policy import DEFAULT_POLICY, Policy, policed
 from suite.model.record import Record
 from suite.model.scenario import Scenario
 from suite.model.untrusted import line
 
 if TYPE_CHECKING:
+    from suite.importers.table import Row
     from suite.report.nouns import Page
 
 
@@ -82,7 +83,7 @@ def compare(results: Path, *, as_json: bool, console: Console | None = None) -> 
         found = judging.judge_records(records, floors=store.read_floors(results))
         comparisons = [_comparison(row) for one in found for row in one.judged]
         growths = [told for one in found for told in _growths(one.scenario, records)]
-        print(json.dumps({"schema": 1, "comparisons": comparisons, "growths": growths}, indent=1))
+        print(plain_json({"schema": 1, "comparisons": comparisons, "growths": growths}))
         return EXIT_PASS
     from suite.report import terminal
 
@@ -91,9 +92,9 @@ def compare(results: Path, *, as_json: bool, console: Console | None = None) -> 
     return EXIT_PASS
 
 
-def print_json(rows: Sequence[Judged], **more: Sequence[Any]) -> None:
-    """Prints judged metrics as `compare --json` does, and more lists by their names."""
-    print(json.dumps({"schema": 1, "comparisons": [_comparison(row) for row in rows], **more}, indent=1))
+def print_json(rows: Sequence[Judged], **more: Any) -> None:
+    """Prints judged metrics as `compare --json` does, and more values by their names."""
+    print(plain_json({"schema": 1, "comparisons": [_comparison(row) for row in rows], **more}))
 
 
 def _comparison(row: Judged) -> dict[str, Any]:
@@ -152,65 +153,88 @@ def judge(
     explain: bool,
     baseline: str | None = None,
     metric: str | None = None,
+    interleaved: bool = False,
     console: Console | None = None,
 ) -> int:
-    """Judges the numbers of a CSV, all its blocks as one look.
+    """Judges the numbers of a CSV, all its blocks as one look, each metric by itself; the metrics share the error.
 
-    `metric` is what the values are called, the file's stem by default; which arm is the baseline is told unless `baseline` names it.
+    `metric` is what the values are called, the file's stem by default, or the one of the table's metrics that is judged; which arm is the
+    baseline is told unless `baseline` names it. `interleaved` says that arms which stand apart were measured in turns.
     """
     from suite.importers import table
 
     console = console or Console()
-    rows = table.read(file)
-    base = table.baseline_of(file, rows, baseline)
-    if base.told:
-        print(line(base.told), file=sys.stderr if as_json else console.file)
-    counted = [(row.block, row.arm, int(row.value), row.requests) for row in rows if row.requests is not None]
-    name = metric or file.stem
-    if counted:
-        return _judge_rates(file, counted, name, base.arm, better=better, margin=margin, as_json=as_json, console=console)
-    judged, sentences = judging.judge_table(
-        [(row.block, row.arm, row.value) for row in rows],
-        scenario=file.stem,
-        name=name,
-        baseline=base.arm,
-        better=better,
-        margin=margin,
-        unit=unit,
-    )
+    read = table.read(file, unit)
+    base = table.baseline_of(file, read.rows, baseline)
+    for told in (base.told, *read.notes):
+        if told:
+            print(line(told), file=sys.stderr if as_json else console.file)
+    judged: list[Judged] = []
+    sentences: list[str] = []
+    asked = _asked_metrics(file, read.metrics, metric, better)
+    for name in asked:
+        rows = [row for row in read.rows if row.metric == name]
+        named = name or metric or file.stem
+        found, told_of = _judge_rows(file, rows, named, base.arm, better, margin, read.units[name], interleaved, len(asked))
+        judged, sentences = [*judged, *found], [*sentences, *told_of]
+    rates = any(row.requests is not None for row in read.rows)
     if as_json:
         print_json(judged)
-    else:
+    elif not rates:
         from suite.report import terminal, view
 
-        page = view.build(judged, (), made="", version=__version__)
-        terminal.show(page, console)
-        if explain:
-            for sentence in sentences:
-                console.print(sentence, highlight=False, markup=False)
+        terminal.show(view.build(judged, (), made="", version=__version__), console)
+    for sentence in sentences if not as_json and (explain or rates) else ():
+        console.print(line(sentence), highlight=False, markup=False)
     return decide(judged, DEFAULT_POLICY).exit_code
 
 
-def _judge_rates(
+def _asked_metrics(file: Path, metrics: Sequence[str], metric: str | None, better: Better) -> list[str]:
+    """The table's metrics that are judged: the one that was named, else all.
+
+    Raises `BadInput` for a name that none has, and where a metric's own name says that the other direction is better.
+    """
+    if metrics == ("",):
+        return [""]
+    if metric is not None:
+        if metric not in metrics:
+            raise BadInput(f"{file}: --metric {metric}: there is no such metric; the metrics are {', '.join(metrics)}")
+        return [metric]
+    for name in metrics:
+        if directions.better(name) not in (None, better):
+            raise BadInput(
+                f"{file}: --better {better}: of {name}, {directions.better(name)} is better; --metric {name} --better "
+                f"{directions.better(name)} judges it alone"
+            )
+    return list(metrics)
+
+
+def _judge_rows(
     file: Path,
-    rows: Sequence[tuple[str, str, int, int]],
+    rows: Sequence[Row],
     name: str,
     baseline: str,
-    *,
     better: Better,
     margin: float,
-    as_json: bool,
-    console: Console,
-) -> int:
-    """Judges counts of errors, whose differences are in percentage points; always told in sentences."""
-    if better != "lower":
+    unit: str,
+    interleaved: bool,
+    metrics: int,
+) -> tuple[list[Judged], list[str]]:
+    """The lines of one metric, and the reasoning in sentences; counts of errors are compared by difference, in percentage points."""
+    counted = [(row.block, row.arm, int(row.value), row.requests) for row in rows if row.requests is not None]
+    if counted and better != "lower":
         raise BadInput(f"{file}: --better {better}: of errors, fewer are better")
-    judged, sentences = judge_rate_table(rows, scenario=file.stem, name=name, baseline=baseline, margin=margin)
-    if as_json:
-        print_json(judged)
-    for sentence in () if as_json else sentences:
-        console.print(sentence, highlight=False, markup=False)
-    return decide(judged, DEFAULT_POLICY).exit_code
+    if counted:
+        judged, reasoning = judge_rate_table(counted, scenario=file.stem, name=name, baseline=baseline, margin=margin, metrics=metrics)
+    else:
+        plain = [(row.block, row.arm, row.value) for row in rows]
+        judged, reasoning = judging.judge_table(
+            plain, scenario=file.stem, name=name, baseline=baseline, better=better, margin=margin, unit=unit, metrics=metrics
+        )
+    seen = [unpaired.Seen(block=row.block, arm=row.arm, value=row.value / (row.requests or 1), at=row.at) for row in rows]
+    found = [unpaired.as_sides(one, seen, interleaved) for one in judged]
+    told = [own if one is other else unpaired.explain(one) for one, other, own in zip(found, judged, reasoning, strict=True)]
+    return found, [sentence for own in told for sentence in own]
 
 
 def report(results: Path, *, out: Path | None, pull_request: bool, junit: Path | None = None) -> int:

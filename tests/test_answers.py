@@ -80,3 +80,24 @@ def test_a_paste_of_single_runs_as_json(tmp_path: Path, capsys: pytest.CaptureFi
     (one,) = said["single_runs"]
     assert (one["baseline"], one["candidate"], one["before"], one["after"], one["better"]) == ("before", "after", 100.0, 90.0, "higher")
     assert (one["change"], one["most_scatter"]) == (pytest.approx(-0.1), pytest.approx(0.0325, abs=1e-4))
+    assert (said["baseline"], said["baseline_guessed"], said["left_out"]) == ("before", False, [])
+    file.write_text("| metric | one | two | runs |\n|--|--|--|--|\n| tok/s | 100 | 90 | 5 |\n| TTFT | 3 ms | | 5 |\n")
+    assert main(["pasted", str(file), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["baseline"], said["baseline_guessed"], said["left_out"]) == ("one", True, ["runs", "TTFT (ms)"])
+
+
+def test_what_was_not_measured_is_neither_better_nor_worse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A latency of nothing is a failed run; what a label does not say is not said either."""
+    file = tmp_path / "paste.txt"
+    rows = "| TTFT (ms) | 10 | 0 |\n| ITL (ms) | 5 | -1 |\n| answered in time (%) | 99 | 71 |\n"
+    rows += "| latency at 4 rps (ms) | 80 | 120 |\n| Failed requests | 3 | 0 |\n"
+    file.write_text("| metric | main | PR | p-value |\n|--|--|--|--|\n" + rows)
+    assert main(["pasted", str(file)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "TTFT (ms): 10 to 0: 0 or less is no measurement of it" in out
+    assert "ITL (ms): 5 to -1: 0 or less is no measurement of it" in out
+    assert "answered in time (%): 99 to 71 (-28.3 %)" in out
+    assert "latency at 4 rps (ms): 80 to 120 (+50.0 %, worse)" in out
+    assert "Failed requests: 3 to 0, better" in out
+    assert "No heading names" not in out

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from suite.cli import main
-from suite.model.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_USAGE
+from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_USAGE
 
 
 def numbers(path: Path, arms: tuple[str, ...], head: str = "block,arm,value") -> str:
@@ -88,14 +88,134 @@ def test_a_margin_that_is_no_fraction_is_refused_with_one_that_is(text: str, tmp
     assert f"such as 0.05 or 5%, got {text}" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("mark", "named"), [(";", ";"), ("\t", "a tab")])
-def test_a_table_without_commas_says_that_they_are_needed(
-    mark: str, named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_spreadsheets_separators_are_read(mark: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Semicolons with decimal commas, as where commas are decimal ones, and tabs: the same verdict."""
+    path = Path(numbers(tmp_path / "n.csv", ("main", "mine")))
+    main(["judge", str(path), "--better", "lower", "--json"])
+    told = capsys.readouterr().out
+    path.write_text(path.read_text().replace(",", mark).replace(".", ","))
+    main(["judge", str(path), "--better", "lower", "--json"])
+    assert capsys.readouterr().out == told
+
+
+@pytest.mark.parametrize("text", ['{"duration": 1}', "[\n1, 2]", "no,table"])
+def test_a_file_that_is_no_table_is_not_printed(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A JSON of a hundred kilobytes gets one sentence."""
+    path = tmp_path / "n.json"
+    path.write_text(text + ", more" * 20_000)
+    assert main(["judge", str(path), "--better", "lower"]) == EXIT_USAGE
+    err = capsys.readouterr().err
+    assert len(err) < 2_000
+    assert ("is JSON, not a CSV" if text[0] in "{[" else "column block, arm, value is missing") in err
+
+
+def test_each_metric_of_a_table_is_judged_and_they_share_the_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Seconds beside milliseconds are no change, and what is better higher is not judged as lower."""
+    rows = [
+        f"{block},{arm},{value},{unit},{metric}"
+        for block in range(1, 9)
+        for arm, time, rate in (("main", f"0.41{block}", 100 + block), ("pr", f"41{block}.3", 120 + block))
+        for value, unit, metric in ((time, "s" if arm == "main" else "ms", "ttft"), (rate, "tok/s", "throughput"))
+    ]
+    path = tmp_path / "n.csv"
+    path.write_text("\n".join(["block,arm,value,unit,metric", *rows]))
+    assert main(["judge", str(path), "--better", "lower", "--json"]) == EXIT_USAGE
+    assert "of throughput, higher is better; --metric throughput --better higher judges it alone" in capsys.readouterr().err
+    assert main(["judge", str(path), "--better", "lower", "--json", "--metric", "ttft"]) == EXIT_PASS
+    (one,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert (one["metric"], one["unit"], one["verdict"], one["level"]) == ("ttft", "s", "equivalent", 0.9)
+    assert main(["judge", str(path), "--better", "higher", "--json", "--metric", "throughput"]) == EXIT_PASS
+    assert json.loads(capsys.readouterr().out)["comparisons"][0]["verdict"] == "improved"
+    path.write_text(path.read_text().replace("throughput", "score"))
+    assert main(["judge", str(path), "--better", "lower", "--json"]) == EXIT_REGRESSED
+    first, second = json.loads(capsys.readouterr().out)["comparisons"]
+    assert (first["metric"], second["metric"], second["verdict"], second["level"]) == ("ttft", "score", "regressed", 0.99)
+
+
+# --- the order of measuring -------------------------------------------------------------------------------------
+
+
+def drifting(path: Path, order: list[tuple[int, str]], times: list[int] | None = None, rates: bool = False) -> str:
+    """A machine that becomes slower by 0.4 % a trial, whatever the arm, measured in this order; its path."""
+    rows = []
+    for place, (block, arm) in enumerate(order):
+        cell = f"{1000 + 4 * place},100000" if rates else f"{10 * 1.004**place * (1 + (place * 7 % 5) / 5000):.6f}"
+        stamp = f",2026-11-28T{times[place] // 60:02}:{times[place] % 60:02}:00" if times else ""
+        rows.append(f"{block},{arm},{cell}{stamp}")
+    head = f"block,arm,{'errors,requests' if rates else 'value'}{',time' if times else ''}"
+    path.write_text("\n".join([head, *rows]) + "\n")
+    return str(path)
+
+
+APART = [(block, arm) for arm in ("main", "pr") for block in range(1, 13)]
+TURNS = [(block, arm) for block in range(1, 13) for arm in (("main", "pr") if block % 2 else ("pr", "main"))]
+
+
+@pytest.mark.parametrize("order", [APART, APART[12:] + APART[:12], APART[:6] + APART[12:18] + APART[6:12] + APART[18:]])
+@pytest.mark.parametrize("rates", [False, True])
+def test_arms_that_stand_apart_are_no_pairs(
+    order: list[tuple[int, str]], rates: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A spreadsheet's semicolons and tabs are named, not missing columns."""
-    (tmp_path / "n.csv").write_text("block,arm,value\n1,a,2\n1,b,3\n".replace(",", mark))
-    assert main(["judge", str(tmp_path / "n.csv"), "--better", "lower"]) == EXIT_USAGE
-    assert f":1: cells are separated by {named}; commas are needed, as in block,arm,value" in capsys.readouterr().err
+    """A drift of the machine is neither *regressed* nor *improved*, whichever arm came first; what it could have done, and the remedy, is
+    told."""
+    path = drifting(tmp_path / "n.csv", order, rates=rates)
+    more = ["--margin", "0.0001"] if rates else []
+    assert main(["judge", path, "--better", "lower", "--json", *more]) in (EXIT_PASS, EXIT_INCONCLUSIVE)
+    (one,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert one["verdict"] == "inconclusive"
+    assert "a drift looks like a change: one such as within the two sides would by itself have made" in one["reason"]
+    assert "--interleaved" in one["reason"]
+
+
+def test_arms_that_stand_apart_are_pairs_where_somebody_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--interleaved, or a time column that shows it; lines that were shuffled show nothing."""
+    stamps = {one: place for place, one in enumerate(TURNS)}
+    for path, more in (
+        (numbers_apart(tmp_path / "a.csv", APART), ["--interleaved"]),
+        (numbers_apart(tmp_path / "b.csv", APART, [stamps[one] for one in APART]), []),
+        (numbers_apart(tmp_path / "c.csv", TURNS), []),
+        (numbers_apart(tmp_path / "d.csv", sorted(TURNS, key=lambda one: one[0] * 5 % 13)), []),
+    ):
+        assert main(["judge", path, "--better", "lower", "--json", *more]) == EXIT_REGRESSED
+        capsys.readouterr()
+
+
+def test_a_time_column_outweighs_the_order_of_lines_and_the_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Lines in turns whose times show that one arm was measured after the other are no pairs, whatever is said."""
+    stamps = {one: place for place, one in enumerate(APART)}
+    path = numbers_apart(tmp_path / "n.csv", TURNS, [stamps[one] for one in TURNS])
+    main(["judge", path, "--better", "lower", "--json", "--interleaved"])
+    (one,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert one["verdict"] == "inconclusive"
+    assert "their times show that the arms were not measured in turns" in one["reason"]
+
+
+def numbers_apart(path: Path, order: list[tuple[int, str]], times: list[int] | None = None) -> str:
+    """As `drifting`, without a drift and with a candidate that is a tenth slower; its path."""
+    lines = Path(drifting(path, order, times)).read_text().splitlines()
+    value = {one: 10 * (1.1 if one[1] == "pr" else 1) + one[0] / 100 + (one[1] == "pr") * (one[0] % 3) / 100 for one in order}
+    rows = [[*line.split(",")[:2], f"{value[one]:.4f}", *line.split(",")[3:]] for line, one in zip(lines[1:], order, strict=True)]
+    path.write_text("\n".join([lines[0], *map(",".join, rows)]) + "\n")
+    return str(path)
+
+
+def test_a_number_without_end_is_null_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON has no word for it, so that every reader takes the answer; an outlier among equals is not so many million times their spread."""
+    rows = [
+        f"{block},{arm},{value}" for block in range(1, 8) for arm, value in (("main", "1e-300"), ("pr", "1e300" if block % 2 else "2e-300"))
+    ]
+    path = tmp_path / "n.csv"
+    path.write_text("\n".join(["block,arm,value", *rows]))
+    main(["judge", str(path), "--better", "lower", "--json"])
+    assert "Infinity" not in capsys.readouterr().out
+    rows = [f"{block},{arm},{value}" for block in range(1, 12) for arm, value in (("main", "10"), ("pr", "20" if block == 3 else "11"))]
+    path.write_text("\n".join(["block,arm,value", *rows]))
+    for form in ("--json", "--explain"):
+        main(["judge", str(path), "--better", "lower", form])
+        out = " ".join(capsys.readouterr().out.split())
+        assert "hardly differ" in out
+        assert "inf times" not in out
 
 
 @pytest.mark.parametrize(("baseline", "answers"), [("main", ("yes", "no", "no")), ("mine", ("no", "yes", "no"))])

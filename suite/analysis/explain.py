@@ -95,8 +95,9 @@ def _companion(found: Comparison) -> Iterator[str]:
         yield f"No block's studentised residual exceeds {OUTLIER:g}."
         return
     asked = "so the companion is asked too" if found.blocks >= OUTLIER_BLOCKS else f"but below {OUTLIER_BLOCKS} blocks nothing follows"
-    residual = f"a studentised residual of {found.outlier.residual:+.1f}"
-    yield f"Block {found.outlier.block} has {residual}, beyond {OUTLIER:g}: an outlier, {asked}."
+    large = abs(found.outlier.residual) > words.FARTHEST
+    residual = f"over {words.FARTHEST:g} (the others hardly differ)" if large else f"{found.outlier.residual:+.1f}"
+    yield f"Block {found.outlier.block} has a studentised residual of {residual}, beyond {OUTLIER:g}: an outlier, {asked}."
 
 
 def _rule(found: Comparison) -> Iterator[str]:

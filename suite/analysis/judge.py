@@ -115,13 +115,21 @@ def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, 
 
 
 def judge_table(
-    rows: Sequence[tuple[str, str, float]], *, scenario: str, name: str, baseline: str, better: Better, margin: float, unit: str
-) -> tuple[list[Judged], list[str]]:
+    rows: Sequence[tuple[str, str, float]],
+    *,
+    scenario: str,
+    name: str,
+    baseline: str,
+    better: Better,
+    margin: float,
+    unit: str,
+    metrics: int = 1,
+) -> tuple[list[Judged], list[list[str]]]:
     """Judges rows of (block, arm, value), all blocks as one look.
 
-    `name` is the metric's.
+    `name` is the metric's, one of so many `metrics` that share the error.
 
-    Returns a line for each other arm, and the whole reasoning in sentences. The table must be whole (`importers.table`).
+    Returns a line for each other arm, and the whole reasoning of each in sentences. The table must be whole (`importers.table`).
     Source: `verdict.judge`.
     """
     arms = list(dict.fromkeys(arm for _, arm, _ in rows))
@@ -131,7 +139,7 @@ def judge_table(
     for block, arm, value in rows:
         observations.append(Observation(block=numbers[block], arm=arm, value=value, status=Status.OK, reason="", position=seen[block]))
         seen[block] += 1
-    paid = spending.one_look(len(numbers), 1, len(arms) - 1)
+    paid = spending.one_look(len(numbers), 1, (len(arms) - 1) * metrics)
     row = Metric(name=name, unit=unit, better=better, kind="time", per="block")
     choice = MetricChoice(name=name, primary=True, margin=margin)
     judged, sentences = [], []
@@ -141,7 +149,7 @@ def judge_table(
         sample = pair(observations, baseline=baseline, candidate=arm, metric=name, unit=unit, better=better)
         found = verdict.judge(sample, paid, margin=margin)
         judged.append(_line(_Versus(scenario=scenario, baseline=baseline, candidate=arm), choice, row, sample, found, ()))
-        sentences += explain.explain(found, sample, paid)
+        sentences.append(explain.explain(found, sample, paid))
     return judged, sentences
 
 

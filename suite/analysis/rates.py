@@ -54,13 +54,13 @@ def judge_rates(
 
 
 def judge_rate_table(
-    rows: Sequence[tuple[str, str, int, int]], *, scenario: str, name: str, baseline: str, margin: float
-) -> tuple[list[Judged], list[str]]:
+    rows: Sequence[tuple[str, str, int, int]], *, scenario: str, name: str, baseline: str, margin: float, metrics: int = 1
+) -> tuple[list[Judged], list[list[str]]]:
     """Judges rows of (block, arm, errors, requests), all blocks as one look.
 
-    `name` is the metric's.
+    `name` is the metric's, one of so many `metrics` that share the error.
 
-    Returns a line for each other arm, whose effect and interval are differences of rates, and the reasoning in sentences. The table
+    Returns a line for each other arm, whose effect and interval are differences of rates, and the reasoning of each in sentences. The table
     must be whole (`importers.table`). Source: `judge_rates`.
     """
     counts: dict[str, list[tuple[int, int]]] = {arm: [] for _, arm, _, _ in rows}
@@ -68,12 +68,12 @@ def judge_rate_table(
     for _, arm, errors, requests in sorted(rows, key=lambda row: places[row[0]]):
         counts[arm].append((errors, requests))
     candidates = [arm for arm in counts if arm != baseline]
-    paid = one_look(len(places), 1, len(candidates))
+    paid = one_look(len(places), 1, len(candidates) * metrics)
     judged = [
         _line(scenario, name, baseline, arm, counts, margin, judge_rates(counts[baseline], counts[arm], paid, margin=margin))
         for arm in candidates
     ]
-    return judged, [sentence for line in judged for sentence in _told(line, counts)]
+    return judged, [_told(line, counts) for line in judged]
 
 
 def _line(

@@ -263,8 +263,7 @@ def _warnings(found: Comparison, outcome: Outcome) -> tuple[str, ...]:
     """What to know beside the verdict; each with its number."""
     told = []
     if found.outlier is not None and found.blocks >= LEAST_BLOCKS:
-        far = f"{abs(found.outlier.residual):.1f} times their spread away from the other blocks"
-        told.append(f"block {found.outlier.block} is an outlier, {far}; it was kept")
+        told.append(f"block {found.outlier.block} is an outlier, {words.far(found.outlier.residual)}; it was kept")
     if found.sd_log == 0 and found.blocks > 1:
         told.append("every block gave the same ratio: a timed metric never does; look at the clock, or declare it a witness")
     invalid = sum(loss.status is Status.INVALID for loss in found.lost)

@@ -11,6 +11,8 @@ from suite.model.scales import digits, fitting
 
 TENFOLD = 9.0
 """A change from which per cent are no more than a size."""
+FARTHEST = 100.0
+"""Studentised residuals from which only that they are large is told."""
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\w|\.\d)")
 """A number by itself: not one in a name, and no part of a version."""
 _RANGE = re.compile(rf"{_NUMBER.pattern}(?: to {_NUMBER.pattern})?")
@@ -38,6 +40,13 @@ def size(fraction: float, scale: Scale) -> str:
     if scale == "log" and 1 <= fraction < TENFOLD:
         return f"× {1 + fraction:.3g}"
     return percent(fraction, signed=False) if scale == "log" else percent(fraction, signed=False)[:-1] + "points"
+
+
+def far(residual: float) -> str:
+    """How far a studentised residual lies from the others; beyond `FARTHEST` the others' spread is no measure any more."""
+    if abs(residual) > FARTHEST:
+        return "far away from the other blocks, which hardly differ among themselves"
+    return f"{abs(residual):.1f} times their spread away from the other blocks"
 
 
 def span(interval: tuple[float, float], scale: Scale) -> str:

@@ -72,7 +72,7 @@ def add(verbs: Any) -> None:
         "--kind",
         choices=("auto", "timed", "witness"),
         default="auto",
-        help="of a CSV: exact counts or measured times (default auto: up to 30 builds of whole numbers that mostly repeat are counts)",
+        help="of a CSV: exact counts (witness), of which every change is a step, or what was measured (timed, which auto takes it for)",
     )
     _json(steps)
     steps.add_argument(

@@ -29,8 +29,15 @@ def add(verbs: Any) -> None:
     judge.add_argument(
         "--margin", type=options.fraction, default=DEFAULT_MARGIN, help="smallest change that matters, 0.05 or 5%% (default %(default)s)"
     )
-    judge.add_argument("--metric", metavar="NAME", help="what the values are called, for display (default: the file's name)")
-    judge.add_argument("--unit", default="", help="unit of the values, for display")
+    judge.add_argument(
+        "--metric",
+        metavar="NAME",
+        help="what the values are called (default: the file's name); of a table with a metric column, the one to judge",
+    )
+    judge.add_argument("--unit", default="", help="unit of the values; those that have another one in the table are converted")
+    judge.add_argument(
+        "--interleaved", action="store_true", help="the arms were measured in turns, though the lines stand in another order"
+    )
     judge.add_argument("--json", action="store_true", help="as JSON")
     judge.add_argument("--explain", action="store_true", help="the whole reasoning, each sentence with its number")
 
@@ -71,6 +78,7 @@ def _judge(arguments: argparse.Namespace) -> int:
         explain=arguments.explain,
         baseline=arguments.baseline,
         metric=arguments.metric,
+        interleaved=arguments.interleaved,
     )
 
 

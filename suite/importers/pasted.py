@@ -16,15 +16,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from suite.model import directions, numerals
 from suite.model.errors import BadInput
 from suite.model.items import Total
 from suite.model.quantities import changes, converted, known
+from suite.model.sides import describes, role
 
 LARGEST_FILE = 10_000_000
-BASELINES = ("main", "master", "before", "baseline", "base", "as released", "upstream", "old", "without", "off")
-"""Words of a heading that make its side the baseline, whichever side comes first."""
 SENTENCES = (("main", "master", "before", "baseline", "as released", "upstream", "without"), ("after", "this pr", "patched", "candidate"))
 """Words of a sentence that name a side: the baseline's, and the other's."""
+MIXING = re.compile(
+    r"(?i)\b(merg\w+|rebas\w+|cherry\W?pick\w*|top of|compared|against|versus|vs|than|into|onto|remov\w+|drop\w+|delet\w+|appl(y|ied)"
+    r"|differ\w*)\b"
+)
+"""Words with which a sentence that names the baseline may be of the other side, or of both."""
 HEADING_WORDS = 4
 """A line of more words is a sentence, unless it is marked as a heading."""
 LONGEST_HEADING = 60
@@ -39,16 +44,16 @@ FORMS = """what can be read:
 several runs a side can be judged: as a CSV with the columns block,arm,value, by `perfproof judge`"""
 """What a paste may look like, for whoever pasted something else."""
 _RULE = re.compile(r"^=+(?: [\w ().-]+ )?=+$")
-_DIGITS = r"-?[0-9][0-9,]{0,30}(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?"
+_DIGITS = r"-?[0-9][0-9.,]{0,40}(?:[eE][-+]?[0-9]{1,2})?"
 _VALUE = re.compile(rf"^(?P<name>[A-Za-z][^:]*):\s+(?P<value>{_DIGITS})\s*$")
 _NUMBER = re.compile(r"^-?[0-9]{1,30}(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?$")
 _CELL = re.compile(rf"^[*_`]*(?P<value>{_DIGITS})\s*(?P<unit>[A-Za-zµμ%][\w/µμ%]*)?[*_`]*$")
 _LAST_UNIT = re.compile(r"[(\[](?P<unit>[A-Za-zµμ%][\w/µμ%]*)[)\]]$")
-_CHANGES = re.compile(r"(?i)change|delta|diff|speed-?up|ratio|gain|improvement|[Δ±]|^%$|^[×x]$")
-_HIGHER = re.compile(r"(?i)throughput|goodput|/s\b|per.second|\bacc(uracy|eptance)?\b|hit.rate|exact.match|bandwidth|flops|\b[rqt]ps\b")
-_LOWER = re.compile(
-    r"(?i)latency|duration|time|\bttft\b|\btpot\b|\bitl\b|\be2el?\b|memory|error|failed|loss|perplexity|overhead|\((ns|us|µs|μs|ms|s|sec|[kmg]i?b)\)"
+_METRIC = re.compile(
+    r"(?i)throughput|goodput|/s\b|latency|time|\b(ttft|tpot|itl|acc|[rqt]ps)\b|memory|error|loss|\((ns|us|µs|μs|ms|s|sec|[kmg]i?b)\)"
 )
+"""Names of columns that are metrics rather than sides."""
+_UNUSED = re.compile(r" \([0-9]+\)$")
 _WORK = re.compile(r"(?i)^(successful requests|total (input|generated) tokens|maximum request concurrency|request rate configured.*)$")
 
 
@@ -62,30 +67,33 @@ class Printed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paste:
-    """Everything found in a paste, in its order; `faults` are rows that can't be compared, in sentences."""
+    """Everything found in a paste, in its order; `faults` are rows that can't be compared, in sentences, `left_out` what is no number of a
+    side's."""
 
     totals: tuple[Total, ...]
     blocks: tuple[Printed, ...]
     faults: tuple[str, ...]
+    left_out: tuple[str, ...]
 
     @property
     def named(self) -> bool:
-        """Whether a heading says which side is the baseline."""
-        return bool(self.sides) and _says(self.sides[0], BASELINES)
+        """Whether the names of the sides say which is the baseline: one does, and no other."""
+        return len({_UNUSED.sub("", side) for side in self._found() if role(side) == "baseline"}) == 1
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """The sides, the baseline first: the one whose heading says so, else the first."""
-        found = list(dict.fromkeys([*(total.side for total in self.totals), *(block.side for block in self.blocks)]))
-        base = next((side for side in found if _says(side, BASELINES)), found[0] if found else "")
+        """The sides, the baseline first: the one whose name says so, else the first."""
+        found = self._found()
+        base = next((side for side in found if role(side) == "baseline"), found[0] if found else "")
         return tuple(sorted(found, key=lambda side: side != base))
+
+    def _found(self) -> list[str]:
+        return list(dict.fromkeys([*(total.side for total in self.totals), *(block.side for block in self.blocks)]))
 
 
 def better(label: str) -> Literal["lower", "higher"] | None:
     """Which direction of a printed number is better, as far as its label says."""
-    if _WORK.match(label):
-        return None
-    return "higher" if _HIGHER.search(label) else "lower" if _LOWER.search(label) else None
+    return None if _WORK.match(label) else directions.better(label)
 
 
 def is_work(label: str) -> bool:
@@ -116,12 +124,21 @@ def read(path: Path) -> Paste:
 
 def parse(text: str) -> Paste:
     """What a text holds; lines that are neither are passed over."""
-    reader = _Reader()
-    for raw in text.splitlines():
-        reader.take(raw.strip())
+    lines = [raw.strip() for raw in text.splitlines()]
+    reader = _Reader(convention=_convention(lines))
+    for line in lines:
+        reader.take(line)
     reader.end_table()
     blocks = reader.blocks if reader.blocks or reader.totals or reader.faults else _said(text)
-    return Paste(totals=tuple(reader.totals), blocks=tuple(blocks), faults=tuple(reader.faults))
+    left = tuple(dict.fromkeys(reader.left_out))
+    return Paste(totals=tuple(reader.totals), blocks=tuple(blocks), faults=tuple(reader.faults), left_out=left)
+
+
+def _convention(lines: Sequence[str]) -> numerals.Convention:
+    """What decimals the numbers of all tables and blocks have."""
+    cells = [cell.strip() for line in lines if line.startswith("|") for cell in line.strip("|").split("|")]
+    found = [*(_CELL.match(cell) for cell in cells), *(_VALUE.match(line) for line in lines)]
+    return numerals.convention([match["value"] for match in found if match])
 
 
 def _said(text: str) -> list[Printed]:
@@ -138,14 +155,19 @@ def _said(text: str) -> list[Printed]:
 class _Reader:
     """What was read so far: the heading that holds, and the block or table that is open."""
 
+    convention: numerals.Convention
     totals: list[Total] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
     blocks: list[Printed] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     side: str = ""
+    level: int = 0
     columns: list[str] = field(default_factory=list)
     task: str = ""
     values: dict[str, float] | None = None
     rows: list[list[str]] = field(default_factory=list)
+    ruled: bool = False
+    tables: int = 0
     unnamed: dict[str, int] = field(default_factory=lambda: {"table": 0, "block": 0})
     told: bool = False
     table: str = ""
@@ -165,17 +187,20 @@ class _Reader:
 
     def end_table(self) -> None:
         """Takes over the table of before and after that was open, if one was."""
-        found, faults = _compared(self.rows)
-        self.blocks += found
-        self.faults += faults
-        self.rows = []
+        found = _compared(self.rows, self.ruled, self.convention)
+        again = {label for block in self.blocks for label in block.values} & {label for block in found.blocks for label in block.values}
+        self.tables += bool(found.blocks)
+        self.blocks += [_renamed(block, self.tables) for block in found.blocks] if again else found.blocks
+        self.faults += found.faults
+        self.left_out += found.left_out
+        self.rows, self.ruled = [], False
 
     def _in_block(self, line: str, values: dict[str, float]) -> None:
         if _RULE.match(line):
             self.blocks.append(Printed(side=self._unused("block"), values=values))
             self.values, self.told = None, True
-        elif matched := _VALUE.match(line):
-            values[matched["name"].strip()] = _number(matched["value"])
+        elif (matched := _VALUE.match(line)) and numerals.is_number(matched["value"]):
+            values[matched["name"].strip()] = numerals.value(matched["value"], self.convention)
 
     def _row(self, cells: list[str], *, rule: bool) -> None:
         if "Metric" in cells and "Value" in cells:
@@ -185,9 +210,14 @@ class _Reader:
         elif self.columns and not rule and any(_NUMBER.match(cell) for cell in cells):
             total = _total(cells, self.columns, self.table, self.task)
             self.task = total.task if total else self.task
-            self.totals += [total] if total else []
+            if total and (why := _no_share(total, cells)):
+                self.left_out.append(f"{total.name}, {why}")
+            else:
+                self.totals += [total] if total else []
             self.told = True
-        elif not rule:
+        elif rule:
+            self.ruled = self.ruled or len(self.rows) == 1
+        else:
             self.columns = []
             self.rows.append(cells)
 
@@ -196,18 +226,23 @@ class _Reader:
         plain = line.strip("#*:` \t")
         if not re.search(r"\w", plain) or line.startswith(("```", "-", "=", "$")) or re.search(r"--\w", line):
             return
+        level = len(line) - len(line.lstrip("#"))
         if heading := _heading(line, plain):
-            self.side, self.columns, self.told = heading, [], False
+            if not self._holds(heading, level):
+                self.side, self.level, self.columns, self.told = heading, level, [], False
         elif self.told:
             self.side, self.columns = "", []
+
+    def _holds(self, heading: str, level: int) -> bool:
+        """Whether the side that was named still holds below a heading that names none: until something was read, and for its own parts."""
+        return bool(role(self.side)) and not role(heading) and (not self.told or bool(self.level and level > self.level))
 
     def _named(self, kind: str) -> str:
         """The side that holds; without one, "first", "second" by the tables or blocks that had none."""
         if self.side:
             return self.side
         self.unnamed[kind] += 1
-        number = self.unnamed[kind]
-        return ORDINALS[number - 1] if number <= len(ORDINALS) else f"number {number}"
+        return _ordinal(self.unnamed[kind])
 
     def _unused(self, kind: str) -> str:
         """The same; where two blocks stand under one heading, they are told apart by number."""
@@ -228,30 +263,75 @@ def _total(cells: list[str], columns: list[str], side: str, task: str) -> Total 
     return Total(side=side, task=name, filter=row.get("Filter") or "none", metric=metric, value=value, error=error)
 
 
-def _compared(rows: Sequence[Sequence[str]]) -> tuple[list[Printed], list[str]]:
+def _no_share(total: Total, cells: Sequence[str]) -> str:
+    """Why a row is not judged as a share of right answers, "" where it is one."""
+    if "↓" in cells or directions.better(total.metric) == "lower":
+        return "of which less is better"
+    return "" if 0 <= total.value <= 1 else "which is no share between 0 and 1"
+
+
+def _renamed(block: Printed, number: int) -> Printed:
+    """A table's numbers, told apart from those of one above it that have the same labels."""
+    return Printed(side=block.side, values={f"{label} (table {number})": value for label, value in block.values.items()})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    """What a table of sides and metrics holds."""
+
+    blocks: list[Printed] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+def _compared(rows: Sequence[Sequence[str]], ruled: bool, convention: numerals.Convention) -> _Table:
     """A table whose columns are sides and whose rows are metrics, or the other way round, and what of it can't be compared; nothing for any
-    other table."""
-    head, body = (rows[0], rows[1:]) if rows and not any(_CELL.match(cell) for cell in rows[0][1:]) else ([], rows)
-    numbers = [(row[0].strip("*_`"), [_CELL.match(cell) for cell in row[1:]]) for row in body if row]
+    other table. `ruled` says that a rule stands below the first row, which is a head then."""
+    headed = bool(rows) and (ruled or not any(_CELL.match(cell) for cell in rows[0][1:]))
+    head, body = (rows[0], rows[1:]) if headed else ([], rows)
+    numbers = [(row[0].strip("*_`"), [_cell(cell) for cell in row[1:]]) for row in body if row]
     width = max((len(cells) for _, cells in numbers), default=0)
-    names = [cell.strip("*_`") for cell in head[1:]] or list(ORDINALS[:width])
-    named = any(_says(name, BASELINES) for name in names)
-    turned = any(_says(name, BASELINES) for name, _ in numbers) and not named
-    if not turned and any(better(_LAST_UNIT.sub("", name) if named else name) for name in names):
-        return [], []
+    names = [cell.strip("*_`") for cell in head[1:]] or [_ordinal(place) for place in range(1, width + 1)]
+    named = any(role(name) for name in names)
+    turned = any(role(name) == "baseline" for name, _ in numbers) and not named
+    if not turned and any(_METRIC.search(_LAST_UNIT.sub("", name) if named else name) for name in names):
+        return _Table()
     lines: dict[int, _Line] = {}
+    left: list[str] = []
     for row, (label, cells) in enumerate(numbers):
         for column, (name, cell) in enumerate(zip(names, cells, strict=False)):
-            if cell and not _CHANGES.search(name) and not _is_change(cell):
-                side, metric = (label, name) if turned else (name, label)
-                lines.setdefault(column if turned else row, _Line(metric=metric, cells=[])).cells.append((side, cell))
+            side, metric = (label, name) if turned else (name, label)
+            if headed and describes(side):
+                left += [side] if side and cell else []
+            elif cell and not _is_change(cell):
+                lines.setdefault(column if turned else row, _Line(metric=metric, cells=[], convention=convention)).cells.append(
+                    (side, cell)
+                )
+    return _sided(lines, left, "column" if turned else "row", headed)
+
+
+def _sided(lines: Mapping[int, _Line], left: list[str], kind: str, headed: bool) -> _Table:
+    if len({side for line in lines.values() for side, _ in line.cells if side}) < 2:
+        return _Table()
     sides: dict[str, dict[str, float]] = {}
     for line in lines.values():
+        if not headed and len(line.without_changes()) > 2:
+            line.fault = "has more than two numbers, and no head says whose they are"
+            continue
         for side, label, value in line.told():
             sides.setdefault(side, {})[label] = value
     found = [Printed(side=side, values=values) for side, values in sides.items() if side]
-    faults = [f"the {'column' if turned else 'row'} {line.metric!r} {line.fault}" for line in lines.values() if line.fault]
-    return (found, faults) if len({side for line in lines.values() for side, _ in line.cells if side}) > 1 else ([], [])
+    return _Table(blocks=found, faults=[f"the {kind} {line.metric!r} {line.fault}" for line in lines.values() if line.fault], left_out=left)
+
+
+def _cell(text: str) -> re.Match[str] | None:
+    """A cell that is a number, with its unit if it has one."""
+    found = _CELL.match(text)
+    return found if found and numerals.is_number(found["value"]) else None
+
+
+def _ordinal(number: int) -> str:
+    return ORDINALS[number - 1] if number <= len(ORDINALS) else f"number {number}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -260,17 +340,21 @@ class _Line:
 
     metric: str
     cells: list[tuple[str, re.Match[str]]]
+    convention: numerals.Convention
     fault: str = ""
 
     def told(self) -> list[tuple[str, str, float]]:
         """Each side with the metric and its value, all in one unit: that of the metric's name, else of the first cell which has one."""
-        cells = self._without_changes()
+        cells = self.without_changes()
+        self.fault = self._doubt([cell["value"] for _, cell in cells])
+        if self.fault:
+            return []
         units = [cell["unit"] or _unit_in(side) for side, cell in cells]
         named = _unit_in(self.metric)
         unit = named if any(units) and any(converted(1.0, each, named) for each in units if each) else next(filter(None, units), "")
         found = []
         for (side, cell), own in zip(cells, units, strict=True):
-            value = converted(_number(cell["value"]), own or (named if unit == named else ""), unit)
+            value = converted(numerals.value(cell["value"], self.convention), own or (named if unit == named else ""), unit)
             if value is None:
                 fits = next(
                     _shown(other, each) for (_, other), each in zip(cells, units, strict=True) if each and converted(1.0, each, unit)
@@ -280,10 +364,18 @@ class _Line:
             found.append((side, self.metric if unit in ("", named) else f"{self.metric} ({unit})", value))
         return found
 
-    def _without_changes(self) -> list[tuple[str, re.Match[str]]]:
+    def without_changes(self) -> list[tuple[str, re.Match[str]]]:
         """The cells but for per cent beside at least two other values, which tell how these differ."""
         plain = [(side, cell) for side, cell in self.cells if cell["unit"] != "%"]
         return plain if len(plain) > 1 else self.cells
+
+    def _doubt(self, texts: Sequence[str]) -> str:
+        """Why a comma among these numbers can't be read, "" where it can or there is none."""
+        if self.convention == "mixed" and (odd := next((text for text in texts if numerals.convention([text]) == "comma"), "")):
+            return f"has the decimal comma of {odd}, and other numbers have decimal points: write all in one way"
+        if not self.convention and (odd := numerals.doubtful(texts)):
+            return f"has {odd}, whose comma may be of thousands or of decimals: write {odd.replace(',', '')} or {odd.replace(',', '.')}"
+        return ""
 
 
 def _unit_in(name: str) -> str:
@@ -302,14 +394,12 @@ def _is_change(cell: re.Match[str]) -> bool:
     return cell["unit"] == "x" or (cell["unit"] == "%" and cell["value"].startswith("-"))
 
 
-def _number(text: str) -> float:
-    return float(text.replace(",", ""))
-
-
 def _heading(line: str, words: str) -> str:
     """The side that a line names: itself where it is short, the one word for a side that a sentence has, "" otherwise."""
     if len(words) <= LONGEST_HEADING and (line.startswith(("#", "**")) or len(words.split()) <= HEADING_WORDS):
         return words
+    if MIXING.search(words):
+        return ""
     base, other = ([word for word in named if _says(words, [word])] for named in SENTENCES)
     first = next((word for word in (*base, *other) if words.lower().startswith(word)), "")
     return first or ("" if bool(base) == bool(other) else (base or other)[0])

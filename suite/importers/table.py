@@ -1,39 +1,58 @@
 """Anybody's numbers: a CSV with the columns `block,arm,value`, and which of its arms is the baseline.
 
-Or counts of errors: `block,arm,errors,requests`, for what is a rate and may be zero.
+Or counts of errors: `block,arm,errors,requests`, for what is a rate and may be zero. With a column `metric` each metric is a comparison of
+its own, with a column `unit` values are compared in one unit. A column of moments says in which order was measured.
 """
 
 from __future__ import annotations
 
-import csv
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from suite.model import cells, moments
 from suite.model.errors import BadInput
 
 COLUMNS = ("block", "arm", "value")
 RATES = ("block", "arm", "errors", "requests")
+ALIKE = ("machine", "host", "hostname", "gpu", "environment", "benchmark", "scenario", "case", "workload", "dataset")
+"""Columns whose cells must be alike within a block: what differs there is no property of an arm."""
+OPTIONAL = ("metric", "unit", *ALIKE, *moments.COLUMNS)
 BASELINES = ("baseline", "base", "before", "main", "control", "unpatched", "as_released", "old")
 """Names of an arm that make it the baseline, whichever stands first."""
-LARGEST_FILE = 200_000_000
-NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)", re.IGNORECASE)
-"""A number as tables write it: Python would take `1_0`, and other scripts' digits, too."""
 MOST_DIGITS = 15
 """Of a count: more than a float holds exactly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One trial: `line` is where it stands in the file. `value` counts errors where `requests` is not None."""
+    """One trial: `line` is where it stands in the file. `value` counts errors where `requests` is not None; `metric` is "" without such a
+    column, `at` the moment of measuring, None without one."""
 
     block: str
     arm: str
+    metric: str
     value: float
     requests: int | None
+    at: float | None
     line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """The rows as they stand, the unit of each metric's values ("" where there is none), and what to know of the table, in sentences."""
+
+    rows: tuple[Row, ...]
+    units: Mapping[str, str]
+    notes: tuple[str, ...]
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics in the order of the file; one that is "" without a column."""
+        return tuple(self.units)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,70 +79,97 @@ def baseline_of(path: Path, rows: Sequence[Row], named: str | None) -> Baseline:
     return Baseline(arm=arms[0], told=f"baseline: {arms[0]}, the first in the file; --baseline names another")
 
 
-def read(path: Path) -> list[Row]:
+def read(path: Path, unit: str = "") -> Table:
     """The rows of a table; raises `BadInput` with every faulty line (the first twenty are named).
 
-    Other columns are passed over. Values must be finite and positive: the verdict is about ratios. A table without values may
-    count errors and requests instead.
+    Values are told in `unit`, which those without one then have. They must be finite and positive: the verdict is about ratios. A table
+    without values may count errors and requests instead.
     """
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise BadInput(f"{path}: larger than {LARGEST_FILE // 1_000_000} MB")
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            named = reader.fieldnames or ()
-            columns = RATES if "value" not in named and {"errors", "requests"} & set(named) else COLUMNS
-            missing = [column for column in columns if column not in named]
-            if missing and len(named) == 1 and (mark := next((mark for mark in ";\t" if mark in named[0]), "")):
-                raise BadInput(
-                    f"{path}:1: cells are separated by {'a tab' if mark == chr(9) else mark}; commas are needed, as in block,arm,value"
-                )
-            if missing:
-                raise BadInput(
-                    f"{path}: column {', '.join(missing)} is missing; a table needs {', '.join(columns)}, "
-                    f"it has {', '.join(named) or 'none'}"
-                )
-            rows, faults = _rows(path, reader, columns)
-    except OSError as error:
-        raise BadInput(f"{path}: can't be read: {error.strerror}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise BadInput(f"{path}: not a CSV in UTF-8: {error}") from error
-    faults += _faults(path, rows) if not faults else []
-    if faults:
-        raise BadInput(*faults[:20], *([f"{path}: and {len(faults) - 20} more faults"] if len(faults) > 20 else []))
-    return rows
+    sheet = cells.read(path, _needed, OPTIONAL, f"a table needs {', '.join(COLUMNS)} (or {', '.join(RATES)})")
+    lines, notes = _one_spelling(sheet.lines)
+    column, at = moments.column(path, sheet.columns, [line for _, line in lines])
+    times: Sequence[float | None] = at if column else [None] * len(lines)
+    rows, faults, units = (_counts if "value" not in sheet.columns else _values)(sheet, lines, times, unit)
+    told = [f"{path}:{number}: {fault}" for number, fault in sorted(faults)]
+    cells.refuse([*sheet.faults, *told] or _faults(path, rows) or _differing(path, lines), path)
+    notes += [*_repeated(rows), *_passed_over(sheet.columns, column)]
+    return Table(rows=tuple(rows), units=units, notes=tuple(notes))
 
 
-def _rows(path: Path, reader: csv.DictReader[str], columns: tuple[str, ...]) -> tuple[list[Row], list[str]]:
+def _needed(columns: Sequence[str]) -> Sequence[str]:
+    return RATES if "value" not in columns and {"errors", "requests"} & set(columns) else COLUMNS
+
+
+Lines = Sequence[tuple[int, dict[str, str]]]
+Found = tuple[list[Row], list[tuple[int, str]], dict[str, str]]
+
+
+def _one_spelling(lines: Lines) -> tuple[Lines, list[str]]:
+    """Arms, metrics and blocks that differ in capitals and blanks alone are one, by the first spelling; which were, is told."""
+    notes: list[str] = []
+    for name in ("arm", "metric", "block"):
+        spelt: dict[str, dict[str, None]] = defaultdict(dict)
+        for _, line in lines:
+            if name in line:
+                spelt[" ".join(line[name].split()).casefold()][line[name]] = None
+        first = {each: next(iter(all_)) for all_ in spelt.values() for each in all_}
+        lines = [(number, {**line, name: first[line[name]]} if name in line else line) for number, line in lines]
+        notes += [
+            f"{name} {next(iter(all_))} is also spelt {', '.join(list(all_)[1:])}: taken for one"
+            for all_ in spelt.values()
+            if len(all_) > 1
+        ]
+    return lines, notes
+
+
+def _row(number: int, line: Mapping[str, str], at: float | None) -> Row:
+    """A row without its value."""
+    named = {name: line.get(name, "") for name in ("block", "arm", "metric")}
+    return Row(value=math.nan, requests=None, at=at, line=number, **named)
+
+
+def _unnamed(line: Mapping[str, str]) -> str:
+    return next((f"{name}: is empty" for name in ("block", "arm", "metric") if not line.get(name, "-")), "")
+
+
+def _values(sheet: cells.Sheet, lines: Lines, times: Sequence[float | None], unit: str) -> Found:
     rows: list[Row] = []
-    faults: list[str] = []
-    for record in reader:
-        line = reader.line_num
-        block, arm, text, *more = ((record.get(column) or "").strip() for column in columns)
-        fault = _count_fault(block, arm, text, more[0]) if more else _fault(block, arm, text)
-        if fault:
-            faults.append(f"{path}:{line}: {fault}")
-        else:
-            rows.append(Row(block=block, arm=arm, value=float(text), requests=int(more[0]) if more else None, line=line))
-    return rows, faults
+    faults: list[tuple[int, str]] = []
+    units: dict[str, str] = {}
+    for metric in dict.fromkeys(line.get("metric", "") for _, line in lines):
+        own = [(*one, at) for one, at in zip(lines, times, strict=True) if one[1].get("metric", "") == metric]
+        beside = [line.get("unit", "") or sheet.units.get("value", "") for _, line, _ in own]
+        values, units[metric] = cells.measured([line["value"] for _, line, _ in own], beside, unit)
+        for (number, line, at), value in zip(own, values, strict=True):
+            if fault := _unnamed(line) or _fault(value, line["value"]):
+                faults.append((number, fault))
+            elif not isinstance(value, str):
+                rows.append(replace(_row(number, line, at), value=value))
+    return sorted(rows, key=lambda row: row.line), faults, units
 
 
-def _fault(block: str, arm: str, text: str) -> str:
-    if not block or not arm:
-        return f"{'block' if not block else 'arm'}: is empty"
-    if not NUMBER.fullmatch(text):
-        return f"value: expected a number, got {text[:40]!r}"
-    value = float(text)
+def _fault(value: float | str, text: str) -> str:
+    if isinstance(value, str):
+        return f"value: {value}"
     if not math.isfinite(value):
-        return f"value: {text} is not a finite number"
+        return f"value: {text[:40]} is not a finite number"
     if value <= 0:
-        return f"value: {text} is not positive, and ratios need positive values"
+        return f"value: {text[:40]} is not positive, and ratios need positive values"
     return ""
 
 
-def _count_fault(block: str, arm: str, errors: str, requests: str) -> str:
-    if not block or not arm:
-        return f"{'block' if not block else 'arm'}: is empty"
+def _counts(sheet: cells.Sheet, lines: Lines, times: Sequence[float | None], unit: str) -> Found:
+    rows: list[Row] = []
+    faults: list[tuple[int, str]] = []
+    for (number, line), at in zip(lines, times, strict=True):
+        if fault := _unnamed(line) or _count_fault(line["errors"], line["requests"]):
+            faults.append((number, fault))
+        else:
+            rows.append(replace(_row(number, line, at), value=float(line["errors"]), requests=int(line["requests"])))
+    return rows, faults, dict.fromkeys((row.metric for row in rows), "")
+
+
+def _count_fault(errors: str, requests: str) -> str:
     for name, text in (("errors", errors), ("requests", requests)):
         if not (text.isascii() and text.isdigit()):
             return f"{name}: expected a count, got {text[:40]!r}"
@@ -134,18 +180,61 @@ def _count_fault(block: str, arm: str, errors: str, requests: str) -> str:
     return ""
 
 
-def _faults(path: Path, rows: list[Row]) -> list[str]:
+# --- the table as a whole ---------------------------------------------------------------------------------------
+
+
+def _faults(path: Path, rows: Sequence[Row]) -> list[str]:
     """What is wrong with the table as a whole: too few arms, an arm twice or never in a block."""
     arms = list(dict.fromkeys(row.arm for row in rows))
     if len(arms) < 2:
         return [f"{path}: two arms are needed, found {len(arms)}{': ' + arms[0] if arms else ''}"]
-    counts: dict[str, dict[str, int]] = {}
+    counts: dict[tuple[str, str], dict[str, int]] = {}
     for row in rows:
-        of_block = counts.setdefault(row.block, dict.fromkeys(arms, 0))
-        of_block[row.arm] += 1
+        counts.setdefault((row.metric, row.block), dict.fromkeys(arms, 0))[row.arm] += 1
     return [
-        f"{path}: block {block}: arm {arm} has {'no value' if not count else f'{count} values, one is needed'}"
-        for block, of_arm in counts.items()
+        f"{path}: {f'metric {metric}, ' if metric else ''}block {block}: arm {arm} has "
+        f"{'no value' if not count else f'{count} values, one is needed'}"
+        for (metric, block), of_arm in counts.items()
         for arm, count in of_arm.items()
         if count != 1
     ]
+
+
+def _differing(path: Path, lines: Lines) -> list[str]:
+    """Blocks whose arms were not measured in one place, or on one task."""
+    first: dict[tuple[str, str, str], Mapping[str, str]] = {}
+    faults: list[str] = []
+    for number, line in lines:
+        for name in ALIKE:
+            if name in line:
+                other = first.setdefault((line["block"], line.get("metric", ""), name), line)
+                if other[name] != line[name]:
+                    faults.append(
+                        f"{path}:{number}: block {line['block']}: {name} is {line[name] or 'empty'} for arm {line['arm']} and "
+                        f"{other[name] or 'empty'} for arm {other['arm']}: arms of one block must share it"
+                    )
+    return faults
+
+
+def _repeated(rows: Iterable[Row]) -> list[str]:
+    """Blocks in which every arm has just the value that it has in an earlier one; rates, which are often zero, are not asked."""
+    blocks: dict[tuple[str, str], list[tuple[str, float]]] = defaultdict(list)
+    for row in rows:
+        if row.requests is None:
+            blocks[row.metric, row.block].append((row.arm, row.value))
+    first: dict[tuple[str, tuple[tuple[str, float], ...]], str] = {}
+    found = {block: first.setdefault((metric, tuple(sorted(values))), block) for (metric, block), values in blocks.items()}
+    pairs = [(block, earlier) for block, earlier in found.items() if block != earlier]
+    named = ", ".join(f"{block} like {earlier}" for block, earlier in pairs[:5]) + (" and so on" if len(pairs) > 5 else "")
+    return (
+        [f"{len(pairs)} blocks have the very values of others (block {named}): trials that are there twice say nothing new"]
+        if pairs
+        else []
+    )
+
+
+def _passed_over(columns: Sequence[str], moments_in: str) -> list[str]:
+    used = {*COLUMNS, *RATES, "metric", "unit", *ALIKE, moments_in}
+    others = [column for column in columns if column and column not in used]
+    named = ", ".join(others[: cells.NAMED]) + (" and more" if len(others) > cells.NAMED else "")
+    return [f"columns that were passed over: {named}"] if others else []

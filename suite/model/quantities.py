@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from suite.model import numerals
+
 _TIMES = {
     **dict.fromkeys(("ns", "nsec"), 1e-9),
     **dict.fromkeys(("us", "µs", "μs", "usec"), 1e-6),
@@ -92,29 +94,37 @@ class Change:
 def changes(text: str) -> tuple[Change, ...]:
     """What the sentences of a text say: "mean TTFT dropped from 190 ms to 188 ms", "throughput: 2,447 -> 2,553 tok/s".
 
-    None at all where two of them say different things of one metric.
+    None at all where two of them say different things of one metric, or where some numbers have decimal points and others decimal commas.
     """
-    found = [change for sentence in _SENTENCE.split(text) for change in _said(sentence)]
+    by = numerals.convention([_digits(match[name]) for match in _CHANGE.finditer(text) for name in ("before", "after")])
+    found = [change for sentence in _SENTENCE.split(text) for change in _said(sentence, by)] if by != "mixed" else []
     one_each = {change.metric: change for change in found}
     return tuple(one_each.values()) if all(one_each[change.metric] == change for change in found) else ()
 
 
-def _said(sentence: str) -> Iterator[Change]:
+def _said(sentence: str, by: numerals.Convention) -> Iterator[Change]:
     start = 0
     for match in _CHANGE.finditer(sentence):
         words, start = sentence[start : match.start()], match.end()
         metrics = list(_METRIC.finditer(words))
         told = match["to"] != "to" or (match["from"] and _VERB.search(words))
         if told and len(metrics) == 1 and not _DOUBT.search(words):
-            yield from _fitting(metrics[0], match)
+            yield from _fitting(metrics[0], match, by)
 
 
-def _fitting(metric: re.Match[str], match: re.Match[str]) -> Iterator[Change]:
+def _digits(text: str) -> str:
+    return text.rstrip(",")
+
+
+def _fitting(metric: re.Match[str], match: re.Match[str], by: numerals.Convention) -> Iterator[Change]:
     """The change, where both values have units of what the metric is."""
     unit = match["unit"] or match["other"]
     dimension = scale(unit)[0]
     fits = dimension.endswith("/time") if metric["rate"] else dimension.partition("/")[0] == "time"
-    before, after = (float(match[name].replace(",", "")) for name in ("before", "after"))
+    texts = [_digits(match[name]) for name in ("before", "after")]
+    if not all(map(numerals.is_number, texts)) or (by == "" and unit == match["other"] and numerals.doubtful(texts)):
+        return
+    before, after = (numerals.value(text, by) for text in texts)
     same = converted(after, match["other"], unit)
     if fits and same is not None:
         yield Change(metric=" ".join(metric["label"].split()), unit=unit, before=before, after=same)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from suite.model.numbers import plain_json
 from suite.model.untrusted import line
 
 
@@ -24,6 +24,6 @@ def warn(*warnings: str) -> None:
         print(f"perfproof: warning: {line(warning)}", file=sys.stderr)
 
 
-def print_json(name: str, entries: Sequence[Any], warnings: Sequence[str], schema: int = 1) -> None:
-    """Entries under their name, as JSON."""
-    print(json.dumps({"schema": schema, name: list(entries), "warnings": list(warnings)}, indent=1))
+def print_json(name: str, entries: Sequence[Any], warnings: Sequence[str], schema: int = 1, **more: str) -> None:
+    """Entries under their name, as JSON, and more texts by theirs."""
+    print(plain_json({"schema": schema, name: list(entries), "warnings": list(warnings), **more}))

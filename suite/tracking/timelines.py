@@ -110,22 +110,24 @@ def _acknowledgement(one: TrackSteps, at: str, reason: str, when: str) -> Acknow
 
 
 def steps_of_file(file: Path, *, floor: float, kind: detection.Kind, as_json: bool, console: Console | None = None) -> int:
-    """The steps of a CSV, machine by machine."""
-    rows = tables.read(file)
+    """The steps of a CSV, machine by machine and metric by metric."""
+    table = tables.read(file)
     found: list[Step] = []
-    warnings: list[str] = []
-    machines = list(dict.fromkeys(row.machine for row in rows))
-    for machine in machines:
-        own = detection.steps(_groups([row for row in rows if row.machine == machine]), floor=floor, kind=kind, told=_environments)
-        prefix = f"machine {machine}: " if len(machines) > 1 else ""
+    warnings: list[str] = [f"{file}: its lines were taken {table.order}"] if table.sorted else []
+    series = list(dict.fromkeys((row.machine, row.metric) for row in table.rows))
+    for machine, metric in series:
+        rows = [row for row in table.rows if (row.machine, row.metric) == (machine, metric)]
+        own = detection.steps(_groups(rows), floor=floor, kind=kind, told=_environments, unit=rows[0].unit)
+        names = {"machine": machine, "metric": metric}
+        prefix = "".join(f"{name} {said}: " for name, said in names.items() if len({getattr(row, name) for row in table.rows}) > 1)
         found += [dataclasses.replace(step, reason=prefix + step.reason) for step in own.steps]
         warnings += [prefix + warning for warning in own.warnings]
     if as_json:
-        print_json("steps", [step_entry(step) for step in found], warnings, STEPS_SCHEMA)
+        print_json("steps", [step_entry(step) for step in found], warnings, STEPS_SCHEMA, order=table.order)
         return EXIT_PASS
     console = console or Console()
     _show_steps(console, found, "")
-    say(console, f"{file}: {count(len(found), 'step')} in {count(len(rows), 'measurement')}")
+    say(console, f"{file}: {count(len(found), 'step')} in {count(len(table.rows), 'measurement')}, {table.order}")
     warn(*warnings)
     return EXIT_PASS
 

@@ -197,9 +197,131 @@ def test_a_table_of_something_else_is_passed_over(text: str) -> None:
     assert pasted.parse(text).blocks == ()
 
 
+TABLE_OF = "| metric | {} | {} |{}\n|---|---|---|{}\n| latency (ms) | {} | {} |{}"
+
+
+def side_values(text: str) -> dict[str, dict[str, float]]:
+    """What a paste says, by side."""
+    return {block.side: dict(block.values) for block in pasted.parse(text).blocks}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "values"),
+    [
+        ("7,5", "7,25", (7.5, 7.25)),
+        ("1.007,5", "998,25", (1007.5, 998.25)),
+        ("0,125", "0,250", (0.125, 0.25)),
+        ("1,007.5", "998", (1007.5, 998.0)),
+        ("2,447", "2553", (2447.0, 2553.0)),
+    ],
+)
+def test_a_comma_means_what_the_numbers_beside_it_say(first: str, second: str, values: tuple[float, float]) -> None:
+    """7,5 ms to 7,25 ms is a fall of 3 %, not a rise of 867."""
+    found = side_values(TABLE_OF.format("before", "after", "", "", first, second, ""))
+    assert found == {"before": {"latency (ms)": values[0]}, "after": {"latency (ms)": values[1]}}
+    said = side_values(f"Mean latency went from {first} ms to {second} ms.")
+    assert said in ({"before": {"Mean latency (ms)": values[0]}, "after": {"Mean latency (ms)": values[1]}}, {})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        ("7,5", "7.25", "has the decimal comma of 7,5, and other numbers have decimal points"),
+        ("7,125", "9", "has 7,125, whose comma may be of thousands or of decimals: write 7125 or 7.125"),
+    ],
+)
+def test_a_comma_that_may_be_either_is_refused(first: str, second: str, told: str) -> None:
+    """Rather than read as a change of a thousandfold."""
+    assert told in pasted.parse(TABLE_OF.format("before", "after", "", "", first, second, "")).faults[0]
+
+
+@given(
+    st.sampled_from(["ratio", "p-value", "runs", "change (%)", "PR / main", "std", "n", "Δ vs main"]),
+    st.sampled_from([0, 1, 2]),
+    st.sampled_from(["main", "before this PR", "w/o the patch"]),
+)
+def test_a_column_about_the_sides_changes_nothing_but_is_told(column: str, place: int, base: str) -> None:
+    """Wherever it stands: it is no side."""
+    names, values = [base, "this PR"], ["12", "10"]
+    names.insert(place, column)
+    values.insert(place, "0.83")
+    text = f"| metric | {' | '.join(names)} |\n|---|---|---|---|\n| latency (ms) | {' | '.join(values)} |"
+    found = pasted.parse(text)
+    assert (found.sides, found.named, found.left_out) == ((base, "this PR"), True, (column,))
+    assert side_values(text) == {base: {"latency (ms)": 12.0}, "this PR": {"latency (ms)": 10.0}}
+
+
+@given(
+    st.permutations(["main", "PR on top of main"])
+    | st.permutations(["before", "after merging main"])
+    | st.permutations(["old", "PR, old one removed"])
+)
+def test_a_side_that_mentions_the_baseline_is_not_it(names: list[str]) -> None:
+    """Whichever stands first, as a column or as a heading above a block."""
+    base = next(name for name in names if name in ("main", "before", "old"))
+    for text in (
+        TABLE_OF.format(*names, "", "", 1, 2, ""),
+        "".join(BLOCK.format(heading=f"# {name}", rate="1.0") for name in names),
+        "".join(BLOCK.format(heading=name, rate="1.0") for name in names),
+    ):
+        found = pasted.parse(text)
+        assert (found.sides[0], found.named) == (base, True)
+
+
+def test_a_sentence_about_merging_main_is_not_main() -> None:
+    """Such a block has no name, and that is told."""
+    text = BLOCK.format(heading="These are the numbers with my change merged with main:", rate="1.0") + BLOCK.format(heading="", rate="2.0")
+    found = pasted.parse(text)
+    assert (found.sides, found.named) == (("first", "second"), False)
+
+
+@pytest.mark.parametrize("between", ["H100, TP=2", "Results:", "## Serving", "**Output**"])
+def test_a_short_line_between_a_heading_and_its_block_is_no_side(between: str) -> None:
+    """The heading that names a side holds until something was read below it."""
+    text = "".join(BLOCK.format(heading=f"# {side}\n\n{between}", rate="1.0") for side in ("this PR", "main"))
+    assert pasted.parse(text).sides == ("main", "this PR")
+
+
+def test_a_second_table_of_the_same_metrics_does_not_hide_the_first() -> None:
+    """Both are told, the later ones by the number of their table."""
+    text = TABLE_OF.format("main", "PR", "", "", 12, 10, "")
+    found = pasted.parse(f"{text}\n\nAnother model\n\n{text.replace('12', '20')}")
+    assert {label for block in found.blocks for label in block.values} == {"latency (ms)", "latency (ms) (table 2)"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| batch | 8 | 16 |\n|---|---|---|\n| latency | 12 | 13 |",
+        "| batch | mean | p99 |\n|---|---|---|\n| 8 | 12 | 13 |",
+    ],
+)
+def test_sizes_and_statistics_are_no_sides(text: str) -> None:
+    """A sweep is no before and after."""
+    assert pasted.parse(text).blocks == ()
+
+
+def test_three_numbers_without_a_head_are_refused() -> None:
+    """The third may be a p-value or a third side."""
+    assert "no head says whose they are" in pasted.parse("| throughput | 2447 | 2553 | 0.03 |").faults[0]
+
+
+@pytest.mark.parametrize(("metric", "value"), [("word_perplexity", "12.5"), ("bleu", "28.1"), ("wer", "0.2")])
+def test_totals_that_are_no_shares_of_right_answers_are_left_out(metric: str, value: str) -> None:
+    """Nobody is told that more perplexity is an improvement, or of 2,810 per cent."""
+    text = "".join(TABLE.format(heading=f"# {side}", arrow="", first="0.58") for side in ("main", "PR"))
+    found = pasted.parse(text.replace("exact_match", metric).replace("0.58", value))
+    assert found.totals == ()
+    assert len(found.left_out) == 2
+    arrow = pasted.parse("".join(TABLE.format(heading=f"# {side}", arrow="↓", first="0.58") for side in ("main", "PR")))
+    assert (arrow.totals, "of which less is better" in arrow.left_out[0]) == ((), True)
+
+
 @pytest.mark.parametrize(
     ("label", "direction"),
     [
+        ("latency at 4 rps (ms)", "lower"),
+        ("answered in time (%)", None),
         ("Output token throughput (tok/s)", "higher"),
         ("Request goodput (req/s)", "higher"),
         ("P99 TTFT (ms)", "lower"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,16 +21,22 @@ def written(folder: Path, text: str | bytes) -> Path:
 
 def test_points_with_and_without_groups(tmp_path: Path) -> None:
     """Columns may come in any order, others are passed over, and what is not there is empty."""
-    rows = read(written(tmp_path, "value,note,point,group\n1.5,x,7,a\n2,y,8,b\n"))
+    rows = read(written(tmp_path, "value,note,point,group\n1.5,x,7,a\n2,y,8,b\n")).rows
     assert [(row.point, row.value, row.group, row.machine, row.line) for row in rows] == [("7", 1.5, "a", "", 2), ("8", 2.0, "b", "", 3)]
-    assert read(written(tmp_path, "point,value\n0.32.0,1\n"))[0].group == ""
+    assert read(written(tmp_path, "point,value\n0.32.0,1\n")).rows[0].group == ""
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         ("", ":1: column point, value is missing; a series needs point,value as its first line"),
-        ("point;value\n1;2\n", ":1: column point, value is missing"),
+        ("point|value\n1|2\n", ":1: column point, value is missing"),
+        ('{"point": 1, "value": 2}', ": is JSON, not a CSV"),
+        ("point,value,note\n1,2\n", ":2: fewer cells than the first line has columns"),
+        ("point,value,unit\n1,2,s\n2,3,MiB\n", ":3: value: 3 MiB can't be told in s: write all in one unit"),
+        ("point,value,metric\n1,2,\n", ":2: metric: is empty: name what was measured"),
+        ("point,value,date\n1,2,2026-01-31\n2,3,soon\n", ": date: 'soon' among moments"),
+        ("point,value,time\n1,2,2026-01-31T12:00\n2,3,2026-01-31T12:00Z\n", ": time: '2026-01-31T12:00' has no zone, and others have one"),
         ("point,value,value\n1,2,3\n", ":1: column value is there twice: keep one"),
         ("point,value\n", ":2: no points: give one line a measurement"),
         ("point,value\n1,fast\n", ":2: value: expected a number, got 'fast'"),
@@ -78,8 +85,58 @@ def test_nothing_but_a_table_or_a_fault_comes_of_any_file(tmp_path_factory: pyte
     path = written(tmp_path_factory.mktemp("any"), content)
     faults: tuple[str, ...] = ()
     try:
-        rows = read(path)
+        rows = read(path).rows
     except BadInput as error:
-        rows, faults = [], tuple(error.faults)
+        rows, faults = (), tuple(error.faults)
     assert bool(rows) is not bool(faults)
     assert all(str(path) in fault for fault in faults)
+
+
+# --- order ------------------------------------------------------------------------------------------------------
+
+ORDERED = {
+    "by their versions": [f"0.{minor}.0" for minor in range(12)],
+    "by their dates": [f"2026-{month:02}-28" for month in range(1, 13)],
+    "by their numbers": [f"b{number}" for number in range(5, 17)],
+}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(["by their versions", "by their dates"]), st.permutations(range(12)))
+def test_dates_and_versions_are_the_order_however_the_lines_stand(
+    tmp_path_factory: pytest.TempPathFactory, order: str, places: list[int]
+) -> None:
+    """A slowdown listed newest first, or as text sorts its builds, is never told as a fall."""
+    names = ORDERED[order]
+    found = read(written(tmp_path_factory.mktemp("any"), "point,value\n" + "".join(f"{names[place]},{place + 1}\n" for place in places)))
+    assert [row.point for row in found.rows] == names
+    assert (found.order, found.sorted) == (order, places != sorted(places))
+
+
+@pytest.mark.parametrize("turned", [sorted, lambda names: sorted(names, reverse=True), lambda names: names[::-1]])
+def test_numbered_names_are_put_right_where_text_sorted_them_or_the_newest_is_first(tmp_path: Path, turned: Any) -> None:
+    """b10 comes after b9; in any other order the numbers, of pull requests perhaps, need not be that of the builds."""
+    names = ORDERED["by their numbers"]
+    found = read(written(tmp_path, "point,value\n" + "".join(f"{name},1\n" for name in turned(names))))
+    assert ([row.point for row in found.rows], found.order, found.sorted) == (names, "by their numbers", True)
+    mixed = [names[place] for place in (3, 1, 2, 0, 4)]
+    found = read(written(tmp_path, "point,value\n" + "".join(f"{name},1\n" for name in mixed)))
+    assert ([row.point for row in found.rows], found.sorted) == (mixed, False)
+
+
+def test_a_column_of_dates_comes_before_names(tmp_path: Path) -> None:
+    """Commits have no order of their own; lines of one day that stand newest first are turned round with the rest."""
+    text = "point,value,date\nd,4,2026-02-02\nc,3,2026-02-02\nb,2,2026-02-01\na,1,2026-02-01\n"
+    found = read(written(tmp_path, text))
+    assert ([row.point for row in found.rows], found.order) == (["a", "b", "c", "d"], "by the column date")
+
+
+def test_units_of_a_series_are_converted_and_its_metrics_kept_apart(tmp_path: Path) -> None:
+    """A change of unit is no step, nor is another metric."""
+    found = read(written(tmp_path, "point,value,unit,metric\n1,0.41,s,ttft\n1,3,MiB,memory\n2,410,ms,ttft\n2,2,GiB,memory\n"))
+    assert [(row.metric, row.value, row.unit) for row in found.rows] == [
+        ("ttft", 0.41, "s"),
+        ("memory", 3.0, "MiB"),
+        ("ttft", 0.41, "s"),
+        ("memory", 2048.0, "MiB"),
+    ]

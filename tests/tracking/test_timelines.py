@@ -42,7 +42,8 @@ def test_steps_of_a_table_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[
     """The answer has just the promised keys, and `at` is the first point after the step, a number where points are numbers."""
     assert main(["steps", str(table(tmp_path, stepping(20, 10))), "--json"]) == EXIT_PASS
     said = answer(capsys)
-    assert set(said) == {"schema", "steps", "warnings"}
+    assert set(said) == {"schema", "steps", "warnings", "order"}
+    assert said["order"] == "in the order of the lines, the last taken for the newest"
     (step,) = said["steps"]
     assert set(step) == KEYS
     assert (said["schema"], step["at"], step["direction"], step["confirmed"]) == (1, 21, "rise", None)
@@ -84,6 +85,38 @@ def test_steps_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "rise at 21" in capsys.readouterr().out
     assert main(["steps", str(table(tmp_path, [1.5, 2.5]))]) == EXIT_PASS
     assert "needs at least 4 points before it" in capsys.readouterr().err
+
+
+def test_a_count_is_never_guessed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """312 with now and then 313 is no step; that it may be a count is told, and asked for it is one."""
+    path = table(tmp_path, [312, 312, 312, 313, 312, 312, 312, 313, 312, 312, 312, 313, 312, 312])
+    assert main(["steps", str(path), "--json"]) == EXIT_PASS
+    said = answer(capsys)
+    assert (said["steps"], len(said["warnings"])) == ([], 1)
+    assert "--kind witness" in str(said["warnings"][0])
+    assert main(["steps", str(path), "--json", "--kind", "witness"]) == EXIT_PASS
+    assert len(answer(capsys)["steps"]) == 6
+
+
+def test_a_series_that_stands_newest_first_is_turned_round(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A slowdown is a rise, and the order that was taken is told."""
+    path = tmp_path / "series.csv"
+    rows = [f"0.{place}.0,{value}\n" for place, value in enumerate(stepping(20, 10))]
+    path.write_text("point,value\n" + "".join(reversed(rows)))
+    assert main(["steps", str(path)]) == EXIT_PASS
+    told = capsys.readouterr()
+    assert "rise at 0.20.0" in told.out
+    assert "by their versions" in told.out
+    assert "lines were taken by their versions" in told.err
+
+
+def test_a_change_of_unit_is_no_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Seconds that become milliseconds are the same times; two metrics are two series."""
+    path = tmp_path / "series.csv"
+    rows = [f"{n},{v if n < 15 else 1000 * v},{'s' if n < 15 else 'ms'},a\n{n},{v * 9},s,b\n" for n, v in enumerate(stepping(30, 0))]
+    path.write_text("point,value,unit,metric\n" + "".join(rows))
+    assert main(["steps", str(path), "--json"]) == EXIT_PASS
+    assert answer(capsys)["steps"] == []
 
 
 def test_a_bad_table_and_a_bad_call_end_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from suite.analysis.samples import Floats
 
 FEW = 30
-"""Builds of the longest series whose numbers may be taken for counts unasked."""
+"""Builds of the longest series whose numbers are said to look like counts."""
 REPEATED = 0.6
 """How many of the numbers must equal the one before."""
 
@@ -22,13 +22,13 @@ def changes(values: Floats) -> list[int]:
 
 
 def looks_exact(groups: Sequence[Floats]) -> bool:
-    """Whether numbers of unknown origin look like counts: few builds, whole numbers, equal within a build, mostly equal to the one before.
+    """Whether numbers of unknown origin look like counts that changed: few builds, whole numbers, equal within a build, mostly equal to the
+    one before.
 
-    In a long series a level of a single point is rather a slip of a measurement, so that one is never taken for counts.
-    Source: none, a guess that the caller may overrule.
+    Source: none, a guess, on which nothing but a hint may rest: memory in whole MiB looks just like it.
     """
     firsts = [float(group[0]) for group in groups]
     whole = all(float(value).is_integer() for group in groups for value in group)
     equal = all((group == group[0]).all() for group in groups)
     same = sum(one == other for one, other in pairwise(firsts))
-    return whole and equal and 1 < len(groups) <= FEW and same >= REPEATED * (len(groups) - 1)
+    return whole and equal and len(set(firsts)) > 1 and len(groups) <= FEW and same >= REPEATED * (len(groups) - 1)

@@ -27,6 +27,10 @@ PLACED = 10
 LEVEL = 0.95
 TOO_SHORT = f"a step of a timed series needs at least {scan.LEAST} points before it and {scan.LEAST} from it on"
 
+LIKE_COUNTS = (
+    "whole numbers that mostly repeat were judged as measured: where they are exact counts, --kind witness takes every change for a step"
+)
+
 Kind = Literal["auto", "timed", "witness"]
 
 
@@ -57,7 +61,7 @@ def find(groups: Sequence[Floats], *, floor: float, kind: Kind = "auto", unit: s
     """The steps of a series of groups, each the measurements of one build, shape (m,) with m > 0 and finite.
 
     `floor` is the smallest relative change that counts in a timed series, a fraction; `unit` is that of the values, "" where it is not
-    known. "auto" takes numbers that look like counts for counts (`exact.looks_exact`).
+    known. "auto" is "timed", and tells where numbers look like counts (`exact.looks_exact`): only who counted them knows.
     Source: `scan` and `partition` propose, `level` tests; see there.
     """
     if kind == "witness" and not all((group == group[0]).all() for group in groups):
@@ -65,9 +69,10 @@ def find(groups: Sequence[Floats], *, floor: float, kind: Kind = "auto", unit: s
         told = "counts differ among measurements of one build: not exact, judged as a timed series"
         return Changes(changes=found.changes, exact=False, warnings=(told, *found.warnings))
     values = np.array([float(np.median(group)) for group in groups])
-    if kind == "witness" or (kind == "auto" and exact.looks_exact(groups)):
+    if kind == "witness":
         return Changes(changes=tuple(_counted(values, index, unit) for index in exact.changes(values)), exact=True, warnings=())
-    return Changes(changes=tuple(_timed(values, floor, unit)), exact=False, warnings=_too_short(values.size))
+    told = (LIKE_COUNTS,) if kind == "auto" and exact.looks_exact(groups) else ()
+    return Changes(changes=tuple(_timed(values, floor, unit)), exact=False, warnings=(*_too_short(values.size), *told))
 
 
 def between(before: Sequence[Floats], after: Sequence[Floats], *, floor: float, kind: Kind, unit: str = "") -> Change | None:
