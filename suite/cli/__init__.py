@@ -27,7 +27,9 @@ GROUPS = (measuring, proposing, judging, showing, gating, ci, tracking, history,
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     _write_whatever_comes()
-    arguments = parser().parse_args(argv)
+    arguments, unknown = parser().parse_known_args(argv)
+    if unknown:
+        arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     signal.signal(signal.SIGTERM, _as_interrupt)
     try:
         return _carried_out(arguments)

@@ -12,7 +12,7 @@ from typing import Literal
 
 import psutil
 
-from suite.builds.whole import survey
+from suite.builds.whole import MOVED, survey
 from suite.run.environment import usable_cores
 
 GIB = 2**30
@@ -125,5 +125,6 @@ def _builds(builds: Path) -> Iterator[Finding]:
         yield Finding(what="builds made", state="warn", words=f"none under {builds}: 'perfproof setup' makes the default one")
     for kept in made:
         size = f"{kept.bytes / GIB:.1f} GiB, {kept.own / GIB:.2f} of it not shared with the download cache or other builds"
-        whole = f"not whole ({kept.fault}): made again when it is needed" if kept.fault else f"whole; {kept.words}"
+        then = "set right" if kept.fault == MOVED else "made again"
+        whole = f"not whole ({kept.fault}): {then} when it is needed" if kept.fault else f"whole; {kept.words}"
         yield Finding(what=f"build {kept.name}", state="warn" if kept.fault else "ok", words=f"{size}; {whole}")
