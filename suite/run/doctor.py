@@ -12,6 +12,7 @@ from typing import Literal
 
 import psutil
 
+import suite
 from suite.builds.whole import MOVED, survey
 from suite.run.environment import usable_cores
 
@@ -33,7 +34,15 @@ class Finding:
 
 def examine(builds: Path) -> list[Finding]:
     """Every finding about this machine; reads only, starts nothing, needs no network."""
-    return [*_python(), *_processor(), *_memory(), *_disk(builds), *_gpu(), *_load(), *_builds(builds)]
+    return [*_itself(Path.cwd()), *_python(), *_processor(), *_memory(), *_disk(builds), *_gpu(), *_load(), *_builds(builds)]
+
+
+def _itself(here: Path) -> Iterator[Finding]:
+    """That the command is another checkout's, where it is called in one that was copied or moved with its environment."""
+    ours, theirs = Path(suite.__file__).resolve(), (here / "suite" / "__init__.py").resolve()
+    if theirs.is_file() and theirs != ours and (here / "scenarios" / "main.toml").is_file():
+        words = f"this command is that of {ours.parents[1]}, not of the checkout in {here}: 'make setup' there makes its own"
+        yield Finding(what="perfproof itself", state="warn", words=words)
 
 
 def _python() -> Iterator[Finding]:

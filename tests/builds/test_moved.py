@@ -7,9 +7,13 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from suite.builds import release
+from suite.builds.installer import Installer
+from suite.builds.lock import Source
 from suite.builds.prepare import COMPLETE, prepare
 from suite.builds.ready import ReadyBuild
 from suite.builds.whole import MOVED, damage, survey
@@ -109,14 +113,22 @@ def test_nothing_of_a_set_right_build_names_its_old_place(make: Make, tmp_path: 
     assert [file for file in files if old in file.read_bytes()] == []
 
 
-def test_a_kept_lock_finds_its_wheels_beside_it(make: Make, state: Path, tmp_path: Path) -> None:
-    """A build that is made again after a move takes PyTorch from the folder of wheels there, not from that of the old place."""
-    first = make(RELEASE, tmp_path / "one" / "builds")
-    builds = elsewhere(first.folder.parent, tmp_path / "two" / "builds", "moved")
-    shutil.rmtree(builds / first.id)
-    (state / "calls").unlink()
-    make(RELEASE, builds)
-    assert f"--find-links {builds / '.wheels'}" in (state / "calls").read_text()
+@pytest.mark.parametrize("older", [False, True])
+def test_a_kept_lock_finds_its_wheels_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, older: bool) -> None:
+    """A build that is made again after a move takes PyTorch from the folder of wheels there, whoever kept the lock."""
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(release, "Resolver", lambda **_: SimpleNamespace(install=lambda lock, *words: asked.append(words) or True))
+    one, two = tmp_path / "one", tmp_path / "two"
+    for builds in (one, two):
+        (builds / ".kept").mkdir(parents=True)
+    (one / "lock.txt").write_text("torch==2.13.0")
+    words = ("--find-links", str(one / ".wheels"))
+    release._keep(one / ".kept" / "x.json", one / "lock.txt", Source(need="torch", words=words))
+    kept = json.loads((one / ".kept" / "x.json").read_text())
+    (two / ".kept" / "x.json").write_text(json.dumps({**kept, "words": words} if older else kept))
+    installer = Installer(what="x", builds=two, log=tmp_path / "log", say=lambda _: None)
+    assert release._from_kept(two / ".kept" / "x.json", two, two / "python", installer)
+    assert asked == [("--find-links", str(two / ".wheels"))]
 
 
 @pytest.mark.parametrize("how", ["moved", "copied"])
