@@ -15,11 +15,17 @@ export UV_CACHE_DIR ?= $(CURDIR)/builds/.cache/uv
 # `make bench VENV=bundle/env`: what a bundle's install.sh made says so in its mark. It is whole, on a host that can install nothing, and its
 # python3 is the one with vLLM.
 BUNDLED := $(shell test -s $(VENV)/.ready && echo yes)
+# Scripts of an environment name the folder that it was made in: in a checkout that was moved they start nothing, in one that was copied the other's suite.
+MADE_IN := $(shell sed -n '1s|^\#!\(.*\)/bin/python[0-9.]*$$|\1|p' $(BIN)/perfproof 2>/dev/null)
+MOVED := $(if $(MADE_IN),$(if $(filter $(realpath $(VENV)),$(realpath $(MADE_IN))),,yes))
+ifneq ($(and $(BUNDLED),$(MOVED)),)
+$(error $(VENV) was made in $(MADE_IN) and moved or copied: run the bundle's install.sh again where it lies now)
+endif
 ifneq ($(BUNDLED),)
 export PATH := $(abspath $(BIN)):$(PATH)
 endif
 
-.PHONY: help setup bench report gate test test-matrix check validate validate-real clean
+.PHONY: moved help setup bench report gate test test-matrix check validate validate-real clean
 
 help: ## Lists the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -27,11 +33,15 @@ help: ## Lists the targets
 setup: $(VENV)/.ready ## Installs the suite into .venv and vLLM into builds/ (both made once)
 	@$(BIN)/perfproof setup
 
-$(VENV)/.ready: $(if $(BUNDLED),,pyproject.toml tests/overrides.txt)
+$(VENV)/.ready: $(if $(BUNDLED),,pyproject.toml tests/overrides.txt $(if $(MOVED),moved))
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --overrides tests/overrides.txt --editable '.[dev]'
 	@touch $@
+
+moved:
+	@echo "$(VENV) was made in $(MADE_IN) and moved or copied here: made again"
+	@rm -rf $(VENV)
 
 bench: $(VENV)/.ready ## Measures the quick profile of the main scenarios, prints the verdicts, writes the report
 	@$(BIN)/perfproof run $(SCENARIOS) --profile $(PROFILE) --results $(RESULTS) --report $(REPORT)

@@ -29,6 +29,7 @@ from suite.model.plan import Block, Plan
 from suite.model.record import Record
 from suite.model.scenario import Scenario
 from suite.progress import RunProgress
+from suite.run.budget import Spent, ends_after, nothing_measured
 from suite.run.lane import Lane
 from suite.run.room import CAUSES, INTERRUPTED, unwritable
 from suite.run.scratch import RUNNING, sweep
@@ -100,37 +101,48 @@ def conduct(
 
     `open_lanes` prepares builds and gives the lane that runs a scenario. `rules` of invalidation are put to what each trial tells of the
     machine, and kept with it. `alone` holds the machine as long as trials may run, `settle` waits for a quiet one, or refuses.
-    `budget` is minutes of measuring, after which no block is begun; `clock` gives seconds; `enough` says when a scenario is done, by
-    its looks if nobody says otherwise. What a run that was waited for has measured meanwhile is not measured again. Raises `BadInput` for
-    records of another plan, `CannotRun` where another run holds the folder or the machine.
+    `budget` is minutes for all of it, waiting and builds included: no block is begun that would not end in them, and what runs when they
+    are over is ended. `clock` gives seconds; `enough` says when a scenario is done, by its looks if nobody says otherwise. What a run that
+    was waited for has measured meanwhile is not measured again. Raises `BadInput` for records of another plan, `CannotRun` where another
+    run holds the folder or the machine, and where the budget was spent with nothing measured.
     """
     began, tell = clock(), progress.tell
     stand, ran, seconds, skipped = _Stand.of(plan, results), list[Record](), dict[str, float](), list[str]()
     for warning in stand.warnings:
         tell(warning)
     if stand.open(plan, enough):
-        with alone(tell), held(results) as folder, _swept(results), _full_disk_told(results, folder):
-            stand, held_since = stand.by_now(plan, results), clock()
-            if stand.open(plan, enough):
-                with open_lanes() as lane_of:
-                    prepared = clock()
-                    settle(tell)
-                    waited = held_since - began + clock() - prepared
-                    seconds = {"preparing builds": prepared - held_since, "waiting for a quiet machine": waited}
-                    _expect(plan, stand.kept, progress)
-                    spent = _spent(budget, clock)
-                    trials = _Trials(plan=plan, stand=stand, lane_of=lane_of, progress=progress, spent=spent, enough=enough)
-                    ran = _measure(trials, results, folder, rules)
-                    skipped = trials.skipped()
+        with contextlib.ExitStack() as stack:
+            try:
+                with ends_after(None if budget is None else 60 * budget):
+                    stack.enter_context(alone(tell))
+                    folder = stack.enter_context(held(results))
+                    stack.enter_context(_swept(results))
+                    stack.enter_context(_full_disk_told(results, folder))
+                    stand, held_since = stand.by_now(plan, results), clock()
+                    if stand.open(plan, enough):
+                        lane_of, prepared = stack.enter_context(open_lanes()), clock()
+                        settle(tell)
+                        waited = held_since - began + clock() - prepared
+                        seconds = {"preparing builds": prepared - held_since, "waiting for a quiet machine": waited}
+                        _expect(plan, stand.kept, progress)
+                        spent = _spent(budget, began, clock)
+                        trials = _Trials(
+                            plan=plan, stand=stand, lane_of=lane_of, progress=progress, spent=spent, clock=clock, enough=enough
+                        )
+                        _measure(trials, results, folder, rules, ran)
+                        skipped = trials.skipped()
+            except Spent as over:
+                if not any(stand.kept.values()):
+                    raise CannotRun(nothing_measured(budget or 0.0)) from over
+                skipped = _undone(plan, list(open_blocks(plan, stand.kept, stand.floors, enough)))
     there = sum(len(latest(mine)) for mine in stand.kept.values()) - len({record.trial for record in ran})
     took = {**seconds, **_phases(ran), "total": clock() - began}
     return Conducted(ran=len(ran), found=there, seconds=took, warnings=(*stand.warnings, *skipped))
 
 
-def _measure(trials: _Trials, results: Path, folder: Held, rules: Rules) -> list[Record]:
-    """Runs the trials; each is on disk before the next starts. Raises `CannotRun` where the folder takes no more files or is gone, and
-    where a build is no longer what it was."""
-    ran: list[Record] = []
+def _measure(trials: _Trials, results: Path, folder: Held, rules: Rules, ran: list[Record]) -> None:
+    """Runs the trials, which are added to `ran`; each is on disk before the next starts. Raises `CannotRun` where the folder takes no more
+    files or is gone, and where a build is no longer what it was."""
     for trial in trials.run():
         kept = trials.stand.kept[trial.scenario]
         record = ruled(paired(trial, latest([*kept, trial])), rules)
@@ -143,7 +155,6 @@ def _measure(trials: _Trials, results: Path, folder: Held, rules: Rules) -> list
             _see_that_there_is_room(results, record)
             if CHANGED in record.reason:
                 raise CannotRun(f"{record.reason}; leave it alone meanwhile: the same command makes it ready again and says how to go on")
-    return ran
 
 
 def _see_that_there_is_room(results: Path, spoilt: Record) -> None:
@@ -161,10 +172,10 @@ def _expect(plan: Plan, kept: Mapping[str, Sequence[Record]], progress: RunProgr
         progress.expect(scenario.name, sum(len(missing(block, kept[scenario.name])) for block in mine))
 
 
-def _spent(budget: float | None, clock: Callable[[], float]) -> Callable[[], bool]:
-    """Says, from now on, whether so many minutes are over."""
-    began = clock()
-    return (lambda: False) if budget is None else (lambda: clock() - began >= 60 * budget)
+def _spent(budget: float | None, began: float, clock: Callable[[], float]) -> Callable[[float], bool]:
+    """Says whether what takes so many seconds would end after the budget, which began at `began`."""
+    end = None if budget is None else began + 60 * budget
+    return lambda needed: end is not None and (clock() >= end or clock() + needed > end)
 
 
 def _phases(ran: Sequence[Record]) -> dict[str, float]:
@@ -195,14 +206,17 @@ def ruled(record: Record, rules: Rules = STANDARD) -> Record:
 
 @dataclass(slots=True, kw_only=True)
 class _Trials:
-    """The missing trials in the plan's order. `spent` says whether the time budget is; `stopped` holds decided scenarios."""
+    """The missing trials in the plan's order. `spent` says whether the time budget is, for a block that takes so many seconds; `stopped`
+    holds decided scenarios, `longest` the seconds of each one's longest block."""
 
     plan: Plan
     stand: _Stand
     lane_of: Callable[[Scenario], Lane]
     progress: RunProgress
-    spent: Callable[[], bool]
+    spent: Callable[[float], bool]
+    clock: Callable[[], float]
     enough: Enough
+    longest: dict[str, float] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)
     left: list[Block] = field(default_factory=list)
 
@@ -222,25 +236,36 @@ class _Trials:
             for block in self.plan.blocks:
                 mine = of_block(block, latest(self.stand.kept[block.scenario.name]))
                 if block.scenario.name not in self.stopped and any(record.status == "invalid" for record in mine):
-                    if not self.spent():
+                    if not self._is_spent(block):
                         self.progress.say(f"{block.scenario.name}: block {block.number} was invalid and is measured again")
                     yield from self._block(block, [])
 
     def _block(self, block: Block, kept: Sequence[Record]) -> Iterator[Record]:
-        if self.spent():
+        if self._is_spent(block):
             self.left.append(block)
-        else:
-            yield from _run_block(block, kept, self.lane_of, self.progress)
+            return
+        began, name = self.clock(), block.scenario.name
+        yield from _run_block(block, kept, self.lane_of, self.progress)
+        self.longest[name] = max(self.longest.get(name, 0.0), self.clock() - began)
+
+    def _is_spent(self, block: Block) -> bool:
+        """Whether the time budget would end before another block of that scenario."""
+        return self.spent(self.longest.get(block.scenario.name, 0.0))
 
     def skipped(self) -> list[str]:
         """What the time budget left undone: a sentence a scenario."""
-        counts = {s.name: len({block.number for block in self.left if block.scenario is s}) for s in self.plan.scenarios}
-        return [
-            f"{name}: the time budget is spent: {count} of {next(s.most_blocks for s in self.plan.scenarios if s.name == name)} blocks "
-            "were not measured; the same command without it goes on from here"
-            for name, count in counts.items()
-            if count
-        ]
+        return _undone(self.plan, self.left)
+
+
+def _undone(plan: Plan, blocks: Sequence[Block]) -> list[str]:
+    """That the time budget was spent before these blocks: a sentence a scenario."""
+    counts = [(one, len({block.number for block in blocks if block.scenario.name == one.name})) for one in plan.scenarios]
+    return [
+        f"{one.name}: the time budget is spent: {count} of {one.most_blocks} blocks were not measured; the same command without it goes on "
+        "from here"
+        for one, count in counts
+        if count
+    ]
 
 
 def _run_block(block: Block, kept: Sequence[Record], lane_of: Callable[[Scenario], Lane], progress: RunProgress) -> Iterator[Record]:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from suite.analysis import selfcheck
 from suite.builds import editable, lock, overlay, smollm, whole
-from suite.builds.prepare import missing, prepare
+from suite.builds.prepare import is_made, missing, prepare
 from suite.builds.ready import ReadyBuild
+from suite.model.build import foundation
 from suite.model.decode import DEFAULT_BUILD
 from suite.model.errors import BadInput, CannotRun
 from suite.model.plan import Plan
@@ -100,6 +101,12 @@ def default_build() -> Build:
 def prepare_all(builds: Sequence[Build], folder: Path, say: Say) -> list[ReadyBuild]:
     """Every build, ready, in their order."""
     return [prepare(build, folder, say) for build in builds]
+
+
+def to_make(builds: Sequence[Build], folder: Path) -> list[str]:
+    """The labels of the releases and source trees that are not there yet, which take minutes; an overlay is there in seconds."""
+    below = [foundation(build) for build in builds]
+    return list(dict.fromkeys(build.label for build in below if not (isinstance(build, PythonBuild) or is_made(build, folder))))
 
 
 def _make_models(plan: Plan, ready: Mapping[str, ReadyBuild], builds: Path, say: Say) -> None:

@@ -61,7 +61,7 @@ class Asked:
 def run(asked: Asked, start: Start, *, builds: Path, report: Path | None, budget: float | None, console: Console | None = None) -> int:
     """Plans, checks, runs what is missing, prints the verdicts and where the time went; the default policy decides the exit code.
 
-    `budget` is minutes of measuring, after which no block is begun.
+    `budget` is minutes, after which it ends.
     """
     console = console or Console()
     plan = make_plan(asked.load(), asked.seed)
@@ -190,11 +190,11 @@ def _show_calibration(found: Calibrated, results: Path, console: Console) -> Non
 # --- plan ----------------------------------------------------------------------------------------------
 
 
-def plan(asked: Asked, *, as_json: bool, console: Console | None = None) -> int:
-    """Prints what a run would do; starts nothing and writes nothing."""
+def plan(asked: Asked, *, builds: Path, as_json: bool, console: Console | None = None) -> int:
+    """Prints what a run would do, and which builds it would make; starts nothing and writes nothing."""
     console = console or Console()
     made = make_plan(asked.load(), asked.seed)
-    from suite.lanes import check_arms, check_names
+    from suite.lanes import check_arms, check_names, to_make
     from suite.run import environment
 
     check_names(made)
@@ -202,12 +202,15 @@ def plan(asked: Asked, *, as_json: bool, console: Console | None = None) -> int:
     kept, floors = _kept(asked.results), store.read_floors(asked.results)
     told = estimates(made, kept, floors, machine_fingerprint(environment.machine()))
     todo, refused = _left(made, asked.results, floors)
+    lacking = to_make(made.builds(), builds)
     if as_json:
-        print(json.dumps(_plan_document(made, told, todo), indent=1))
+        print(json.dumps({**_plan_document(made, told, todo), "builds_to_make": lacking}, indent=1))
         return EXIT_PASS
     for fault in refused:
         console.print(f"a run into {asked.results} would be refused: {fault}", style="bold red", highlight=False, markup=False)
     console.print(f"[bold]builds[/]  {escape(', '.join(build.label for build in made.builds()))}", highlight=False)
+    if lacking:
+        console.print(f"  to be made in {builds}: {', '.join(lacking)}", highlight=False, markup=False)
     for one in told:
         console.print(f"[bold]{one.scenario}[/]  about {one.minutes:.1f} min ({one.source})", highlight=False)
         for sentence in (*_going_on(one, todo), *one.foreseen.told):

@@ -389,7 +389,7 @@ def verb(tmp_path: Path, machine: Machine, blocks: int = 8) -> tuple[int, str]:
 def plan(tmp_path: Path) -> str:
     shown = io.StringIO()
     asked = session.Asked(scenarios=[tmp_path / "example.yaml"], profile="quick", seed=0, blocks=None, results=tmp_path / "results")
-    session.plan(asked, as_json=False, console=Console(file=shown, width=250))
+    session.plan(asked, builds=tmp_path, as_json=False, console=Console(file=shown, width=250))
     return shown.getvalue()
 
 

@@ -10,6 +10,7 @@ import io
 import os
 import random
 import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -348,6 +349,53 @@ def test_a_spent_time_budget_begins_no_block_and_says_what_was_left(tmp_path: Pa
         "swap_states: the time budget is spent: 4 of 6 blocks were not measured; the same command without it goes on from here",
     )
     assert carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane()).ran == 8
+
+
+def test_a_block_that_would_not_end_in_the_time_budget_is_not_begun(tmp_path: Path) -> None:
+    """With a block a minute and two and a half minutes, the third is not begun: the longest so far says that it would end too late."""
+    lane = FakeLane()
+    assert carry_out(make_plan([scenario()], seed=0), tmp_path, lane, budget=2.5, clock=lambda: 30.0 * len(lane.ran)).ran == 4
+
+
+def test_a_time_budget_counts_from_the_beginning(tmp_path: Path) -> None:
+    """What builds and waiting took is part of it: with all of it spent there, nothing is begun."""
+    now = [0.0]
+    lane = FakeLane()
+
+    def settle(say: Callable[[str], None]) -> None:
+        now[0] += 60.0
+
+    done = carry_out(make_plan([scenario()], seed=0), tmp_path, lane, budget=1.0, clock=lambda: now[0], settle=settle)
+    assert (done.ran, lane.ran) == (0, [])
+    assert "the time budget is spent: 6 of 6 blocks were not measured" in done.warnings[0]
+
+
+@pytest.mark.parametrize("where", ["alone", "settle"])
+def test_a_time_budget_ends_waiting(tmp_path: Path, where: str) -> None:
+    """A run that waits for the machine, held or busy, ends with its budget, says so, and leaves nothing held."""
+
+    def forever(say: Callable[[str], None]) -> contextlib.AbstractContextManager[None]:
+        while True:
+            time.sleep(1)
+
+    with pytest.raises(CannotRun, match=r"the time budget of 0\.001 minutes was spent before anything was measured"):
+        carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane(), budget=0.001, **{where: forever})
+    assert carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane()).ran == 12
+
+
+def test_a_time_budget_ends_a_trial_that_runs_and_keeps_those_before(tmp_path: Path) -> None:
+    """The trial that runs at the end leaves no record; lanes are closed; the same command goes on from what was whole."""
+
+    def hang(one: Record, tries: int) -> Record:
+        while one.block == 2:
+            time.sleep(1)
+        return one
+
+    lane = FakeLane(fate=hang)
+    done = carry_out(make_plan([scenario()], seed=0), tmp_path, lane, budget=0.05, clock=lambda: 0.0)
+    assert (done.ran, lane.closed) == (2, True)
+    assert "the time budget is spent: 5 of 6 blocks were not measured" in done.warnings[0]
+    assert carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane()).ran == 10
 
 
 @pytest.mark.parametrize(

@@ -77,3 +77,29 @@ def test_install_sh_leaves_the_mark_that_the_makefile_looks_at() -> None:
     marking = next(line for line in lines if line.endswith("> env/.ready"))
     assert marking.startswith('echo "made by')
     assert lines.index(marking) > max(number for number, line in enumerate(lines) if "pip install" in line)
+
+
+def made_in(venv: Path, other: Path) -> None:
+    """Has the environment's command start the interpreter of another folder."""
+    (venv / "bin" / "perfproof").write_text(f"#!{other}/bin/python\n")
+
+
+def test_an_environment_that_was_moved_or_copied_with_its_checkout_is_made_again(clone: Path) -> None:
+    """Its command would start nothing, or the suite of the checkout that it was copied from; one that lies where it was made stays."""
+    venv = environment(clone / ".venv", "")
+    made_in(venv, venv)
+    assert "pip install" not in make(clone, "-n", "bench")
+    made_in(venv, clone / "gone" / ".venv")
+    told = make(clone, "-n", "bench")
+    assert f".venv was made in {clone}/gone/.venv and moved or copied here: made again" in told
+    assert "pip install" in told
+    made_in(venv, environment(clone / "other" / ".venv", ""))
+    assert "made again" in make(clone, "-n", "bench")
+
+
+def test_a_bundles_environment_that_was_moved_says_what_to_do(clone: Path) -> None:
+    """Nothing can be installed there but by the bundle itself."""
+    made_in(environment(clone / "env", "made by a bundle"), clone / "gone" / "env")
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        make(clone, "bench", "VENV=env")
+    assert f"env was made in {clone}/gone/env and moved or copied: run the bundle's install.sh again" in caught.value.stderr

@@ -42,7 +42,7 @@ def install(build: EditableBuild, folder: Path, installer: Installer) -> None:
     if faults := faults_of(build):
         raise BadInput(*faults)
     with installer.step("virtual environment"):
-        made = installer.uv("venv", "--seed", "--python", sys.executable, folder)
+        made = installer.uv("venv", "--seed", "--relocatable", "--python", sys.executable, folder)
         installer.must(made, "virtual environment", "see that the folder can be written to")
     command = [word.replace("{python}", str(folder / "bin" / "python")) for word in build.command or DEFAULT_COMMAND]
     with installer.step("the command of the source tree"):
@@ -67,9 +67,14 @@ def fingerprint(build: EditableBuild, interpreter: Path, installer: Installer, s
     found = seen if isinstance(seen, Finished) else probing.load(interpreter, seen, installer.log, side=side, ours=False)
     if isinstance(found, Finished):
         raise CannotRun(f"{build.label}: vllm does not import after its command: it {found.how()}:\n{found.tail()}")
-    if not found.package.resolve().is_relative_to(Path(build.source).resolve()):
+    if not is_of(build, found):
         raise CannotRun(
             f"{build.label}: after its command vllm is not the source tree's: it is imported from elsewhere\n"
             "  what to do: have the command install editable (pip install --editable .)"
         )
     return found
+
+
+def is_of(build: EditableBuild, found: Fingerprint) -> bool:
+    """Whether a vLLM is the source tree's."""
+    return found.package.resolve().is_relative_to(Path(build.source).resolve())

@@ -22,7 +22,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from suite.builds import editable, overlay, probing, release, side, whole
+from suite.builds import editable, moved, overlay, probing, release, side, whole
 from suite.builds import lock as locking
 from suite.builds.commit import commit_of
 from suite.builds.installer import Installer, Say
@@ -64,6 +64,9 @@ def prepare(build: Build, builds: Path, say: Say, package: Path = side.PACKAGE) 
 def _overlay(build: OverlayBuild, base: ReadyBuild, name: str, installer: Installer) -> ReadyBuild:
     """Made if it is not there whole; what is kept of it is written last."""
     kept = installer.builds / name / COMPLETE
+    if whole.made_in(kept.parent) not in (None, kept.parent):
+        installer.say(f"{build.label}: {name} was moved or copied here, and its links lead to where its base was; made again")
+        remove(kept.parent)
     ready, new = overlay.make(build, base, name, installer, _known(kept))
     if new:
         _keep(kept, ready.fingerprint, installer.seconds)
@@ -74,13 +77,14 @@ def _editable(build: EditableBuild, name: str, installer: Installer, package: Pa
     """Made by the user's command once; its Python files are the tree's own, so an edit of them is another fingerprint, not another make."""
     folder = installer.builds / name
     interpreter = folder / "bin" / "python"
+    moved.set_right(folder, installer)
     known = _known(folder / COMPLETE)
     if known is None or not interpreter.exists():
         if folder.exists():
             remove(folder)
         installer.log.unlink(missing_ok=True)
         editable.install(build, folder, installer)
-    if known is None or (known.sources, known.files) != probing.hash_sources(known.package):
+    if known is None or not editable.is_of(build, known) or (known.sources, known.files) != probing.hash_sources(known.package):
         with installer.step("first import"):
             known = editable.fingerprint(build, interpreter, installer, side.side_folder(installer.builds, package))
         _keep(folder / COMPLETE, known, installer.seconds)
@@ -105,6 +109,11 @@ def identity(build: Build) -> str:
     if build.constraints is not None or build.as_of is not None:
         defining.append([build.constraints.sha256 if build.constraints else None, build.as_of])
     return f"{build.distribution}-{build.version}-{_hash(json.dumps(defining))}"
+
+
+def is_made(build: ReleaseBuild | EditableBuild, builds: Path) -> bool:
+    """Whether a build is there to its last file; whether it is whole is seen when it is used."""
+    return (builds / identity(build) / COMPLETE).is_file()
 
 
 def _hash(text: str) -> str:
@@ -144,6 +153,7 @@ def _holder(path: Path) -> str:
 def _release(build: ReleaseBuild, name: str, installer: Installer, package: Path) -> ReadyBuild:
     folder = installer.builds / name
     interpreter = folder / "bin" / "python"
+    moved.set_right(folder, installer)
     known = _known(folder / COMPLETE)
     why = _why_again(folder, known)
     if known is not None and not why:
@@ -234,7 +244,11 @@ def _python(build: PythonBuild, name: str, installer: Installer, package: Path) 
     kept = installer.builds / f"{name}.json"
     known = _known(kept)
     beside = side.side_folder(installer.builds, package, _missing_version(seen))
-    if known is None or known.packages != seen.packages or (known.sources, known.files) != probing.hash_sources(seen.package):
+    if (
+        known is None
+        or (known.package, known.packages) != (seen.package, seen.packages)
+        or (known.sources, known.files) != probing.hash_sources(seen.package)
+    ):
         with installer.step("first import"):
             found = probing.load(interpreter, seen, installer.log, side=beside, ours=False)
         if isinstance(found, Finished):
@@ -295,18 +309,19 @@ def _refuse_clash(build: Build, interpreter: Path, tools: Path, installer: Insta
 
 
 def _keep(path: Path, found: Fingerprint, seconds: dict[str, float]) -> None:
-    """Writes what is known whole, by way of a rename."""
-    said = {"fingerprint": {**asdict(found), "package": str(found.package), "packages": dict(found.packages)}, "seconds": seconds}
-    draft = path.with_suffix(f".new-{os.getpid()}")
-    draft.write_text(json.dumps({**said, "made": clock.now()}, indent=1))
-    draft.replace(path)
+    """Writes what is known whole, and where that was; a vLLM beside it is told as from there, so that a move makes nothing false."""
+    here = path.parent
+    package = found.package.relative_to(here) if found.package.is_relative_to(here) else found.package
+    print_ = {**asdict(found), "package": str(package), "packages": dict(found.packages)}
+    said = {"fingerprint": print_, "seconds": seconds, "made": clock.now(), "folder": str(here)}
+    moved.replace(path, json.dumps(said, indent=1).encode())
 
 
 def _known(path: Path) -> Fingerprint | None:
     """What was kept; None if nothing was, or by another version of the suite."""
     try:
         said: dict[str, Any] = json.loads(path.read_text())["fingerprint"]
-        found = Fingerprint(**{**said, "package": Path(said["package"])})
+        found = Fingerprint(**{**said, "package": path.parent / said["package"]})
     except (FileNotFoundError, KeyError, TypeError, ValueError):
         return None
     return found if found.package.is_dir() else None

@@ -32,6 +32,8 @@ FALLBACK_TORCH = "2.13.0"
 
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 COMPANIONS = ("torchvision", "torchaudio", "torchcodec")
+BESIDE = ".wheels"
+"""The folder below the builds that keeps wheels of PyTorch, and what a kept lock calls it: the builds may be moved."""
 BROKEN = "empty the cache (uv cache clean {name}) and try again; if it stays so, the index itself serves a broken wheel"
 
 
@@ -42,7 +44,7 @@ def install(build: ReleaseBuild, folder: Path, installer: Installer, kept: Path 
     """
     interpreter = folder / "bin" / "python"
     with installer.step("virtual environment"):
-        made = installer.uv("venv", "--seed", "--python", sys.executable, folder)
+        made = installer.uv("venv", "--seed", "--relocatable", "--python", sys.executable, folder)
         installer.must(made, "virtual environment", "see that the folder can be written to")
     if kept is None or not _from_kept(kept, folder, interpreter, installer):
         source = _resolve(build, folder, interpreter, installer)
@@ -107,15 +109,21 @@ def _install_lock(lock: Path, source: Source | None, resolver: Resolver) -> None
 def _keep(kept: Path, lock: Path, source: Source | None) -> None:
     """Keeps a lock beside the builds, so that one that was deleted can be made again from the same files."""
     draft = kept.with_suffix(".new")
-    draft.write_text(json.dumps({"lock": lock.read_text(), "words": list(source.words) if source else []}))
+    words = [BESIDE if word == str(_wheels(kept)) else word for word in source.words] if source else []
+    draft.write_text(json.dumps({"lock": lock.read_text(), "words": words}))
     draft.replace(kept)
+
+
+def _wheels(kept: Path) -> Path:
+    """The folder of wheels beside the one that a lock is kept in."""
+    return kept.parents[1] / BESIDE
 
 
 def _from_kept(kept: Path, folder: Path, interpreter: Path, installer: Installer) -> bool:
     """Installs from a lock that was kept; False where there is none, or where its files can't be had any more."""
     try:
         said = json.loads(kept.read_text())
-        text, words = str(said["lock"]), [str(word) for word in said["words"]]
+        text, words = str(said["lock"]), [str(_wheels(kept)) if str(word).endswith(BESIDE) else str(word) for word in said["words"]]
     except (FileNotFoundError, KeyError, TypeError, ValueError):
         return False
     (folder / LOCK).write_text(text)
@@ -159,7 +167,7 @@ def _like(wanted: str, version: str) -> str:
 
 def _torch_wheel(need: str, interpreter: Path, installer: Installer, also: Sequence[str] = ()) -> Path | None:
     """The wheel of exactly that PyTorch, as pip finds it (in the indexes `also`, too); kept, so that the next build has it at once."""
-    kept = installer.builds / ".wheels"
+    kept = installer.builds / BESIDE
     kept.mkdir(exist_ok=True)
     version = need.partition("==")[2]
     tag = f"cp{sys.version_info.major}{sys.version_info.minor}"

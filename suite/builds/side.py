@@ -102,7 +102,11 @@ def draft_folder(prefix: str, builds: Path) -> Iterator[Path]:
 
 
 def settle(draft: Path, folder: Path) -> None:
-    """Gives a folder its name in one go; where somebody else was faster, theirs is as good."""
+    """Gives a folder its name in one go; where somebody else was faster, theirs is as good.
+
+    Scripts of packages in it go: they name an interpreter by its path, and nobody starts them.
+    """
+    shutil.rmtree(draft / "bin", ignore_errors=True)
     try:
         os.rename(draft, folder)
     except OSError:

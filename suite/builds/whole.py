@@ -20,8 +20,9 @@ from pathlib import Path
 from suite.builds.ready import ReadyBuild
 
 COMPLETE = "complete.json"
-NOT_BUILDS = ("side-", "tools-", "cache", "models", "second")
+NOT_BUILDS = ("side-", "tools-", "gguf-", "lm-eval-", "cache", "models", "second")
 """Beginnings of names below the folder of builds that are no builds."""
+MOVED = "moved or copied here from where it was made"
 Row = tuple[str, str, int | None]
 
 
@@ -58,7 +59,12 @@ def _rows(record: Path) -> Iterator[Row]:
         return
     for name, digest, size in (row[:3] for row in rows):
         if not name.endswith(".pyc"):
-            yield name, digest, int(size) if size.isdigit() else None
+            yield name, digest, int(size) if size.isdigit() and not _is_script(name) else None
+
+
+def _is_script(name: str) -> bool:
+    """Whether a file is a package's script: it begins with a path of its interpreter, so its size is the place's."""
+    return name.startswith("../") and "/bin/" in name
 
 
 def _digest(file: Path) -> str:
@@ -110,6 +116,21 @@ def _stamp(package: Path) -> int:
     return hash(tuple((name, at.st_size, at.st_mtime_ns) for name, at in stats))
 
 
+def made_in(folder: Path) -> Path | None:
+    """The folder that a build was made in, or set right in last; None where it does not say.
+
+    What an older version of the suite made says it by where its vLLM lay.
+    """
+    try:
+        said = json.loads((folder / COMPLETE).read_text())
+        if "folder" in said:
+            return Path(said["folder"])
+        package = Path(said["fingerprint"]["package"])
+    except (OSError, KeyError, TypeError, ValueError):
+        return None
+    return next((above for above in package.parents if above.name == folder.name), None)
+
+
 # --- all that is there ---------------------------------------------------------------------------------------
 
 
@@ -153,6 +174,8 @@ def _kept(folder: Path) -> Kept:
         fault = "its interpreter is gone"
     if not fault and (folder / "site" / "vllm").is_dir() and not (folder / "site" / "vllm" / "__init__.py").is_file():
         fault = "the build that it lies on is gone"
+    if not fault and made_in(folder) not in (None, folder.resolve()):
+        fault = MOVED
     return Kept(name=folder.name, bytes=whole, own=own, fault=fault, words=words)
 
 

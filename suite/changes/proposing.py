@@ -41,6 +41,7 @@ from suite.planning import make_plan
 from suite.progress import RunProgress
 from suite.report.facts import AGAIN
 from suite.run import upstream
+from suite.run.budget import counted_down, enough_to_begin
 from suite.run.lane import Lane
 from suite.run.micro_files import NOT_HERE
 from suite.run.start import Start
@@ -88,7 +89,7 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
     `open_lanes` gives the lanes of a plan and results folder: tests hand in their own. Raises `BadInput` for a change that can't be
     read or that no scenario exercises.
     """
-    console = console or Console()
+    console, left = console or Console(), counted_down(wanted.budget)
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     docs = documents(change, Path.cwd())
     upstream.checked(wanted.tests)
@@ -96,7 +97,8 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
     built = _overlay(scenarios[0], docs)
     paths = diffs.touched(diffs.read_diff(overlay.change_of(built), overlay.words_of(built)))
     candidates = scenarios if wanted.scenarios is not None else by_files(scenarios, paths, package_of(built, wanted.builds))
-    base, changed = prepare(built.base, wanted.builds, say), prepare(built, wanted.builds, say)
+    with enough_to_begin(wanted.budget, left()):
+        base, changed = prepare(built.base, wanted.builds, say), prepare(built, wanted.builds, say)
     differing = differences(paths, base, changed, candidates)
     counted = watched(paths, base, changed, candidates)
     named, results = wanted.scenarios is not None, wanted.results or RESULTS / _folder(built, wanted)
@@ -106,7 +108,8 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
     for note in notes:
         say(note)
     verdicts.clear(wanted.text, wanted.report)
-    tested = upstream.both(base, changed, wanted.tests, results / "tests") if wanted.tests else None
+    with enough_to_begin(wanted.budget, left()):
+        tested = upstream.both(base, changed, wanted.tests, results / "tests") if wanted.tests else None
     if tested is not None:
         if _tell_tests(tested, built, say):
             return EXIT_REGRESSED
@@ -114,7 +117,8 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
     plan = make_plan([counting(rearmed(scenario, docs, built.label), counted) for scenario in chosen], wanted.seed)
     for line in foretold(plan, results):
         say(line)
-    _measure(plan, results, wanted, console, open_lanes)
+    seconds = left()
+    _measure(plan, results, wanted, console, open_lanes, None if seconds is None else seconds / 60)
     notes[0] = f"{notes[0]}, which changes {files(paths)}"
     code = _conclude(plan, results, counted, notes, wanted, _command(change, wanted), console)
     say(f"text for the pull request: {wanted.text}\nreport: {wanted.report}\nrecords: {results}; the same command goes on from there")
@@ -239,16 +243,16 @@ def tests_note(tested: upstream.Compared) -> str:
     return "vLLM's own tests: " + (", ".join(f"{count} {what}" for what, count in counts.items() if count) or "all were skipped")
 
 
-def _measure(plan: Plan, results: Path, wanted: Wanted, console: Console, open_lanes: OpenLanes | None) -> None:
-    """Runs what is missing of the plan."""
+def _measure(plan: Plan, results: Path, wanted: Wanted, console: Console, open_lanes: OpenLanes | None, budget: float | None) -> None:
+    """Runs what is missing of the plan, in so many minutes."""
     check_names(plan)
     start = Start(what="perfproof pr", profile=wanted.profile, wait=wanted.wait, anyway=wanted.anyway)
     with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
         if open_lanes is not None:
-            done = conduct(plan, results, lambda: open_lanes(plan, results), progress, budget=wanted.budget, enough=settled)
+            done = conduct(plan, results, lambda: open_lanes(plan, results), progress, budget=budget, enough=settled)
         else:
             lanes = partial(opened, plan, wanted.builds, results, progress.say)
-            done = conduct(plan, results, lanes, progress, alone=start.alone, settle=start.settle, budget=wanted.budget, enough=settled)
+            done = conduct(plan, results, lanes, progress, alone=start.alone, settle=start.settle, budget=budget, enough=settled)
     for warning in done.warnings:
         console.print(warning, style="yellow", highlight=False, markup=False)
     there = f", {done.found} were there already" if done.found else ""

@@ -7,8 +7,6 @@ like happen inside the commands, so that `--help` answers at once.
 from __future__ import annotations
 
 import argparse
-import io
-import os
 import signal
 import sys
 import traceback
@@ -16,8 +14,9 @@ from collections.abc import Sequence
 from types import FrameType
 
 from suite import __version__
-from suite.cli import ci, gating, history, judging, measuring, packing, proposing, showing, tracking
+from suite.cli import ci, gating, history, judging, measuring, packing, proposing, showing, surroundings, tracking
 from suite.cli.options import EPILOG
+from suite.cli.surroundings import forget, tell
 from suite.model.errors import EXIT_SIGNALLED, EXIT_UNTESTABLE, EXIT_USAGE, BadInput, PerfproofError
 
 GROUPS = (measuring, proposing, judging, showing, gating, ci, tracking, history, packing)
@@ -26,33 +25,36 @@ GROUPS = (measuring, proposing, judging, showing, gating, ci, tracking, history,
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
-    _write_whatever_comes()
-    arguments = parser().parse_args(argv)
+    surroundings.open_streams()
+    arguments, unknown = parser().parse_known_args(argv)
+    if unknown:
+        arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     signal.signal(signal.SIGTERM, _as_interrupt)
     try:
         return _carried_out(arguments)
-    except Exception:
+    except Exception as error:
         # Python's own exit code is 1, which here means a regression: nobody's change is to blame for a fault of ours.
-        traceback.print_exc()
-        print("perfproof: this is a fault of perfproof's own, please report it with the lines above; nothing is judged", file=sys.stderr)
+        why = surroundings.foreign(error) or "this is a fault of perfproof's own, please report it with the lines above"
+        tell(f"{traceback.format_exc()}perfproof: {why}; nothing is judged")
         return EXIT_UNTESTABLE
 
 
 def _carried_out(arguments: argparse.Namespace) -> int:
     """The exit code of one command; what the user or the machine did wrong is told in a line."""
     try:
+        surroundings.see_to_address_space()
         code = int(arguments.verb(arguments))
         sys.stdout.flush()
         return code
     except BadInput as error:
         for fault in error.faults:
-            print(f"perfproof: {fault}", file=sys.stderr)
+            tell(f"perfproof: {fault}")
         return EXIT_USAGE
     except PerfproofError as error:
-        print(f"perfproof: {error}", file=sys.stderr)
+        tell(f"perfproof: {error}")
         return error.exit_code
     except KeyboardInterrupt as interrupt:
-        print("\nperfproof: interrupted; every record that was whole is kept, the same command goes on from there", file=sys.stderr)
+        tell("\nperfproof: interrupted; every record that was whole is kept, the same command goes on from there")
         return EXIT_SIGNALLED + (signal.SIGTERM if isinstance(interrupt, _Terminated) else signal.SIGINT)
     except SystemExit as end:
         if not isinstance(end.__context__, BrokenPipeError):
@@ -62,15 +64,8 @@ def _carried_out(arguments: argparse.Namespace) -> int:
         return _reader_gone()
     except OSError as error:
         where = error.filename or ("standard output: can't be written to" if _output_is_lost() else "this machine")
-        print(f"perfproof: {where}: {error.strerror or error}", file=sys.stderr)
+        tell(f"perfproof: {where}: {error.strerror or error}")
         return EXIT_UNTESTABLE
-
-
-def _write_whatever_comes() -> None:
-    """A terminal that lacks a character (ASCII, Latin-1), or a name that is no UTF-8, ends no command: it is spelled out."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 class _Terminated(KeyboardInterrupt):
@@ -83,7 +78,7 @@ def _as_interrupt(number: int, frame: FrameType | None) -> None:
 
 def _reader_gone() -> int:
     """Ends as a program does whose reader went away: without a word, and with no code that means a verdict."""
-    _forget_output()
+    forget(sys.stdout)
     return EXIT_SIGNALLED + signal.SIGPIPE
 
 
@@ -92,14 +87,9 @@ def _output_is_lost() -> bool:
     try:
         print(flush=True)
     except OSError:
-        _forget_output()
+        forget(sys.stdout)
         return True
     return False
-
-
-def _forget_output() -> None:
-    """Nobody gets what Python would still write at its end, nor its words on failing to."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser() -> argparse.ArgumentParser:

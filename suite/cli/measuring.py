@@ -19,7 +19,7 @@ def add(verbs: Any) -> None:
     options.results(run)
     run.add_argument("--report", type=Path, metavar="FILE", help="also write the HTML report there")
     options.start(run)
-    run.add_argument("--budget", type=options.minutes, metavar="MINUTES", help="begin no block after so many minutes of measuring")
+    run.add_argument("--budget", type=options.minutes, metavar="MINUTES", help=options.BUDGET)
     options.builds(run)
 
     calibrate = options.verb(
@@ -46,6 +46,7 @@ def add(verbs: Any) -> None:
     options.blocks(plan)
     options.results(plan)
     plan.add_argument("--json", action="store_true", help="as JSON")
+    options.builds(plan)
 
     setup = options.verb(verbs, "setup", _setup, "make the builds that scenarios need")
     setup.add_argument("scenarios", nargs="*", type=Path, metavar="SCENARIO", help="scenario files (default: the default build only)")
@@ -75,7 +76,7 @@ def _plan(arguments: argparse.Namespace) -> int:
     from suite import session
 
     files = options.chosen(arguments, sys.stderr if arguments.json else None)
-    return session.plan(options.filled(session.Asked, arguments, scenarios=files), as_json=arguments.json)
+    return session.plan(options.filled(session.Asked, arguments, scenarios=files), builds=arguments.builds, as_json=arguments.json)
 
 
 def _setup(arguments: argparse.Namespace) -> int:

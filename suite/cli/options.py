@@ -23,6 +23,10 @@ or (pr) nothing worse, but answers not tested;
 130 interrupted (143 by SIGTERM): the same command goes on; 141 its reader went away (perfproof ... | head)"""
 
 
+BUDGET = "end after so many minutes, waiting and builds included; the same command goes on from there"
+"""What `--budget` of `run` and `pr` does."""
+
+
 def verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int], words: str) -> argparse.ArgumentParser:
     """A command of that name, whose parsed arguments go to `function`; its help is `words`."""
     made: argparse.ArgumentParser = verbs.add_parser(
@@ -32,7 +36,7 @@ def verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int], w
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.set_defaults(verb=function)
+    made.set_defaults(verb=function, parser=made)
     return said_once(made)
 
 
@@ -47,6 +51,18 @@ class _Said(argparse._StoreAction):
             values = [*getattr(namespace, self.dest), *values]
         said.add(self.dest)
         super().__call__(parser, namespace, values, option_string)
+
+
+class _AtOnce(argparse.Action):
+    """`--anyway`: nothing is waited for, unless `--wait` says so."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=False, **more)
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None) -> None:
+        setattr(namespace, self.dest, True)
+        if "wait" not in vars(namespace).get("said", set()):
+            namespace.wait = 0.0
 
 
 def said_once(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -108,10 +124,12 @@ def start(verb: argparse.ArgumentParser) -> None:
         type=seconds,
         default=60.0,
         metavar="MINUTES",
-        help="how long to wait for a machine that is busy, or held by another run (default 1)",
+        help="how long to wait for a machine that is busy, or held by another run; 0 not at all (default 1; with --anyway 0)",
     )
     verb.add_argument(
-        "--anyway", action="store_true", help="begin at once on a busy machine, whatever the profile; never beside another run"
+        "--anyway",
+        action=_AtOnce,
+        help="begin at once on a busy machine, whatever the profile; never beside another run, which is waited for with --wait alone",
     )
 
 
@@ -174,8 +192,11 @@ def minutes(text: str) -> float:
 
 
 def seconds(text: str) -> float:
-    """Minutes above 0, as seconds."""
-    return 60 * minutes(text)
+    """Minutes, none or more, as seconds."""
+    value = float(text)
+    if not 0 <= value < 1e6:
+        raise argparse.ArgumentTypeError(f"expected minutes, 0 or more, got {text}")
+    return 60 * value
 
 
 def duration(text: str) -> float:

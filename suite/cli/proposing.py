@@ -34,7 +34,7 @@ def add(verbs: Any) -> None:
     pr.add_argument("--profile", choices=PROFILES, default="quick", help="how much to measure (default quick)")
     pr.add_argument("--seed", type=options.natural, default=0, help="seed of orders and workloads (default 0)")
     options.blocks(pr)
-    pr.add_argument("--budget", type=options.minutes, metavar="MINUTES", help="begin no block after so many minutes of measuring")
+    pr.add_argument("--budget", type=options.minutes, metavar="MINUTES", help=options.BUDGET)
     pr.add_argument("--results", type=Path, metavar="DIR", help="the results folder (default: one below results/pr for each change)")
     pr.add_argument("--text", type=Path, default=Path("reports/pr.md"), metavar="FILE", help="its text (default %(default)s)")
     pr.add_argument("--report", type=Path, default=Path("reports/pr.html"), metavar="FILE", help="the HTML report (default %(default)s)")

@@ -12,7 +12,8 @@ from typing import Literal
 
 import psutil
 
-from suite.builds.whole import survey
+import suite
+from suite.builds.whole import MOVED, survey
 from suite.run.environment import usable_cores
 
 GIB = 2**30
@@ -33,7 +34,15 @@ class Finding:
 
 def examine(builds: Path) -> list[Finding]:
     """Every finding about this machine; reads only, starts nothing, needs no network."""
-    return [*_python(), *_processor(), *_memory(), *_disk(builds), *_gpu(), *_load(), *_builds(builds)]
+    return [*_itself(Path.cwd()), *_python(), *_processor(), *_memory(), *_disk(builds), *_gpu(), *_load(), *_builds(builds)]
+
+
+def _itself(here: Path) -> Iterator[Finding]:
+    """That the command is another checkout's, where it is called in one that was copied or moved with its environment."""
+    ours, theirs = Path(suite.__file__).resolve(), (here / "suite" / "__init__.py").resolve()
+    if theirs.is_file() and theirs != ours and (here / "scenarios" / "main.toml").is_file():
+        words = f"this command is that of {ours.parents[1]}, not of the checkout in {here}: 'make setup' there makes its own"
+        yield Finding(what="perfproof itself", state="warn", words=words)
 
 
 def _python() -> Iterator[Finding]:
@@ -125,5 +134,6 @@ def _builds(builds: Path) -> Iterator[Finding]:
         yield Finding(what="builds made", state="warn", words=f"none under {builds}: 'perfproof setup' makes the default one")
     for kept in made:
         size = f"{kept.bytes / GIB:.1f} GiB, {kept.own / GIB:.2f} of it not shared with the download cache or other builds"
-        whole = f"not whole ({kept.fault}): made again when it is needed" if kept.fault else f"whole; {kept.words}"
+        then = "set right" if kept.fault == MOVED else "made again"
+        whole = f"not whole ({kept.fault}): {then} when it is needed" if kept.fault else f"whole; {kept.words}"
         yield Finding(what=f"build {kept.name}", state="warn" if kept.fault else "ok", words=f"{size}; {whole}")

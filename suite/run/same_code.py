@@ -8,25 +8,31 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from itertools import combinations
 
 from suite.builds.ready import ReadyBuild
 from suite.model.scenario import Arm, Scenario
 
 
 def faults(scenario: Scenario, ready: Mapping[str, ReadyBuild]) -> list[str]:
-    """A sentence for every two arms of a scenario that run the same. `ready` maps keys of builds to ready ones; what is not there yet is
-    told apart by its key alone."""
-    return [
-        f"{scenario.source}: arms {one.name} and {other.name}: both arms run the same code: {words}; one arm against itself is what "
-        f"calibrate measures: perfproof calibrate {shlex.quote(scenario.source)} --profile {scenario.profile}"
-        for one, other in combinations(scenario.arms, 2)
-        if _settings(one) == _settings(other) and (words := _same(scenario, one, other, ready))
-    ]
+    """A sentence for every arm of a scenario that runs the same as one before it. `ready` maps keys of builds to ready ones; what is not
+    there yet is told apart by its key alone."""
+    found: list[str] = []
+    different: dict[object, list[Arm]] = {}
+    calibrating = f"perfproof calibrate {shlex.quote(scenario.source)} --profile {scenario.profile}"
+    for arm in scenario.arms:
+        before = different.setdefault(_settings(arm), [])
+        same = next(((one.name, words) for one in before if (words := _same(scenario, one, arm, ready))), None)
+        if same is None:
+            before.append(arm)
+            continue
+        told = f"{scenario.source}: arms {same[0]} and {arm.name}: both arms run the same code: {same[1]}"
+        found.append(f"{told}; one arm against itself is what calibrate measures: {calibrating}")
+    return found
 
 
-def _settings(arm: Arm) -> tuple[object, ...]:
-    return frozenset(arm.patches), dict(arm.environment), arm.server_arguments, dict(arm.client)
+def _settings(arm: Arm) -> object:
+    """What arms with equal patches, environment and arguments share, and no others do."""
+    return frozenset(arm.patches), frozenset(arm.environment.items()), arm.server_arguments, frozenset(arm.client.items())
 
 
 def _same(scenario: Scenario, one: Arm, other: Arm, ready: Mapping[str, ReadyBuild]) -> str:

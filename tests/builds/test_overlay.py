@@ -20,7 +20,7 @@ from suite.builds.probing import hash_sources
 from suite.builds.ready import ReadyBuild
 from suite.lanes import build_faults
 from suite.model.errors import BadInput, CannotRun
-from suite.model.scenario import DefiningFile, OverlayBuild, PythonBuild
+from suite.model.scenario import Build, DefiningFile, OverlayBuild, PythonBuild
 from suite.run import attest, same_code
 from suite.run.process import build_environment
 from tests import toy
@@ -50,7 +50,7 @@ def lay(toys: tuple[PythonBuild, Path], tmp_path: Path) -> Lay:
     return run
 
 
-def of(diff: str, folder: Path, base: PythonBuild | OverlayBuild, name: str = "changed") -> OverlayBuild:
+def of(diff: str, folder: Path, base: Build, name: str = "changed") -> OverlayBuild:
     digest = hashlib.sha256(diff.encode()).hexdigest()
     path = folder / f"{digest[:8]}.diff"
     path.write_text(diff)

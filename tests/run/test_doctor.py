@@ -75,7 +75,7 @@ def test_a_build_that_is_not_whole_says_why(build: Path, harm: str, fault: str) 
 
 def test_what_is_no_build_is_not_told(build: Path) -> None:
     """Side folders, tools, caches and drafts are no builds; where there is none at all, the command that makes one is told."""
-    for name in ("side-1", "tools-3.11-1", "cache", "models", ".wheels", "second"):
+    for name in ("side-1", "tools-3.11-1", "gguf-1", "lm-eval-3.11-1", "lm-eval-own", "cache", "models", ".wheels", "second"):
         (build.parent / name).mkdir()
     assert [kept.name for kept in survey(build.parent)] == [build.name]
     assert survey(build.parent / "nowhere") == []
@@ -91,3 +91,15 @@ def test_an_overlay_whose_base_is_gone_is_not_whole(build: Path) -> None:
     assert [kept.fault for kept in survey(build.parent)] == ["", ""]
     next(build.glob("lib/python3*/site-packages/vllm/__init__.py")).unlink()
     assert survey(build.parent)[0].fault == "the build that it lies on is gone"
+
+
+def test_a_command_of_another_checkout_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of a copied checkout starts the suite that it was copied from; elsewhere nothing is said."""
+    for name in ("suite/__init__.py", "scenarios/main.toml"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+    assert [one for one in examine(tmp_path) if one.what == "perfproof itself"] == []
+    monkeypatch.chdir(tmp_path)
+    (found,) = [one for one in examine(tmp_path) if one.what == "perfproof itself"]
+    assert found.state == "warn"
+    assert f"not of the checkout in {tmp_path}: 'make setup' there makes its own" in found.words
