@@ -266,7 +266,7 @@ class ServeLane:
 
     def _attestation(self, server: Server, arm: Arm, done: Moment) -> Attestation | None:
         """What the server's processes said, with the calls of this trial alone."""
-        said = attest.read(server.launch.attest, self._build(arm))
+        said = attest.read(server.launch.attest, self._build(arm), arm)
         if said is None:
             return None
         runners = [name for name, target in attest.RUNNERS.items() if done.calls.get(f"calls {target}")]
