@@ -177,4 +177,6 @@ def merge_base(repo: str, base: str, ref: str) -> str:
 def files(repo: str, base: str, ref: str) -> tuple[str, ...]:
     """The paths of all files that differ between two commits, in their order."""
     first, last = (_commit("git", repo, revision) for revision in (base, ref))
-    return tuple(filter(None, _ask(repo, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", first, last).split("\0")))
+    return tuple(
+        filter(None, _ask(repo, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", first, last).split("\0"))
+    )

@@ -24,6 +24,7 @@ from suite.importers import lm_eval
 from suite.model.accuracy import deciding
 from suite.model.errors import BadInput, CannotRun
 from suite.model.items import AGAIN, FIRST, TaskItems, raw_of
+from suite.model.places import shown
 from suite.model.scenario import AccuracyWorkload, Arm, Scenario
 from suite.run import attest, environment, gpus
 from suite.run.attempt import Attempt, cause_of, ending, looks
@@ -223,7 +224,7 @@ class AccuracyLane(AttemptLane[AccuracyWorkload]):
         log: Path,
     ) -> None:
         asked = {name: value for name, value in order["model_arguments"].items() if name not in ("base_url", "model")}
-        words = [f"--model={order['model']}", *(scrub(f"{name}={value}") for name, value in asked.items())]
+        words = [f"--model={order['model']}", *(shown(scrub(f"{name}={value}")) for name, value in asked.items())]
         trial.environment |= {**environment.of_build(build, variables), "arguments": words}
         for name, spent in (said or {}).get("seconds", {}).items():
             trial.seconds[name] = trial.seconds.get(name, 0.0) + spent

@@ -194,7 +194,8 @@ def _wrong_surroundings(attestation: Attestation, log: str) -> str:
     """A plugin of the user's own that was not loaded, or a variable of the arm's that was not there: vLLM goes on without either."""
     for name, fault in attestation.plugins.items():
         if fault:
-            return fault + plugin_fault(name, log)
+            why = plugin_fault(name, log)
+            return f"plugin {name} failed to import{why}" if why else fault
     return next(filter(None, attestation.variables.values()), "")
 
 

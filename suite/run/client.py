@@ -63,7 +63,9 @@ class ClientEnded(Ended):
 def client_faults(where: str, client: Mapping[str, str | int | float | bool], *, ours: frozenset[str] = OURS) -> list[str]:
     """Why these flags can't be a scenario's, whole or cut short; empty if they can, as far as is seen without the client's parser."""
     found = {name: meant([f"--{name.replace('_', '-')}"], {f"--{each}" for each in ours}) for name in client}
-    return [f"{where}.client.{name}: {_said(name, flags)}is set by the suite and can't be set here" for name, flags in found.items() if flags]
+    return [
+        f"{where}.client.{name}: {_said(name, flags)}is set by the suite and can't be set here" for name, flags in found.items() if flags
+    ]
 
 
 def _said(name: str, flags: Sequence[str]) -> str:

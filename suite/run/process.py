@@ -65,12 +65,12 @@ PINNED: Mapping[str, str] = {
 
 PASSED = frozenset(
     [
-    "HF_HOME",
-    "HF_HUB_OFFLINE",
-    "HF_ENDPOINT",
-    "HF_HUB_CACHE",
-    "TRANSFORMERS_OFFLINE",
-    "NVIDIA_VISIBLE_DEVICES",
+        "HF_HOME",
+        "HF_HUB_OFFLINE",
+        "HF_ENDPOINT",
+        "HF_HUB_CACHE",
+        "TRANSFORMERS_OFFLINE",
+        "NVIDIA_VISIBLE_DEVICES",
     ]
 )
 """Where models come from: handed on, never recorded."""
@@ -90,9 +90,7 @@ class Ended(CannotRun):
         self.killed = killed
 
 
-def build_environment(
-    build: ReadyBuild, arm: Arm | None = None, *, threads: int, hash_seed: int = 0, hub: bool = False
-) -> dict[str, str]:
+def build_environment(build: ReadyBuild, arm: Arm | None = None, *, threads: int, hash_seed: int = 0, hub: bool = False) -> dict[str, str]:
     """The environment of a process of that build before any arm has its say, but for the folders that `arm` adds to `PYTHONPATH`.
 
     An overlay's vLLM comes first on `PYTHONPATH`, before the interpreter's own. The side folder there brings the patches and their

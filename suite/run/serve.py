@@ -23,6 +23,7 @@ from typing import Any
 
 from suite.builds.ready import ReadyBuild
 from suite.model.errors import BadInput, CannotRun
+from suite.model.places import shown
 from suite.model.plan import Block
 from suite.model.record import Attestation, Record
 from suite.model.scenario import Arm, Scenario
@@ -286,7 +287,7 @@ class ServeLane:
         return {
             **environment.of_build(build, launch.environment),
             "client": self._build(self.scenario.baseline).label,
-            "server_arguments": [scrub(word) for word in launch.command[1:]],
+            "server_arguments": shown([scrub(word) for word in launch.command[1:]]),
         }
 
     def _record(self, trial: Attempt) -> Record:

@@ -300,7 +300,7 @@ def test_a_process_that_takes_its_vllm_from_elsewhere_makes_the_trial_untestable
         child = "from suite.patches.guard import attest; import torch; attest()"
         code = f"import os, subprocess, sys; {child}; {lose}subprocess.run([sys.executable, '-c', {child!r}], check=True)"
         told(ready, code, PERFPROOF_ATTEST=str(attests))
-        found = attest.read(attests, ready)
+        found = attest.read(attests, ready, toy.arm("changed"))
         reason = attest.verify(found, toy.arm("changed"), ready)
         assert found is not None
         assert found.processes == 2

@@ -23,7 +23,7 @@ HOOKS = ("post-checkout", "reference-transaction", "post-index-change", "fsmonit
 def trap(tmp_path: Path) -> Path:
     """A program that leaves a file called `ran` beside it, under whatever name it is called."""
     program = tmp_path / "trap.sh"
-    program.write_text(f"#!/bin/sh\necho \"$0 $*\" >> {tmp_path / 'ran'}\nexit 0\n")
+    program.write_text(f'#!/bin/sh\necho "$0 $*" >> {tmp_path / "ran"}\nexit 0\n')
     program.chmod(0o755)
     return program
 
@@ -97,7 +97,7 @@ def test_what_a_partial_clone_lacks_is_not_fetched(hostile: Path, trap: Path, tm
         "protocol.ext.allow": "always",
     }.items():
         run(clone, "config", name, value)
-    with pytest.raises(PerfproofError, match="git fsck|failed"):
+    with pytest.raises(PerfproofError, match=r"git fsck|failed"):
         git.difference("mine", source(clone, base="origin/faster~1"))
     assert not trap.with_name("ran").exists()
 

@@ -214,15 +214,28 @@ def test_an_arms_own_load_format_wins_over_the_toys() -> None:
     assert flags_of(["--a=1", "--b_c", "x", "--d"]) == {"--a", "--b-c", "--d"}
 
 
-def test_a_model_folder_is_named_from_its_parent(tmp_path: Path) -> None:
-    """Neither command nor result file holds a path of this machine; a hub name stays what it is and may need the hub."""
-    (tmp_path / "mine").mkdir()
-    local = locate_model(str(tmp_path / "mine"), tmp_path / "models", tmp_path)
-    assert (local.name, local.folder, local.offline) == ("mine", tmp_path, True)
+@pytest.mark.parametrize(("folder", "name"), [("mine-1B", "mine-1B"), ("mine", "the-model/mine"), ("json", "the-model/json")])
+def test_a_model_folder_is_named_by_a_link_in_a_folder_of_its_own(tmp_path: Path, folder: str, name: str) -> None:
+    """Neither command nor result file holds a path of this machine, and nothing that lies beside or in a model can be imported."""
+    model, idle = tmp_path / "models" / folder, tmp_path / "run"
+    model.mkdir(parents=True)
+    idle.mkdir()
+    (model / "__init__.py").touch()
+    (model.parent / "cloudpickle.py").touch()
+    for _ in range(2):
+        local = locate_model(str(model), tmp_path / "toys", idle)
+    assert (local.name, local.offline) == (name, True)
+    assert (local.folder / local.name).resolve() == model
+    assert [entry.name for entry in local.folder.iterdir()] == [name.partition("/")[0]]
+    assert not any(entry.name.isidentifier() for entry in local.folder.iterdir())
+
+
+def test_every_model_has_processes_that_run_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    """A hub name stays what it is and may need the hub; a toy is written once and linked."""
     hub = locate_model("org/model", tmp_path / "models", tmp_path)
-    assert (hub.name, hub.offline) == ("org/model", False)
+    assert (hub.name, hub.offline, list(hub.folder.iterdir())) == ("org/model", False, [])
     made = locate_model(ToyModel(layers=1, hidden=64, heads=2, vocabulary=256, context=64), tmp_path / "models", tmp_path)
-    assert made.folder == tmp_path / "models"
+    assert made.folder == hub.folder
     assert (made.folder / made.name / "config.json").exists()
 
 
