@@ -284,7 +284,7 @@ def start(
     runs, and whoever started us may stand in a folder that holds anything. Raises `CannotRun` if not even the warden starts.
     """
     words = [str(word.absolute() if isinstance(word, Path) and folder is None else word) for word in command]
-    empty = None if folder is not None else Path(tempfile.mkdtemp(prefix="perfproof-", dir=temporary.folder()))
+    empty = None if folder is not None else _empty_folder(words[0])
     mark = uuid.uuid4().hex
     reader, lifeline = os.pipe()
     passed = (reader, *(channel.theirs if channel else ()))
@@ -314,6 +314,14 @@ def start(
         if channel:
             channel.started()
     return Running(words, log, mark, warden, lifeline, empty)
+
+
+def _empty_folder(program: str) -> Path:
+    """A new folder to run a program in. Raises `CannotRun` where none can be made."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="perfproof-", dir=temporary.folder()))
+    except OSError as error:
+        raise CannotRun(f"cannot make a folder to start {program} in: {error.strerror}") from error
 
 
 def run_to_end(

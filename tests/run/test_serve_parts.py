@@ -16,7 +16,7 @@ from suite.child.client import near
 from suite.model.metrics import METRICS
 from suite.model.scenario import Dataset, ServeWorkload, ToyModel, default_warmups, one_wave, requests_for
 from suite.run.bench_result import MOST_GAPS, read_result, wanted_output, warnings_for
-from suite.run.client import arguments_for, endpoint_faults, flags, packed_faults, spoken
+from suite.run.client import OURS, arguments_for, client_faults, endpoint_faults, flags, packed_faults, spoken
 from suite.run.diagnosis import diagnose, last_words
 from suite.run.launch import ModelAt, flags_of, locate_model, server_words, without_worker
 from suite.run.ports import answers, free_port
@@ -211,7 +211,33 @@ def test_an_arms_own_load_format_wins_over_the_toys() -> None:
     """Arguments that a generated model brings are left out where the scenario gives them."""
     arm = dataclasses.replace(toy.arm("plain"), server_arguments=("--load-format=safetensors",))
     assert "--load-format=dummy" not in server_words(workload(), arm, MODEL, "name", 8000)
-    assert flags_of(["--a=1", "--b_c", "x", "--d"]) == {"--a", "--b-c", "--d"}
+    assert flags_of(["--a=1", "--b_c", "x", "--d", "--e.f=1.5", "--g.h", "1"]) == {"--a", "--b-c", "--d", "--e", "--g"}
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("profile", "workload.client.profile: is set by the suite and can't be set here"),
+        ("profil", "workload.client.profil: short for --profile, which is set by the suite and can't be set here"),
+        ("append-resul", "workload.client.append-resul: short for --append-result, which is set by the suite and can't be set here"),
+        ("append_res", "workload.client.append_res: short for --append-result, which is set by the suite and can't be set here"),
+        ("save-", "workload.client.save-: short for --save-detailed or --save-result, which is set by the suite and can't be set here"),
+        ("random-input-len", None),
+        ("tokenizer-mode", None),
+        ("max-concurrency", None),
+    ],
+)
+def test_a_flag_of_the_suites_is_refused_cut_short_too(name: str, told: str | None) -> None:
+    """vLLM's parsers take the beginning of a name; so does the check."""
+    assert client_faults("workload", {name: 1}) == ([told] if told else [])
+
+
+@given(st.sampled_from(sorted(OURS)), st.data())
+def test_every_beginning_of_a_flag_of_the_suites_is_refused(flag: str, data: st.DataObject) -> None:
+    """However short, and however its dashes are written."""
+    cut = flag[: data.draw(st.integers(1, len(flag)))]
+    assert client_faults("workload", {cut: True})
+    assert client_faults("workload", {cut.replace("-", "_"): True})
 
 
 @pytest.mark.parametrize(("folder", "name"), [("mine-1B", "mine-1B"), ("mine", "the-model/mine"), ("json", "the-model/json")])
