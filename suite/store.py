@@ -28,6 +28,8 @@ Entry = TypeVar("Entry", Record, Floor)
 
 _RECORD_KEYS = frozenset(field.name for field in dataclasses.fields(Record))
 _ATTESTATION_KEYS = frozenset(field.name for field in dataclasses.fields(Attestation))
+_ATTESTED_LATER = frozenset({"plugins", "variables", "unknown"})
+"""What the attestations of older records do not have."""
 _FLOOR_KEYS = frozenset(field.name for field in dataclasses.fields(Floor))
 _FLOOR_KINDS: Mapping[str, Any] = {
     **dict.fromkeys(("scenario", "metric", "unit", "better", "workload", "machine", "reason", "when", "records"), str),
@@ -244,7 +246,7 @@ def record_of(data: Any) -> Record:
     if attestation is not None:
         if not isinstance(attestation, dict):
             raise ValueError("attestation: expected a mapping")
-        _check_keys(attestation, _ATTESTATION_KEYS, "attestation")
+        _check_keys(attestation, _ATTESTATION_KEYS - (_ATTESTED_LATER - attestation.keys()), "attestation")
     for key in _MAPPINGS:
         if not isinstance(data[key], dict):
             raise ValueError(f"{key}: expected a mapping")

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from suite.builds import temporary
-from suite.builds.process import inherited, run_to_end
+from suite.builds.safe_git import asked
 from suite.model.decode_builds import LARGEST_DIFF, kept
 from suite.model.errors import BadInput, CannotRun
 from suite.model.plain import shown
@@ -22,11 +22,6 @@ from suite.model.scenario import Build, GitSource, OverlayBuild, Scenario
 
 COMPILED = ("csrc", "cmake", "CMakeLists.txt", "setup.py", "pyproject.toml", "requirements", "rust", "Cargo.toml")
 """What a vLLM is compiled or packaged from."""
-TIME_LIMIT = 120.0
-_PLAIN = (
-    *("-c", "core.quotePath=true", "-c", "core.fsmonitor=false", "-c", "core.attributesFile=/dev/null"),
-    *("-c", "diff.renameLimit=10000", "--no-pager", "--no-optional-locks"),
-)
 _DIFF = (
     *("--no-color", "--no-ext-diff", "--no-textconv", "--full-index", "--find-renames", "--unified=3", "--submodule=short"),
     *("--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--diff-algorithm=myers", "--ignore-submodules=none", "-O/dev/null"),
@@ -139,11 +134,8 @@ def _ask(repo: str, *words: str) -> str:
 
 def _run(repo: str, *words: str) -> str | None:
     """What git prints; None where it fails."""
-    with temporary.directory() as folder:
-        log = Path(folder) / "git.log"
-        environment = {**inherited(), "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-        done = run_to_end(["git", *_PLAIN, "-C", repo, *words], environment=environment, log=log, timeout=TIME_LIMIT)
-        return log.read_text(errors="replace") if done.ok else None
+    said = asked(repo, *words)
+    return None if said is None else said.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def commits(repo: str, good: str, bad: str) -> list[str]:
@@ -167,7 +159,7 @@ def resolved(repo: str, revision: str) -> str:
 
 def subject(repo: str, commit: str) -> str:
     """The first line of a commit's message."""
-    return _ask(repo, "show", "--no-patch", "--format=%s", commit).strip()
+    return _ask(repo, "show", "--no-patch", "--no-show-signature", "--format=%s", commit).strip()
 
 
 def merge_base(repo: str, base: str, ref: str) -> str:
@@ -185,4 +177,6 @@ def merge_base(repo: str, base: str, ref: str) -> str:
 def files(repo: str, base: str, ref: str) -> tuple[str, ...]:
     """The paths of all files that differ between two commits, in their order."""
     first, last = (_commit("git", repo, revision) for revision in (base, ref))
-    return tuple(filter(None, _ask(repo, "diff", "--name-only", "-z", "--no-renames", first, last).split("\0")))
+    return tuple(
+        filter(None, _ask(repo, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", first, last).split("\0"))
+    )

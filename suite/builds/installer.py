@@ -54,7 +54,7 @@ class Installer:
         """What installers may know: the user's pip and uv settings, and a download cache that all builds share by hard links."""
         found = inherited(prefixes=("LC_", "PIP_", "UV_"))
         found.pop("UV_PYTHON", None)
-        found.setdefault("UV_CACHE_DIR", str(self.builds / ".cache" / "uv"))
+        found.setdefault("UV_CACHE_DIR", str(self.builds.absolute() / ".cache" / "uv"))
         return {**found, "UV_NO_PROGRESS": "1", "UV_PYTHON_DOWNLOADS": "never", "PIP_NO_INPUT": "1", "PYTHONNOUSERSITE": "1"}
 
     @contextmanager

@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -28,6 +29,7 @@ from suite.builds.ready import Fingerprint, ReadyBuild, Touched
 from suite.model.errors import BadInput, CannotRun
 from suite.model.scenario import OverlayBuild
 
+_OURS = re.compile(rb"^\+.*(?:perfproof|suite\.patches)", re.IGNORECASE | re.MULTILINE)
 LAYOUT = 1
 """Part of an overlay's name: another way of making them is another one."""
 
@@ -189,8 +191,16 @@ def _ready(build: OverlayBuild, base: ReadyBuild, name: str, folder: Path, found
         front=folder / "site",
         touched=Touched(base=base.label, files=paths, sources=hash_files(folder / "site", paths)),
         commit=git.commit(build.git) if build.git else commit_of(base.fingerprint.package),
+        warnings=(*base.warnings, *_knowing(folder / "change.diff", build.label)),
         seconds={**base.seconds, **installer.seconds},
     )
+
+
+def _knowing(diff: Path, label: str) -> tuple[str, ...]:
+    """A warning of a change that names perfproof: it runs in the processes that attest, and could behave otherwise there than elsewhere."""
+    if not diff.is_file() or not _OURS.search(diff.read_bytes()):
+        return ()
+    return (f"{label}: the change speaks of perfproof: what it does while it is measured may not be what it does elsewhere; read it",)
 
 
 def hash_files(root: Path, paths: tuple[str, ...]) -> str:

@@ -16,9 +16,11 @@ import json
 import math
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,6 +31,7 @@ from typing import Any, Self
 
 import psutil
 
+from suite.builds import temporary
 from suite.builds.scrub import scrub, scrub_file
 from suite.model.errors import CannotRun
 
@@ -134,7 +137,9 @@ class Running:
     `pid` is the warden's; `log` takes both outputs. Made by `start`.
     """
 
-    def __init__(self, command: Sequence[str], log: Path, mark: str, warden: subprocess.Popen[bytes], lifeline: int) -> None:
+    def __init__(
+        self, command: Sequence[str], log: Path, mark: str, warden: subprocess.Popen[bytes], lifeline: int, empty: Path | None = None
+    ) -> None:
         self.command = tuple(command)
         self.log = log
         self.started = time.monotonic()
@@ -142,6 +147,7 @@ class Running:
         self._warden = warden
         self._lifeline: int | None = lifeline
         self._ended: float | None = None
+        self._empty = empty
 
     @property
     def pid(self) -> int:
@@ -202,6 +208,8 @@ class Running:
             self._close_lifeline()
             kill_marked(self._mark, self.pid)
             scrub_file(self.log)
+            if self._empty is not None:
+                shutil.rmtree(self._empty, ignore_errors=True)
 
     def _close_lifeline(self) -> None:
         if self._lifeline is not None:
@@ -272,9 +280,11 @@ def start(
 ) -> Running:
     """Starts a program under a warden, with `environment` and nothing else.
 
-    `log` is appended to; `folder` is where it runs. Raises `CannotRun` if not even the warden starts.
+    `log` is appended to; `folder` is where it runs, an empty one that goes with it if None: Python imports first what lies where it
+    runs, and whoever started us may stand in a folder that holds anything. Raises `CannotRun` if not even the warden starts.
     """
-    words = [str(word) for word in command]
+    words = [str(word.absolute() if isinstance(word, Path) and folder is None else word) for word in command]
+    empty = None if folder is not None else _empty_folder(words[0])
     mark = uuid.uuid4().hex
     reader, lifeline = os.pipe()
     passed = (reader, *(channel.theirs if channel else ()))
@@ -290,18 +300,28 @@ def start(
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=given,
-                cwd=folder,
+                cwd=folder or empty,
                 start_new_session=True,
                 pass_fds=passed,
             )
     except OSError as error:
         os.close(lifeline)
+        if empty is not None:
+            empty.rmdir()
         raise CannotRun(f"cannot start {words[0]}: {error.strerror}") from error
     finally:
         os.close(reader)
         if channel:
             channel.started()
-    return Running(words, log, mark, warden, lifeline)
+    return Running(words, log, mark, warden, lifeline, empty)
+
+
+def _empty_folder(program: str) -> Path:
+    """A new folder to run a program in. Raises `CannotRun` where none can be made."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="perfproof-", dir=temporary.folder()))
+    except OSError as error:
+        raise CannotRun(f"cannot make a folder to start {program} in: {error.strerror}") from error
 
 
 def run_to_end(

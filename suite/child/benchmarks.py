@@ -1,7 +1,8 @@
 """Runs a project's own pytest-benchmark tests in one checkout of it: one trial of `pytest --perfproof`.
 
 `python benchmarks.py ORDER`, where ORDER is a JSON file: `arguments` for pytest, `wanted` (node ids; null collects only), `folder` (takes
-`benchmark.json` and `trial.json`), `tree` (the checkout's top), `other` (the top of the other side's checkout, from which nothing may be
+`benchmark.json` and `trial.json`), `passing` (a pattern: what it finds of a case's id is the process's own, and `*` stands for it),
+`tree` (the checkout's top), `other` (the top of the other side's checkout, from which nothing may be
 imported; "" for none) and `modules` (names of the modules that the change touches). The tests are the project's as they are; what is added
 is a plugin that leaves out those that are not wanted and writes down how each ended and which files were loaded. It imports the standard
 library and what the interpreter has.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -23,8 +25,9 @@ MOST_ROUNDS = 1000
 class Watch:
     """A pytest plugin that keeps the wanted benchmarks, writes down how each ended, and spares pytest-benchmark a look at the machine."""
 
-    def __init__(self, wanted: list[str] | None) -> None:
+    def __init__(self, wanted: list[str] | None, passing: str) -> None:
         self.wanted = None if wanted is None else set(wanted)
+        self.passing = passing
         self.found: list[str] = []
         self.tests: dict[str, dict[str, str]] = {}
         self.faults: list[str] = []
@@ -32,17 +35,19 @@ class Watch:
 
     def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
         benchmarks = [item for item in items if "benchmark" in getattr(item, "fixturenames", ())]
-        self.found = [item.nodeid for item in benchmarks]
+        self.found = [stable(item.nodeid, self.passing) for item in benchmarks]
         if self.wanted is not None:
-            left = [item for item in items if item.nodeid not in self.wanted]
-            items[:] = [item for item in items if item.nodeid in self.wanted]
+            chosen = [stable(item.nodeid, self.passing) in self.wanted for item in items]
+            left = [item for item, kept in zip(items, chosen) if not kept]  # noqa: B905 (an interpreter may be older than `strict`)
+            items[:] = [item for item, kept in zip(items, chosen) if kept]  # noqa: B905
             config.hook.pytest_deselected(items=left)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         self.seconds += report.duration
-        known = self.tests.get(report.nodeid)
+        test = stable(report.nodeid, self.passing)
+        known = self.tests.get(test)
         if known is None or (report.outcome != "passed" and known["outcome"] == "passed"):
-            self.tests[report.nodeid] = {"outcome": report.outcome, "why": why(report)}
+            self.tests[test] = {"outcome": report.outcome, "why": why(report)}
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.outcome == "failed":
@@ -53,6 +58,12 @@ class Watch:
 
     def pytest_benchmark_generate_commit_info(self, config: Any) -> dict[str, Any]:
         return {"id": "unversioned"}
+
+
+def stable(test: str, passing: str) -> str:
+    """A node id with a `*` for what only this process calls so."""
+    name, bracket, case = test.partition("[")
+    return name + bracket + re.sub(passing, "*", case)
 
 
 def why(report: Any) -> str:
@@ -118,7 +129,7 @@ def installed(tree: str, other: str, modules: list[str]) -> list[str]:
     return found
 
 
-def results(folder: str) -> dict[str, dict[str, Any]]:
+def results(folder: str, passing: str) -> dict[str, dict[str, Any]]:
     """The benchmarks of pytest-benchmark's JSON by node id: median of all rounds (seconds an iteration), rounds, iterations a round."""
     try:
         with open(os.path.join(folder, "benchmark.json"), encoding="utf-8") as file:
@@ -129,7 +140,7 @@ def results(folder: str) -> dict[str, dict[str, Any]]:
     for one in benchmarks:
         rounds, iterations = one["stats"]["data"], one["stats"].get("iterations", 1)
         kept = rounds[:: -(-len(rounds) // MOST_ROUNDS)]
-        found[one["fullname"]] = {"median": one["stats"]["median"], "rounds": kept, "iterations": iterations}
+        found[stable(one["fullname"], passing)] = {"median": one["stats"]["median"], "rounds": kept, "iterations": iterations}
     return found
 
 
@@ -139,7 +150,7 @@ def run(order: dict[str, Any]) -> None:
     for hook in (Watch.pytest_benchmark_generate_machine_info, Watch.pytest_benchmark_generate_commit_info):
         pytest.hookimpl(tryfirst=True, optionalhook=True)(hook)  # else pytest-benchmark asks the machine, which takes a second
     pytest.hookimpl(trylast=True)(Watch.pytest_collection_modifyitems)
-    watch = Watch(order["wanted"])
+    watch = Watch(order["wanted"], order["passing"])
     code = int(pytest.main(order["arguments"], plugins=[watch]))
     said = {
         "pytest": code,
@@ -147,7 +158,7 @@ def run(order: dict[str, Any]) -> None:
         "tests": watch.tests,
         "faults": watch.faults,
         "seconds": watch.seconds,
-        "benchmarks": results(order["folder"]),
+        "benchmarks": results(order["folder"], order["passing"]),
         "sources": sources(order["tree"]),
         "strangers": strangers(order["tree"], order["other"]),
         "installed": installed(order["tree"], order["other"], order["modules"]),

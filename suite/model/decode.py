@@ -20,6 +20,7 @@ from suite.model.documents import ArmDoc, ScenarioDoc, asked_in_vain, told
 from suite.model.equality import Sampling
 from suite.model.equality_document import EqualityDoc
 from suite.model.errors import BadInput
+from suite.model.places import without_places
 from suite.model.plain import merged, read_mapping, shown
 from suite.model.scenario import (
     PROFILES,
@@ -212,7 +213,7 @@ def _kept(doc: ScenarioDoc, builds: Mapping[str, Build], tasks: TaskFolder | Non
     definition = kept(doc.model_dump(mode="json", by_alias=True, exclude={"exercises", "device"}), builds)
     if tasks is not None:
         definition["workload"] |= {"task_folder": PurePath(tasks.path).name, "task_folder_sha256": tasks.sha256}
-    return definition
+    return without_places(definition)
 
 
 def _equality(doc: EqualityDoc) -> EqualityWorkload:

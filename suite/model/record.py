@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 SCHEMA = 1
@@ -17,6 +17,8 @@ class Attestation:
     `vllm_file` is relative to the build's own folder. `sources` is a hash over all of vLLM's Python files.
     `patches` maps each applied patch to `{"direction", "verified", "changes_numerics", "targets"}`. `counts` are sums over the processes:
     `calls module:Qual.name`, `fast PATCH`, `fallback PATCH`. `runner` is "V1", "V2" or "" where no runner took part.
+    `plugins` maps each plugin of the arm's own, and `variables` each variable that it sets, to "" where every process showed it, else to
+    what is wrong with it; `unknown` are variables for vLLM that this release knows nothing of. Older records have none of the three.
     """
 
     build: str
@@ -32,6 +34,9 @@ class Attestation:
     counts: Mapping[str, int]
     runner: str
     processes: int
+    plugins: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    unknown: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

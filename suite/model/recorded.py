@@ -89,6 +89,8 @@ _KNOWN: tuple[tuple[tuple[str, ...], str, Check], ...] = (
     ),
     *((("environment", key), "a mapping or nothing", _PERHAPS["a mapping"]) for key in ("before", "after", "overlay", "while_measuring")),
     (("definition", "builds"), "a mapping of builds", _mapping(_build)),
+    *((("attestation", key), "a mapping of texts", _mapping(_text)) for key in ("plugins", "variables")),
+    (("attestation", "unknown"), "a list of texts", _list(_text)),
 )
 """What a record may lack: older ones and other kinds of trials do."""
 _OF_AN_ARM: Mapping[str, tuple[str, Check]] = {

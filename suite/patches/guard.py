@@ -40,6 +40,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from suite.patches import surroundings
+
 SLOT = 128
 """Bytes a counter takes in a `.counts` file: its name in UTF-8, zero-padded, then a little-endian u64."""
 SLOTS = 256
@@ -394,6 +396,9 @@ class Attestation:
             "refused": self._refused,
             "unwatchable": self._unwatchable,
             "ended": self._ended,
+            "plugins": surroundings.plugins(),
+            "variables": surroundings.variables(),
+            "unknown": surroundings.unknown(),
         }
         path = self.folder / f"{os.getpid()}.json"
         draft = path.with_suffix(".json.new")
@@ -445,10 +450,11 @@ def _watch_children() -> None:
 
 
 def attest() -> None:
-    """The plugin of every arm, the unpatched one too: says what this process runs and counts the watched targets."""
+    """The plugin of every arm, the unpatched one too: says what this process runs and has around it, and counts the watched targets."""
     attestation = Attestation.current()
     when_imported("multiprocessing.popen_fork", _watch_children)
     for name in os.environ.get("PERFPROOF_WATCH", "").split():
         module, _, qualname = name.partition(":")
         watch(Target(module, qualname))
+    surroundings.watch_loading(attestation.write)
     attestation.write()

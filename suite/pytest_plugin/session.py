@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from io import StringIO
 from pathlib import Path
@@ -22,11 +22,11 @@ from suite.model.errors import BadInput, CannotRun, PerfproofError
 from suite.model.judged import Judged
 from suite.model.scenario import DEFAULT_MARGIN
 from suite.model.untrusted import line
-from suite.pytest_plugin import arguments, telling, trees
+from suite.pytest_plugin import arguments, ids, telling, trees
 from suite.pytest_plugin.measuring import BASE, CHANGE, Blocks, Design, questions
 from suite.pytest_plugin.telling import Finding
 from suite.pytest_plugin.trees import Change
-from suite.pytest_plugin.trials import Session, Side, run, why_none
+from suite.pytest_plugin.trials import Ran, Session, Side, run, why_none
 from suite.report import terminal, view
 from suite.run.start import Start
 
@@ -61,13 +61,14 @@ def measure(session: pytest.Session) -> Outcome:
 def _measured(session: pytest.Session, results: Path, kept: bool, say: Say) -> Outcome:
     config = session.config
     change = trees.find(config.invocation_params.dir, config.getoption("perfproof_base"), results if kept else None)
-    tests = {item.nodeid: _from_top(item, change) for item in _benchmarks(session)}
+    tests = {ids.stable(item.nodeid): ids.stable(_from_top(item, change)) for item in _benchmarks(session)}
     if not tests:
         raise BadInput("of the tests chosen here, none uses the fixture `benchmark` of pytest-benchmark: there is nothing to measure")
-    ran = _run(config, change, tests, results, say)
+    ran = _run(config, change, tests, ids.twice(ids.stable(item.nodeid) for item in _benchmarks(session)), results, say)
     findings = [
         *_findings(ran.blocks, config.getoption("perfproof_fail_on_inconclusive")),
-        *(telling.new(test, change.name) for test in tests if test not in ran.there),
+        *(telling.unmatched(test, why) for test, why in ran.unmatched.items()),
+        *(telling.new(test, change.name) for test in tests if test not in ran.there and test not in ran.unmatched),
     ]
     compared = not ran.blocks.scenarios or any(found.judged is not None for found in findings)
     code = telling.exit_code(findings, compared=compared)
@@ -80,28 +81,35 @@ def _measured(session: pytest.Session, results: Path, kept: bool, say: Say) -> O
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What was run: the blocks, the benchmarks that the base has, and what of the working tree was linked into it."""
+    """What was run: the blocks, the benchmarks that the base has, those that can't be found on both sides, with why, and what of the
+    working tree was linked into the base."""
 
     blocks: Blocks
     there: Sequence[str]
+    unmatched: Mapping[str, str]
     linked: Sequence[str]
 
 
-def _run(config: pytest.Config, change: Change, tests: Mapping[str, str], results: Path, say: Say) -> Measured:
-    """Runs the benchmarks that both sides have, alone on this machine."""
+def _run(config: pytest.Config, change: Change, tests: Mapping[str, str], shared: Set[str], results: Path, say: Say) -> Measured:
+    """Runs the benchmarks that both sides have, alone on this machine; `shared` are ids that several of the session's have."""
     asked, design = _asked(config, change), _design(config)
     start = Start(what="pytest --perfproof", profile="quick", wait=60 * config.getoption("perfproof_wait"), anyway=False)
     with start.alone(say), trees.checked_out(change) as tree, tempfile.TemporaryDirectory(prefix="perfproof-") as scratch:
         linked = trees.link_ignored(change, tree)
         sides = _sides(change, tree)
         there = _collected(change, asked, sides[BASE], Path(scratch) / "collected")
-        scenarios = questions({test: shown for test, shown in tests.items() if test in there}, change, design)
+        unmatched = dict.fromkeys(tests.keys() & (shared | ids.twice(there)), ids.TWICE)
+        if lacking := tests.keys() - {*there} - unmatched.keys():
+            again = _found(run(change, asked, sides[CHANGE], None, Path(scratch) / "again", 0))
+            unmatched |= dict.fromkeys(sorted(lacking - {*again}), ids.MOVING)
+        both = {test: shown for test, shown in tests.items() if test in there and test not in unmatched}
+        scenarios = questions(both, change, design)
         blocks = Blocks(change=change, session=asked, sides=sides, scenarios=scenarios, design=design, results=results, say=say)
         if scenarios:
             say(f"perfproof: {_count(len(scenarios), 'benchmark')}, {sides[CHANGE].label} against {sides[BASE].label}")
             start.settle(say)
             blocks.run()
-    return Measured(blocks=blocks, there=there, linked=linked)
+    return Measured(blocks=blocks, there=there, unmatched=unmatched, linked=linked)
 
 
 # --- what was asked ---------------------------------------------------------------------------------------------
@@ -175,7 +183,12 @@ def _collected(change: Change, asked: Session, side: Side, folder: Path) -> list
     fault = why_none(ran)
     if fault and not ran.said.get("found"):
         raise CannotRun(f"at {side.label}, before any change, {fault}; this is not blamed on the change")
-    found: list[str] = ran.said["found"]
+    return _found(ran)
+
+
+def _found(ran: Ran) -> list[str]:
+    """The benchmarks that a trial collected."""
+    found: list[str] = ran.said.get("found", [])
     return found
 
 
@@ -200,13 +213,14 @@ def _seconds(blocks: Blocks) -> dict[str, float]:
 def _notes(session: pytest.Session, change: Change, ran: Measured) -> Iterator[str]:
     """What is to be known beside the verdicts."""
     yield from change.notes
-    blocks, chosen = ran.blocks, {item.nodeid for item in session.items}
+    blocks, chosen = ran.blocks, {ids.stable(item.nodeid) for item in session.items}
     if ran.linked:
         yield f"git does not keep {_few(ran.linked)}: the base ran with the working tree's"
     gone = [test for test in ran.there if test not in chosen]
     if gone and not any("::" in word for word in blocks.session.given):
         yield f"only at {change.name}, and so not compared: {_few(gone)}"
-    changed = [item.nodeid for item in session.items if item.nodeid in blocks.scenarios and _differs(change, item.path)]
+    mine = {ids.stable(item.nodeid): item.path for item in session.items}
+    changed = [test for test, path in mine.items() if test in blocks.scenarios and _differs(change, path)]
     if changed:
         yield f"the benchmark itself differs between the sides, so that they may not do the same work: {_few(changed)}"
     before, after = blocks.seen[BASE], blocks.seen[CHANGE]

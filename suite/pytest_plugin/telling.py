@@ -15,6 +15,7 @@ import pytest
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE
 from suite.model.judged import Judged, Outcome
 from suite.model.record import Record
+from suite.pytest_plugin import ids
 from suite.pytest_plugin.measuring import BASE, CHANGE
 from suite.report import claims
 
@@ -57,6 +58,11 @@ def finding(test: str, row: Judged | None, records: Sequence[Record], base: str,
 def new(test: str, base: str) -> Finding:
     """A benchmark that the base does not have."""
     return _finding(test, "skipped", f"is not at {base}: there is nothing to compare with", EXIT_PASS)
+
+
+def unmatched(test: str, why: str) -> Finding:
+    """A benchmark that can't be found on both sides."""
+    return _finding(test, "failed", f"untestable: {why}", EXIT_UNTESTABLE)
 
 
 def exit_code(findings: Iterable[Finding], compared: bool) -> int:
@@ -123,14 +129,15 @@ def report(
     of_test = {finding.test: finding for finding in findings}
     hook = session.config.hook
     for item in session.items:
-        found = of_test.get(item.nodeid)
+        test = ids.stable(item.nodeid)
+        found = of_test.get(test)
         if found is None:
             continue
         hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         for when in ("setup", "call", "teardown"):
             outcome = found.outcome if when == "call" else "passed"
-            longrepr = _longrepr(item, found, records.get(item.nodeid, ())) if when == "call" else None
-            took = seconds.get(item.nodeid, 0.0) if when == "call" else 0.0
+            longrepr = _longrepr(item, found, records.get(test, ())) if when == "call" else None
+            took = seconds.get(test, 0.0) if when == "call" else 0.0
             told = pytest.TestReport(item.nodeid, item.location, dict(item.keywords), outcome, longrepr, when, duration=took)  # type: ignore[arg-type]
             hook.pytest_runtest_logreport(report=told)
         hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)

@@ -17,18 +17,17 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from suite.builds.process import inherited, run_to_end
+from suite.builds import safe_git
 from suite.model.errors import BadInput, CannotRun
 
-LIMIT = 600.0
-"""Seconds after which git is given up."""
 MAIN = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 """Where a base is looked for when none is named."""
 COMPILED = (".so", ".pyd", ".dylib", ".dll")
 NEEDED = (*COMPILED, ".py")
+TOUCHING = ("diff", "ls-files", "worktree")
+"""What git is asked that reads or writes files of a working tree."""
 LARGEST = 4_000_000
 """Bytes of a file that git does not know up to which its content counts; beyond, its size and time do."""
-_PLAIN = ("-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "--no-pager")
 _DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--full-index", "--no-relative", "--ignore-submodules=dirty")
 
 
@@ -200,8 +199,4 @@ def _names(root: Path, *words: str) -> list[str]:
 
 def _git(folder: Path, *words: str) -> str | None:
     """What git prints; None where it fails."""
-    with tempfile.TemporaryDirectory(prefix="perfproof-") as logs:
-        log = Path(logs) / "git.log"
-        environment = {**inherited(), "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-        done = run_to_end(["git", *_PLAIN, "-C", folder, *words], environment=environment, log=log, timeout=LIMIT)
-        return log.read_text(errors="surrogateescape") if done.ok else None
+    return safe_git.asked(folder, *words, quote=False, tree=words[0] in TOUCHING)

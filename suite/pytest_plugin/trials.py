@@ -20,7 +20,7 @@ from suite.builds.process import Finished
 from suite.model import clock
 from suite.model.record import SCHEMA, Record, Status
 from suite.model.scenario import Scenario
-from suite.pytest_plugin import INSIDE, arguments
+from suite.pytest_plugin import INSIDE, arguments, ids
 from suite.pytest_plugin.trees import Change
 from suite.run import environment, telemetry
 from suite.run.diagnosis import interrupted
@@ -84,6 +84,7 @@ def run(change: Change, session: Session, side: Side, wanted: Sequence[str] | No
         "arguments": [*words, f"--rootdir={rootdir}", *(["--collect-only"] if wanted is None else [])],
         "wanted": None if wanted is None else list(wanted),
         "folder": str(folder),
+        "passing": ids.PASSING,
         "tree": str(side.tree),
         "other": str(side.other),
         "modules": list(session.modules),
@@ -185,6 +186,8 @@ def _status(ran: Ran, test: str, measured: bool, none: str, unproved: str) -> tu
     if none:
         outside = interrupted(none) or (f"{INTERRUPTED}: the process was ended by SIGKILL" if "SIGKILL" in none else "")
         return ("invalid", outside) if outside else ("failed", none)
+    if test not in ran.said["found"] and not ran.said["faults"]:
+        return "unattested", ids.MOVING
     told = ran.said["tests"].get(test, {"outcome": "failed", "why": "it was not run"})
     if told["outcome"] != "passed":
         return "failed", f"{told['outcome']}: {told['why']}"

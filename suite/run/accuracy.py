@@ -24,6 +24,7 @@ from suite.importers import lm_eval
 from suite.model.accuracy import deciding
 from suite.model.errors import BadInput, CannotRun
 from suite.model.items import AGAIN, FIRST, TaskItems, raw_of
+from suite.model.places import shown
 from suite.model.scenario import AccuracyWorkload, Arm, Scenario
 from suite.run import attest, environment, gpus
 from suite.run.attempt import Attempt, cause_of, ending, looks
@@ -135,7 +136,7 @@ class AccuracyLane(AttemptLane[AccuracyWorkload]):
         gpus.wait_free(self._idle)
         said, running = self._child(order, build, trial.arm.name, variables)
         self._tell(trial, build, variables, order, said, running.log)
-        trial.attestation = attest.read(attests, build)
+        trial.attestation = attest.read(attests, build, trial.arm)
         if said is None or not said["ok"]:
             trial.broke(running, said["fault"] if said else cause_of(running, attests), "lm_eval ")
             return None
@@ -147,11 +148,11 @@ class AccuracyLane(AttemptLane[AccuracyWorkload]):
         before = moment_of(server)
         order = order_for(self.workload, trial.arm, self._model, self.scenario.seed, outputs, server.launch)
         build = self._build(self.scenario.baseline)
-        variables = build_environment(build, threads=environment.usable_cores())
+        variables = build_environment(build, threads=environment.usable_cores(), hub=not self._alone)
         said, running = self._child(order, build, f"lm-eval-{trial.arm.name}", variables)
         server.check_well(0.0 if said and said["ok"] else DYING)
         done = between(before, moment_of(server))
-        found = attest.read(server.launch.attest, self._build(trial.arm))
+        found = attest.read(server.launch.attest, self._build(trial.arm), trial.arm)
         trial.attestation = None if found is None else dataclasses.replace(found, counts=done.calls)
         self._tell(trial, self._build(trial.arm), server.launch.environment, order, said, server.launch.log)
         trial.environment["server_counted"] = dict(done.counters)
@@ -194,7 +195,7 @@ class AccuracyLane(AttemptLane[AccuracyWorkload]):
         work_folder(folder, self.workload, self._model)
         whole = {**order_for(self.workload, self.scenario.baseline, self._model, 0, []), **order}
         asked.write_text(json.dumps({**whole, "tools": str(self._tools[build.id]), "result": str(result)}))
-        environ = {**(variables or build_environment(build, threads=1)), **self._data(build)}
+        environ = {**(variables or build_environment(build, threads=1, hub=not self._alone)), **self._data(build)}
         command = [build.interpreter, build.child / "accuracy.py", asked]
         with start(command, environment=environ, log=next_log(self._logs, name), folder=folder, grace=5.0) as running:
             for _ in looks(running, self.say, f"{self.scenario.name}: lm_eval asks {name}", LONGEST_TRIAL):
@@ -223,7 +224,7 @@ class AccuracyLane(AttemptLane[AccuracyWorkload]):
         log: Path,
     ) -> None:
         asked = {name: value for name, value in order["model_arguments"].items() if name not in ("base_url", "model")}
-        words = [f"--model={order['model']}", *(scrub(f"{name}={value}") for name, value in asked.items())]
+        words = [f"--model={order['model']}", *(shown(scrub(f"{name}={value}")) for name, value in asked.items())]
         trial.environment |= {**environment.of_build(build, variables), "arguments": words}
         for name, spent in (said or {}).get("seconds", {}).items():
             trial.seconds[name] = trial.seconds.get(name, 0.0) + spent

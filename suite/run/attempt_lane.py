@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 from suite.builds.ready import ReadyBuild
 from suite.model.errors import BadInput, CannotRun
+from suite.model.places import shown
 from suite.model.plan import Block
 from suite.model.record import Record
 from suite.model.scenario import AccuracyWorkload, Arm, EqualityWorkload, OfflineWorkload, Scenario
@@ -101,7 +102,7 @@ class AttemptLane(ABC, Generic[Asked]):
         """
         gpus.wait_free(self._idle)
         trial.log = next_log(self._logs, trial.arm.name)
-        told_of = {"arguments": [scrub(word) for word in told]}
+        told_of = {"arguments": shown([scrub(word) for word in told])}
         trial.environment |= {**environment.of_build(self._build(trial.arm), variables), **told_of}
         words = [str(word) for word in command]
         return start(words, environment=variables, log=trial.log, folder=self._model.folder, grace=5.0)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +18,8 @@ from suite.builds.ready import ReadyBuild
 from suite.model.record import Attestation
 from suite.model.scenario import Arm
 from suite.patches.guard import SLOT
-from suite.run.process import PINNED
+from suite.patches.surroundings import fingerprint
+from suite.run.process import PINNED, own_plugins, shown_variables
 
 RUNNERS: Mapping[str, str] = {
     "V1": "vllm.v1.worker.gpu_model_runner:GPUModelRunner.execute_model",
@@ -32,8 +32,16 @@ NEVER_RAN = "nothing ran the changed code"
 """How the reason of a trial begins that called none of the functions which its build changes."""
 
 
-def read(folder: Path, build: ReadyBuild) -> Attestation | None:
-    """The attestation of the processes that left theirs in `folder`; None if none did.
+EVERYWHERE = frozenset({"general_plugins", "platform_plugins"})
+"""The groups of plugins that every process of vLLM loads; the others are for some, and are shown if one loaded them."""
+ADDED_TO = frozenset({"LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH"})
+"""Lists that vLLM adds to."""
+TAKEN_FROM = frozenset({"CUDA_VISIBLE_DEVICES"})
+"""Lists of which vLLM leaves a worker its own part."""
+
+
+def read(folder: Path, build: ReadyBuild, arm: Arm) -> Attestation | None:
+    """The attestation of the arm's processes that left theirs in `folder`; None if none did.
 
     A patch counts as applied if every process applied it; one that only some applied is told under `refused`.
     """
@@ -59,7 +67,43 @@ def read(folder: Path, build: ReadyBuild) -> Attestation | None:
         counts=counts,
         runner=" and ".join(name for name, target in RUNNERS.items() if counts.get(f"calls {target}")),
         processes=len(said),
+        plugins={name: _plugin_fault(name, [one.get("plugins", {}) for one in said]) for name in own_plugins(arm)},
+        variables={
+            name: _variable_fault(name, value, [one.get("variables", {}) for one in said])
+            for name, value in sorted(shown_variables(build, arm).items())
+        },
+        unknown=sorted({name for one in said for name in one.get("unknown", ())}),
     )
+
+
+def _plugin_fault(name: str, said: Sequence[Mapping[str, Mapping[str, bool]]]) -> str:
+    """Why a plugin of the arm's own is not shown to have been loaded; "" if it is. `said` has what each process says of all plugins."""
+    groups = [one.get(name, {}) for one in said]
+    if not any(groups):
+        return f"plugin {name} was not loaded: nothing that is installed there, or on the arm's PYTHONPATH, has a plugin so called"
+    common = {group for one in groups for group in one} & EVERYWHERE
+    without = sum(not any(one.get(group) for group in common) for one in groups)
+    if common and without:
+        return f"plugin {name} was not loaded in {without} of {len(said)} processes"
+    return "" if common or any(any(one.values()) for one in groups) else f"plugin {name} was not loaded in any process"
+
+
+def _variable_fault(name: str, value: str, said: Sequence[Mapping[str, Sequence[str]]]) -> str:
+    """Why a variable is not shown to have been there with the arm's value; "" if it is. `said` has each process's fingerprints."""
+    told = [one.get(name, ()) for one in said]
+    others = sum(not _same(name, fingerprint(value), found) for found in told)
+    if not others:
+        return ""
+    how = "another value than the arm's" if any(told) else "no value"
+    return f"variable {name} has {how} in {others} of {len(said)} processes"
+
+
+def _same(name: str, want: Sequence[str], have: Sequence[str]) -> bool:
+    if name in ADDED_TO:
+        return {*want[1:]} <= {*have[1:]}
+    if name in TAKEN_FROM:
+        return bool(have) and {*have[1:]} <= {*want[1:]}
+    return list(want) == list(have)
 
 
 def signals(folder: Path) -> tuple[int, ...]:
@@ -113,7 +157,7 @@ def verify(attestation: Attestation | None, arm: Arm, build: ReadyBuild, log: st
     return (
         _wrong_code(attestation, build)
         or _wrong_patches(attestation, arm, log)
-        or _lost_plugin(arm, log)
+        or _wrong_surroundings(attestation, log)
         or _wrong_runner(attestation, arm)
         or _never_called(attestation, arm, exercises)
     )
@@ -146,12 +190,19 @@ def _wrong_patches(attestation: Attestation, arm: Arm, log: str) -> str:
     return f"patch {', '.join(foreign)} was applied, which the arm does not name" if foreign else ""
 
 
-def _lost_plugin(arm: Arm, log: str) -> str:
-    """A plugin of the user's own that the arm lists and that did not import: vLLM goes on without it."""
-    for name in filter(None, arm.environment.get("VLLM_PLUGINS", "").split(",")):
-        if re.search(rf"Failed to load plugin {re.escape(name)}\b", log):
-            return f"plugin {name} failed to import" + plugin_fault(name, log)
-    return ""
+def _wrong_surroundings(attestation: Attestation, log: str) -> str:
+    """A plugin of the user's own that was not loaded, or a variable of the arm's that was not there: vLLM goes on without either."""
+    for name, fault in attestation.plugins.items():
+        if fault:
+            why = plugin_fault(name, log)
+            return f"plugin {name} failed to import{why}" if why else fault
+    return next(filter(None, attestation.variables.values()), "")
+
+
+def notes(attestation: Attestation | None) -> list[str]:
+    """What is to be known of a trial's surroundings though it counts, a sentence each."""
+    unknown = attestation.unknown if attestation else ()
+    return [f"{', '.join(unknown)}: this release of vLLM knows no variable so called, and may not read it"] if unknown else []
 
 
 def _wrong_runner(attestation: Attestation, arm: Arm) -> str:

@@ -8,7 +8,7 @@ decide itself (where to send, how much, which seed, what to save) is refused the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +61,23 @@ class ClientEnded(Ended):
 
 
 def client_faults(where: str, client: Mapping[str, str | int | float | bool], *, ours: frozenset[str] = OURS) -> list[str]:
-    """Why these flags can't be a scenario's; empty if they can, as far as is seen without the client's parser."""
-    return [f"{where}.client.{name}: is set by the suite and can't be set here" for name in client if name.replace("_", "-") in ours]
+    """Why these flags can't be a scenario's, whole or cut short; empty if they can, as far as is seen without the client's parser."""
+    found = {name: meant([f"--{name.replace('_', '-')}"], {f"--{each}" for each in ours}) for name in client}
+    return [
+        f"{where}.client.{name}: {_said(name, flags)}is set by the suite and can't be set here" for name, flags in found.items() if flags
+    ]
+
+
+def _said(name: str, flags: Sequence[str]) -> str:
+    """What a flag that is cut short may be short for; "" for a whole one."""
+    return "" if flags == [f"--{name.replace('_', '-')}"] else f"short for {' or '.join(flags)}, which "
+
+
+def meant(given: Iterable[str], names: Collection[str]) -> list[str]:
+    """Those of the names that a flag is or is short for: vLLM's parsers take the beginning of a name, too, where it is no other's."""
+    exact = set(given) & set(names)
+    short = {name for flag in set(given) - exact if flag != "--" for name in names if name.startswith(flag)}
+    return sorted(exact | short)
 
 
 def packed_faults(where: str, client: Mapping[str, str | int | float | bool]) -> list[str]:
@@ -70,7 +85,7 @@ def packed_faults(where: str, client: Mapping[str, str | int | float | bool]) ->
     return [
         f"{where}.client.{name}: several inputs in one request are not counted one by one; leave it at 1 (see 'max-concurrency')"
         for name, value in client.items()
-        if name.replace("_", "-") == PACKED and value != 1
+        if meant([f"--{name.replace('_', '-')}"], {f"--{PACKED}"}) and value != 1
     ]
 
 
@@ -241,6 +256,6 @@ class Client:
 
 def client_environment(build: ReadyBuild, *, offline: bool) -> dict[str, str]:
     """No plugin, one thread, and no proxy between client and server."""
-    plain = build_environment(build, threads=1)
+    plain = build_environment(build, threads=1, hub=not offline)
     near = ",".join(filter(None, [plain.get("no_proxy") or plain.get("NO_PROXY"), "127.0.0.1", "localhost"]))
     return {**plain, "VLLM_PLUGINS": "", "no_proxy": near, "NO_PROXY": near, **({"HF_HUB_OFFLINE": "1"} if offline else {})}

@@ -22,7 +22,7 @@ from suite.model.scenario import Arm, Scenario, ToyModel
 from suite.run import attest, dataset
 from suite.run.attempt import Attempt, cause_of, looks
 from suite.run.attempt_lane import AttemptLane
-from suite.run.client import flags
+from suite.run.client import flags, meant
 from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, model_faults, server_environment
 from suite.run.passage import PASSAGE, paragraphs
 from suite.run.variables import of_caches
@@ -60,7 +60,7 @@ def scenario_faults(scenario: Scenario) -> list[str]:
         "workload.arguments": flags(workload.arguments),
         **{f"arms.{a.name}.server_arguments": a.server_arguments for a in scenario.arms},
     }
-    found = [f"{where}: {flag} is set by the suite" for where, said in words.items() for flag in sorted(flags_of(said) & OURS)]
+    found = [f"{where}: {flag} is set by the suite" for where, said in words.items() for flag in meant(flags_of(said), OURS)]
     found += [f"workload.{fault}" for fault in model_faults(workload.model)]
     if isinstance(workload.model, ToyModel) and workload.model.pools != ("embeddings" in parts):
         found.append(f"metrics: a {workload.model.toy} {'is asked for embeddings' if workload.model.pools else 'gives no embeddings'}")
@@ -164,7 +164,7 @@ class EqualityLane(AttemptLane[EqualityWorkload]):
         with self._start(trial, command, self._environment(build, trial.arm, attests), order["arguments"]) as running:
             for _ in looks(running, self.say, f"arm {trial.arm.name} answers prompts"):
                 pass
-        trial.attestation = attest.read(attests, build)
+        trial.attestation = attest.read(attests, build, trial.arm)
         said: dict[str, Any] = json.loads(result.read_text()) if result.exists() else {"fault": cause_of(running, attests)}
         if said.get("refused"):
             raise BadInput(f"{self.scenario.source}: {said['fault']}")

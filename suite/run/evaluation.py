@@ -9,7 +9,8 @@ from typing import Any
 
 from suite.model.accuracy import AccuracyWorkload
 from suite.model.scenario import Arm, Scenario, ServeWorkload, ToyModel
-from suite.run.launch import PREFIX_CACHE, SET_BY_SUITE, Launch, ModelAt, flags_of, meant, model_faults
+from suite.run.client import meant
+from suite.run.launch import PREFIX_CACHE, SET_BY_SUITE, Launch, ModelAt, flags_of, linked, model_faults
 
 ENGINE_INSIDE: Mapping[str, str] = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
 """Offline the engine runs in the process that asks, so that one import of vLLM is enough; an arm may say otherwise."""
@@ -155,6 +156,11 @@ FOLDER = "tasks"
 """What the folder of tasks is called where lm_eval runs."""
 
 
+def importable(entry: Path) -> bool:
+    """Whether Python could import a file or folder from where it lies: no process finds code of the tasks under a module's name."""
+    return entry.suffix in (".py", ".so", ".pyc") or (entry / "__init__.py").exists()
+
+
 def work_folder(folder: Path, workload: AccuracyWorkload, model: ModelAt) -> None:
     """Makes the folder that lm_eval runs in: the model and the tasks lie there under their bare names, the tasks' data beside them.
 
@@ -162,10 +168,10 @@ def work_folder(folder: Path, workload: AccuracyWorkload, model: ModelAt) -> Non
     """
     folder.mkdir()
     if (model.folder / model.name).is_dir():
-        (folder / model.name).symlink_to(model.folder / model.name)
+        linked((model.folder / model.name).resolve(), folder)
     if workload.folder is not None:
         tasks = Path(workload.folder.path)
         (folder / FOLDER).symlink_to(tasks)
         for entry in tasks.iterdir():
-            if not (folder / entry.name).is_symlink():
+            if not (folder / entry.name).is_symlink() and not importable(entry):
                 (folder / entry.name).symlink_to(entry)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from suite.model.scenario import AccuracyWorkload, Arm, EqualityWorkload, OfflineWorkload, Scenario, ServeWorkload, Workload
-from suite.run.client import flags
-from suite.run.launch import flags_of, meant
+from suite.run.client import flags, meant
+from suite.run.launch import flags_of
 
 FROM_FILE = frozenset(["--config"])
 """Flags of vLLM's commands that stand for arguments in a file."""

@@ -43,7 +43,7 @@ def hub_faults(scenario: Scenario, build: ReadyBuild, model: ModelAt, said: Sequ
 def has(build: ReadyBuild, model: str, log: Path) -> bool:
     """Whether the cache holds the model, or the hub has it. Raises `CannotRun` where the hub does not answer."""
     command: list[str | Path] = [build.interpreter, build.child / "hub.py", model]
-    done = run_to_end(command, environment=build_environment(build, threads=1), log=log, timeout=LIMIT)
+    done = run_to_end(command, environment=build_environment(build, threads=1, hub=True), log=log, timeout=LIMIT)
     if done.code not in (0, MISSING):
         told = line((done.tail(1) if done.code == 1 else "") or f"asking it {done.how()}", 300)
         raise CannotRun(

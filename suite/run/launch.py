@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from suite.builds import smollm
 from suite.builds.ready import ReadyBuild
 from suite.model.errors import CannotRun
 from suite.model.scenario import Arm, EqualityWorkload, Model, OfflineWorkload, Scenario, ServeWorkload, SmolModel, ToyModel
-from suite.run.client import DATASET, OURS, client_faults, endpoint_faults, packed_faults
+from suite.run.client import DATASET, OURS, client_faults, endpoint_faults, meant, packed_faults
 from suite.run.environment import usable_cores
 from suite.run.ports import HOST
 from suite.run.process import arm_variables, build_environment
@@ -33,13 +34,16 @@ SPREAD = frozenset(
 KV_CACHE = frozenset(["--kv-cache-memory-bytes"])
 """The flag that fixes the KV cache, so that a server does not measure what its GPU has left."""
 MULTIPROCESSING = "VLLM_ENABLE_V1_MULTIPROCESSING"
+HERE, DEEPER = "here", "the-model"
+"""The folder in which processes of a model run; and one in it whose name no Python can import."""
 KEEP_ALIVE = "600"
 """Seconds for which a server keeps a connection on which nothing happens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAt:
-    """Where servers and client find the model: `name`, as told from `folder`, in which they run; `offline` if no hub is needed."""
+    """Where servers and client find the model: `name`, as told from `folder`, in which they run and nothing else lies; `offline` if no
+    hub is needed."""
 
     name: str
     folder: Path
@@ -92,15 +96,8 @@ def scenario_faults(scenario: Scenario) -> list[str]:
 
 
 def flags_of(arguments: Sequence[str]) -> set[str]:
-    """The flags among server arguments, without values and in vLLM's own spelling: `--a_b=c` is `--a-b`."""
-    return {argument.partition("=")[0].replace("_", "-") for argument in arguments if argument.startswith("--")}
-
-
-def meant(given: Iterable[str], names: Collection[str]) -> list[str]:
-    """Those of the names that a flag is or is short for: vLLM's parsers take the beginning of a name, too, where it is no other's."""
-    exact = set(given) & set(names)
-    short = {name for flag in set(given) - exact if flag != "--" for name in names if name.startswith(flag)}
-    return sorted(exact | short)
+    """The flags among server arguments, without values and in vLLM's own spelling: `--a_b=c` is `--a-b`, `--a.b=c` is a part of `--a`."""
+    return {re.split("[=.]", argument, maxsplit=1)[0].replace("_", "-") for argument in arguments if argument.startswith("--")}
 
 
 def model_faults(model: Model) -> list[str]:
@@ -113,24 +110,35 @@ def model_faults(model: Model) -> list[str]:
 
 
 def locate_model(model: Model, models: Path, idle: Path) -> ModelAt:
-    """The model, written below `models` if it is a toy; `idle` is where servers of a model from a hub run.
+    """The model, written below `models` if it is a toy; its processes run in a folder of their own below `idle`.
 
     One from a package was made with the builds. Raises `CannotRun` where it was not.
 
-    A folder is named from its parent, so that no path of this machine gets into a record or a log.
+    Nothing is in that folder but a link to the model's: Python imports first what lies where it runs, and so did what lies beside a model.
+    A model is named by the link, so that no path of this machine gets into a record or a log.
     """
+    here = idle / HERE
+    here.mkdir(exist_ok=True)
     if isinstance(model, ToyModel):
         folder = write_toy_model(model, models)
-        return ModelAt(name=folder.name, folder=folder.parent, arguments=("--load-format=dummy",), offline=True)
+        return ModelAt(name=linked(folder, here), folder=here, arguments=("--load-format=dummy",), offline=True)
     if isinstance(model, SmolModel):
         folder = smollm.folder_of(model, models.parent)
         if not folder.is_dir():
             raise CannotRun(f"{folder.name} was not made; it is made with the builds")
-        return ModelAt(name=folder.name, folder=folder.parent, arguments=(), offline=True)
+        return ModelAt(name=linked(folder, here), folder=here, arguments=(), offline=True)
     if Path(model).expanduser().is_dir():
-        real = Path(model).expanduser().resolve()
-        return ModelAt(name=real.name, folder=real.parent, arguments=(), offline=True)
-    return ModelAt(name=model, folder=idle, arguments=(), offline=False)
+        return ModelAt(name=linked(Path(model).expanduser().resolve(), here), folder=here, arguments=(), offline=True)
+    return ModelAt(name=model, folder=here, arguments=(), offline=False)
+
+
+def linked(model: Path, here: Path) -> str:
+    """The name of a link to a model's folder, as told from `here`. One that could be imported lies a folder deeper."""
+    name = f"{DEEPER}/{model.name}" if model.name.isidentifier() else model.name
+    (here / name).parent.mkdir(exist_ok=True)
+    if not (here / name).is_symlink():
+        (here / name).symlink_to(model)
+    return name
 
 
 def server_words(workload: ServeWorkload, arm: Arm, model: ModelAt, name: str, port: int) -> list[str]:
@@ -174,7 +182,7 @@ def server_environment(
     small = isinstance(workload.model, ToyModel | SmolModel)
     patches = hashlib.sha256(f"{build.side.name} {' '.join(sorted(arm.patches))}".encode()).hexdigest()[:8]
     return {
-        **build_environment(build, arm, threads=usable_cores()),
+        **build_environment(build, arm, threads=usable_cores(), hub=not offline),
         "VLLM_HTTP_TIMEOUT_KEEP_ALIVE": KEEP_ALIVE,
         "VLLM_CACHE_ROOT": str(build.side.parent / "cache" / f"{build.id}-{patches}"),
         **({"HF_HUB_OFFLINE": "1"} if offline else {}),

@@ -205,7 +205,7 @@ class MicroLane:
         seen = telemetry.between(quiet, telemetry.read(gpus=True))
         scrub_file(log)
         bench = self._bench_of(_workload(block).bench)
-        reading, attestation = read_trial(folder, _cases(block, bench)), attest.read(folder / "attest", build)
+        reading, attestation = read_trial(folder, _cases(block, bench)), attest.read(folder / "attest", build, arm)
         unproven = attest.verify(attestation, arm, build, log.read_text(errors="replace") if log.exists() else "", bench.exercises)
         status, reason = judge(reading, fault, unproven, folder, log)
         if status in ("failed", "unattested") and (outside := no_room(folder, reason) or lost(build)):

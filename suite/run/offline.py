@@ -17,8 +17,8 @@ from suite.model.scenario import Arm, OfflineWorkload, Scenario, ToyModel
 from suite.run import attest, telemetry
 from suite.run.attempt import LOG_LINES, Attempt, cause_of, looks
 from suite.run.attempt_lane import AttemptLane
-from suite.run.client import Client, client_faults, flags
-from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, meant, model_faults, server_environment
+from suite.run.client import Client, client_faults, flags, meant
+from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, model_faults, server_environment
 from suite.run.offline_result import OfflineResult, read_latency, read_throughput
 from suite.run.parsers import parser_of
 from suite.run.process import Running, tail
@@ -125,7 +125,7 @@ class OfflineLane(AttemptLane[OfflineWorkload]):
             peak = self._wait(trial.arm, running, sampler)
         trial.environment |= telemetry.meanwhile(quiet, sampler)
         trial.warnings += telemetry.warnings(trial.environment)
-        trial.attestation = attest.read(attests, build)
+        trial.attestation = attest.read(attests, build, trial.arm)
         if running.poll() != 0 or not result.exists():
             trial.broke(running, cause_of(running, attests) or raised(tail(running.log, LOG_LINES)))
             return

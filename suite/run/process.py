@@ -26,6 +26,7 @@ from suite.builds.ready import ReadyBuild
 from suite.builds.scrub import scrub, scrub_file
 from suite.model.errors import CannotRun
 from suite.model.scenario import Arm
+from suite.patches.surroundings import VARIABLES
 from suite.run.variables import of_caches
 
 __all__ = [
@@ -38,10 +39,12 @@ __all__ = [
     "build_environment",
     "how_ended",
     "inherited",
+    "own_plugins",
     "own_variables",
     "run_to_end",
     "scrub",
     "scrub_file",
+    "shown_variables",
     "signal_name",
     "start",
     "tail",
@@ -60,18 +63,22 @@ PINNED: Mapping[str, str] = {
 }
 """What every arm has alike unless its scenario says otherwise. The V1 runner: all patches but those of the sampler's copy live there."""
 
-PASSED = (
-    "HF_HOME",
-    "HF_HUB_OFFLINE",
-    "HF_TOKEN",
-    "HF_ENDPOINT",
-    "HF_HUB_CACHE",
-    "TRANSFORMERS_OFFLINE",
-    "NVIDIA_VISIBLE_DEVICES",
+PASSED = frozenset(
+    [
+        "HF_HOME",
+        "HF_HUB_OFFLINE",
+        "HF_ENDPOINT",
+        "HF_HUB_CACHE",
+        "TRANSFORMERS_OFFLINE",
+        "NVIDIA_VISIBLE_DEVICES",
+    ]
 )
 """Where models come from: handed on, never recorded."""
 
-TAKEN = frozenset([*INHERITED, *PASSED])
+TOKEN = frozenset(["HF_TOKEN"])
+"""What opens a hub's private models: handed on only to a process that may load one, never recorded."""
+
+TAKEN = INHERITED | PASSED | TOKEN
 """What the processes of an arm have from the caller's shell, the same in every arm."""
 
 
@@ -83,16 +90,17 @@ class Ended(CannotRun):
         self.killed = killed
 
 
-def build_environment(build: ReadyBuild, arm: Arm | None = None, *, threads: int, hash_seed: int = 0) -> dict[str, str]:
+def build_environment(build: ReadyBuild, arm: Arm | None = None, *, threads: int, hash_seed: int = 0, hub: bool = False) -> dict[str, str]:
     """The environment of a process of that build before any arm has its say, but for the folders that `arm` adds to `PYTHONPATH`.
 
     An overlay's vLLM comes first on `PYTHONPATH`, before the interpreter's own. The side folder there brings the patches and their
     entry points to every process that vLLM starts. `VLLM_PLUGINS` is always set: unset, vLLM loads every plugin there is. `threads` is
-    `OMP_NUM_THREADS`; `hash_seed` (`PYTHONHASHSEED`) is what the arms of a block share.
+    `OMP_NUM_THREADS`; `hash_seed` (`PYTHONHASHSEED`) is what the arms of a block share. With `hub` the process may load what a hub has,
+    and gets the user's token for it.
     """
     added = arm.environment.get("PYTHONPATH") if arm else None
     return {
-        **inherited(also=PASSED),
+        **inherited(also=PASSED | TOKEN if hub else PASSED),
         **PINNED,
         **of_caches(build),
         **({} if build.ours else {"PYTHONDONTWRITEBYTECODE": "1"}),
@@ -108,15 +116,26 @@ def own_variables(arm: Arm) -> dict[str, str]:
     return {name: value for name, value in arm.environment.items() if name != "PYTHONPATH"}
 
 
+def own_plugins(arm: Arm) -> list[str]:
+    """The plugins that the arm lists beside the suite's patches."""
+    return [name for name in arm.environment.get("VLLM_PLUGINS", "").split(",") if name]
+
+
+def shown_variables(build: ReadyBuild, arm: Arm) -> dict[str, str]:
+    """The variables that the arm sets, each with the value that its processes must have."""
+    whole = {**build_environment(build, arm, threads=1), **arm_variables(arm, attest=Path(), watch=())}
+    return {name: whole[name] for name in arm.environment}
+
+
 def arm_variables(arm: Arm, *, attest: Path, watch: Iterable[str]) -> dict[str, str]:
     """What tells one arm from another: its patches, its own variables, and where it attests.
 
     The user's own plugins stay what they are if the arm lists them in its `VLLM_PLUGINS`.
     """
-    others = [name for name in arm.environment.get("VLLM_PLUGINS", "").split(",") if name]
     said = {
         **own_variables(arm),
-        "VLLM_PLUGINS": ",".join([ATTEST_PLUGIN, *arm.patches, *others]),
+        "VLLM_PLUGINS": ",".join([ATTEST_PLUGIN, *arm.patches, *own_plugins(arm)]),
+        VARIABLES: " ".join(sorted(arm.environment)),
         "PERFPROOF_ATTEST": str(attest),
         "PERFPROOF_WATCH": " ".join(sorted(set(watch))),
     }

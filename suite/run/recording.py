@@ -12,7 +12,7 @@ from typing import Any
 
 from suite.model.plan import Block
 from suite.model.record import SCHEMA, Attestation, Record, Status
-from suite.run import environment
+from suite.run import attest, environment
 from suite.run.diagnosis import last_words
 from suite.run.process import scrub, tail
 
@@ -64,7 +64,7 @@ def recorded(
         witnesses=witnesses or {},
         work=work,
         seconds={name: round(spent, 4) for name, spent in seconds.items()},
-        warnings=tuple(map(scrub, warnings)),
+        warnings=tuple(map(scrub, [*warnings, *attest.notes(attestation)])),
         attestation=attestation,
         environment={**told, "after": environment.moment(), **({"log_end": end} if end else {})},
         log=str(log.relative_to(results)) if log is not None and there else "",

@@ -23,6 +23,7 @@ from typing import Any
 
 from suite.builds.ready import ReadyBuild
 from suite.model.errors import BadInput, CannotRun
+from suite.model.places import shown
 from suite.model.plan import Block
 from suite.model.record import Attestation, Record
 from suite.model.scenario import Arm, Scenario
@@ -266,7 +267,7 @@ class ServeLane:
 
     def _attestation(self, server: Server, arm: Arm, done: Moment) -> Attestation | None:
         """What the server's processes said, with the calls of this trial alone."""
-        said = attest.read(server.launch.attest, self._build(arm))
+        said = attest.read(server.launch.attest, self._build(arm), arm)
         if said is None:
             return None
         runners = [name for name, target in attest.RUNNERS.items() if done.calls.get(f"calls {target}")]
@@ -286,7 +287,7 @@ class ServeLane:
         return {
             **environment.of_build(build, launch.environment),
             "client": self._build(self.scenario.baseline).label,
-            "server_arguments": [scrub(word) for word in launch.command[1:]],
+            "server_arguments": shown([scrub(word) for word in launch.command[1:]]),
         }
 
     def _record(self, trial: Attempt) -> Record:

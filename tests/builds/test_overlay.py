@@ -96,6 +96,16 @@ def test_every_process_takes_its_vllm_from_the_overlay(lay: Lay) -> None:
     assert done.stdout.strip() == expected
 
 
+@pytest.mark.parametrize("line", ["import os; A = os.environ.get('PERFPROOF_ATTEST')", "from suite.patches.guard import counter"])
+def test_a_change_that_speaks_of_perfproof_is_told(lay: Lay, line: str) -> None:
+    """A change could know that it is measured, and count calls of its own: whoever reads a trial is told to read the change."""
+    knowing = unified(BATCH, f"{BATCH}\n{line}\n", "a/vllm/v1/worker/batch.py", "b/vllm/v1/worker/batch.py")
+    plain = lay(CHANGE).warnings
+    assert [one for one in lay(knowing).warnings if one not in plain] == [
+        f"{lay(knowing).label}: the change speaks of perfproof: what it does while it is measured may not be what it does elsewhere; read it"
+    ]
+
+
 def test_new_and_deleted_files_are_there_and_gone(lay: Lay) -> None:
     """A file that the diff makes can be imported, one that it deletes can't, and the folder of the last one goes too."""
     utils = (toy.FAKES / "vllm" / "utils" / "argparse_utils.py").read_text()
@@ -300,7 +310,7 @@ def test_a_process_that_takes_its_vllm_from_elsewhere_makes_the_trial_untestable
         child = "from suite.patches.guard import attest; import torch; attest()"
         code = f"import os, subprocess, sys; {child}; {lose}subprocess.run([sys.executable, '-c', {child!r}], check=True)"
         told(ready, code, PERFPROOF_ATTEST=str(attests))
-        found = attest.read(attests, ready)
+        found = attest.read(attests, ready, toy.arm("changed"))
         reason = attest.verify(found, toy.arm("changed"), ready)
         assert found is not None
         assert found.processes == 2

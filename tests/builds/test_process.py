@@ -242,6 +242,36 @@ def test_secrets_are_blotted_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert log.read_bytes() == scrub(text).encode() + b"\n\xff\xfe"
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "text", "clean"),
+    [
+        ("MY_TOKEN", "ab/cd+ef/gh==", "use ab/cd+ef/gh== now", "use <secret> now"),
+        ("MY_TOKEN", "ab/cd+ef/gh==", "?t=ab%2Fcd%2Bef%2Fgh%3D%3D&x", "?t=<secret>&x"),
+        ("AWS_SECRET_ACCESS_KEY", "/wJalrXUtnFEMI/K7MDENG", "key /wJalrXUtnFEMI/K7MDENG.", "key <secret>."),
+        ("DB_PASSWORD", "hunter2", "login hunter2, not hunter22", "login <secret>, not hunter22"),
+        ("APP_SECRET", "s3/x", "with s3/x", "with <secret>"),
+        ("PGPASSWORD", "123456", "it is 123456; 1234567 and 0.123456 stay", "it is <secret>; 1234567 and 0.123456 stay"),
+        ("DEPLOY_KEY", "first line here\nsecond line here", "second line here\nx", "<secret>\nx"),
+        ("TOKENIZERS_PARALLELISM", "false", "false", "false"),
+        ("API_KEY", "none", "none", "none"),
+        ("SSH_AUTH_SOCK", "/dev/null", "/dev/null", "/dev/null"),
+    ],
+)
+def test_secrets_of_every_shape_are_blotted_out(monkeypatch: pytest.MonkeyPatch, name: str, value: str, text: str, clean: str) -> None:
+    """With a slash, quoted for an address, short, of several lines; what is no secret, or the path of a file, stays."""
+    monkeypatch.setenv(name, value)
+    assert scrub(text) == clean
+
+
+def test_a_program_runs_in_an_empty_folder_unless_told_where(tmp_path: Path) -> None:
+    """Nothing of where the caller stands is found by what is started; the folder is gone when it has ended."""
+    done = run_to_end(["sh", "-c", "pwd; ls -A"], environment=inherited(), log=tmp_path / "log", timeout=60)
+    (folder,) = (tmp_path / "log").read_text().split()
+    assert done.ok
+    assert Path(folder) != Path.cwd()
+    assert not Path(folder).exists()
+
+
 def test_a_log_is_scrubbed_when_its_program_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a program prints of a secret is not kept in its log."""
     monkeypatch.setenv("SOME_TOKEN", "abcdefghijk")

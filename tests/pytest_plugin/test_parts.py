@@ -18,7 +18,7 @@ from suite.child import benchmarks
 from suite.model.errors import BadInput
 from suite.model.judged import Judged
 from suite.model.record import Record
-from suite.pytest_plugin import arguments, telling, trees
+from suite.pytest_plugin import arguments, ids, telling, trees
 from suite.pytest_plugin.measuring import Design, questions, short_names
 from suite.pytest_plugin.trees import Change
 from tests.factory import record as any_record
@@ -254,3 +254,24 @@ def test_nothing_compared_is_no_pass() -> None:
     """A session in which every benchmark is broken at the base is untestable; one whose benchmarks are all new passes."""
     assert telling.exit_code([telling.new(TEST, "main")], compared=True) == 0
     assert telling.exit_code([telling.new(TEST, "main")], compared=False) == 3
+
+
+# --- ids ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("t.py::f[<X object at 0x7f0a1b2c3d4e>]", "t.py::f[<X object at 0x55d0deadbeef>]", True),
+        ("t.py::f[6ba7b810-9dad-11d1-80b4-00c04fd430c8-x]", "t.py::f[ffffffff-9dad-11d1-80b4-00c04fd430c8-x]", True),
+        ("t.py::f[d41d8cd98f00b204e9800998ecf8427e]", "t.py::f[00000000000000000000000000000001]", True),
+        ("t.py::f[0x10]", "t.py::f[0x20]", False),
+        ("t.py::f[a-b]", "t.py::f[b-a]", False),
+        ("t0x1234567.py::f[1]", "t0x7654321.py::f[1]", False),
+    ],
+)
+def test_an_id_is_known_by_what_stays(one: str, other: str, same: bool) -> None:
+    """An address, a uuid or a long random number in a case's id is the process's own; all else tells cases apart."""
+    assert (ids.stable(one) == ids.stable(other)) is same
+    assert benchmarks.stable(one, ids.PASSING) == ids.stable(one)
+    assert ids.stable(ids.stable(one)) == ids.stable(one)

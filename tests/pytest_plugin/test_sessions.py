@@ -131,3 +131,44 @@ def test_a_session_in_which_nothing_differs_says_so(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "does not differ from main" in done.stdout
     assert "--perfproof-base HEAD~1" in done.stdout
+
+
+def test_ids_that_change_from_process_to_process_are_matched_or_told(tmp_path: Path) -> None:
+    """A case named by an address is measured; cases that only a set's order or a random number tells apart fail the session, with why."""
+    tests = """\
+import random
+
+import pytest
+
+from adder.core import longest
+
+RANDOM = f"n{random.random()}"
+
+
+@pytest.mark.parametrize("what", [object()], ids=repr)
+def test_address(benchmark, what):
+    benchmark.pedantic(longest, args=(["a"],), rounds=3)
+
+
+@pytest.mark.parametrize("what", [1], ids=[RANDOM])
+def test_random(benchmark, what):
+    benchmark.pedantic(longest, args=(["a"],), rounds=3)
+
+
+@pytest.mark.parametrize("what", [object(), object()], ids=repr)
+def test_alike(benchmark, what):
+    benchmark.pedantic(longest, args=(["a"],), rounds=3)
+"""
+    project = make(tmp_path / "adder", tests)
+    (project / "adder" / "core.py").write_text(CORE + "\n\nX = 1\n")
+
+    done = pytest_in(
+        project, "--perfproof", "--perfproof-base=HEAD", "--perfproof-blocks=3", "--perfproof-results", str(tmp_path / "results")
+    )
+
+    assert done.returncode == 3, done.stdout + done.stderr
+    found = {name.partition("[")[0]: one["told"] for name, one in _verdicts(tmp_path / "results").items()}
+    assert "pytest names it otherwise in another process" in found["test_random"]
+    assert "several of its cases differ in an address" in found["test_alike"]
+    assert not found["test_address"].startswith(("is not at", "untestable: pytest names"))
+    assert {record.scenario.partition("_object")[0] for record in store.read(tmp_path / "results").records if record.status == "ok"}

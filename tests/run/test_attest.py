@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from suite.builds.ready import ReadyBuild
 from suite.model.record import Attestation
+from suite.model.scenario import Arm
 from suite.patches import guard
 from suite.patches.guard import SLOT
+from suite.patches.surroundings import fingerprint
 from suite.run import attest
 from tests import toy
 
@@ -39,8 +43,8 @@ def leave(folder: Path, build: ReadyBuild, pid: int, counts: dict[str, int] | No
     (folder / f"{pid}.counts").write_bytes(b"".join(slots).ljust(SLOT * 256, b"\0"))
 
 
-def read(folder: Path, build: ReadyBuild) -> Attestation:
-    found = attest.read(folder, build)
+def read(folder: Path, build: ReadyBuild, arm: Arm | None = None) -> Attestation:
+    found = attest.read(folder, build, arm or toy.arm("plain"))
     assert found is not None
     return found
 
@@ -69,7 +73,7 @@ def test_the_runner_is_known_by_its_calls(toy_build: ReadyBuild, tmp_path: Path)
 
 def test_silence_is_no_proof(toy_build: ReadyBuild, tmp_path: Path) -> None:
     """Where no process attested, the trial is unattested, with what vLLM's log says of it."""
-    assert attest.read(tmp_path, toy_build) is None
+    assert attest.read(tmp_path, toy_build, toy.arm("plain")) is None
     log = (
         "ERROR 11-27 [__init__.py:76] Failed to load plugin perfproof_attest\nTraceback (most recent call last):\nImportError: no module\n"
     )
@@ -153,3 +157,86 @@ def test_the_room_for_counts_is_taken_from_the_disk_at_once(tmp_path: Path, monk
     guard.Attestation()
     (file,) = tmp_path.glob("*.counts")
     assert file.stat().st_blocks * 512 >= file.stat().st_size == SLOT * guard.SLOTS
+
+
+# --- plugins and variables of an arm's own ---------------------------------------------------------------------
+
+GENERAL = "general_plugins"
+
+
+def own(**environment: str) -> Arm:
+    return toy.arm("plain", environment=environment)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        ({GENERAL: True}, {GENERAL: True}, ""),
+        ({GENERAL: True}, {GENERAL: False}, "plugin theirs was not loaded in 1 of 2 processes"),
+        ({GENERAL: True}, {}, "plugin theirs was not loaded in 1 of 2 processes"),
+        ({}, {}, "plugin theirs was not loaded: nothing that is installed there, or on the arm's PYTHONPATH, has a plugin so called"),
+        ({"stat_logger_plugins": True}, {"stat_logger_plugins": False}, ""),
+        ({"endpoint_plugins": False}, {"endpoint_plugins": False}, "plugin theirs was not loaded in any process"),
+        ({"platform_plugins": True, "endpoint_plugins": False}, {"platform_plugins": True, "endpoint_plugins": True}, ""),
+    ],
+)
+def test_a_plugin_must_be_shown_to_have_been_loaded(
+    toy_build: ReadyBuild, tmp_path: Path, first: dict[str, bool], second: dict[str, bool], words: str
+) -> None:
+    """One that nobody has installed, or that a process lacks, makes the trial unattested; those for one process are shown by one."""
+    arm = own(VLLM_PLUGINS="theirs")
+    variables = {"VLLM_PLUGINS": fingerprint("perfproof_attest,theirs")}
+    leave(tmp_path / "a", toy_build, 1, plugins={"theirs": first}, variables=variables)
+    leave(tmp_path / "a", toy_build, 2, plugins={"theirs": second}, variables=variables)
+    found = read(tmp_path / "a", toy_build, arm)
+    assert attest.verify(found, arm, toy_build) == words
+    assert found.plugins == {"theirs": words}
+
+
+def test_a_process_that_says_nothing_of_plugins_shows_none(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """An attestation without a word of the arm's plugins or variables is no proof of them."""
+    leave(tmp_path / "a", toy_build, 1)
+    arm = own(VLLM_PLUGINS="theirs", VLLM_X="1")
+    assert "theirs was not loaded" in attest.verify(read(tmp_path / "a", toy_build, arm), arm, toy_build)
+    assert attest.verify(read(tmp_path / "a", toy_build), toy.arm("plain"), toy_build) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "want", "have", "shown"),
+    [
+        ("VLLM_X", "1", ("1", "1"), True),
+        ("VLLM_X", "1", ("1", "0"), False),
+        ("VLLM_X", "1", ("1", None), False),
+        ("VLLM_X", "", ("", ""), True),
+        ("VLLM_X", "a:b", ("a:b", "a,b"), False),
+        ("LD_PRELOAD", "/x.so", ("/x.so", "/x.so:/omp.so"), True),
+        ("LD_PRELOAD", "/x.so", ("/x.so", "/omp.so"), False),
+        ("CUDA_VISIBLE_DEVICES", "0,1", ("0,1", "1"), True),
+        ("CUDA_VISIBLE_DEVICES", "0,1", ("0,1", "2"), False),
+    ],
+)
+def test_a_variable_must_be_there_in_every_process(
+    toy_build: ReadyBuild, tmp_path: Path, name: str, want: str, have: tuple[str | None, ...], shown: bool
+) -> None:
+    """Lost, or of another value, in one process: told; lists that vLLM adds to, or takes a worker's part of, may differ so."""
+    arm = own(**{name: want})
+    for pid, value in enumerate(have):
+        leave(tmp_path / "a", toy_build, pid, variables={name: [] if value is None else fingerprint(value)})
+    told = attest.verify(read(tmp_path / "a", toy_build, arm), arm, toy_build)
+    assert told == ("" if shown else f"variable {name} has another value than the arm's in 1 of 2 processes")
+
+
+@given(st.text(st.characters(blacklist_characters="\0"), max_size=30), st.text(st.characters(blacklist_characters="\0"), max_size=30))
+def test_values_have_equal_fingerprints_only_if_they_are_equal(one: str, other: str) -> None:
+    """Any text has a fingerprint, and none is another's."""
+    assert (fingerprint(one) == fingerprint(other)) is (one == other)
+
+
+def test_a_variable_that_the_release_does_not_know_is_told(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """A misspelt variable for vLLM does not spoil the trial, and is told with it."""
+    arm = own(VLLM_ATENTION="x")
+    leave(tmp_path / "a", toy_build, 1, variables={"VLLM_ATENTION": fingerprint("x")}, unknown=["VLLM_ATENTION"])
+    found = read(tmp_path / "a", toy_build, arm)
+    assert attest.verify(found, arm, toy_build) == ""
+    assert attest.notes(found) == ["VLLM_ATENTION: this release of vLLM knows no variable so called, and may not read it"]
+    assert attest.notes(None) == []

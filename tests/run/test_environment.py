@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from suite.builds.ready import ReadyBuild
+from suite.model.scenario import ServeWorkload
 from suite.run import environment
+from suite.run.client import client_environment
+from suite.run.launch import server_environment
 from suite.run.process import arm_variables, build_environment
 from tests import toy
 
@@ -64,6 +67,17 @@ def test_an_arm_is_its_plugins_and_its_variables() -> None:
     assert said["VLLM_BATCH_INVARIANT"] == "1"
     assert said["PERFPROOF_WATCH"] == "m:a m:b"
     assert "PERFPROOF_ALLOW_UNVERIFIED" not in said
+
+
+def test_a_hubs_token_goes_to_what_may_load_a_hubs_model(toy_build: ReadyBuild, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers and clients of a model from a hub get it; microbenchmarks and processes of a model that is here do not."""
+    monkeypatch.setenv("HF_TOKEN", "hf_0123456789")
+    workload = ServeWorkload(model="org/name", server_arguments=(), client={}, requests=1, warmups=0, launches="fresh")
+    for offline in (True, False):
+        server = server_environment(toy_build, toy.arm("plain"), workload, offline=offline, attests=Path("/a"), watch=())
+        client = client_environment(toy_build, offline=offline)
+        assert ("HF_TOKEN" in server, "HF_TOKEN" in client) == (not offline, not offline)
+    assert "HF_TOKEN" not in build_environment(toy_build, threads=1)
 
 
 def test_an_arms_own_folders_come_after_the_side_folder(toy_build: ReadyBuild) -> None:

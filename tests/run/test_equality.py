@@ -102,6 +102,8 @@ POOLER = {"toy": "splade", "layers": 1, "hidden": 64, "heads": 2, "vocabulary": 
     ("changes", "told"),
     [
         ({"arguments": {"seed": 1}}, "workload.arguments: --seed is set by the suite"),
+        ({"arguments": {"see": 1}}, "workload.arguments: --seed is set by the suite"),
+        ({"arguments": {"mode": "x"}}, "workload.arguments: --model is set by the suite"),
         (
             {"arms": {"plain": {"baseline": True}, "other": {"server_arguments": ["--runner=pooling"]}}},
             "arms.other.server_arguments: --runner",

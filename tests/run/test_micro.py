@@ -123,6 +123,39 @@ def test_a_plugin_of_the_users_own_that_does_not_import_is_told(run_toy: RunToy)
     assert "plugin toy_broken failed to import: ModuleNotFoundError" in record.reason
 
 
+def test_a_plugin_that_nobody_has_installed_is_told(run_toy: RunToy) -> None:
+    """vLLM says nothing of a name in `VLLM_PLUGINS` that no package has; the trial is unattested all the same."""
+    (record,) = run_toy(toy.arm("plain", environment={"VLLM_PLUGINS": "nothing_has_this_name"}))
+    assert record.status == "unattested"
+    assert record.reason.startswith("plugin nothing_has_this_name was not loaded: nothing that is installed there")
+
+
+def test_a_plugin_and_a_variable_of_the_users_own_are_shown(run_toy: RunToy, tmp_path: Path) -> None:
+    """A plugin that lies on the arm's PYTHONPATH and is loaded counts, and so does a variable; one that vLLM does not know is told."""
+    (tmp_path / "theirs-1.dist-info").mkdir()
+    (tmp_path / "theirs-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1\n")
+    (tmp_path / "theirs-1.dist-info" / "entry_points.txt").write_text("[vllm.general_plugins]\ntheirs = theirs_module:register\n")
+    (tmp_path / "theirs_module.py").write_text("def register():\n    pass\n")
+    said = {"VLLM_PLUGINS": "theirs", "PYTHONPATH": str(tmp_path), "OMP_DYNAMIC": "false"}
+    (record,) = run_toy(toy.arm("plain", environment=said))
+    assert (record.status, record.reason) == ("ok", "")
+    assert record.attestation is not None
+    assert record.attestation.plugins == {"theirs": ""}
+    assert record.attestation.variables == dict.fromkeys(sorted(said), "")
+
+
+def test_nothing_is_imported_from_where_a_command_stands(run_toy: RunToy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file beside the caller that is called like a module of Python or of vLLM is not run by a trial."""
+    here = tmp_path / "here"
+    here.mkdir()
+    for name in ("json", "pickle", "numpy", "cloudpickle", "multiprocessing", "sitecustomize", "usercustomize"):
+        (here / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write({name!r})\nraise ImportError\n")
+    monkeypatch.chdir(here)
+    (record,) = run_toy(toy.arm("plain"))
+    assert record.status == "ok"
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_patched_function_that_is_never_called_is_told(run_toy: RunToy) -> None:
     """A patch whose function the workload does not call proves nothing: unattested."""
     (record,) = run_toy(toy.arm("patched", "toy_idle"))

@@ -16,7 +16,7 @@ from suite.child.client import near
 from suite.model.metrics import METRICS
 from suite.model.scenario import Dataset, ServeWorkload, ToyModel, default_warmups, one_wave, requests_for
 from suite.run.bench_result import MOST_GAPS, read_result, wanted_output, warnings_for
-from suite.run.client import arguments_for, endpoint_faults, flags, packed_faults, spoken
+from suite.run.client import OURS, arguments_for, client_faults, endpoint_faults, flags, packed_faults, spoken
 from suite.run.diagnosis import diagnose, last_words
 from suite.run.launch import ModelAt, flags_of, locate_model, server_words, without_worker
 from suite.run.ports import answers, free_port
@@ -211,18 +211,57 @@ def test_an_arms_own_load_format_wins_over_the_toys() -> None:
     """Arguments that a generated model brings are left out where the scenario gives them."""
     arm = dataclasses.replace(toy.arm("plain"), server_arguments=("--load-format=safetensors",))
     assert "--load-format=dummy" not in server_words(workload(), arm, MODEL, "name", 8000)
-    assert flags_of(["--a=1", "--b_c", "x", "--d"]) == {"--a", "--b-c", "--d"}
+    assert flags_of(["--a=1", "--b_c", "x", "--d", "--e.f=1.5", "--g.h", "1"]) == {"--a", "--b-c", "--d", "--e", "--g"}
 
 
-def test_a_model_folder_is_named_from_its_parent(tmp_path: Path) -> None:
-    """Neither command nor result file holds a path of this machine; a hub name stays what it is and may need the hub."""
-    (tmp_path / "mine").mkdir()
-    local = locate_model(str(tmp_path / "mine"), tmp_path / "models", tmp_path)
-    assert (local.name, local.folder, local.offline) == ("mine", tmp_path, True)
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("profile", "workload.client.profile: is set by the suite and can't be set here"),
+        ("profil", "workload.client.profil: short for --profile, which is set by the suite and can't be set here"),
+        ("append-resul", "workload.client.append-resul: short for --append-result, which is set by the suite and can't be set here"),
+        ("append_res", "workload.client.append_res: short for --append-result, which is set by the suite and can't be set here"),
+        ("save-", "workload.client.save-: short for --save-detailed or --save-result, which is set by the suite and can't be set here"),
+        ("random-input-len", None),
+        ("tokenizer-mode", None),
+        ("max-concurrency", None),
+    ],
+)
+def test_a_flag_of_the_suites_is_refused_cut_short_too(name: str, told: str | None) -> None:
+    """vLLM's parsers take the beginning of a name; so does the check."""
+    assert client_faults("workload", {name: 1}) == ([told] if told else [])
+
+
+@given(st.sampled_from(sorted(OURS)), st.data())
+def test_every_beginning_of_a_flag_of_the_suites_is_refused(flag: str, data: st.DataObject) -> None:
+    """However short, and however its dashes are written."""
+    cut = flag[: data.draw(st.integers(1, len(flag)))]
+    assert client_faults("workload", {cut: True})
+    assert client_faults("workload", {cut.replace("-", "_"): True})
+
+
+@pytest.mark.parametrize(("folder", "name"), [("mine-1B", "mine-1B"), ("mine", "the-model/mine"), ("json", "the-model/json")])
+def test_a_model_folder_is_named_by_a_link_in_a_folder_of_its_own(tmp_path: Path, folder: str, name: str) -> None:
+    """Neither command nor result file holds a path of this machine, and nothing that lies beside or in a model can be imported."""
+    model, idle = tmp_path / "models" / folder, tmp_path / "run"
+    model.mkdir(parents=True)
+    idle.mkdir()
+    (model / "__init__.py").touch()
+    (model.parent / "cloudpickle.py").touch()
+    for _ in range(2):
+        local = locate_model(str(model), tmp_path / "toys", idle)
+    assert (local.name, local.offline) == (name, True)
+    assert (local.folder / local.name).resolve() == model
+    assert [entry.name for entry in local.folder.iterdir()] == [name.partition("/")[0]]
+    assert not any(entry.name.isidentifier() for entry in local.folder.iterdir())
+
+
+def test_every_model_has_processes_that_run_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    """A hub name stays what it is and may need the hub; a toy is written once and linked."""
     hub = locate_model("org/model", tmp_path / "models", tmp_path)
-    assert (hub.name, hub.offline) == ("org/model", False)
+    assert (hub.name, hub.offline, list(hub.folder.iterdir())) == ("org/model", False, [])
     made = locate_model(ToyModel(layers=1, hidden=64, heads=2, vocabulary=256, context=64), tmp_path / "models", tmp_path)
-    assert made.folder == tmp_path / "models"
+    assert made.folder == hub.folder
     assert (made.folder / made.name / "config.json").exists()
 
 
