@@ -107,6 +107,7 @@ def main():
                 os.kill(os.getpid(), signal.SIGSTOP)
             time.sleep(given.delay)
             tokens = asked["max_tokens"] - (1 if "short" in given.fake else 0)
+            tokens = 1 if "first token" in given.fake else 0 if "no token" in given.fake else tokens
             runner.execute_model()
             done["request_success"] += 1
             done["prompt_tokens"] += 4
