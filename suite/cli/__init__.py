@@ -18,7 +18,9 @@ from types import FrameType
 from suite import __version__
 from suite.cli import ci, gating, history, judging, measuring, packing, proposing, showing, tracking
 from suite.cli.options import EPILOG
+from suite.cli.streams import harmless_streams
 from suite.model.errors import EXIT_SIGNALLED, EXIT_UNTESTABLE, EXIT_USAGE, BadInput, PerfproofError
+from suite.model.untrusted import harmless
 
 GROUPS = (measuring, proposing, judging, showing, gating, ci, tracking, history, packing)
 """The groups of commands, in the order of the help."""
@@ -27,6 +29,11 @@ GROUPS = (measuring, proposing, judging, showing, gating, ci, tracking, history,
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     _write_whatever_comes()
+    with harmless_streams():
+        return _run(argv)
+
+
+def _run(argv: Sequence[str] | None) -> int:
     arguments = parser().parse_args(argv)
     signal.signal(signal.SIGTERM, _as_interrupt)
     try:
@@ -46,10 +53,10 @@ def _carried_out(arguments: argparse.Namespace) -> int:
         return code
     except BadInput as error:
         for fault in error.faults:
-            print(f"perfproof: {fault}", file=sys.stderr)
+            print(f"perfproof: {harmless(fault)}", file=sys.stderr)
         return EXIT_USAGE
     except PerfproofError as error:
-        print(f"perfproof: {error}", file=sys.stderr)
+        print(f"perfproof: {harmless(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt as interrupt:
         print("\nperfproof: interrupted; every record that was whole is kept, the same command goes on from there", file=sys.stderr)
@@ -62,7 +69,7 @@ def _carried_out(arguments: argparse.Namespace) -> int:
         return _reader_gone()
     except OSError as error:
         where = error.filename or ("standard output: can't be written to" if _output_is_lost() else "this machine")
-        print(f"perfproof: {where}: {error.strerror or error}", file=sys.stderr)
+        print(f"perfproof: {harmless(str(where))}: {error.strerror or error}", file=sys.stderr)
         return EXIT_UNTESTABLE
 
 
