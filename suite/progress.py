@@ -19,7 +19,7 @@ from rich.table import Column
 from suite.analysis.words import duration
 from suite.model.plan import Block
 from suite.model.record import Record
-from suite.model.untrusted import lines
+from suite.model.untrusted import harmless, lines
 
 
 class RunProgress:
@@ -60,12 +60,14 @@ class RunProgress:
 
     def say(self, message: str) -> None:
         """What happens now, an install, a server's start: until the next thing does."""
+        message = harmless(message)
         self._bar.update(self._task, what=escape(f"{self._where} · {message}" if self._where else message))
         if not self.console.is_terminal:
             self.console.print(message, highlight=False, markup=False, soft_wrap=True)
 
     def tell(self, message: str) -> None:
         """What is not to be missed, though the next thing happens at once: stays to be read."""
+        message = harmless(message)
         self._bar.update(self._task, what=escape(message))
         self.console.print(message, style="yellow", highlight=False, markup=False, soft_wrap=True)
 

@@ -273,7 +273,8 @@ def page_of(
     records = kept_apart([record for record in read.records if only is None or record.scenario in only])
     if not records:
         raise _nothing_left(results, read, only)
-    judged = list(rows) if rows is not None else _judged([_policed(record, policy) for record in records], results)
+    found = [] if rows is not None else _judged([_policed(record, policy) for record in records], results)
+    judged = list(rows) if rows is not None else [row for one in found for row in one.judged]
     named = results.name if results.is_absolute() else str(results)
     warnings = [warning.replace(str(results), named) for warning in read.warnings]
     page = view.build(
@@ -286,6 +287,8 @@ def page_of(
         floors=_floors(results),
         equality=_equality(records),
         accuracy=tasks.details(records),
+        unlisted=[row for one in found for row in one.unlisted],
+        worse=[row for one in found for row in one.worse],
     )
     return page, judged
 
@@ -327,9 +330,9 @@ def _policed(record: Record, policy: Policy) -> Record:
     return record if policy is DEFAULT_POLICY else dataclasses.replace(record, definition=policed(record.definition, policy))
 
 
-def _judged(records: Sequence[Record], results: Path) -> list[Judged]:
+def _judged(records: Sequence[Record], results: Path) -> list[judging.JudgedScenario]:
     """Every metric of these records, with what the folder's A/A runs allow to be said."""
-    return [row for one in judging.judge_records(records, floors=store.read_floors(results)) for row in one.judged]
+    return judging.judge_records(records, floors=store.read_floors(results))
 
 
 def write_html(page: Page, out: Path) -> None:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from suite.analysis import equality, explain, exploratory, spending, tasks, twins, verdict, witness, words
+from suite.analysis import beside, equality, explain, exploratory, spending, tasks, twins, verdict, witness, words
 from suite.analysis.calibration import Trust, trusted
 from suite.analysis.groups import kept_apart
 from suite.analysis.samples import Observation, PairedSample, Status, pair, typical
@@ -32,12 +32,18 @@ SHARED_WARNING = "every arm kept one server for all blocks: launch-to-launch var
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedScenario:
-    """All judged metrics of one scenario. `stop` says why no more blocks are needed, or is empty."""
+    """All judged metrics of one scenario. `stop` says why no more blocks are needed, or is empty.
+
+    `unlisted` are estimates of what was measured and the scenario does not name; `worse` those of either that surely got worse, by much,
+    the worst first: none where the machine's times can't be believed.
+    """
 
     scenario: Scenario
     judged: tuple[Judged, ...]
     blocks: int
     stop: str
+    unlisted: tuple[Judged, ...] = ()
+    worse: tuple[Judged, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +112,13 @@ def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, 
         _judge_candidate(_Case(scenario=scenario, candidate=arm, trials=trials, trust=trust, final=final)) for arm in scenario.candidates
     ]
     primaries = [each for _, verdicts in found for each in verdicts]
+    judged = tuple(row for rows, _ in found for row in rows)
+    others = _unlisted(scenario, trials) if final else ()
     return JudgedScenario(
         scenario=scenario,
-        judged=tuple(row for rows, _ in found for row in rows),
+        judged=judged,
+        unlisted=others,
+        worse=() if trust.distrust else beside.also_worse((*judged, *others)),
         blocks=len({trial.block for trial in trials}),
         stop=verdict.should_stop(primaries, whole_blocks(trials, scenario), spending_of(scenario)),
     )
@@ -161,6 +171,19 @@ def spending_of(scenario: Scenario) -> Spending:
     timed = max(1, sum(is_timed(choice.name) for choice in scenario.primaries))
     candidates = len(scenario.candidates) * (scenario.workload.family if isinstance(scenario.workload, PytestWorkload) else 1)
     return spending.sequential(timed, candidates) if scenario.blocks is None else spending.one_look(scenario.blocks, timed, candidates)
+
+
+def _unlisted(scenario: Scenario, trials: Sequence[Record]) -> tuple[Judged, ...]:
+    """Estimates of what was measured and is named nowhere, candidate by candidate, explored together."""
+    asked, rows = beside.unlisted(scenario, trials), []
+    for arm in scenario.candidates if asked.metrics else ():
+        versus = _Versus(scenario=scenario.name, baseline=scenario.baseline.name, candidate=arm.name)
+        samples = paired(asked, arm, trials)
+        estimates = _estimates(asked, samples)
+        rows += [
+            _explored(versus, choice, metric(choice.name), samples[choice.name], estimates[choice.name], ()) for choice in asked.metrics
+        ]
+    return tuple(rows)
 
 
 def _judge_candidate(case: _Case) -> tuple[list[Judged], list[Verdict]]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from datetime import date
 
 from suite.analysis import words
+from suite.analysis.samples import Scale
 from suite.analysis.trials import latest
-from suite.model.decision import Blame, Decision, Effect, Ruling
+from suite.model.decision import ALSO_WORSE, Blame, Decision, Effect, Ruling
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE
 from suite.model.judged import Judged, Outcome
 from suite.model.metrics import ACCURACY, ANSWERS, base_name
@@ -30,6 +31,8 @@ SOON = 7
 NOTHING = "nothing to judge: no metric that decides has a verdict"
 MOVED = "not in this version"
 """How the reason of a trial begins whose benchmark does not find what it exercises."""
+MISSING = "missing"
+"""How the reason begins of a scenario that was to be judged and left no record."""
 DISTRUST = "the A/A of this machine failed"
 
 
@@ -60,17 +63,26 @@ def decide(
     *,
     failures: Mapping[tuple[str, str], Failure] | None = None,
     notes: Sequence[str] = (),
+    worse: Sequence[Judged] = (),
+    missing: Sequence[str] = (),
     today: date | None = None,
 ) -> Decision:
     """The decision over every metric; nothing that decides is untestable, not a pass.
 
-    `failures` are by scenario and candidate (`failures_of`); `notes` go with the decision; `today` tells which waivers end soon.
+    `worse` are those without a verdict that surely got worse by much (`beside.also_worse`), among `judged` or not; `missing` the names of
+    scenarios that were to be judged and left no record, each untestable; `failures` are by scenario and candidate (`failures_of`); `notes`
+    go with the decision; `today` tells which waivers end soon.
     Source: none, what the policy says; docs/policy.md.
     """
-    rulings = tuple(_ruling(row, policy, judged, (failures or {}).get((row.scenario, row.candidate))) for row in judged)
+    also = {_key(row) for row in worse}
+    every = [*judged, *(row for row in worse if _key(row) not in set(map(_key, judged)))]
+    rulings = tuple(
+        _ruling(row, policy, judged, (failures or {}).get((row.scenario, row.candidate)), also=_key(row) in also) for row in every
+    )
+    rulings += tuple(_missing(name, policy) for name in missing)
     found = Decision(exit_code=EXIT_PASS, policy=policy.name, rulings=rulings, stopped="", todo=(), notes=tuple(notes))
     codes = {ruling.code for ruling in rulings if not ruling.passes}
-    if not found.deciding:
+    if not found.deciding and not codes:
         code = EXIT_UNTESTABLE if policy.untestable == "fail" else EXIT_PASS
         found = dataclasses.replace(found, exit_code=code, stopped=NOTHING)
     else:
@@ -112,9 +124,32 @@ def failures_of(records: Iterable[Record]) -> dict[tuple[str, str], Failure]:
 # --- one ruling -----------------------------------------------------------------------------------------------
 
 
-def _ruling(row: Judged, policy: Policy, judged: Sequence[Judged], failure: Failure | None) -> Ruling:
+def _missing(name: str, policy: Policy) -> Ruling:
+    """Of a scenario that was to be judged and has no record: nothing of it was tested, which is no pass."""
+    found = _then(policy.untestable, EXIT_UNTESTABLE, f"{MISSING}: it was to be judged, and there are no records of it")
+    return Ruling(
+        scenario=name,
+        metric="any metric",
+        candidate="",
+        verdict=Outcome.UNTESTABLE,
+        effect=found.effect,
+        code=found.code,
+        rule="must be there",
+        reason=found.reason,
+        blame="",
+    )
+
+
+def _key(row: Judged) -> tuple[str, str, str]:
+    return row.scenario, row.metric, row.candidate
+
+
+def _ruling(row: Judged, policy: Policy, judged: Sequence[Judged], failure: Failure | None, *, also: bool) -> Ruling:
     asked = policy.asks(row.scenario, row.metric, primary=row.primary)
+    also = also and not asked.decides and not asked.silent and policy.also_worse != "pass"
     found = _found(row, asked, policy, judged, failure) if asked.decides else _Found(effect="report", code=0, reason=row.reason)
+    if also:
+        found = _then(policy.also_worse, EXIT_REGRESSED, _also(row))
     waiver = policy.waived(row.scenario, row.metric) if found.effect == "fail" else None
     if waiver is not None:
         found = _Found(effect="waived", code=0, reason=f"waived until {waiver.until}: {waiver.reason} ({waiver.issue}); {found.reason}")
@@ -126,7 +161,7 @@ def _ruling(row: Judged, policy: Policy, judged: Sequence[Judged], failure: Fail
         verdict=row.verdict,
         effect=found.effect,
         code=found.code,
-        rule=rule_words(asked, row),
+        rule=ALSO_WORSE if also else rule_words(asked, row),
         reason=found.reason,
         blame=blame,
     )
@@ -149,6 +184,12 @@ def _found(row: Judged, asked: Asked, policy: Policy, judged: Sequence[Judged], 
     else:
         found = _Found(effect="pass", code=0, reason=reason)
     return _warned(row, asked, found) if found.effect == "pass" else found
+
+
+def _also(row: Judged) -> str:
+    scale: Scale = "difference" if row.in_points else "log"
+    span = f" ({words.span(row.interval, scale)})" if row.interval else ""
+    return f"also worse, though nobody declared it primary: {words.change(row.effect or 0.0, scale)}{span}; {row.reason}"
 
 
 def _then(then: Then, code: int, reason: str) -> _Found:
@@ -253,6 +294,9 @@ def _todo(found: Decision) -> Iterator[str]:
                 "the day on which it ends (docs/policy.md)."
             )
     lost = [ruling for ruling in failing if ruling.code == EXIT_UNTESTABLE and not ruling.blame]
+    if gone := [ruling.scenario for ruling in lost if ruling.reason.startswith(MISSING)]:
+        yield f"Measure {' and '.join(gone)}; what is not to be judged here goes out of the policy's 'scenarios'."
+        lost = [ruling for ruling in lost if not ruling.reason.startswith(MISSING)]
     if any(DISTRUST in ruling.reason for ruling in lost):
         yield (
             "This machine gave different times to the same code: no time is judged on it until the base run against itself passes there. "

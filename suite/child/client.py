@@ -11,7 +11,8 @@ that it never outlives the runner.
 - at the start: `{"ready": true, "vllm": VERSION, "seconds": SECONDS}`
 - `{"do": "check", "bench": NAME, "arguments": [...]}` parses only: `{"ok": true}`, or `{"ok": false, "fault": WORDS}`
 - `{"do": "check server", "arguments": [...]}` the same with what follows `vllm serve`
-- `{"do": "run", "arguments": [...]}` measures: the same, and `seconds` and `cpu_seconds` that it took in all
+- `{"do": "run", "arguments": [...]}` measures: the same, and `seconds` and `cpu_seconds` that it took in all, `asked_lengths`, the output
+  tokens that each request asked for, and `ignore_eos`, whether nothing else was to end it; null for either where this vLLM does not tell
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import queue
 import threading
 import time
 import traceback
+from collections.abc import Iterator
 from typing import Any, TextIO
 
 
@@ -119,8 +121,34 @@ def run(arguments: list[str]) -> dict[str, Any]:
     gc.unfreeze()
     gc.collect()
     wall, cpu = time.perf_counter(), time.process_time()
-    main(parsed)
-    return {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
+    with noting() as asked:
+        main(parsed)
+    took = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
+    return {**took, "asked_lengths": asked or None, "ignore_eos": getattr(parsed, "ignore_eos", None)}
+
+
+@contextlib.contextmanager
+def noting() -> Iterator[list[int]]:
+    """The output tokens that each request asks for, as vLLM's own function makes the requests; empty where there is no such function."""
+    import vllm.benchmarks.serve as module
+
+    asked: list[int] = []
+    samples = getattr(module, "get_samples", None)
+
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        made = samples(*args, **kwargs)
+        with contextlib.suppress(AttributeError, TypeError):
+            asked[:] = [int(request.expected_output_len or 0) for request in made]
+        return made
+
+    if samples is None:
+        yield asked
+        return
+    module.get_samples = noted
+    try:
+        yield asked
+    finally:
+        module.get_samples = samples
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:

@@ -16,8 +16,10 @@ from types import FrameType
 from suite import __version__
 from suite.cli import ci, gating, history, judging, measuring, packing, proposing, showing, surroundings, tracking
 from suite.cli.options import EPILOG
+from suite.cli.streams import harmless_streams
 from suite.cli.surroundings import forget, tell
 from suite.model.errors import EXIT_SIGNALLED, EXIT_UNTESTABLE, EXIT_USAGE, BadInput, PerfproofError
+from suite.model.untrusted import harmless
 
 GROUPS = (measuring, proposing, judging, showing, gating, ci, tracking, history, packing)
 """The groups of commands, in the order of the help."""
@@ -26,6 +28,11 @@ GROUPS = (measuring, proposing, judging, showing, gating, ci, tracking, history,
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     surroundings.open_streams()
+    with harmless_streams():
+        return _run(argv)
+
+
+def _run(argv: Sequence[str] | None) -> int:
     arguments, unknown = parser().parse_known_args(argv)
     if unknown:
         arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -48,10 +55,10 @@ def _carried_out(arguments: argparse.Namespace) -> int:
         return code
     except BadInput as error:
         for fault in error.faults:
-            tell(f"perfproof: {fault}")
+            tell(f"perfproof: {harmless(fault)}")
         return EXIT_USAGE
     except PerfproofError as error:
-        tell(f"perfproof: {error}")
+        tell(f"perfproof: {harmless(str(error))}")
         return error.exit_code
     except KeyboardInterrupt as interrupt:
         tell("\nperfproof: interrupted; every record that was whole is kept, the same command goes on from there")
@@ -64,7 +71,7 @@ def _carried_out(arguments: argparse.Namespace) -> int:
         return _reader_gone()
     except OSError as error:
         where = error.filename or ("standard output: can't be written to" if _output_is_lost() else "this machine")
-        tell(f"perfproof: {where}: {error.strerror or error}")
+        tell(f"perfproof: {harmless(str(where))}: {error.strerror or error}")
         return EXIT_UNTESTABLE
 
 

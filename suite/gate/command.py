@@ -256,6 +256,8 @@ class _Gate:
         found = [one for one in every if deciding(one.definition, self.policy)]
         if silent := [one.name for one in every if one not in found]:
             self.notes.append(f"not measured (no metric of theirs decides under {self.policy.name}): {', '.join(silent)}")
+        if left := self.policy.lacking([one.name for one in found]):
+            self.notes.append(f"named by {self.policy.name} and not chosen for this change: {', '.join(left)}")
         if not found:
             self._not_covered("no scenario that decides exercises what the change touches, so nothing was measured", WRITE_ONE)
         return found
@@ -327,7 +329,9 @@ class _Gate:
             self.notes += str(error).splitlines()
             self._not_covered("the base has nothing of what the scenarios exercise, so nothing was measured", WRITE_ONE)
         idle = uncounted(counted, only & self.touching, read.records)
-        page = telling.decided(results, read, self.policy, only=only, notes=[*self.notes, *idle, *absent], today=self.day)
+        gone = sorted(only - {record.scenario for record in read.records})
+        notes = [*self.notes, *idle, *absent]
+        page = telling.decided(results, read, self.policy, only=only, notes=notes, missing=gone, today=self.day)
         again = tuple(dataclasses.replace(one, commands=(self.asked.command, *one.commands[1:])) for one in page.scenarios)
         return dataclasses.replace(page, scenarios=again)
 

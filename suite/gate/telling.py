@@ -80,14 +80,28 @@ def gate(
     if stored is not None:
         page = _against_stored(results, read, stored, rules, day)
     else:
-        page = decided(results, read, rules, only=None, notes=(), today=day)
+        gone = rules.lacking({record.scenario for record in read.records})
+        page = decided(results, read, rules, only=None, notes=(), missing=gone, today=day)
     return tell(page, outputs, console or Console(), environment)
 
 
-def decided(results: Path, read: store.Read, policy: Policy, *, only: set[str] | None, notes: Sequence[str], today: date) -> Page:
-    """The page of a results folder, which holds what was `read` (of the named scenarios only), with the decision that the policy makes."""
+def decided(
+    results: Path,
+    read: store.Read,
+    policy: Policy,
+    *,
+    only: set[str] | None,
+    notes: Sequence[str],
+    missing: Sequence[str] = (),
+    today: date,
+) -> Page:
+    """The page of a results folder, which holds what was `read` (of the named scenarios only), with the decision that the policy makes.
+
+    `missing` are scenarios that were to be judged and left no record.
+    """
     page, judged = verdicts.page_of(results, only, policy, read=read)
-    found = decide(judged, policy, failures=failures_of(page.records), notes=notes, today=today)
+    worse = [row for scenario in page.scenarios for row in scenario.worse]
+    found = decide(judged, policy, failures=failures_of(page.records), notes=notes, worse=worse, missing=missing, today=today)
     return with_decision(page, found)
 
 
@@ -98,7 +112,8 @@ def _against_stored(results: Path, read: store.Read, stored: Path, policy: Polic
     rows = against_stored(read.records, stored, policy, today)
     page, _ = verdicts.page_of(results, None, policy, rows, read)
     notes = [f"judged against what the history {stored.name} has stored, not against the base beside it"]
-    return with_decision(page, decide(rows, policy, failures=failures_of(read.records), notes=notes, today=today))
+    gone = policy.lacking({record.scenario for record in read.records})
+    return with_decision(page, decide(rows, policy, failures=failures_of(read.records), notes=notes, missing=gone, today=today))
 
 
 def with_decision(page: Page, decision: Decision) -> Page:

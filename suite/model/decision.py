@@ -14,6 +14,8 @@ EFFECTS: tuple[Effect, ...] = ("fail", "waived", "warn", "pass", "report")
 """The effects, the one that a reader must not miss first."""
 Blame = Literal["", "base", "change"]
 """Whose trials failed, where nothing could be tested: the base's own, so that the change is not to blame, or the change's alone."""
+ALSO_WORSE = "not surely worse by much"
+"""What is asked of a metric that is not primary, where the policy lets one that got worse warn or fail."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +64,8 @@ class Decision:
 
     @property
     def deciding(self) -> tuple[Ruling, ...]:
-        """The rulings that have a say."""
-        return tuple(ruling for ruling in self.rulings if ruling.effect != "report")
+        """The rulings of what was to decide; what warns or fails because it got worse beside that is none of them."""
+        return tuple(ruling for ruling in self.rulings if ruling.effect != "report" and ruling.rule != ALSO_WORSE)
 
     def of(self, effect: Effect) -> tuple[Ruling, ...]:
         """The rulings with that effect."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
@@ -86,6 +86,8 @@ class Asked:
     warn: float | None
     fail: float | None
     count: CountRule
+    silent: bool = False
+    """Whether it has no say even where it got worse by much: its scenario does not decide, or the policy says `decide: false` of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +95,8 @@ class Policy:
     """The rules of a gate, and how a gate that measures spends its time.
 
     `source` is its file, "" for none. `scenarios` are patterns of those that decide. `inconclusive`, `untestable` and `not_covered` (a
-    change that no scenario exercises, or that no overlay can follow) say what such a thing does to the decision; `shared_launches` whether
+    change that no scenario exercises, or that no overlay can follow) say what such a thing does to the decision; `also_worse` what a metric
+    does that is not primary and surely got worse by much; `shared_launches` whether
     a verdict from servers that were launched once for all blocks counts as it is, or as inconclusive. `canary` is measured whatever a
     change touches; `aa` says whether the base is run against itself first. A scenario whose deciding metrics are all exact stops after
     `exact_blocks` blocks (None: its own number). `budget` is minutes.
@@ -116,6 +119,7 @@ class Policy:
     baseline: StoredBaseline
     waivers: Sequence[Waiver]
     source: str = ""
+    also_worse: Then = "warn"
 
     @property
     def called(self) -> str:
@@ -128,11 +132,17 @@ class Policy:
         rule = self.rules[family]
         decides = rule.decide == "all" or (rule.decide == "primary" and primary)
         warn, fail, count = rule.warn, rule.fail, rule.count
+        silent = False
         for own in (own for own in self.metrics if _matches(own.pattern, scenario, name)):
             decides = decides if own.decide is None else own.decide
+            silent = silent if own.decide is None else not own.decide
             warn, fail, count = own.warn or warn, own.fail or fail, own.count or count
-        decides = decides and any(fnmatchcase(scenario, pattern) for pattern in self.scenarios)
-        return Asked(family=family, decides=decides, warn=warn, fail=fail, count=count)
+        meant = any(fnmatchcase(scenario, pattern) for pattern in self.scenarios)
+        return Asked(family=family, decides=decides and meant, warn=warn, fail=fail, count=count, silent=silent or not meant)
+
+    def lacking(self, scenarios: Collection[str]) -> list[str]:
+        """The names and patterns of scenarios that decide and that none of these fits."""
+        return [name for name in dict.fromkeys(self.scenarios) if not any(fnmatchcase(one, name) for one in scenarios)]
 
     def waived(self, scenario: str, name: str) -> Waiver | None:
         """The waiver of a metric, if there is one."""

@@ -131,6 +131,7 @@ class PolicyDoc(_Doc):
     inconclusive: Then = DEFAULT_POLICY.inconclusive
     untestable: Then = DEFAULT_POLICY.untestable
     not_covered: Then = DEFAULT_POLICY.not_covered
+    also_worse: Then = DEFAULT_POLICY.also_worse
     shared_launches: Literal["inconclusive", "count"] = DEFAULT_POLICY.shared_launches
     profile: Profile = DEFAULT_POLICY.profile
     canary: list[Pattern] = []
@@ -286,6 +287,7 @@ def _policy(doc: PolicyDoc, name: str) -> Policy:
         inconclusive=doc.inconclusive,
         untestable=doc.untestable,
         not_covered=doc.not_covered,
+        also_worse=doc.also_worse,
         shared_launches=doc.shared_launches,
         profile=doc.profile,
         canary=tuple(doc.canary),

@@ -16,7 +16,7 @@ LINES = 40
 NARROW = "\u202f"
 """The narrow no-break space that stands between our own numbers and units."""
 
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])|\x9b[0-?]*[ -/]*[@-~]")
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-_])|\x9b[0-?]*[ -/]*[@-~]")
 
 
 def line(text: object, limit: int = LINE) -> str:
@@ -42,6 +42,26 @@ def lines(text: object, most: int = LINES, limit: int = LINE) -> str:
     return "\n".join([*note, *every[-most:]])
 
 
+class _Shown(dict[int, str]):
+    """What a character becomes in a text that is kept whole, by its number; each is looked up once."""
+
+    def __missing__(self, number: int) -> str:
+        character = chr(number)
+        kept = character in "\n\t" or unicodedata.category(character) in ("Zs", "Cs")
+        self[number] = character if kept else _shown(character)
+        return self[number]
+
+
+_KEPT = _Shown()
+
+
+def harmless(text: str) -> str:
+    """All of a text, its lines none of them shortened, without what a terminal would act on or nobody would see."""
+    if text.isprintable():
+        return text
+    return _ESCAPES.sub("", re.sub(r"\r\n?", "\n", text)).translate(_KEPT)
+
+
 def shorten(text: str, limit: int, missing: int = 0) -> str:
     """The text, or its beginning and end around an ellipsis that says how much is left out, the `missing` included."""
     if len(text) <= limit:
@@ -58,6 +78,8 @@ def _shown(character: str) -> str:
     if character in "\t\n\r\u2028\u2029\xa0":
         return " "
     category = unicodedata.category(character)
+    if character.isprintable():
+        return character
     if category == "Zs":
         return character if character == NARROW else " "
     if category == "Cf":

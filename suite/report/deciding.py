@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from suite.model.decision import EFFECTS, Decision, Effect, Ruling
+from suite.model.decision import ALSO_WORSE, EFFECTS, Decision, Effect, Ruling
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 from suite.model.judged import EXPLORATORY, SUGGESTS, Judged, Outcome
 from suite.model.untrusted import line
@@ -80,7 +80,8 @@ def laid(page: Page) -> list[Line]:
     decision = page.decision
     if decision is None:
         return []
-    rows = {(row.scenario, row.metric, row.candidate): row for scenario in page.scenarios for row in scenario.rows}
+    every = (row for scenario in page.scenarios for row in (*scenario.unlisted, *scenario.rows))
+    rows = {(row.scenario, row.metric, row.candidate): row for row in every}
     found = _lines(decision.rulings, decision, rows)
     return sorted(found, key=lambda one: EFFECTS.index(one.ruling.effect))
 
@@ -164,6 +165,8 @@ def _outcome(ruling: Ruling) -> str:
         return "stayed inconclusive"
     if ruling.code == EXIT_UNTESTABLE:
         return "is untestable"
+    if ruling.rule == ALSO_WORSE:
+        return "is also worse"
     if ruling.verdict == "regressed" and SUGGESTS in ruling.reason:
         return "suggests regressed"
     return "regressed" if ruling.verdict == "regressed" else f"is not what was asked ({ruling.rule})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from suite.analysis.beside import size
 from suite.model.judged import OUTCOMES, Outcome
 from suite.report import words
 from suite.report.nouns import ScenarioView
@@ -35,9 +36,22 @@ def headline(scenarios: Sequence[ScenarioView]) -> str:
         return "There are no records to judge"
     if len(scenarios) == 1:
         one = scenarios[0]
-        return f"{one.name}{ITSELF if one.itself else ''} {_is(one.outcome, one.suggests, 1)}{_apart(one)}"
+        return f"{one.name}{ITSELF if one.itself else ''} {_is(one.outcome, one.suggests, 1)}{_apart(one)}{also(scenarios)}"
     apart = ", and ".join(_grouped([each for each in scenarios if each.unpatched]))
-    return "; ".join([*_grouped([each for each in scenarios if not each.unpatched]), *([f"{UNPATCHED}: {apart}"] if apart else [])])
+    told = "; ".join([*_grouped([each for each in scenarios if not each.unpatched]), *([f"{UNPATCHED}: {apart}"] if apart else [])])
+    return f"{told}{also(scenarios)}"
+
+
+def also(scenarios: Sequence[ScenarioView]) -> str:
+    """The worst of what surely got worse by much though it is not primary, behind what came out: "; also worse: p99 TTFT × 6.7"; ""."""
+    found = [(one, row) for one in scenarios for row in one.worse]
+    if not found:
+        return ""
+    where, worst = max(found, key=lambda pair: size(pair[1]))
+    several = len({row.candidate for row in where.rows}) > 1
+    named = f"{words.label(worst.metric)}{f' ({worst.candidate})' if several else ''}{f' of {where.name}' if len(scenarios) > 1 else ''}"
+    hint = ", as far as servers that were launched once can tell" if any(trial.how == "shared server" for trial in where.trials) else ""
+    return f"; also worse: {named} {words.change(worst)}{f' and {len(found) - 1} more' if len(found) > 1 else ''}{hint}"
 
 
 def ordered(scenarios: Sequence[ScenarioView]) -> list[ScenarioView]:

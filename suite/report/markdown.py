@@ -27,7 +27,7 @@ def fence(text: str) -> str:
 
 def fold(title: str, body: str) -> str:
     """A part that opens when its title is clicked."""
-    return f"<details><summary>{html.escape(title)}</summary>\n\n{body}\n\n</details>"
+    return f"<details><summary>{_unlinked(html.escape(title))}</summary>\n\n{body}\n\n</details>"
 
 
 def few(listed: Sequence[str], most: int = 30) -> str:
@@ -40,9 +40,14 @@ def escape(text: str) -> str:
     """Text that shows as it reads: no markup, no HTML, no mention of anybody, no link."""
     shown = _SPECIAL.sub(_escaped, html.escape(text, quote=False))
     shown = _AT_START.sub(lambda found: f"\\{found[1]}" if found[1] else f"{found[2]}\\", shown)
-    shown = re.sub(r"@(?=\w)", "@<!-- -->", shown)
-    shown = re.sub(r"(?i)\b(https?|ftp|www)(?=[:.])", r"\1<!-- -->", shown)
-    return re.sub(r"(?<=#)(?=\d)", "<!-- -->", shown)
+    return _unlinked(shown)
+
+
+def _unlinked(text: str) -> str:
+    """HTML text in which GitHub finds nobody's name, no address and no number of an issue."""
+    shown = re.sub(r"@(?=\w)", "@<!-- -->", text)
+    shown = re.sub(r"(?i)(https?|ftp|www|mailto|xmpp)(?=[:.])", r"\1<!-- -->", shown)
+    return re.sub(r"(?i)((?<=#)|(?<=\bgh-))(?=\d)", "<!-- -->", shown)
 
 
 def _escaped(found: re.Match[str]) -> str:

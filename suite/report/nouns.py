@@ -162,6 +162,8 @@ class ScenarioView:
 
     `kind` is its workload's. `suggests` says that the outcome is a hint, no proof. `ran`, `sure` and `turning` say what was run, how sure
     the answer is, and what would change it; `provisos` are short clauses without which it would be taken for more than it is.
+    `unlisted` are estimates of what was measured and the scenario does not name, `worse` what surely got worse by much though it is not
+    primary, the worst first.
     `itself` is set where the arms are one and the same: an A/A, whose verdicts are about the machine; `unpatched` where every candidate is
     vLLM as released, so that no verdict is a patch's. `reasons` are those that a GPU's
     clock gave for not running faster.
@@ -197,6 +199,8 @@ class ScenarioView:
     commands: tuple[str, ...]
     definition: str
     seconds: tuple[tuple[str, float], ...]
+    unlisted: tuple[Judged, ...] = ()
+    worse: tuple[Judged, ...] = ()
 
     @property
     def primaries(self) -> tuple[Judged, ...]:

@@ -87,7 +87,7 @@ def _remarks(page: Page) -> Iterable[str]:
 
 
 def _verdicts(page: Page) -> str:
-    rows = [(scenario, row) for scenario in page.scenarios for row in scenario.rows]
+    rows = [(one, row) for one in page.scenarios for row in (*one.rows, *(each for each in one.worse if each in one.unlisted))]
     told = [row for row in rows if row[1].verdict]
     most = 100
     shown = (told + [row for row in rows if not row[1].verdict])[:most]

@@ -35,6 +35,8 @@ class _Behind:
     trust: TrustView
     equality: tuple[EqualityDetails, ...]
     accuracy: tuple[AccuracyDetails, ...]
+    unlisted: tuple[Judged, ...]
+    worse: tuple[Judged, ...]
 
 
 def build(
@@ -49,12 +51,15 @@ def build(
     floors: Sequence[Floor] = (),
     equality: Sequence[EqualityDetails] = (),
     accuracy: Sequence[AccuracyDetails] = (),
+    unlisted: Sequence[Judged] = (),
+    worse: Sequence[Judged] = (),
 ) -> Page:
     """The page for these judged rows and the records that they came from.
 
     `made` is the time of making, in words (this package reads no clock); `results` the records' folder as the commands should
-    name it; `floors` are what its A/A runs left, oldest first; `equality` and `accuracy` what lies behind verdicts on answers. A scenario
-    with records but no rows, or the other way round, is shown and called untestable.
+    name it; `floors` are what its A/A runs left, oldest first; `equality` and `accuracy` what lies behind verdicts on answers;
+    `unlisted` and `worse` what was measured beside the primary metrics (`ScenarioView`). A scenario with records but no rows, or the other
+    way round, is shown and called untestable.
     """
     judged = [_clean(row) for row in rows]
     names = dict.fromkeys([*(line(record.scenario, NAME) for record in records), *(row.scenario for row in judged)])
@@ -68,6 +73,8 @@ def build(
             trust=trust.of_scenario(name, mine, floors, folder),
             equality=tuple(answered.clean_equality(each) for each in equality if line(each.scenario, NAME) == name),
             accuracy=tuple(answered.clean_accuracy(each) for each in accuracy if line(each.scenario, NAME) == name),
+            unlisted=tuple(_clean(row) for row in unlisted if line(row.scenario, NAME) == name),
+            worse=tuple(_clean(row) for row in worse if line(row.scenario, NAME) == name),
         )
         trials = _in_order(mine)
         scenarios.append(_scenario(name, [row for row in judged if row.scenario == name], trials, folder, behind))
@@ -144,6 +151,8 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
         commands=tuple(facts.commands(name, records, results)),
         definition=lines(facts.as_yaml(definition), most=400) if definition else "",
         seconds=facts.seconds(records),
+        unlisted=behind.unlisted,
+        worse=() if itself else behind.worse,
     )
 
 

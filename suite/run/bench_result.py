@@ -13,9 +13,8 @@ from typing import Any
 
 from suite.model.metrics import METRICS
 from suite.model.scenario import LEAST_SECONDS, Profile, ServeWorkload, arrival_rate, one_wave, requests_for
+from suite.run import lengths
 
-CUSTOM_LENGTH = 256
-"""Output tokens that vLLM asks for where a custom data set and the flags name none."""
 MOST_GAPS = 401
 """Gaps between tokens that a record keeps: there are as many as tokens, and their distribution is what is shown of them."""
 BUSY_CLIENT = 0.9
@@ -42,8 +41,14 @@ class BenchResult:
     fault: str
 
 
-def read_result(said: Mapping[str, Any], workload: ServeWorkload) -> BenchResult:
-    """The result file's content as measurements. Raises `KeyError` or `TypeError` for a file that is not one."""
+def read_result(
+    said: Mapping[str, Any], workload: ServeWorkload, *, asked: Sequence[int] | None = None, ignored: bool | None = None
+) -> BenchResult:
+    """The result file's content as measurements. Raises `KeyError` or `TypeError` for a file that is not one.
+
+    `asked` and `ignored` are what the client noted of its requests: the tokens that each asked for, and whether the end of a sequence was
+    ignored; None where it could not.
+    """
     duration = float(said["duration"])
     rates = {name: float(said[name]) for name, row in METRICS.items() if row.kind == "rate" and said.get(name) is not None}
     times = {name: float(said[f"{name}_ms"]) / 1e3 for name in METRICS if said.get(f"{name}_ms") is not None}
@@ -53,7 +58,7 @@ def read_result(said: Mapping[str, Any], workload: ServeWorkload) -> BenchResult
         work=_work(said),
         seconds=duration,
         longest=max(said.get("output_lens") or (0,)),
-        fault=_fault(said, workload),
+        fault=_fault(said, workload) or lengths.fault(said.get("output_lens"), workload, asked, ignored),
     )
 
 
@@ -61,6 +66,8 @@ def _work(said: Mapping[str, Any]) -> dict[str, int]:
     counted = {"requests": said["completed"], "input_tokens": said["total_input_tokens"]}
     if "total_output_tokens" in said:
         counted["output_tokens"] = said["total_output_tokens"]
+    if said.get("output_lens"):
+        counted["output_lengths_checksum"] = lengths.checksum(said["output_lens"])
     return {name: int(value) for name, value in counted.items()}
 
 
@@ -71,9 +78,9 @@ def _raw(said: Mapping[str, Any]) -> dict[str, list[float]]:
     first = said.get("ttfts")
     if first:
         found["ttft"] = [_short(value) for value in first]
-    gaps, lengths = said.get("itls"), said.get("output_lens")
-    if gaps and lengths:
-        found["tpot"] = [_short(sum(mine) / (length - 1)) for mine, length in zip(gaps, lengths, strict=True) if length > 1]
+    gaps, made = said.get("itls"), said.get("output_lens")
+    if gaps and made:
+        found["tpot"] = [_short(sum(mine) / (length - 1)) for mine, length in zip(gaps, made, strict=True) if length > 1]
     if gaps and any(gaps):
         found["itl"] = [_short(gap) for gap in thinned(sorted(gap for mine in gaps for gap in mine))]
     ends = said.get("latencies") or ([start + sum(mine) for start, mine in zip(first, gaps, strict=True)] if first and gaps else ())
@@ -99,31 +106,7 @@ def _fault(said: Mapping[str, Any], workload: ServeWorkload) -> str:
     if failed or completed != asked:
         first = next((error.strip().splitlines()[-1] for error in said.get("errors") or () if error and error.strip()), "")
         return f"{completed} of {asked} requests completed, {failed} failed" + (f" (the first: {first[:200]})" if first else "")
-    wanted = wanted_output(workload)
-    got = said.get("output_lens")
-    if wanted is not None and got and set(got) != {wanted}:
-        odd = sum(length != wanted for length in got)
-        return f"{odd} of {asked} outputs were not the {wanted} tokens asked for ({min(got)} to {max(got)})"
     return ""
-
-
-def wanted_output(workload: ServeWorkload) -> int | None:
-    """The length that every output must have; None where the workload leaves it open."""
-    client = workload.client
-    if workload.dataset is not None:
-        fixed = workload.dataset.output_tokens is None and client.get("ignore-eos", True)
-        return int(client.get("custom-output-len") or client.get("output-len") or CUSTOM_LENGTH) if fixed else None
-    length = client.get("random-output-len", client.get("output-len"))
-    fixed = client.get("dataset-name", "random") == "random" and _ratio(client.get("random-range-ratio", 0)) == 0
-    return int(length) if fixed and length is not None and client.get("ignore-eos", True) else None
-
-
-def _ratio(value: str | int | float | bool) -> float:
-    """A range ratio; one that is a JSON text for input and output apart counts as some: no single length is asked for then."""
-    try:
-        return float(value)
-    except ValueError:
-        return 1.0
 
 
 def warnings_for(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from suite.model.errors import BadInput, CannotRun
@@ -19,7 +20,7 @@ from suite.run.attempt import LOG_LINES, Attempt, cause_of, looks
 from suite.run.attempt_lane import AttemptLane
 from suite.run.client import Client, client_faults, flags, meant
 from suite.run.launch import PREFIX_CACHE, ModelAt, flags_of, model_faults, server_environment
-from suite.run.offline_result import OfflineResult, read_latency, read_throughput
+from suite.run.offline_result import UNCOUNTED, OfflineResult, latency_fault, made_by, read_latency, read_throughput, throughput_fault
 from suite.run.parsers import parser_of
 from suite.run.process import Running, tail
 from suite.run.server import resident
@@ -38,6 +39,8 @@ WORK = frozenset(
     ]
 )
 """Flags of vLLM's two commands that say what is to be done: no arm may have its own."""
+PRINTED = 400
+"""Lines of the end of a log among which the count of tokens stands that the command prints: the engine's farewell comes after it."""
 LATENCY_IDS = 10_000
 """`vllm bench latency` asks for token ids below this, whatever the model's vocabulary."""
 
@@ -129,8 +132,23 @@ class OfflineLane(AttemptLane[OfflineWorkload]):
         if running.poll() != 0 or not result.exists():
             trial.broke(running, cause_of(running, attests) or raised(tail(running.log, LOG_LINES)))
             return
-        self._take(trial, self._read(result), peak, running.seconds)
-        trial.prove(build)
+        found = self._read(result)
+        self._take(trial, found, peak, running.seconds)
+        fault = self._other_lengths(trial, found, words, tail(running.log, PRINTED))
+        if trial.prove(build) and fault:
+            trial.status, trial.reason = "invalid", fault
+
+    def _other_lengths(self, trial: Attempt, found: OfflineResult, words: Sequence[str], log: str) -> str:
+        """Why outputs were not as long as asked for; "" if they were. Uncounted ones are a warning; tokens are part of the work."""
+        if self.workload.bench == "latency":
+            counts = trial.attestation.counts if trial.attestation else {}
+            steps = sum(counts.get(f"calls {runner}", 0) for runner in attest.RUNNERS.values())
+            trial.warnings += [] if steps else [UNCOUNTED]
+            return latency_fault(found, self.workload, words, steps)
+        made = made_by(log)
+        trial.warnings += [UNCOUNTED] if made is None else []
+        trial.work |= {} if made is None else {"output_tokens": made}
+        return throughput_fault(found, self.workload, made)
 
     def _take(self, trial: Attempt, found: OfflineResult, peak: int, lived: float) -> None:
         """What was measured, by a process that lived so many seconds and held so much memory."""

@@ -37,6 +37,7 @@ from suite.run.hub import hub_faults
 from suite.run.instructions import Instructions
 from suite.run.launch import Launch, ModelAt, asked_of, locate_model, scenario_faults, workload_of
 from suite.run.launches import Launches, next_log
+from suite.run.lengths import UNKNOWN, asked_for
 from suite.run.ports import free_port
 from suite.run.process import scrub, scrub_file
 from suite.run.scratch import RUNNING, Scratch
@@ -193,7 +194,7 @@ class ServeLane:
         result = self._scratch.folder / f"block{trial.block.number:03d}-{trial.arm.name}.json"
         before, watcher = moment_of(server), Watcher(server)
         answer = self._answer(trial, client, watcher, result)
-        found = self._read(result, trial.arm) if answer["ok"] else None
+        found = self._read(result, trial.arm, answer) if answer["ok"] else None
         server.check_well(DYING if found is None or found.fault else 0.0)
         done = between(before, moment_of(server))
         trial.attestation = self._attestation(server, trial.arm, done)
@@ -235,10 +236,11 @@ class ServeLane:
             return {"ok": False, "fault": "it ended without a result file"}
         return answer
 
-    def _read(self, result: Path, arm: Arm) -> BenchResult:
+    def _read(self, result: Path, arm: Arm, answer: Mapping[str, Any]) -> BenchResult:
         """What the client wrote; raises `CannotRun` where that is not what `vllm bench serve` is known to write."""
         try:
-            return read_result(json.loads(result.read_text()), asked_of(self.workload, arm))
+            told = {"asked": answer["asked_lengths"], "ignored": answer["ignore_eos"]}
+            return read_result(json.loads(result.read_text()), asked_of(self.workload, arm), **told)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CannotRun(f"the result file of 'vllm bench serve' can't be read: {type(error).__name__}: {error}") from error
 
@@ -259,6 +261,7 @@ class ServeLane:
         load = float(answer["cpu_seconds"]) / max(1e-9, whole)
         asked, profile = asked_of(self.workload, trial.arm), self.scenario.profile
         trial.warnings += warnings_for(asked, found, profile=profile, client_load=load, server=done.counters, steps=steps)
+        trial.warnings += [UNKNOWN] if found.longest and asked_for(asked, answer["asked_lengths"]) is None else []
 
     def _start_time(self, server: Server) -> dict[str, float]:
         """Launch to ready, where no other server started at the same time."""

@@ -341,3 +341,68 @@ def test_a_stored_baseline_that_is_missing_or_too_old_ends_with_exit_code_2(
     words = ["--stored", str(tmp_path / folder), "--policy", str(tmp_path / "p.yaml")]
     assert main(["gate", "--results", str(results(tmp_path / "now")), *words]) == EXIT_USAGE
     assert told in capsys.readouterr().err
+
+
+# --- what is not primary, and what was not measured ------------------------------------------------------------------
+
+TAIL = row("swap", "p99_ttft", None, primary=False, better="lower", kind="time", effect=5.7, interval=(4.0, 9.0), q=0.001, blocks=6)
+
+
+@pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.parametrize(
+    ("document", "effect", "code"),
+    [
+        ({}, "warn", EXIT_PASS),
+        ({"also_worse": "pass"}, "report", EXIT_PASS),
+        ({"also_worse": "fail"}, "fail", EXIT_REGRESSED),
+        ({"also_worse": "fail", "metrics": {"p99_ttft": {"decide": False}}}, "report", EXIT_PASS),
+        ({"also_worse": "fail", "waivers": [{**WAIVER, "metric": "p99_ttft"}]}, "waived", EXIT_PASS),
+    ],
+)
+def test_what_got_worse_beside_the_primaries_does_what_the_policy_says(
+    rules: Any, document: dict[str, Any], effect: str, code: int, listed: bool
+) -> None:
+    """It warns, fails or is reported, whether the scenario names the metric or not; an exception or a waiver of it holds."""
+    improved = row("swap", "round_time", Outcome.IMPROVED)
+    found = decide([improved, *([TAIL] if listed else [])], rules(**document), worse=[TAIL])
+    assert (found.rulings[-1].metric, found.rulings[-1].effect, found.exit_code) == ("p99_ttft", effect, code)
+    assert len(found.deciding) == 1
+    assert effect == "report" or "also worse" in found.rulings[-1].reason
+
+
+def test_what_got_worse_beside_is_no_verdict(rules: Any) -> None:
+    """Where nothing decides, a warning beside it makes no pass of it."""
+    found = decide([row("swap", "round_time", Outcome.IMPROVED)], rules(times={"decide": "none"}), worse=[TAIL])
+    assert (found.exit_code, found.of("warn") != ()) == (EXIT_UNTESTABLE, True)
+
+
+@pytest.mark.parametrize(("document", "effect", "code"), [({}, "fail", EXIT_UNTESTABLE), ({"untestable": "warn"}, "warn", EXIT_PASS)])
+def test_a_scenario_that_was_to_be_judged_and_has_no_record_is_missing(
+    rules: Any, document: dict[str, Any], effect: str, code: int
+) -> None:
+    """It is untestable, with the word and what to do; what the others say is no pass for it."""
+    found = decide([row("swap", "round_time", Outcome.IMPROVED)], rules(**document), missing=["serve_*"])
+    last = found.rulings[-1]
+    assert (last.scenario, last.verdict, last.effect, found.exit_code) == ("serve_*", Outcome.UNTESTABLE, effect, code)
+    assert last.reason.startswith("missing: ")
+    assert effect == "warn" or any(each.startswith("Measure serve_*;") for each in found.todo)
+
+
+@pytest.mark.parametrize(
+    ("names", "code"),
+    [
+        (["swap_states"], EXIT_PASS),
+        (["swap_*", "*"], EXIT_PASS),
+        (["swap_states", "penalties"], EXIT_UNTESTABLE),
+        (["serve_*", "*"], EXIT_UNTESTABLE),
+    ],
+)
+def test_a_results_folder_lacks_what_the_policy_names(
+    tmp_path: Path, names: list[str], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`gate --results` of a folder without one record of a scenario that the policy names, or of a pattern: missing, exit code 3."""
+    for one in run([0.04] * 6, [0.03 + 0.0001 * n for n in range(6)]):
+        store.append(tmp_path / "results", one)
+    (tmp_path / "p.yaml").write_text(json.dumps({"schema": 1, "scenarios": names}))
+    assert main(["gate", "--results", str(tmp_path / "results"), "--policy", str(tmp_path / "p.yaml")]) == code
+    assert ("missing" in capsys.readouterr().out) == (code != EXIT_PASS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import shlex
 import shutil
@@ -191,13 +192,77 @@ def test_the_comment_is_posted_once_and_then_edited(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="there is no jq here")
 def test_a_strangers_text_calls_nobody_and_loads_nothing(tmp_path: Path) -> None:
-    """Mentions, links and pictures in it are dead, and its length is bounded; whose words they are stands below."""
+    """Mentions, links and pictures in it are dead, and its length is bounded; whose words they are stands above."""
     done, _ = _post(tmp_path, "@everyone ![x](https://example.org/x.png) \u00e9" + "y" * 100_000, "12")
     assert done.returncode == 0, done.stderr
     body = json.loads((tmp_path / "body.json").read_text())["body"]
-    assert body.startswith("<!-- perf-gate -->\n@\u200beveryone !\u200b[x](https:\u200b//example.org/x.png) \u00e9yyy")
-    assert body.endswith("own run](u), which has the report.</sub>\n")
+    whose = "<sub>Written by [this pull request’s own run](u), which has the report.</sub>"
+    assert body.startswith(f"<!-- perf-gate -->\n{whose}\n\n@\u200beveryone !\u200b[x]\u200b(https:/\u200b/example.org/x.png) \u00e9yyy")
     assert len(body) < 65_536
+
+
+ALIVE = (
+    r"(?i)www\.",
+    r"//",
+    r"@",
+    r"!\[",
+    r"\]\(",
+    r"\]:",
+    r"\]\[",
+    r"#[0-9]",
+    r"(?i)gh-[0-9]",
+    r"&(?!(amp|lt|gt|quot|#x27);)",
+    r"<(?!/?(details|summary)>|!-- -->|!-- perfproof gate -->)",
+)
+"""What GitHub would make a link, a picture, a mention, a reference or HTML of."""
+DEADLY = (
+    *("https&#58;//h.example", "//h.example", "www.h.example", "WWW.h", "&#64;octocat", "@octocat", "http://h", "&#x40;", "&commat;"),
+    *('<img src="//h.example/x.png">', "<a href='javascript:x'>", "<!-- ", "-->", "<details>", "</details>", "<details open>", "<svg>"),
+    *(
+        "![x]",
+        "[x]",
+        "(//h)",
+        "[ref]:",
+        "[ref]",
+        ": //h",
+        "#1",
+        "o/r#12",
+        "GH-7",
+        "gh-7",
+        "&",
+        "<",
+        "/",
+        "!",
+        "]",
+        "(",
+        "w",
+        ".",
+        "\n",
+        " ",
+    ),
+)
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="there is no jq here")
+def test_nothing_that_github_acts_on_is_left_of_a_strangers_text(tmp_path: Path) -> None:
+    """However such words are put together: no link, picture, mention, reference, entity or tag lives but those of perfproof's own texts."""
+    source = random.Random(1)
+    text = "\n".join([*DEADLY, *("".join(source.choices(DEADLY, k=6)) for _ in range(600))])
+    done, _ = _post(tmp_path, text, "12")
+    assert done.returncode == 0, done.stderr
+    body = json.loads((tmp_path / "body.json").read_text())["body"].partition("</sub>\n\n")[2]
+    assert [found for pattern in ALIVE if (found := re.search(pattern, body))] == []
+    assert body.replace("\u200b", "").strip() == text.strip()
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="there is no jq here")
+def test_a_comment_of_our_own_folds_and_shows_as_before(tmp_path: Path) -> None:
+    """Nothing that perfproof's own comments are made of is touched: their tables, folds and escapes."""
+    ours = (HERE / "tests" / "report" / "golden" / "gate-comment.md").read_text()
+    done, _ = _post(tmp_path, ours, "12")
+    assert done.returncode == 0, done.stderr
+    body = json.loads((tmp_path / "body.json").read_text())["body"].partition("</sub>\n\n")[2]
+    assert [mark for mark in ("<details>", "</summary>", "<!-- -->", "&amp;", "&lt;") if body.count(mark) != ours.count(mark)] == []
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import date
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from suite.builds.side import PACKAGE
 from suite.model.errors import BadInput
@@ -31,6 +35,7 @@ def test_a_file_that_says_nothing_is_the_default(tmp_path: Path) -> None:
     found = load_policy(write(tmp_path, {"schema": 1}))
     assert (found.inconclusive, found.untestable, found.not_covered) == ("pass", "fail", "warn")
     assert found.rules == DEFAULT_POLICY.rules
+    assert found.also_worse == "warn"
     assert (found.shared_launches, found.aa, found.budget, found.exact_blocks) == ("inconclusive", "never", None, None)
 
 
@@ -39,6 +44,7 @@ def test_a_file_that_says_nothing_is_the_default(tmp_path: Path) -> None:
     [
         ({"schema": 2}, "schema: expected 1, got 2"),
         ({"inconclusive": "maybe"}, "inconclusive: expected 'pass', 'warn' or 'fail', got 'maybe'"),
+        ({"also_worse": True}, "also_worse: expected 'pass', 'warn' or 'fail', got "),
         ({"metrcs": {}}, "metrcs: unknown key, did you mean 'metrics'?"),
         ({"fail": 3}, "fail: unknown key, did you mean 'times.fail' or 'accuracy.fail'?"),
         ({"times": {"inconclusive": "fail"}}, "times.inconclusive: unknown key, did you mean 'inconclusive' at the top?"),
@@ -204,3 +210,13 @@ def test_every_key_of_a_policy_is_in_the_docs() -> None:
         assert f"`{field.alias or name}`" in text, name
     for name in shipped():
         assert f"`{name}`" in text
+
+
+@given(
+    st.lists(st.sampled_from(["swap_states", "swap_*", "penalties", "serve_?", "*"]), min_size=1),
+    st.sets(st.sampled_from(["swap_states", "penalties", "serve_a"])),
+)
+def test_a_policy_lacks_the_names_that_fit_no_scenario(names: list[str], there: set[str]) -> None:
+    """Each name or pattern that no scenario at hand fits is told once, and no other."""
+    lacking = replace(DEFAULT_POLICY, scenarios=tuple(names)).lacking(there)
+    assert lacking == [name for name in dict.fromkeys(names) if not [one for one in there if fnmatchcase(one, name)]]

@@ -153,11 +153,18 @@ def test_pull_request_markup_is_escaped() -> None:
         ("@me #1", r"@<!-- -->me \#<!-- -->1"),
         ("a|b", r"a\|b"),
         ("<b>&", "&lt;b&gt;&amp;"),
+        ("https&#58;//h www.h", "https&amp;\\#<!-- -->58;//h www<!-- -->.h"),
+        ("GH-12 mailto:a", "GH-<!-- -->12 mailto<!-- -->:a"),
     ],
 )
 def test_markdown_escapes(text: str, shown: str) -> None:
     """Only what markdown would act on is escaped, so that the source stays readable."""
     assert markdown.escape(text) == shown
+
+
+def test_the_title_of_a_fold_calls_nobody() -> None:
+    """A name in a title is HTML, in which GitHub looks for mentions, too."""
+    assert "<summary>Raw values: @<!-- -->me #<!-- -->1 &lt;b&gt;</summary>" in markdown.fold("Raw values: @me #1 <b>", "x")
 
 
 def test_code_fences_cannot_be_closed_from_inside() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from suite.builds.ready import ReadyBuild
 from suite.model.errors import BadInput, CannotRun
@@ -18,7 +20,7 @@ from suite.model.scenario import OfflineWorkload, Scenario, ToyModel
 from suite.run import gpus, offline
 from suite.run.launch import ModelAt
 from suite.run.offline import OfflineLane, arguments_for, raised, scenario_faults
-from suite.run.offline_result import read_latency, read_throughput
+from suite.run.offline_result import latency_fault, made_by, read_latency, read_throughput, throughput_fault
 from tests import toy
 
 MODEL = ToyModel(layers=1, hidden=64, heads=2, vocabulary=10_240, context=256)
@@ -52,6 +54,42 @@ def test_throughput_becomes_rates_and_a_short_run_is_told() -> None:
     assert found.measurements == {"request_throughput": 2.0, "total_token_throughput": 20.0, "duration": 4.0}
     assert found.work == {"requests": 8, "tokens": 80}
     assert found.warnings == ("measured for 4.0 s only; standard asks for 30 s: raise 'num-prompts'",)
+
+
+LATENCIES = {"latencies": [2.0, 1.0, 6.0]}
+
+
+@given(st.integers(1, 300), st.integers(0, 20), st.integers(-50, 50))
+def test_a_latency_run_of_too_few_steps_made_shorter_outputs(length: int, warm_ups: int, more: int) -> None:
+    """An output takes a step a token: fewer steps than tokens are a fault, more are not, nor are none that were counted."""
+    work = workload(arguments={"output-len": length, "num-iters-warmup": warm_ups})
+    found = read_latency(LATENCIES, work, "quick")
+    steps = max(1, (3 + warm_ups) * length + more)
+    assert bool(latency_fault(found, work, [], steps)) == (steps < (3 + warm_ups) * length)
+    assert latency_fault(found, work, [], 0) == latency_fault(found, work, ["--speculative-config={}"], 1) == ""
+    asked = workload(arguments={"output-len": length, "num-iters": 4})
+    assert latency_fault(found, asked, [], 10**6) == "3 batches were measured, 4 were asked for"
+
+
+@given(st.integers(1, 50), st.integers(1, 300), st.sampled_from(["random", "prefix_repetition"]), st.integers(0, 15_000))
+def test_a_throughput_run_makes_just_the_tokens_asked_for(requests: int, length: int, dataset: str, made: int) -> None:
+    """Where one length is asked for, any other number of tokens is a fault; where lengths are the data set's, fewer tokens than outputs."""
+    said = {"elapsed_time": 4.0, "num_requests": requests, "total_num_tokens": 80, "requests_per_second": 2.0, "tokens_per_second": 20.0}
+    flag = {"random": "random-output-len", "prefix_repetition": "prefix-repetition-output-len"}[dataset]
+    fixed = workload("throughput", {"dataset-name": dataset, flag: length, "num-prompts": requests})
+    found = read_throughput(said, fixed, "quick")
+    assert throughput_fault(found, fixed, requests * length) == throughput_fault(found, fixed, None) == ""
+    assert bool(throughput_fault(found, fixed, made)) == (made != requests * length)
+    drawn = workload("throughput", {"dataset-name": "sharegpt", "dataset-path": "x.json"})
+    assert bool(throughput_fault(found, drawn, made)) == (made < requests)
+    more = workload("throughput", {"num-prompts": requests + 1})
+    assert throughput_fault(found, more, None) == f"{requests} requests were measured, {requests + 1} were asked for"
+
+
+def test_the_tokens_of_a_throughput_run_are_read_from_what_it_printed() -> None:
+    """The last count counts; without one nothing is known."""
+    assert made_by("Total num output tokens:  7\nTotal num prompt tokens:  3\nTotal num output tokens:  320\n") == 320
+    assert made_by("") is None
 
 
 class Parser:
@@ -156,6 +194,14 @@ def test_a_trial_is_one_run_and_a_file_of_another_kind_fails_that_trial_alone(
     assert plain.measurements["batch_latency"] == 2.0
     assert plain.work == {"batches": 2, "output_tokens": 16}
     assert {"looks", "watching"} <= set(plain.environment["while_measuring"])
+    short = scenario(workload(arguments={"batch-size": 2, "output-len": 4}), "--fake=short")
+    ended = OfflineLane(short, {"default": toy_build}, tmp_path / "short", seed=1, watch=(), say=print)
+    early, _ = ended.trials(Block(scenario=short, number=1, order=("other", "plain"), seed=1), ("other", "plain"))
+    assert (early.status, early.reason) == (
+        "invalid",
+        "the engine took 12 steps, outputs of 4 tokens take 48: they were shorter than asked for",
+    )
+    ended.close()
     monkeypatch.setattr(gpus, "wait_free", kept)
     assert [(each.status, each.reason) for each in lane.trials(block, block.order)] == [("invalid", "8192 MiB were not given back")] * 2
     lane.close()

@@ -27,6 +27,7 @@ from suite.model.plan import Block
 from suite.model.record import Record
 from suite.model.scenario import Arm, PythonBuild, Scenario, ServeWorkload, ToyModel
 from suite.run import gpus, server, watching
+from suite.run.lengths import UNKNOWN, checksum
 from suite.run.ports import free_port
 from suite.run.scratch import RUNNING, sweep
 from suite.run.serve import ServeLane, scenario_faults
@@ -127,6 +128,7 @@ def test_a_block_leaves_one_attested_record_an_arm(serve: Serve) -> None:
         "requests": 3,
         "input_tokens": 12,
         "output_tokens": 24,
+        "output_lengths_checksum": checksum([8, 8, 8]),
         "server_requests": 6,
         "server_prompt_tokens": 24,
         "server_generation_tokens": 48,
@@ -625,6 +627,24 @@ def test_outputs_of_another_length_make_a_trial_invalid(serve: Serve) -> None:
     _, short = run(serve(PLAIN, arm("short", server=("--fake=short",))))
     assert short.status == "invalid"
     assert "3 of 3 outputs were not the 8 tokens asked for (7 to 7)" in short.reason
+
+
+@pytest.mark.parametrize(
+    ("client", "fake", "told"),
+    [
+        ({"random-range-ratio": 0.5}, "short", "3 of 3 outputs were not as long as asked for (the first: output 1, "),
+        ({"random-range-ratio": 0.5}, "first token", "3 of 3 outputs were not as long as asked for (the first: output 1, 1 tokens of "),
+        ({"ignore-eos": False}, "first token", "all 3 outputs ended with their first token, of up to 8 asked for: nothing was decoded"),
+        ({"ignore-eos": False}, "no token", "3 of 3 outputs hold no token"),
+    ],
+)
+def test_drawn_lengths_and_open_ends_are_looked_at_too(serve: Serve, client: Mapping[str, Any], fake: str, told: str) -> None:
+    """Where lengths are drawn each output is held against its own; where outputs may end earlier, none and one token each are no run."""
+    plain, odd = run(serve(PLAIN, arm("odd", server=(f"--fake={fake}",)), client=client))
+    assert (plain.status, plain.reason) == ("ok", "")
+    assert UNKNOWN not in plain.warnings
+    assert odd.status == "invalid"
+    assert told in odd.reason
 
 
 def test_a_warm_prefix_cache_shows_in_the_work(serve: Serve) -> None:

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from suite.child.client import near
 from suite.model.metrics import METRICS
 from suite.model.scenario import Dataset, ServeWorkload, ToyModel, default_warmups, one_wave, requests_for
-from suite.run.bench_result import MOST_GAPS, read_result, wanted_output, warnings_for
+from suite.run.bench_result import MOST_GAPS, read_result, warnings_for
 from suite.run.client import OURS, arguments_for, client_faults, endpoint_faults, flags, packed_faults, spoken
 from suite.run.diagnosis import diagnose, last_words
 from suite.run.launch import ModelAt, flags_of, locate_model, server_words, without_worker
+from suite.run.lengths import checksum, wanted_output
 from suite.run.ports import answers, free_port
 from suite.run.server import parse_metrics
 from tests import toy
@@ -68,7 +69,7 @@ def test_milliseconds_become_seconds_and_every_name_is_in_the_registry() -> None
     assert "request_goodput" not in found.measurements
     assert set(found.measurements) <= set(METRICS)
     assert found.raw == {"ttft": [0.1, 0.2], "tpot": [0.3, 0.2], "itl": [0.2, 0.2, 0.2, 0.3, 0.3, 0.3], "e2el": [1.0, 0.8]}
-    assert found.work == {"requests": 2, "input_tokens": 6, "output_tokens": 8}
+    assert found.work == {"requests": 2, "input_tokens": 6, "output_tokens": 8, "output_lengths_checksum": checksum([4, 4])}
     assert found.fault == ""
 
 

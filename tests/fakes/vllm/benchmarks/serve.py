@@ -2,10 +2,12 @@
 
 import json
 import os
+import random
 import signal
 import time
 import urllib.error
 import urllib.request
+from types import SimpleNamespace
 
 
 def add_cli_args(parser):
@@ -15,14 +17,21 @@ def add_cli_args(parser):
         parser.add_argument(f"--{name}", default="")
     for name in ("num-prompts", "num-warmups", "random-input-len", "random-output-len", "seed", "max-concurrency"):
         parser.add_argument(f"--{name}", type=int)
-    for name in ("temperature", "presence-penalty"):
+    for name in ("temperature", "presence-penalty", "random-range-ratio"):
         parser.add_argument(f"--{name}", type=float)
     for name in ("ignore-eos", "save-result", "save-detailed", "disable-tqdm"):
         parser.add_argument(f"--{name}", action="store_true")
 
 
-def ask(args, number):
-    body = json.dumps({"prompt": f"{args.seed}/{number}", "max_tokens": args.random_output_len}).encode()
+def get_samples(args, tokenizer):
+    """A request each, its length drawn around `--random-output-len`."""
+    drawn, length = random.Random(args.seed), args.random_output_len
+    spread = int(length * (args.random_range_ratio or 0))
+    return [SimpleNamespace(expected_output_len=drawn.randint(length - spread, length + spread)) for _ in range(args.num_prompts)]
+
+
+def ask(args, number, length):
+    body = json.dumps({"prompt": f"{args.seed}/{number}", "max_tokens": length}).encode()
     request = urllib.request.Request(f"{args.base_url}/v1/completions", body, {"Content-Type": "application/json"})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     began = time.perf_counter()
@@ -40,10 +49,11 @@ def main(args):
         return
     if args.fake == "raise":
         raise ValueError("the dataset is empty")
+    asked = [sample.expected_output_len for sample in get_samples(args, None)]
     for _ in range(args.num_warmups):
-        ask(args, 0)
+        ask(args, 0, asked[0])
     began = time.perf_counter()
-    answers = [ask(args, number) for number in range(args.num_prompts)]
+    answers = [ask(args, number, length) for number, length in enumerate(asked)]
     duration = time.perf_counter() - began
     good = [answer for answer in answers if not answer[2]]
     tokens = sum(answer[1] for answer in good)

@@ -26,11 +26,16 @@ def arguments():
 
 
 def bench(words):
-    """`vllm bench latency`: one step, and the file that vLLM writes; `--fake=other file` writes another one."""
+    """`vllm bench latency`: a step a token of two batches and ten warm-ups, and the file that vLLM writes.
+
+    `--fake=other file` writes another one, with `--fake=short` outputs end after their first token.
+    """
     load_general_plugins()
     from vllm.v1.worker.gpu_model_runner import GPUModelRunner
 
-    GPUModelRunner().execute_model()
+    length = next((int(word.partition("=")[2]) for word in words if word.startswith("--output-len=")), 128)
+    for _ in range(12 * (1 if "--fake=short" in words else length)):
+        GPUModelRunner().execute_model()
     out = next(word.partition("=")[2] for word in words if word.startswith("--output-json="))
     with open(out, "w") as file:
         json.dump({} if "--fake=other file" in words else {"latencies": [1.5, 2.5]}, file)
@@ -107,6 +112,7 @@ def main():
                 os.kill(os.getpid(), signal.SIGSTOP)
             time.sleep(given.delay)
             tokens = asked["max_tokens"] - (1 if "short" in given.fake else 0)
+            tokens = 1 if "first token" in given.fake else 0 if "no token" in given.fake else tokens
             runner.execute_model()
             done["request_success"] += 1
             done["prompt_tokens"] += 4
