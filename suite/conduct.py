@@ -18,7 +18,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from suite import store
-from suite.analysis.invalidation import STANDARD, Rules, invalid
+from suite.analysis.invalidation import NOISE_ALLOWED, STANDARD, Rules, invalid
 from suite.analysis.judge import judge_scenario
 from suite.analysis.trials import latest
 from suite.builds import temporary
@@ -26,7 +26,7 @@ from suite.model.errors import BadInput, CannotRun
 from suite.model.floor import Floor
 from suite.model.plan import Block, Plan
 from suite.model.record import Record
-from suite.model.scenario import Scenario
+from suite.model.scenario import AccuracyWorkload, EqualityWorkload, Scenario
 from suite.progress import RunProgress
 from suite.run.lane import Lane
 from suite.run.room import CAUSES, INTERRUPTED, unwritable
@@ -127,9 +127,10 @@ def conduct(
 def _measure(trials: _Trials, results: Path, rules: Rules) -> list[Record]:
     """Runs the trials; each is on disk before the next starts. Raises `CannotRun` where the folder takes no more files."""
     ran: list[Record] = []
+    untimed = {one.name for one in trials.plan.scenarios if isinstance(one.workload, AccuracyWorkload | EqualityWorkload)}
     for trial in trials.run():
         kept = trials.stand.kept[trial.scenario]
-        record = ruled(paired(trial, latest([*kept, trial])), rules)
+        record = ruled(paired(trial, latest([*kept, trial])), NOISE_ALLOWED if trial.scenario in untimed else rules)
         store.append(results, record)
         kept.append(record)
         ran.append(record)

@@ -102,7 +102,9 @@ def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, 
         scenario=scenario,
         judged=tuple(row for rows, _ in found for row in rows),
         blocks=len({trial.block for trial in trials}),
-        stop=verdict.should_stop(primaries, whole_blocks(trials, scenario), spending_of(scenario)),
+        stop=verdict.should_stop(
+            primaries, whole_blocks(trials, scenario), spending_of(scenario), whole_blocks(trials, scenario, exact=True)
+        ),
     )
 
 

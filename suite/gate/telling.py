@@ -84,10 +84,15 @@ def gate(
     return tell(page, outputs, console or Console(), environment)
 
 
-def decided(results: Path, read: store.Read, policy: Policy, *, only: set[str] | None, notes: Sequence[str], today: date) -> Page:
-    """The page of a results folder, which holds what was `read` (of the named scenarios only), with the decision that the policy makes."""
+def decided(
+    results: Path, read: store.Read, policy: Policy, *, only: set[str] | None, notes: Sequence[str], today: date, part: bool = False
+) -> Page:
+    """The page of a results folder, which holds what was `read` (of the named scenarios only), with the decision that the policy makes.
+
+    `part` says that the change was measured without some of its files: that it does not run is not its fault then.
+    """
     page, judged = verdicts.page_of(results, only, policy, read=read)
-    found = decide(judged, policy, failures=failures_of(page.records), notes=notes, today=today)
+    found = decide(judged, policy, failures=failures_of(page.records, part=part), notes=notes, today=today)
     return with_decision(page, found)
 
 

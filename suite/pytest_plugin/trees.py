@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from suite.builds.git import the_one
 from suite.builds.process import inherited, run_to_end
 from suite.model.errors import BadInput, CannotRun
+from suite.model.plain import shown
 
 LIMIT = 600.0
 """Seconds after which git is given up."""
@@ -143,8 +145,8 @@ def _hint(root: Path, asked: str) -> str:
 
 
 def _commit(root: Path, name: str) -> str | None:
-    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    return found.strip() if found is not None else None
+    found = _git(root, "-c", "core.warnAmbiguousRefs=true", "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
+    return the_one(found, f"--perfproof-base {shown(name)}") if found is not None else None
 
 
 def _notes(root: Path, name: str, base: str, new: Sequence[str]) -> Iterator[str]:
