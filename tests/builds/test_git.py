@@ -154,7 +154,7 @@ def test_a_hostile_name_of_a_commit_is_no_option_and_no_command(repo: Path, host
 
 @pytest.mark.parametrize("name", ["^main", "^faster", "^HEAD", "^main~0", "^refs/heads/main"])
 def test_all_commits_but_one_are_no_commit(repo: Path, name: str) -> None:
-    """A name that begins with ^ stands for what a commit is not: it is refused on either side, and the difference never comes out reversed."""
+    """A name that begins with ^ stands for what a commit is not: it is refused on either side, and no difference comes out reversed."""
     for ref, base in ((name, "main"), ("faster", name)):
         with pytest.raises(BadInput, match="is not exactly one commit"):
             git.difference("mine", source(repo, ref, base))

@@ -576,7 +576,8 @@ def test_a_branch_with_a_file_that_can_not_be_followed_is_measured_by_its_python
 def test_what_a_diff_changes_of_its_judges_is_told(place: Place) -> None:
     """A diff is not applied where it is gated: the files that lie there judge it."""
     rehearsal._git(place.folder, "init", "-q")
-    more = "diff --git a/scenarios/never.yaml b/scenarios/never.yaml\n--- a/scenarios/never.yaml\n+++ b/scenarios/never.yaml\n@@ -1 +1 @@\n-a\n+b\n"
+    path = "scenarios/never.yaml"
+    more = f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b\n"
     (place.folder / "my.diff").write_text((place.folder / "my.diff").read_text() + more)
     assert place.diff() == EXIT_PASS
     assert "the change changes what it is judged by (scenarios/never.yaml): it was judged by what this folder has" in place.notes
