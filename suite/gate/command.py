@@ -107,7 +107,7 @@ def gate_change(
 @dataclass(slots=True, kw_only=True)
 class _Gate:
     """A gate at work. `notes` are what it tells of how it went, `touching` the scenarios picked for what the change touches, `reasons` why,
-    `wanted` those of them that decide; `began` is when, by `clock`."""
+    whether all were `guessed`, and `wanted` those of them that decide; `began` is when, by `clock`."""
 
     asked: Asked
     console: Console
@@ -118,6 +118,7 @@ class _Gate:
     notes: list[str] = field(default_factory=list)
     touching: set[str] = field(default_factory=set)
     reasons: Mapping[str, str] = field(default_factory=dict)
+    guessed: bool = False
     wanted: list[Scenario] = field(default_factory=list)
     policy: Policy = field(init=False)
 
@@ -146,6 +147,7 @@ class _Gate:
         self._tested(base, changed, results)
         chosen = self._fitting(picked)
         counted = watched(found.python, base, changed, chosen)
+        counted = dataclasses.replace(counted, unknown=()) if self.guessed else counted
         asking = [proposing.counting(rearmed(under(one, self.policy), docs, built.label), counted, must_run=False) for one in chosen]
         plan = cheapest_first(make_plan(asking, asked.seed), self.policy)
         self._vouched(plan, results)
@@ -163,7 +165,7 @@ class _Gate:
     def _policy_of(self, by: Judges) -> Policy:
         """The policy, called what it was asked for as."""
         found = telling.policy_of(by.policy, self.day)
-        return found if by.policy == self.asked.policy else dataclasses.replace(found, source=f"{by.base}:{self.asked.policy}")
+        return dataclasses.replace(found, source=f"{by.base}:{self.asked.policy}") if by.taken(found.source) else found
 
     def _change(self) -> tuple[dict[str, dict[str, Any]], Files]:
         """The builds as a scenario file would hold them, and the files of the change. A branch is compared with where it left its base."""
@@ -309,7 +311,7 @@ class _Gate:
             return []
         if chosen.guessed and not watched(paths, base, changed, near).functions:
             return []
-        self.reasons = chosen.reasons
+        self.reasons, self.guessed = chosen.reasons, chosen.guessed
         self.notes += [note for note in chosen.left if not note.startswith(NEIGHBOURS)]
         return list(chosen.scenarios)
 
@@ -372,18 +374,16 @@ class _Gate:
         except CannotRun as error:
             self.notes += str(error).splitlines()
             self._not_covered("the base has nothing of what the scenarios exercise, so nothing was measured", WRITE_ONE)
-        seen = called(counted.functions, only, read.records)
+        seen = called(counted.functions, [one.name for one in plan.scenarios if one.name in only], read.records)
         notes = [*ran_told(seen), *told(borne_out(self.reasons, seen, counted)), *self.notes]
         notes += [*uncounted(counted, only & self.touching, read.records), *absent]
         page = telling.decided(results, read, self.policy, only=only, notes=notes, today=self.day, part=not files_.whole)
         assert page.decision is not None  # noqa: S101 (`decided` made one)
-        page = telling.with_decision(page, self._covered(page.decision, plan, seen, counted, files_, {r.scenario for r in read.records}))
+        page = telling.with_decision(page, self._covered(page.decision, seen, counted, files_, {r.scenario for r in read.records}))
         again = tuple(dataclasses.replace(one, commands=(self.asked.command, *one.commands[1:])) for one in page.scenarios)
         return dataclasses.replace(page, scenarios=again)
 
-    def _covered(
-        self, decision: Decision, plan: Plan, seen: Called, counted: Watching, found: Files, measured: Collection[str]
-    ) -> Decision:
+    def _covered(self, decision: Decision, seen: Called, counted: Watching, found: Files, measured: Collection[str]) -> Decision:
         """The decision, but for a pass of a change that was not shown to have run: that is not judged, or, where more time would have done
         it, no pass."""
         if not decision.passes:
@@ -397,8 +397,9 @@ class _Gate:
             return unjudged(decision, f"{NEVER_RAN}: nothing called {files(counted.functions)}", code, WRITE_ONE)
         if not seen.ran and not self.touching & set(measured):
             return unjudged(decision, "no scenario that decides exercises what the change touches", code, WRITE_ONE)
-        if found.beyond and not any(ruling.verdict not in (None, Outcome.UNTESTABLE) for ruling in decision.deciding):
-            return unjudged(decision, f"the change does not run without what no overlay can follow ({files(found.beyond)})", code, COMPILE)
+        if not found.whole and not any(ruling.verdict not in (None, Outcome.UNTESTABLE) for ruling in decision.deciding):
+            rest = files([*found.beyond, *found.measures])
+            return unjudged(decision, f"the change does not run without what was not laid over the base ({rest})", code, COMPILE)
         return decision
 
     def _left_out(self, paths: Sequence[str], measured: Collection[str], ran: Collection[str]) -> str:

@@ -35,6 +35,11 @@ class Judges:
     wanted: tuple[Path, ...] | None
     places: tuple[str, ...]
     base: str
+    folder: Path | None
+
+    def taken(self, source: str) -> bool:
+        """Whether a file was taken out of the base."""
+        return self.folder is not None and Path(source).is_relative_to(self.folder)
 
     def told(self, found: Files) -> list[str]:
         """A sentence on what the change does to them, and to vLLM's own benchmarks."""
@@ -52,7 +57,7 @@ def of_diff(policy: str | None, scenarios: Sequence[Path] | None) -> Judges:
     every = tuple(scenario_files())
     wanted = tuple(scenarios) if scenarios is not None else None
     places = [_place(path, top) for path in (*named, *(one.parent for one in every[:1]), *(wanted or ()))] if top else []
-    return Judges(policy=policy, every=every, wanted=wanted, places=tuple(filter(None, places)), base="this folder")
+    return Judges(policy=policy, every=every, wanted=wanted, places=tuple(filter(None, places)), base="this folder", folder=None)
 
 
 def of_branch(repo: Path, base: str, policy: str | None, scenarios: Sequence[Path] | None, folder: Path) -> Judges:
@@ -61,14 +66,10 @@ def of_branch(repo: Path, base: str, policy: str | None, scenarios: Sequence[Pat
     Raises `BadInput` for a policy or scenario that only the change has.
     """
     taken = _Taken(repo=str(repo), base=base, top=git.top(repo), folder=folder, places=[])
-    found = Judges(
-        policy=None if policy is None else taken.policy(policy),
-        every=taken.every(),
-        wanted=None if scenarios is None else tuple(taken.file(path, "--scenarios", beside=True) for path in scenarios),
-        places=(),
-        base=base,
-    )
-    return Judges(policy=found.policy, every=found.every, wanted=found.wanted, places=tuple(taken.places), base=base)
+    rules = None if policy is None else taken.policy(policy)
+    every = taken.every()
+    wanted = None if scenarios is None else tuple(taken.file(path, "--scenarios", beside=True) for path in scenarios)
+    return Judges(policy=rules, every=every, wanted=wanted, places=tuple(dict.fromkeys(taken.places)), base=base, folder=folder)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +95,7 @@ class _Taken:
             own = self._of_base(place) if inside else place
             if found := sorted(own.glob("*.yaml")) if own else []:
                 return tuple(found)
-        return tuple(scenario_files())
+        raise BadInput(f"neither {self.base} nor perfproof has scenarios: name files with --scenarios")
 
     def file(self, path: Path, option: str, *, beside: bool) -> Path:
         """A named file, with what lies `beside` it, which it may refer to."""
@@ -127,6 +128,9 @@ def _place(path: Path, top: Path | None) -> str | None:
     """A path relative to the top of the repository that it belongs to, if that is this one; other checkouts in it are their own."""
     if top is None:
         return None
+    said = Path(os.path.abspath(path))
+    if said.is_relative_to(top) and any(one.is_symlink() for one in said.parents if one != top and one.is_relative_to(top)):
+        return str(said.relative_to(top))  # a change may lead a folder elsewhere: the base has what was meant
     parent = Path(os.path.realpath(os.path.abspath(path.parent)))
     while not parent.is_dir():
         parent = parent.parent

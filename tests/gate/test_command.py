@@ -548,6 +548,7 @@ def test_a_judge_outside_the_repository_is_read_where_it_lies(gated: Gated) -> N
     inner = gated.tree / "perfproof"
     inner.mkdir()
     rehearsal._git(gated.tree, "init", "-q", str(inner))
+    (gated.tree / ".git" / "info" / "exclude").write_text("perfproof\n")
     (inner / "lax.yaml").write_text(json.dumps({"schema": 1, "witnesses": {"decide": "none"}, "times": {"decide": "none"}}))
     assert gated.gate("perfproof/lax.yaml") == EXIT_PASS
 
