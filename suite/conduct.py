@@ -18,7 +18,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from suite import store
-from suite.analysis.invalidation import STANDARD, Rules, invalid
+from suite.analysis.invalidation import NOISE_ALLOWED, STANDARD, Rules, invalid
 from suite.analysis.judge import judge_scenario
 from suite.analysis.trials import latest
 from suite.builds import temporary
@@ -27,7 +27,7 @@ from suite.model.errors import BadInput, CannotRun
 from suite.model.floor import Floor
 from suite.model.plan import Block, Plan
 from suite.model.record import Record
-from suite.model.scenario import Scenario
+from suite.model.scenario import AccuracyWorkload, EqualityWorkload, Scenario
 from suite.progress import RunProgress
 from suite.run.budget import Spent, ends_after, nothing_measured
 from suite.run.lane import Lane
@@ -143,9 +143,10 @@ def conduct(
 def _measure(trials: _Trials, results: Path, folder: Held, rules: Rules, ran: list[Record]) -> None:
     """Runs the trials, which are added to `ran`; each is on disk before the next starts. Raises `CannotRun` where the folder takes no more
     files or is gone, and where a build is no longer what it was."""
+    untimed = {one.name for one in trials.plan.scenarios if isinstance(one.workload, AccuracyWorkload | EqualityWorkload)}
     for trial in trials.run():
         kept = trials.stand.kept[trial.scenario]
-        record = ruled(paired(trial, latest([*kept, trial])), rules)
+        record = ruled(paired(trial, latest([*kept, trial])), NOISE_ALLOWED if trial.scenario in untimed else rules)
         folder.check()
         store.append(results, record, after=bool(kept))
         kept.append(record)

@@ -16,6 +16,7 @@ properties of the machine's state and not of the arm: a block is thrown out for 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -35,9 +36,25 @@ class Rules:
     """Share of invalid blocks that a quiet run on an ordinary machine may lose."""
 
 
+REQUESTS = ("failed_requests", "missing_requests")
+"""The entries that say that work was left undone: no machine's doing alone, and no count of such a trial holds."""
 STANDARD = Rules(steal=0.25, foreign=0.25, swapped=64 * 2**20, busy_start=0.25, tolerated=0.05)
 """Quarter of the machine lost to others halves the speed of one trial in four; a shared 2-core virtual machine whose hypervisor took 13 %
 in its worst trials stays inside. Quiet A/A runs say whether a machine needs others: `suggest`."""
+
+
+NOISE_ALLOWED = dataclasses.replace(STANDARD, steal=1.0, foreign=1.0, swapped=2.0**62)
+"""Rules that no neighbour can break: for where no time is judged."""
+
+
+def spoils_times_alone(reason: str, telemetry: Mapping[str, float], rules: Mapping[str, float]) -> bool:
+    """Whether a trial was thrown out for nothing but what the machine did meanwhile: its times are spoilt, and what it counted is not.
+
+    `rules` are those that were put to it, as its record holds them. Source: none, a reading of the rules.
+    """
+    known = {key: value for key, value in rules.items() if key in STANDARD.__slots__}
+    entries = {key: value for key, value in telemetry.items() if key not in REQUESTS}
+    return bool(reason) and reason == invalid(entries, dataclasses.replace(STANDARD, **known))
 
 
 def invalid(telemetry: Mapping[str, float], rules: Rules = STANDARD) -> str:

@@ -120,7 +120,9 @@ def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, 
         unlisted=others,
         worse=() if trust.distrust else beside.also_worse((*judged, *others)),
         blocks=len({trial.block for trial in trials}),
-        stop=verdict.should_stop(primaries, whole_blocks(trials, scenario), spending_of(scenario)),
+        stop=verdict.should_stop(
+            primaries, whole_blocks(trials, scenario), spending_of(scenario), whole_blocks(trials, scenario, exact=True)
+        ),
     )
 
 

@@ -40,7 +40,8 @@ DISTRUST = "the A/A of this machine failed"
 class Failure:
     """Whose trials of a scenario failed, and the reason of the first.
 
-    Nobody's, where the change no longer has what the benchmark looks for: it was renamed or moved, which is no crash.
+    Nobody's, where the change no longer has what the benchmark looks for (it was renamed or moved, which is no crash), or was measured
+    without some of its files.
     """
 
     blame: Blame
@@ -80,7 +81,7 @@ def decide(
         _ruling(row, policy, judged, (failures or {}).get((row.scenario, row.candidate)), also=_key(row) in also) for row in every
     )
     rulings += tuple(_missing(name, policy) for name in missing)
-    found = Decision(exit_code=EXIT_PASS, policy=policy.name, rulings=rulings, stopped="", todo=(), notes=tuple(notes))
+    found = Decision(exit_code=EXIT_PASS, policy=policy.name, rulings=rulings, stopped="", todo=(), notes=tuple(notes), judged=True)
     codes = {ruling.code for ruling in rulings if not ruling.passes}
     if not found.deciding and not codes:
         code = EXIT_UNTESTABLE if policy.untestable == "fail" else EXIT_PASS
@@ -91,16 +92,25 @@ def decide(
     return dataclasses.replace(found, todo=tuple(dict.fromkeys(_todo(found))), notes=tuple(told))
 
 
-def stopped(policy: str, why: str, code: int, *, todo: Sequence[str] = (), notes: Sequence[str] = ()) -> Decision:
-    """A decision that was made without judging anything; `why` says how it came.
+def stopped(policy: str, why: str, code: int, *, todo: Iterable[str] = (), notes: Sequence[str] = (), judged: bool = True) -> Decision:
+    """A decision that was made without measuring anything; `why` says how it came, `judged` whether it says something of the change.
 
     Source: none, bookkeeping.
     """
-    return Decision(exit_code=code, policy=policy, rulings=(), stopped=why, todo=tuple(todo), notes=tuple(notes))
+    return Decision(exit_code=code, policy=policy, rulings=(), stopped=why, todo=tuple(todo), notes=tuple(notes), judged=judged)
 
 
-def failures_of(records: Iterable[Record]) -> dict[tuple[str, str], Failure]:
-    """By scenario and candidate whose trials failed: the base's if any of these did, else the candidate's alone.
+def unjudged(decision: Decision, why: str, code: int, todo: str) -> Decision:
+    """What was to pass, where what was measured says nothing of the change: why, and what would.
+
+    Source: none, bookkeeping.
+    """
+    return dataclasses.replace(decision, exit_code=code, stopped=why, todo=(*decision.todo, todo), judged=False)
+
+
+def failures_of(records: Iterable[Record], *, part: bool = False) -> dict[tuple[str, str], Failure]:
+    """By scenario and candidate whose trials failed: the base's if any of these did, else the candidate's alone; nobody's where the
+    candidate is `part` of a change, and may lack the rest.
 
     Source: none, bookkeeping.
     """
@@ -116,7 +126,7 @@ def failures_of(records: Iterable[Record]) -> dict[tuple[str, str], Failure]:
             if baseline in broken:
                 found[scenario, name] = Failure(blame="base", arm=baseline, reason=broken[baseline].reason)
             elif name in broken:
-                blame: Blame = "" if broken[name].reason.startswith(MOVED) else "change"
+                blame: Blame = "" if part or broken[name].reason.startswith(MOVED) else "change"
                 found[scenario, name] = Failure(blame=blame, arm=name, reason=broken[name].reason)
     return found
 
@@ -204,7 +214,8 @@ def _untestable(reason: str, policy: Policy, failure: Failure | None) -> _Found:
     if failure.blame == "base":
         return _then(policy.untestable, EXIT_UNTESTABLE, f"the base itself fails, so the change can't be judged: {first}")
     if not failure.blame:
-        return _then(policy.not_covered, EXIT_UNTESTABLE, f"the change renames or moves what the benchmark exercises: {first}")
+        excuse = "renames or moves what the benchmark exercises" if first.startswith(MOVED) else "does not run without the rest of it"
+        return _then(policy.not_covered, EXIT_UNTESTABLE, f"the change {excuse}: {first}")
     return _Found(effect="fail", code=EXIT_UNTESTABLE, reason=f"fails in {failure.arm}, though the base runs: {first}")
 
 

@@ -15,11 +15,13 @@ import numpy as np
 
 from suite.analysis.growth import Growth, counted_growth, growth, slope_difference
 from suite.analysis.samples import typical
-from suite.analysis.trials import latest, unequal_blocks
+from suite.analysis.trials import counts, fine, latest, unequal_blocks
 from suite.model.metrics import METRICS, base_name
 from suite.model.record import Record
 
 CASE = re.compile(r"([^@]+)@([A-Za-z_]\w*)=(\d+(?:\.\d+)?)")
+WHICH = (fine, counts)
+"""Which trials count: of times, and of exact counts."""
 Costs = Mapping[int, Sequence[float]]
 """One arm's costs by block, in the order of the sizes."""
 
@@ -50,13 +52,17 @@ class Sweep:
 def sweeps(arms: Sequence[str], records: Sequence[Record]) -> list[Sweep]:
     """Every sweep of a scenario's records over two sizes or more, `arms` with the baseline first; sweeps that an arm lacks are left out.
 
-    Trials that do not count (failed, invalid, of a block whose arms did unequal work) are in none. Source: `growth`.
+    Trials that do not count (failed, invalid but for exact counts, of a block whose arms did unequal work) are in none. Source: `growth`.
     """
     trials = latest(records)
-    lost = unequal_blocks(trials)
-    counted = [trial for trial in trials if trial.status == "ok" and trial.block not in lost]
-    found = (_sweep(base, parameter, sizes, arms, counted) for (base, parameter), sizes in _swept(counted).items() if len(sizes) > 1)
+    timed, counted = ([trial for trial in trials if which(trial) and trial.block not in unequal_blocks(trials, which)] for which in WHICH)
+    swept = ((base, parameter, sizes) for (base, parameter), sizes in _swept(counted).items() if len(sizes) > 1)
+    found = (_sweep(base, parameter, sizes, arms, counted if _exact(base) else timed) for base, parameter, sizes in swept)
     return [sweep for sweep in found if sweep]
+
+
+def _exact(metric: str) -> bool:
+    return metric in METRICS and METRICS[base_name(metric)].kind == "witness"
 
 
 def _swept(trials: Iterable[Record]) -> dict[tuple[str, str], dict[float, str]]:
@@ -71,7 +77,7 @@ def _swept(trials: Iterable[Record]) -> dict[tuple[str, str], dict[float, str]]:
 
 def _sweep(metric: str, parameter: str, by_size: Mapping[float, str], arms: Sequence[str], trials: Sequence[Record]) -> Sweep | None:
     sizes = tuple(sorted(by_size))
-    exact = metric in METRICS and METRICS[base_name(metric)].kind == "witness"
+    exact = _exact(metric)
     costs = {arm: _costs([by_size[size] for size in sizes], arm, trials, exact) for arm in arms}
     if not all(costs.values()) or (exact and any(len(set(map(tuple, mine.values()))) > 1 for mine in costs.values())):
         return None  # an arm lacks it, or a count that differs between trials, which its own verdict tells

@@ -16,7 +16,7 @@ import numpy as np
 from suite.analysis import accuracy, words
 from suite.analysis.accuracy import AccuracyVerdict, PairedItems, Unpairable
 from suite.analysis.samples import Floats
-from suite.analysis.trials import latest
+from suite.analysis.trials import counts, latest
 from suite.model.accuracy import AccuracyWorkload, deciding
 from suite.model.accuracy_details import AccuracyDetails, Floor, TaskDetails
 from suite.model.decode import scenario_of
@@ -151,7 +151,7 @@ def _lost(arm: Arm, trial: Record | None) -> str:
     """Why an arm's trial can't be compared; "" if it can."""
     if trial is None:
         return f"arm {arm.name} was not measured"
-    return "" if trial.status == "ok" else f"arm {arm.name}: {trial.reason or trial.status}"
+    return "" if counts(trial) else f"arm {arm.name}: {trial.reason or trial.status}"
 
 
 def _task(

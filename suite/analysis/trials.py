@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from suite.analysis import groups, work
+from suite.analysis.invalidation import spoils_times_alone
 from suite.analysis.samples import Observation, PairedSample, Status, pair
 from suite.analysis.twins import twin
 from suite.model.metrics import METRICS, is_timed, metric
@@ -53,36 +54,54 @@ def paired(scenario: Scenario, candidate: Arm, records: Sequence[Record]) -> dic
     Source: none, bookkeeping.
     """
     every = latest(records)
-    unequal, parted = unequal_blocks(every), groups.parted(every)
+    unequal, miscounted, parted = unequal_blocks(every), unequal_blocks(every, counts), groups.parted(every)
     trials = [trial for trial in every if trial.arm in (scenario.baseline.name, candidate.name)]
     names = dict.fromkeys(
         name for choice in scenario.metrics for name in (choice.name, twin(choice.name)) if name in METRICS or "@" in name
     )
+    arms = scenario.baseline.name, candidate.name
     timed = {**parted, **unequal}
-    return {name: _sample(name, scenario.baseline.name, candidate.name, trials, timed if is_timed(name) else unequal) for name in names}
+    return {name: _sample(name, *arms, trials, timed if is_timed(name) else miscounted) for name in names}
 
 
-def unequal_blocks(trials: Sequence[Record]) -> Mapping[int, str]:
-    """Blocks whose arms did different work, with the difference in words.
+def fine(trial: Record) -> bool:
+    """Whether everything that a trial left counts.
+
+    Source: none, bookkeeping.
+    """
+    return trial.status == "ok"
+
+
+def counts(trial: Record) -> bool:
+    """Whether what a trial counted counts, and what it answered: a busy machine spoils its times and nothing else.
+
+    Source: `invalidation.spoils_times_alone`.
+    """
+    told = trial.environment
+    return fine(trial) or (trial.status == "invalid" and spoils_times_alone(trial.reason, told.get("telemetry", {}), told.get("rules", {})))
+
+
+def unequal_blocks(trials: Sequence[Record], counted: Callable[[Record], bool] = fine) -> Mapping[int, str]:
+    """Blocks whose arms did different work in trials that are `counted`, with the difference in words.
 
     Source: `work.unequal`.
     """
     done: dict[int, dict[str, Mapping[str, int]]] = defaultdict(dict)
     for trial in trials:
-        if trial.status == "ok":
+        if counted(trial):
             done[trial.block][trial.arm] = trial.work
     told = {block: work.unequal(arms) for block, arms in done.items() if len(arms) > 1}
     return {block: reason for block, reason in told.items() if reason}
 
 
-def whole_blocks(trials: Sequence[Record], scenario: Scenario) -> int:
-    """Blocks in which every arm has a trial that counts.
+def whole_blocks(trials: Sequence[Record], scenario: Scenario, *, exact: bool = False) -> int:
+    """Blocks in which every arm has a trial that counts: for times, or for what is `exact`.
 
     Source: none, bookkeeping.
     """
     arms: dict[int, set[str]] = defaultdict(set)
     for trial in trials:
-        if trial.status != "invalid":
+        if trial.status != "invalid" or (exact and counts(trial)):
             arms[trial.block].add(trial.arm)
     return sum(len(seen) == len(scenario.arms) for seen in arms.values())
 
@@ -113,8 +132,9 @@ def _sample(name: str, baseline: str, candidate: str, trials: Sequence[Record], 
 
 def _observation(trial: Record, name: str, unequal: str) -> Observation:
     """What a trial left of one metric; one that is fine by itself is *unequal* where its block's arms did different work."""
-    value = trial.measurements.get(name) if is_timed(name) else trial.witnesses.get(name)
-    status, reason = Status(trial.status), trial.reason
+    timed = is_timed(name)
+    value = trial.measurements.get(name) if timed else trial.witnesses.get(name)
+    status, reason = (Status.OK, "") if not timed and counts(trial) else (Status(trial.status), trial.reason)
     if status is Status.OK and unequal:
         status, reason = Status.UNEQUAL, unequal
     return Observation(block=trial.block, arm=trial.arm, value=value, status=status, reason=reason, position=trial.position)

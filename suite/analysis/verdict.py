@@ -276,13 +276,19 @@ def _warnings(found: Comparison, outcome: Outcome) -> tuple[str, ...]:
     return tuple(told)
 
 
-def should_stop(verdicts: Sequence[Verdict], blocks: int, spending: Spending) -> str:
+def should_stop(verdicts: Sequence[Verdict], blocks: int, spending: Spending, counted: int = 0) -> str:
     """Why a scenario stops after `blocks` whole blocks, given the verdicts on its primary metrics so far (`final=False`), or "".
+
+    `counted` are the blocks whose exact counts hold, which are more where a busy machine spoilt the times.
 
     It stops when any primary is regressed or all are decided, not before the first look unless nothing can be tested any more,
     and at the last look; a spent time budget is the runner's to notice.
     Source: this project's rule, simulated in `docs/validation.md`.
     """
+    exact = [verdict for verdict in verdicts if verdict.exact]
+    if counted >= spending.looks[0].blocks and any(verdict.outcome is Outcome.REGRESSED for verdict in exact):
+        return "a primary metric is regressed"
+    blocks = max(blocks, counted) if len(exact) == len(verdicts) else blocks
     testable = any(verdict.outcome is not Outcome.UNTESTABLE for verdict in verdicts)
     if testable and blocks < spending.looks[0].blocks:
         return ""  # a witness is clear after one block, but one block can't show that it is exact

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
+import re
 import shutil
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
 from suite.builds import temporary
-from suite.builds.safe_git import asked
+from suite.builds.safe_git import asked, asked_bytes
 from suite.model.decode_builds import LARGEST_DIFF, kept
 from suite.model.errors import BadInput, CannotRun
 from suite.model.plain import shown
@@ -22,6 +25,10 @@ from suite.model.scenario import Build, GitSource, OverlayBuild, Scenario
 
 COMPILED = ("csrc", "cmake", "CMakeLists.txt", "setup.py", "pyproject.toml", "requirements", "rust", "Cargo.toml")
 """What a vLLM is compiled or packaged from."""
+FILES = ("100644", "100755")
+"""The modes of plain files in a tree."""
+HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+"""A commit's hash."""
 _DIFF = (
     *("--no-color", "--no-ext-diff", "--no-textconv", "--full-index", "--find-renames", "--unified=3", "--submodule=short"),
     *("--src-prefix=a/", "--dst-prefix=b/", "--no-relative", "--diff-algorithm=myers", "--ignore-submodules=none", "-O/dev/null"),
@@ -81,7 +88,7 @@ def _commit(where: str, repo: str, revision: str) -> str:
         raise CannotRun(f"{where}: there is no program 'git' here; give the change as a file (diff:)")
     if ":/" in repo or not Path(repo).is_dir():
         raise BadInput(f"{where}.repo: {_no_repository(repo)}")
-    found = _run(repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    found = _run(repo, "-c", "core.warnAmbiguousRefs=true", "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
     if found is None:
         if _run(repo, "rev-parse", "--git-dir") is None:
             raise BadInput(
@@ -91,7 +98,18 @@ def _commit(where: str, repo: str, revision: str) -> str:
         near = get_close_matches(revision, names, n=3, cutoff=0.5) or [one for one in names if revision.lower() in one.lower()][:3]
         hint = f", did you mean {', '.join(near)}?" if near else "; a branch of another remote has to be fetched first"
         raise BadInput(f"{where}: {Path(repo).name} has no commit {shown(revision)}{hint}")
-    return found.strip()
+    return the_one(found, f"{where}: {shown(revision)}")
+
+
+def the_one(said: str, what: str) -> str:
+    """The hash in what `git rev-parse` said. Raises `BadInput` where that is not exactly one commit: git takes `^main` for all but main,
+    and of a branch and a tag of one name silently the tag."""
+    if "is ambiguous" in said:
+        raise BadInput(f"{what} names more than one thing here: write refs/heads/NAME or refs/tags/NAME, or the commit's hash")
+    named = [line for line in said.split("\n") if HASH.fullmatch(line.removeprefix("^"))]
+    if len(named) != 1 or not HASH.fullmatch(named[0]):
+        raise BadInput(f"{what} is not exactly one commit: name a branch, a tag or the commit's hash")
+    return named[0]
 
 
 def _no_repository(repo: str) -> str:
@@ -105,6 +123,11 @@ def _no_repository(repo: str) -> str:
     return f"there is no folder {folder.name!r}" + (
         f", did you mean {', '.join(near)}?" if near else " (paths are relative to the scenario)"
     )
+
+
+def below_vllm(repo: str, base: str, ref: str) -> bytes:
+    """The diff below `vllm/` between two commits, whatever else differs, and whatever is no Python in it."""
+    return _difference(repo, *(_commit("git", repo, revision) for revision in (base, ref)))
 
 
 @cache
@@ -138,6 +161,7 @@ def _run(repo: str, *words: str) -> str | None:
     return None if said is None else said.encode(errors="surrogateescape").decode(errors="replace")
 
 
+
 def commits(repo: str, good: str, bad: str) -> list[str]:
     """The commits after `good` up to `bad` that touch `vllm/` or what it is compiled from, oldest first, along first parents.
 
@@ -157,6 +181,42 @@ def resolved(repo: str, revision: str) -> str:
     return _commit("git", repo, revision)
 
 
+def top(folder: Path) -> Path | None:
+    """The top of the working tree in which a folder lies; None where it lies in none, or in one that git does not trust."""
+    if shutil.which("git") is None or not folder.is_dir():
+        return None
+    up = _run(str(folder), "rev-parse", "--show-cdup")
+    return None if up is None else Path(os.path.normpath(folder / up.strip())).resolve()
+
+
+def take_out(repo: str, revision: str, path: str, into: Path) -> bool:
+    """Writes the files at or below `path` as a commit has them below `into`, each at its place in the repository; whether there are any.
+
+    `path` is relative to the top. Nothing of the repository's settings is run for it; links are left out.
+    """
+    commit = _commit("git", repo, revision)
+    listed = _ask(repo, "ls-tree", "-r", "-l", "--full-tree", "-z", commit, "--", path).split("\0")
+    heads = [(head.split(), name) for head, _, name in (line.partition("\t") for line in listed) if name]
+    found = {name: (head[2], int(head[3])) for head, name in heads if head[0] in FILES and ".." not in name.split("/")}
+    texts = _blobs(repo, dict(found.values()))
+    for name, (blob, _) in found.items():
+        (into / name).parent.mkdir(parents=True, exist_ok=True)
+        (into / name).write_bytes(texts[blob])
+    return bool(found)
+
+
+def _blobs(repo: str, sizes: Mapping[str, int]) -> dict[str, bytes]:
+    """The contents of blobs, of which the sizes in bytes are known."""
+    found, start = {}, 0
+    data = asked_bytes(repo, "show", "--no-textconv", *sizes) if sizes else b""
+    if data is None or len(data) != sum(sizes.values()):
+        raise CannotRun(f"git show in {Path(repo).name} failed: see that the repository is whole (git fsck)")
+    for blob, size in sizes.items():
+        found[blob] = data[start : start + size]
+        start += size
+    return found
+
+
 def subject(repo: str, commit: str) -> str:
     """The first line of a commit's message."""
     return _ask(repo, "show", "--no-patch", "--no-show-signature", "--format=%s", commit).strip()
@@ -172,6 +232,17 @@ def merge_base(repo: str, base: str, ref: str) -> str:
             "actions/checkout, fetch-depth: 0)"
         )
     return found.split()[0]
+
+
+def left_behind(source: GitSource) -> str:
+    """What the plain difference of two commits also holds where the base is no ancestor of the other, in a sentence; else ""."""
+    first, last = (_commit("git", source.repo, revision) for revision in (source.base, source.ref))
+    if _run(source.repo, "merge-base", "--is-ancestor", first, last) is not None:
+        return ""
+    return (
+        f"{source.base} has commits that {source.ref} lacks: the difference takes them back, as if {source.ref} did so; to compare it "
+        "alone, name the commit where it left as the base (git merge-base)"
+    )
 
 
 def files(repo: str, base: str, ref: str) -> tuple[str, ...]:

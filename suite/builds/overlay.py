@@ -100,7 +100,8 @@ def _fill(build: OverlayBuild, base: ReadyBuild, folder: Path, installer: Instal
     made = changed(read_diff(data, words), root, words, base.label)
     if not made.files:
         raise BadInput(f"{words}: it leaves every file of {base.label} as it is")
-    for sentence in made.moved:
+    behind = git.left_behind(build.git) if build.git is not None else ""
+    for sentence in filter(None, [behind, *made.moved]):
         installer.say(f"{words}: {sentence}")
     draft = Path(tempfile.mkdtemp(prefix=".overlay-", dir=installer.builds))
     try:

@@ -7,6 +7,7 @@ configuration says (a filter of git-lfs, say) holds.
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 
@@ -43,12 +44,17 @@ def asked(repo: str | Path, *words: str, quote: bool = True, tree: bool = False)
     ASCII.
     """
     off = _named_programs(repo) if tree else ()
-    return None if off is None else _run(repo, (*_OFF, f"core.quotePath={'true' if quote else 'false'}", *off), words)
+    return None if off is None else _text(repo, (*_OFF, f"core.quotePath={'true' if quote else 'false'}", *off), words)
+
+
+def asked_bytes(repo: str | Path, *words: str) -> bytes | None:
+    """What git prints of a repository's objects, byte for byte; None where it fails."""
+    return _run(repo, _OFF, words)
 
 
 def _named_programs(repo: str | Path) -> tuple[str, ...] | None:
     """The settings that turn off what the repository's own configuration names; None where one can't be turned off, or none be read."""
-    found = [_run(repo, _OFF, ("config", scope, "--includes", "--name-only", "--null", "--list")) for scope in ("--local", "--worktree")]
+    found = [_text(repo, _OFF, ("config", scope, "--includes", "--name-only", "--null", "--list")) for scope in ("--local", "--worktree")]
     names = sorted({name for name in f"{found[0]}\0{found[1]}".split("\0") if _NAMED.fullmatch(name)})
     if found[0] is None or any("=" in name for name in names):  # no `-c` can spell a name with a sign of equality
         return None
@@ -56,10 +62,15 @@ def _named_programs(repo: str | Path) -> tuple[str, ...] | None:
     return (*(f"{name}=" for name in names), *sorted(required))
 
 
-def _run(repo: str | Path, settings: tuple[str, ...], words: tuple[str, ...]) -> str | None:
+def _text(repo: str | Path, settings: tuple[str, ...], words: tuple[str, ...]) -> str | None:
+    said = _run(repo, settings, words)
+    return None if said is None else io.TextIOWrapper(io.BytesIO(said), encoding="utf-8", errors="surrogateescape").read()
+
+
+def _run(repo: str | Path, settings: tuple[str, ...], words: tuple[str, ...]) -> bytes | None:
     with temporary.directory() as folder:
         log = Path(folder) / "git.log"
         said = (word for setting in settings for word in ("-c", setting))
         command = ["git", *said, "--no-pager", "--no-optional-locks", "-C", Path(repo).absolute(), *words]
         done = run_to_end(command, environment={**inherited(), **_ENVIRONMENT}, log=log, timeout=TIME_LIMIT)
-        return log.read_text(errors="surrogateescape") if done.ok else None
+        return log.read_bytes() if done.ok else None

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from suite import store
 from suite.builds.ready import ReadyBuild
+from suite.changes.choosing import GUESSED, NAMED
 from suite.changes.watching import Watching
 from suite.model.errors import BadInput
 from suite.model.record import Record
@@ -101,11 +102,7 @@ def about_answers(scenarios: Iterable[Scenario]) -> set[str]:
 
 def sentences(found: Called, about: Collection[str]) -> Iterator[str]:
     """Sentences: which scenarios ran the change, which did not and so decide nothing, and of what no answers were tested."""
-    where: dict[tuple[str, ...], list[str]] = {}
-    for name, functions in found.ran.items():
-        where.setdefault(functions, []).append(name)
-    if where:
-        yield "ran the change: " + "; ".join(f"{_few(names)} (called {_short(functions)})" for functions, names in where.items())
+    yield from ran_told(found)
     if found.aside:
         never = _short(dict.fromkeys(each for name in found.aside for each in found.anywhere[name]))
         yield f"did not run the change, and so decide nothing of it: {_few(found.aside)} (never called {never})"
@@ -113,6 +110,23 @@ def sentences(found: Called, about: Collection[str]) -> Iterator[str]:
     for by_others, why in ((True, "no scenario about answers called"), (False, "no scenario at all called")):
         if mine := [function for function, elsewhere in untested.items() if elsewhere is by_others]:
             yield f"{NOT_TESTED} for {_short(mine)}: {why} {'it' if len(mine) == 1 else 'them'}"
+
+
+def ran_told(found: Called) -> Iterator[str]:
+    """A sentence on the scenarios that ran the change, and what they called of it; none where none did."""
+    where: dict[tuple[str, ...], list[str]] = {}
+    for name, functions in found.ran.items():
+        where.setdefault(functions, []).append(name)
+    if where:
+        yield "ran the change: " + "; ".join(f"{_few(names)} (called {_short(functions)})" for functions, names in where.items())
+
+
+def borne_out(reasons: Mapping[str, str], found: Called, counted: Watching) -> dict[str, str]:
+    """The reasons for which scenarios were measured, by name, but for those that their calls contradict: who ran the change though it names
+    none of it, and who ran none of it though it names it."""
+    silent = {name for name, counts in found.anywhere.items() if counts and not any(counts.values()) and not counted.unknown}
+    surprising = {name for name in found.ran if reasons.get(name) in (NAMED, GUESSED)}
+    return {name: reason for name, reason in reasons.items() if name not in silent | surprising}
 
 
 def idle_before(scenarios: Iterable[Scenario], found: Watching, base: ReadyBuild, folders: Iterable[Path]) -> set[str]:

@@ -9,20 +9,36 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from suite.builds.prepare import COMPLETE, identity
 from suite.builds.ready import ReadyBuild
 from suite.builds.side import PACKAGE
 from suite.changes import selecting
-from suite.changes.selecting import Choice, TouchedModule
+from suite.changes.selecting import Choice, Near, TouchedModule
 from suite.changes.watching import Watching, watching
 from suite.model.build import foundation
 from suite.model.errors import BadInput, CannotRun
-from suite.model.scenario import MicroWorkload, OverlayBuild, Profile, Scenario
+from suite.model.scenario import (
+    AccuracyWorkload,
+    EqualityWorkload,
+    MicroWorkload,
+    OfflineWorkload,
+    OverlayBuild,
+    Profile,
+    Scenario,
+    ServeWorkload,
+)
 from suite.run import catalog
 
 MOST_NEAR = 6
+TIMED = (OfflineWorkload, ServeWorkload)
+WHOLE = (*TIMED, EqualityWorkload, AccuracyWorkload)
+"""The workloads that start a whole vLLM."""
+NAMED = "names none of the touched code (exercises), and is measured because it was asked for"
+GUESSED = "no scenario names the touched code (exercises); a whole vLLM may run it, and its calls tell"
+"""Reasons that hold until the calls are counted."""
 NEIGHBOURS = ("not measured (sweeps", "not measured (exercising")
 """Notes for who runs the command, not for a pull request."""
 
@@ -43,20 +59,37 @@ def touching(scenarios: Sequence[Scenario], paths: Sequence[str]) -> list[Scenar
     return [scenario for scenario in scenarios if scenario.name in found]
 
 
+def perhaps(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path | None) -> list[Scenario]:
+    """Those that start a whole vLLM, the nearest to the touched files first: where none names these, one of them may run them all the same,
+    and its calls tell."""
+    names = [near.scenario for near in _near(scenarios, paths, package)]
+    whole = [scenario for scenario in scenarios if isinstance(scenario.workload, WHOLE)]
+    return sorted(whole, key=lambda one: names.index(one.name) if one.name in names else len(names))
+
+
 def by_files(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path | None) -> Sequence[Scenario]:
-    """As `touching`. Raises `BadInput` with the nearest where there are none; `package` is the base's vLLM, where it is there already."""
-    found = touching(scenarios, paths)
+    """As `touching`, else as `perhaps`. Raises `BadInput` with the nearest where there are none; `package` is the base's vLLM, where it is
+    there already."""
+    found = touching(scenarios, paths) or perhaps(scenarios, paths, package)
     if not found:
-        modules = [selecting.module_of(path) for path in paths]
-        exercised = {scenario.name: catalog.exercised(scenario) for scenario in scenarios}
-        near = selecting.nearest(modules, exercised, _imports(exercised, package))
-        raise BadInput(
-            f"no scenario exercises what the change touches: {files(paths)}",
-            *(f"near: {one.scenario}: {one.reason}" for one in near[:MOST_NEAR]),
-            *([] if near else ["near: no scenario is in the same folder of vLLM either"]),
-            "what to do: name scenarios with --scenarios scenarios/NAME.yaml, or write one (docs/scenarios.md)",
-        )
+        raise nothing_exercises(scenarios, paths, package)
     return found
+
+
+def nothing_exercises(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path | None) -> BadInput:
+    """That no scenario can be asked of these files, with the nearest that there are."""
+    near = _near(scenarios, paths, package)
+    return BadInput(
+        f"no scenario exercises what the change touches: {files(paths)}",
+        *(f"near: {one.scenario}: {one.reason}" for one in near[:MOST_NEAR]),
+        *([] if near else ["near: no scenario is in the same folder of vLLM either"]),
+        "what to do: name scenarios with --scenarios scenarios/NAME.yaml, or write one (docs/scenarios.md)",
+    )
+
+
+def _near(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path | None) -> Sequence[Near]:
+    exercised = {scenario.name: catalog.exercised(scenario) for scenario in scenarios}
+    return selecting.nearest([selecting.module_of(path) for path in paths], exercised, _imports(exercised, package))
 
 
 def package_of(build: OverlayBuild, builds: Path) -> Path | None:
@@ -100,6 +133,22 @@ def _source(path: Path) -> str | None:
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The scenarios to measure, by name why each, and in sentences what is left and why. `guessed`: none of them names what changed, and
+    they are about it only where they are seen to call it."""
+
+    scenarios: tuple[Scenario, ...]
+    reasons: Mapping[str, str]
+    left: tuple[str, ...]
+    guessed: bool
+
+    @property
+    def told(self) -> list[str]:
+        """Everything in sentences."""
+        return [*told(self.reasons), *self.left]
+
+
 def choose(
     scenarios: Sequence[Scenario],
     changes: Sequence[TouchedModule],
@@ -108,8 +157,9 @@ def choose(
     *,
     picked: bool,
     idle: Collection[str] = (),
-) -> tuple[list[Scenario], list[str]]:
-    """The scenarios to measure, and in sentences why these, and why not others; all of them where the user `picked`.
+) -> Chosen:
+    """The scenarios to measure, why these, and why not others; all of them where the user `picked`. Where none names what changed: of those
+    that start a whole vLLM the first about answers and the first about times.
 
     `device` is what the base runs on; the `idle` are known never to run what changed, and left where one names that. Raises
     `CannotRun` where none runs on this machine.
@@ -117,7 +167,10 @@ def choose(
     exercised = {scenario.name: catalog.exercised(scenario) for scenario in scenarios}
     choices = {choice.scenario: choice for choice in selecting.choose(changes, exercised)}
     if picked:
-        return list(scenarios), _told({scenario.name: choices.get(scenario.name) for scenario in scenarios})
+        reasons = {one.name: _reason(choices.get(one.name), NAMED) for one in scenarios}
+        return Chosen(scenarios=tuple(scenarios), reasons=reasons, left=(), guessed=False)
+    if not choices:
+        return _guessed(scenarios, device)
     run, left = selecting.picked(list(choices.values()))
     of_name = {scenario.name: scenario for scenario in scenarios}
     here = [of_name[choice.scenario] for choice in run if of_name[choice.scenario].device in (None, device or "cpu")]
@@ -135,15 +188,32 @@ def choose(
         "not measured (exercising other functions of the same files)": [choice.scenario for choice in left],
         "not measured (needing another device)": elsewhere,
     }
-    notes = _told({scenario.name: choices[scenario.name] for scenario in chosen})
-    return chosen, [*notes, *(f"{why}: {', '.join(names)}" for why, names in passed.items() if names)]
+    return Chosen(
+        scenarios=tuple(chosen),
+        reasons={one.name: _reason(choices[one.name], "") for one in chosen},
+        left=tuple(f"{why}: {', '.join(names)}" for why, names in passed.items() if names),
+        guessed=False,
+    )
 
 
-def _told(choices: Mapping[str, Choice | None]) -> list[str]:
+def _guessed(scenarios: Sequence[Scenario], device: str) -> Chosen:
+    """Of scenarios that start a whole vLLM, the first about answers and the first about times."""
+    here = [one for one in scenarios if one.device in (None, device or "cpu")]
+    firsts = [next((one for one in here if isinstance(one.workload, kinds)), None) for kinds in (EqualityWorkload, TIMED)]
+    found = tuple(one for one in firsts if one is not None)
+    if not found:
+        raise CannotRun(f"no scenario for this {device or 'cpu'} names what the change touches, nor starts a whole vLLM that might run it")
+    return Chosen(scenarios=found, reasons={one.name: GUESSED for one in found}, left=(), guessed=True)
+
+
+def _reason(choice: Choice | None, otherwise: str) -> str:
+    return "; ".join(choice.reasons[:4]) if choice else otherwise
+
+
+def told(reasons: Mapping[str, str]) -> list[str]:
     """Why each is measured, those with the same reason together."""
     of_reason: dict[str, list[str]] = {}
-    for name, choice in choices.items():
-        reason = "; ".join(choice.reasons[:4]) if choice else "exercises none of the touched code; measured because it was named"
+    for name, reason in reasons.items():
         of_reason.setdefault(reason, []).append(name)
     return [
         f"{', '.join(names)}: {reason if len(names) == 1 else reason.replace('it exercises', 'they exercise')}"

@@ -1,7 +1,7 @@
 """A change as a gate meets it: which of its files an overlay can follow, which it can't, and which need no measuring.
 
-`perfproof pr` refuses what it can't measure; a gate meets every pull request, so documents, tests and compiled code are told apart
-here before anything is refused.
+`perfproof pr` refuses what it can't measure; a gate meets every pull request, so Python, compiled code and data, vLLM's own benchmarks,
+documents and tests are told apart here. What can be followed is laid over by itself, and the rest is told.
 """
 
 from __future__ import annotations
@@ -16,24 +16,46 @@ from suite.builds import git
 from suite.builds.diff import PYTHON_FILE, read_diff, touched
 from suite.model.errors import BadInput
 
+MEASURES = ("vllm/benchmarks/", "vllm/entrypoints/cli/benchmark/")
+"""Where vLLM keeps what measures it: `vllm bench` is run by scenarios."""
 _SECTION = re.compile(rb"^(?=diff --git )", re.M)
 _HEADER = re.compile(rb"diff --git (?:\"?[ab]/)?(?P<old>[^\n]*?)\"? (?:\"?b/)?(?P<new>[^\n\"]*)\"?\r?(?:\n|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Files:
-    """The paths of a change: Python below `vllm/`, what an overlay can't follow, and all else (tests, documents, tools)."""
+    """The paths of a change: Python below `vllm/`, what an overlay can't follow, what measures (the base's is taken), and all else (tests,
+    documents, tools)."""
 
     python: tuple[str, ...]
     beyond: tuple[str, ...]
+    measures: tuple[str, ...]
     other: tuple[str, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether an overlay of the Python has all of the change that runs."""
+        return not self.beyond and not self.measures
 
 
 def sorted_files(paths: Sequence[str]) -> Files:
     """The paths by what a gate can do with them."""
-    python = tuple(path for path in paths if PYTHON_FILE.fullmatch(path))
-    beyond = tuple(path for path in paths if path not in python and (path.startswith("vllm/") or path.split("/")[0] in git.COMPILED))
-    return Files(python=python, beyond=beyond, other=tuple(path for path in paths if path not in python and path not in beyond))
+    return _sorted([(path,) for path in paths])
+
+
+def _sorted(together: Sequence[tuple[str, ...]]) -> Files:
+    """The same of paths that go together, as those before and after a file was renamed: what one of them can't do, all can't."""
+    kinds: dict[str, list[str]] = {"python": [], "beyond": [], "measures": [], "other": []}
+    for paths in together:
+        found = {_kind(path) for path in paths}
+        kinds[found.pop() if len(found) == 1 else "beyond"] += paths
+    return Files(**{kind: tuple(dict.fromkeys(paths)) for kind, paths in kinds.items()})
+
+
+def _kind(path: str) -> str:
+    if PYTHON_FILE.fullmatch(path):
+        return "measures" if path.startswith(MEASURES) else "python"
+    return "beyond" if path.startswith("vllm/") or path.split("/")[0] in git.COMPILED else "other"
 
 
 def of_git(repo: Path, base: str, ref: str) -> Files:
@@ -50,19 +72,47 @@ def of_diff(file: Path, keep: Path) -> tuple[Files, Path]:
         data = file.read_bytes()
     except OSError as error:
         raise BadInput(f"--diff {file}: {error.strerror}; git diff main -- vllm > {file.name or 'my.diff'} makes one") from error
-    sections = [section for section in _SECTION.split(data) if section.startswith(b"diff --git ")]
-    named = [(_paths(section), section) for section in sections]
-    if not sections or not all(paths for paths, _ in named):
+    named = _sections(data)
+    if not named:
         return sorted_files(touched(read_diff(data, file.name))), file
-    found = sorted_files(list(dict.fromkeys(path for paths, _ in named for path in paths)))
-    kept = [section for paths, section in named if set(paths) <= set(found.python)]
-    if len(kept) == len(sections) or not kept:
-        return found, file
-    only = b"".join(kept)
-    made = keep / f"{file.stem}-vllm-{hashlib.sha256(only).hexdigest()[:8]}.diff"
+    found, only = _parted(named)
+    return found, file if only == data or not only else _kept(only, file.stem, keep)
+
+
+def of_branch(repo: Path, base: str, ref: str, keep: Path) -> tuple[Files, Path | None]:
+    """The files between two commits, and below `keep` a diff of those alone that an overlay can follow; None where it can follow the whole,
+    or nothing."""
+    found = of_git(repo, base, ref)
+    if found.whole or not found.python:
+        return found, None
+    parted, only = _parted(_sections(git.below_vllm(str(repo), base, ref)))
+    found = Files(
+        python=parted.python,
+        beyond=tuple(dict.fromkeys([*found.beyond, *parted.beyond])),
+        measures=parted.measures,
+        other=found.other,
+    )
+    plain = re.sub(r"[^A-Za-z0-9._-]", "-", ref)[:40].strip(".-")
+    return found, _kept(only, plain or "change", keep) if only else None
+
+
+def _sections(data: bytes) -> list[tuple[tuple[str, ...], bytes]]:
+    """A git diff by its files, each with its paths; nothing where its headers can't be told apart, or it has none."""
+    named = [(_paths(section), section) for section in _SECTION.split(data) if section.startswith(b"diff --git ")]
+    return named if all(paths for paths, _ in named) else []
+
+
+def _parted(named: Sequence[tuple[tuple[str, ...], bytes]]) -> tuple[Files, bytes]:
+    """The files, and of the sections those that are Python alone."""
+    found = _sorted([paths for paths, _ in named])
+    return found, b"".join(section for paths, section in named if set(map(_kind, paths)) == {"python"})
+
+
+def _kept(data: bytes, stem: str, keep: Path) -> Path:
+    made = keep / f"{stem}-vllm-{hashlib.sha256(data).hexdigest()[:8]}.diff"
     made.parent.mkdir(parents=True, exist_ok=True)
-    made.write_bytes(only)
-    return found, made
+    made.write_bytes(data)
+    return made
 
 
 def _paths(section: bytes) -> tuple[str, ...]:

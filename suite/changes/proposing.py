@@ -25,8 +25,20 @@ from suite import store, verdicts
 from suite.builds import diff as diffs
 from suite.builds import git, overlay
 from suite.builds.prepare import prepare
-from suite.changes.calling import NOT_TESTED, about_answers, called, idle_before, sentences
-from suite.changes.choosing import NEIGHBOURS, by_files, choose, differences, files, package_of, scenario_files, watched
+from suite.changes.calling import NOT_TESTED, about_answers, borne_out, called, idle_before, sentences
+from suite.changes.choosing import (
+    NEIGHBOURS,
+    Chosen,
+    by_files,
+    choose,
+    differences,
+    files,
+    nothing_exercises,
+    package_of,
+    scenario_files,
+    told,
+    watched,
+)
 from suite.changes.saying import foretold, settled, uncounted
 from suite.changes.watching import Watching
 from suite.conduct import conduct
@@ -91,7 +103,8 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
     """
     console, left = console or Console(), counted_down(wanted.budget)
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
-    docs = documents(change, Path.cwd())
+    since, left = where_it_left(change)
+    docs = documents(since, Path.cwd())
     upstream.checked(wanted.tests)
     scenarios = load(wanted.scenarios or scenario_files(), wanted.profile, wanted.blocks)
     built = _overlay(scenarios[0], docs)
@@ -103,9 +116,12 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
     counted = watched(paths, base, changed, candidates)
     named, results = wanted.scenarios is not None, wanted.results or RESULTS / _folder(built, wanted)
     idle = idle_before([rearmed(one, docs, built.label) for one in candidates], counted, base, _others(results))
-    chosen, notes = choose(candidates, differing, base.fingerprint.device, wanted.profile, picked=named, idle=idle)
-    notes = [f"{built.base.label} against {built.label}", *notes]
-    for note in notes:
+    chosen = choose(candidates, differing, base.fingerprint.device, wanted.profile, picked=named, idle=idle)
+    if chosen.guessed and not counted.functions:
+        raise nothing_exercises(scenarios, paths, base.fingerprint.package)
+    counted = dataclasses.replace(counted, unknown=()) if chosen.guessed else counted
+    notes = [f"{built.base.label} against {built.label}", *left]
+    for note in (*notes, *chosen.told):
         say(note)
     verdicts.clear(wanted.text, wanted.report)
     with enough_to_begin(wanted.budget, left()):
@@ -114,18 +130,20 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
         if _tell_tests(tested, built, say):
             return EXIT_REGRESSED
         notes = [*notes, tests_note(tested)]
-    plan = make_plan([counting(rearmed(scenario, docs, built.label), counted) for scenario in chosen], wanted.seed)
+    plan = make_plan([counting(rearmed(scenario, docs, built.label), counted) for scenario in chosen.scenarios], wanted.seed)
     for line in foretold(plan, results):
         say(line)
     seconds = left()
     _measure(plan, results, wanted, console, open_lanes, None if seconds is None else seconds / 60)
     notes[0] = f"{notes[0]}, which changes {files(paths)}"
-    code = _conclude(plan, results, counted, notes, wanted, _command(change, wanted), console)
+    code = _conclude(plan, results, counted, chosen, notes, wanted, _command(change, wanted), console)
     say(f"text for the pull request: {wanted.text}\nreport: {wanted.report}\nrecords: {results}; the same command goes on from there")
     return code
 
 
-def _conclude(plan: Plan, results: Path, counted: Watching, notes: Sequence[str], wanted: Wanted, command: str, console: Console) -> int:
+def _conclude(
+    plan: Plan, results: Path, counted: Watching, chosen: Chosen, notes: Sequence[str], wanted: Wanted, command: str, console: Console
+) -> int:
     """Judges what ran the change, writes text and report, and tells what decided; the exit code. A scenario that never ran it is told and
     decides nothing, where another did; that nothing got worse is no pass where answers were asked for and not tested."""
     read = store.read(results)
@@ -133,9 +151,10 @@ def _conclude(plan: Plan, results: Path, counted: Watching, notes: Sequence[str]
     about = about_answers(plan.scenarios) & only
     found = called(counted.functions, [one.name for one in plan.scenarios if one.name in only], read.records)
     deciding = only - set(found.aside)
-    ran, kept = list(sentences(found, about)), [note for note in notes[1:] if not note.startswith(NEIGHBOURS)]
+    ran, why = list(sentences(found, about)), told(borne_out(chosen.reasons, found, counted))
+    kept = [note for note in chosen.left if not note.startswith(NEIGHBOURS)]
     unsure = uncounted(counted, deciding, read.records) if counted.unknown else []
-    notes = [notes[0], *ran, *kept, *unsure, *absent]
+    notes = [notes[0], *ran, *notes[1:], *why, *kept, *unsure, *absent]
     block, code = verdicts.show_change(
         results, read, console, report=wanted.report, text=wanted.text, only=deciding, notes=notes, command=command
     )
@@ -150,6 +169,18 @@ def _conclude(plan: Plan, results: Path, counted: Watching, notes: Sequence[str]
 
 
 # --- the builds and the arms ---------------------------------------------------------------------------------
+
+
+def where_it_left(change: Change) -> tuple[Change, list[str]]:
+    """A branch with the commit where it left its base in the base's place, which is told; what the base gained since is none of its doing.
+
+    A diff stays as it is. Raises `BadInput` for commits that are not there, or have none in common.
+    """
+    if change.diff is not None:
+        return change, []
+    repo, ref = str(change.repo), change.ref or "HEAD"
+    start = git.merge_base(repo, str(change.base), ref)
+    return dataclasses.replace(change, ref=ref, base=start), [f"{ref} is compared with {start[:12]}, where it left {change.base}"]
 
 
 def documents(change: Change, folder: Path) -> dict[str, dict[str, Any]]:

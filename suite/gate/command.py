@@ -11,7 +11,7 @@ import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
@@ -21,21 +21,23 @@ from typing import Any, NoReturn
 from rich.console import Console
 
 from suite import store
-from suite.analysis.rulings import stopped
+from suite.analysis.rulings import stopped, unjudged
 from suite.analysis.words import duration
-from suite.builds import git
+from suite.builds import temporary
 from suite.builds.prepare import prepare
 from suite.builds.ready import ReadyBuild
 from suite.changes import proposing
-from suite.changes.choosing import NEIGHBOURS, choose, differences, files, scenario_files, touching, watched
-from suite.changes.files import Files, of_diff, of_git
+from suite.changes.calling import Called, borne_out, called, ran_told
+from suite.changes.choosing import NEIGHBOURS, choose, differences, files, perhaps, told, touching, watched
+from suite.changes.files import Files, of_branch, of_diff, of_git
 from suite.changes.proposing import BASE, DIFF, OpenLanes, rearmed
 from suite.changes.saying import uncounted
-from suite.changes.selecting import one_a_question
+from suite.changes.selecting import module_of, one_a_question
 from suite.changes.watching import Watching
 from suite.conduct import conduct
-from suite.gate import telling
+from suite.gate import judges, telling
 from suite.gate.asked import Asked
+from suite.gate.judges import Judges
 from suite.gate.rationing import canaries, cheapest_first, done, fitting, minutes_for, rules_for, under
 from suite.gate.vouching import vouch
 from suite.lanes import build_faults, check_names, opened
@@ -43,6 +45,7 @@ from suite.model.build import foundation
 from suite.model.clock import today as this_day
 from suite.model.decision import Decision
 from suite.model.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE, BadInput, CannotRun, PerfproofError
+from suite.model.judged import Outcome
 from suite.model.plan import Plan
 from suite.model.policy import DEFAULT_POLICY, Policy, deciding
 from suite.model.scenario import OverlayBuild, Profile, ReleaseBuild, Scenario
@@ -50,6 +53,8 @@ from suite.planning import make_plan
 from suite.progress import RunProgress
 from suite.report.nouns import Page
 from suite.run import upstream
+from suite.run.attest import NEVER_RAN
+from suite.run.catalog import exercised
 from suite.run.start import Start
 from suite.session import load
 
@@ -59,6 +64,8 @@ AA = RESULTS / "aa"
 RELEASE = "release"
 """The build that the base is laid over, where that is another commit."""
 NOT_CONCLUDED = "Nothing is concluded about the change: see the reason, and run the gate again."
+COMPILE = "Measure it with a build of kind 'editable' (docs/builds.md), which compiles the tree."
+LONGER = "Measure longer (a larger --budget)."
 WRITE_ONE = "Name scenarios with --scenarios, or write one for this code (docs/scenarios.md)."
 SETTLING = 0.5
 """Minutes that are kept of a budget for judging and writing."""
@@ -99,8 +106,8 @@ def gate_change(
 
 @dataclass(slots=True, kw_only=True)
 class _Gate:
-    """A gate at work. `notes` are what it tells of how it went, `touching` the scenarios picked for what the change touches; `began` is
-    when, by `clock`."""
+    """A gate at work. `notes` are what it tells of how it went, `touching` the scenarios picked for what the change touches, `reasons` why,
+    whether all were `guessed`, and `wanted` those of them that decide; `began` is when, by `clock`."""
 
     asked: Asked
     console: Console
@@ -110,19 +117,29 @@ class _Gate:
     began: float
     notes: list[str] = field(default_factory=list)
     touching: set[str] = field(default_factory=set)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    guessed: bool = False
+    wanted: list[Scenario] = field(default_factory=list)
     policy: Policy = field(init=False)
 
     def run(self) -> Page:
         """The page with the decision; raises `Settled` where one is there before."""
+        with temporary.directory() as folder:
+            return self._run(Path(folder))
+
+    def _run(self, folder: Path) -> Page:
         asked = self.asked
-        self.policy = telling.policy_of(asked.policy, self.day)
-        upstream.checked(asked.tests)
-        every = load(scenario_files(), self._profile, None)
-        wanted = load(asked.scenarios, self._profile, None) if asked.scenarios is not None else every
-        telling.check_names(self.policy, {s.name: [choice.name for choice in s.metrics] for s in (*every, *wanted)})
-        always = canaries(self.policy, every)
+        by = self._judges(folder)
+        with judges.as_of(by.base, folder):
+            self.policy = self._policy_of(by)
+            upstream.checked(asked.tests)
+            every = load(by.every, self._profile, None)
+            wanted = load(by.wanted, self._profile, None) if by.wanted is not None else every
+            telling.check_names(self.policy, {s.name: [choice.name for choice in s.metrics] for s in (*every, *wanted)})
+            always = canaries(self.policy, every)
         docs, found = self._change()
-        self._refuse_what_is_beyond(found)
+        self.notes += by.told(found)
+        self._settled_without(found)
         built = self._overlay(wanted[0], docs)
         base, changed = self._made(built)
         picked = self._picked(wanted, always, found.python, base, changed)
@@ -130,27 +147,41 @@ class _Gate:
         self._tested(base, changed, results)
         chosen = self._fitting(picked)
         counted = watched(found.python, base, changed, chosen)
+        counted = dataclasses.replace(counted, unknown=()) if self.guessed else counted
         asking = [proposing.counting(rearmed(under(one, self.policy), docs, built.label), counted, must_run=False) for one in chosen]
         plan = cheapest_first(make_plan(asking, asked.seed), self.policy)
         self._vouched(plan, results)
         self._measure(plan, results)
-        return self._decided(plan, results, counted)
+        return self._decided(plan, results, counted, found)
 
-    # --- the change ------------------------------------------------------------------------------------------
+    # --- what judges, and the change ---------------------------------------------------------------------------
+
+    def _judges(self, folder: Path) -> Judges:
+        asked, change = self.asked, self.asked.change
+        if change.repo is None:
+            return judges.of_diff(asked.policy, asked.scenarios)
+        return judges.of_branch(change.repo, str(change.base), asked.policy, asked.scenarios, folder)
+
+    def _policy_of(self, by: Judges) -> Policy:
+        """The policy, called what it was asked for as."""
+        found = telling.policy_of(by.policy, self.day)
+        return dataclasses.replace(found, source=f"{by.base}:{self.asked.policy}") if by.taken(found.source) else found
 
     def _change(self) -> tuple[dict[str, dict[str, Any]], Files]:
         """The builds as a scenario file would hold them, and the files of the change. A branch is compared with where it left its base."""
-        change = self.asked.change
+        change, keep = self.asked.change, RESULTS / "diffs"
         if change.repo is None:
             assert change.diff is not None  # noqa: S101 (one of the two is there)
-            found, only = of_diff(change.diff, RESULTS / "diffs")
+            found, only = of_diff(change.diff, keep)
             self._note_files(found, str(change.diff.name))
             return proposing.documents(dataclasses.replace(change, diff=only), Path.cwd()), found
-        repo, ref = str(change.repo), change.ref or "HEAD"
-        start = git.merge_base(repo, str(change.base), ref)
-        found = of_git(change.repo, start, ref)
-        self._note_files(found, f"{ref} against {start[:12]}, where it left {change.base}")
-        docs = proposing.documents(dataclasses.replace(change, base=start, ref=ref), Path.cwd())
+        since, left = proposing.where_it_left(change)
+        repo, start, ref = str(change.repo), str(since.base), str(since.ref)
+        found, part = of_branch(change.repo, start, ref, keep)
+        self.notes += left
+        self._note_files(found, ref)
+        judges.refuse_own(change.repo, str(change.base), found)
+        docs = proposing.documents(dataclasses.replace(since, diff=part), Path.cwd())
         return self._on_its_commit(docs, repo, start), found
 
     def _on_its_commit(self, docs: dict[str, dict[str, Any]], repo: str, start: str) -> dict[str, dict[str, Any]]:
@@ -172,23 +203,29 @@ class _Gate:
 
     def _note_files(self, found: Files, what: str) -> None:
         self.notes.append(f"{what} changes {files(found.python) if found.python else 'no Python below vllm/'}")
+        if found.beyond:
+            self.notes.append(f"not measured, as no overlay can follow it: {files(found.beyond)}")
         if found.other:
             self.notes.append(f"not measured, as it is no part of vLLM: {files(found.other)}")
-        if not found.python and not found.beyond:
+
+    def _settled_without(self, found: Files) -> None:
+        """Settles on a change without Python that an overlay can follow: nothing to judge, or nothing that can be."""
+        if found.python:
+            return
+        if found.whole:
             raise Settled(
                 stopped(self.policy.name, "the change touches no code of vLLM, so there is nothing to measure", EXIT_PASS, notes=self.notes)
             )
-
-    def _refuse_what_is_beyond(self, found: Files) -> None:
-        if found.beyond:
-            todo = "Measure it with a build of kind 'editable' (docs/builds.md), which compiles the tree."
-            self._not_covered(f"no overlay can follow what the change touches ({files(found.beyond)}), so nothing was measured", todo)
+        why, todo = f"no overlay can follow what the change touches ({files(found.beyond)}), so nothing was measured", COMPILE
+        if not found.beyond:
+            why, todo = f"the change touches only what measures vLLM ({files(found.measures)}), so nothing was measured", ""
+        raise Settled(stopped(self.policy.name, why, EXIT_PASS, todo=filter(None, [todo]), notes=self.notes, judged=False))
 
     def _not_covered(self, why: str, todo: str) -> NoReturn:
         """Settles on what the policy says of changes that can't be measured."""
         code = EXIT_UNTESTABLE if self.policy.not_covered == "fail" else EXIT_PASS
         todos = () if self.policy.not_covered == "pass" else (todo,)
-        raise Settled(stopped(self.policy.name, why, code, todo=todos, notes=self.notes))
+        raise Settled(stopped(self.policy.name, why, code, todo=todos, notes=self.notes, judged=False))
 
     def _overlay(self, scenario: Scenario, docs: Mapping[str, Mapping[str, Any]]) -> OverlayBuild:
         build = rearmed(scenario, docs, "the change").builds[DIFF]
@@ -243,8 +280,9 @@ class _Gate:
         if self.asked.all:
             chosen = list(one_a_question([one for one in wanted if one.device in (None, device)]))
             self.notes.append(f"all scenarios for this {device} (--all): {len(chosen)}")
-        elif near := wanted if self.asked.scenarios is not None else touching(wanted, paths):
-            chosen = self._near(near, paths, base, changed)
+            self.touching = {one.name for one in touching(chosen, paths)}
+        else:
+            chosen = self._near(wanted, paths, base, changed)
             self.touching = {one.name for one in chosen}
         if not chosen:
             self.notes.append("no scenario exercises what the change touches")
@@ -252,6 +290,7 @@ class _Gate:
         more = [one for one in always if one.device in (None, device) and one.name not in names]
         if more:
             self.notes.append(f"{', '.join(one.name for one in more)}: the policy's canary, measured whatever a change touches")
+        self.wanted = [one for one in chosen if one.name in self.touching and deciding(one.definition, self.policy)]
         every = one_a_question([*sorted(chosen, key=lambda one: minutes_for(one, self.policy)), *more])
         found = [one for one in every if deciding(one.definition, self.policy)]
         if silent := [one.name for one in every if one not in found]:
@@ -262,16 +301,25 @@ class _Gate:
             self._not_covered("no scenario that decides exercises what the change touches, so nothing was measured", WRITE_ONE)
         return found
 
-    def _near(self, near: Sequence[Scenario], paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild) -> list[Scenario]:
-        """Those whose very functions changed, or of the same files; none where all need another device."""
+    def _near(self, wanted: Sequence[Scenario], paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild) -> list[Scenario]:
+        """Those whose very functions changed, or of the same files, or that may run them all the same; none where all need another device,
+        or where nobody could tell."""
+        named, package = self.asked.scenarios is not None, base.fingerprint.package
+        near = wanted if named else touching(wanted, paths) or self._perhaps(wanted, paths, package)
         try:
-            named = self.asked.scenarios is not None
-            chosen, notes = choose(near, differences(paths, base, changed, near), base.fingerprint.device, self._profile, picked=named)
+            chosen = choose(near, differences(paths, base, changed, near), base.fingerprint.device, self._profile, picked=named)
         except CannotRun as error:
-            self.notes.append(str(error))
+            self.notes += [str(error)] if near else []
             return []
-        self.notes += [note for note in notes if not note.startswith(NEIGHBOURS)]
-        return chosen
+        if chosen.guessed and not watched(paths, base, changed, near).functions:
+            return []
+        self.reasons, self.guessed = chosen.reasons, chosen.guessed
+        self.notes += [note for note in chosen.left if not note.startswith(NEIGHBOURS)]
+        return list(chosen.scenarios)
+
+    def _perhaps(self, wanted: Sequence[Scenario], paths: Sequence[str], package: Path) -> list[Scenario]:
+        """Scenarios of a whole vLLM of which something decides."""
+        return [one for one in perhaps(wanted, paths, package) if deciding(one.definition, self.policy)]
 
     def _fitting(self, scenarios: Sequence[Scenario]) -> list[Scenario]:
         """As many, from the first on, as fit into what is left of the budget; what does not is told."""
@@ -320,20 +368,51 @@ class _Gate:
         there = f", {ran.found} were there already" if ran.found else ""
         self.notes.append(f"{ran.ran} trials run{there}, {duration((self.clock() - self.began) / 60)} in all")
 
-    def _decided(self, plan: Plan, results: Path, counted: Watching) -> Page:
-        """The page. Where nothing ran the changed code, though the scenario was picked for it, that is a note and fails nothing."""
+    def _decided(self, plan: Plan, results: Path, counted: Watching, files_: Files) -> Page:
+        """The page. Of a change that nothing ran, or that was not measured where it could have been, nothing is said to pass."""
         read = store.read(results)
         try:
             only, absent = proposing.there(plan, read.records)
         except CannotRun as error:
             self.notes += str(error).splitlines()
             self._not_covered("the base has nothing of what the scenarios exercise, so nothing was measured", WRITE_ONE)
-        idle = uncounted(counted, only & self.touching, read.records)
         gone = sorted(only - {record.scenario for record in read.records})
-        notes = [*self.notes, *idle, *absent]
-        page = telling.decided(results, read, self.policy, only=only, notes=notes, missing=gone, today=self.day)
+        seen = called(counted.functions, [one.name for one in plan.scenarios if one.name in only], read.records)
+        notes = [*ran_told(seen), *told(borne_out(self.reasons, seen, counted)), *self.notes]
+        notes += [*uncounted(counted, only & self.touching, read.records), *absent]
+        page = telling.decided(
+            results, read, self.policy, only=only, notes=notes, missing=gone, today=self.day, part=not files_.whole
+        )
+        assert page.decision is not None  # noqa: S101 (`decided` made one)
+        page = telling.with_decision(page, self._covered(page.decision, seen, counted, files_, {r.scenario for r in read.records}))
         again = tuple(dataclasses.replace(one, commands=(self.asked.command, *one.commands[1:])) for one in page.scenarios)
         return dataclasses.replace(page, scenarios=again)
+
+    def _covered(self, decision: Decision, seen: Called, counted: Watching, found: Files, measured: Collection[str]) -> Decision:
+        """The decision, but for a pass of a change that was not shown to have run: that is not judged, or, where more time would have done
+        it, no pass."""
+        if not decision.passes:
+            return decision
+        ran = {name.partition(":")[0] for names in seen.ran.values() for name in names}
+        if left := self._left_out(found.python, measured, ran):
+            return unjudged(decision, f"{left} could have been measured, and was not", EXIT_UNTESTABLE, LONGER)
+        code = EXIT_UNTESTABLE if self.policy.not_covered == "fail" else EXIT_PASS
+        zero = counted.functions and not counted.unknown and any(seen.anywhere.values()) and not seen.ran
+        if zero:
+            return unjudged(decision, f"{NEVER_RAN}: nothing called {files(counted.functions)}", code, WRITE_ONE)
+        if not seen.ran and not self.touching & set(measured):
+            return unjudged(decision, "no scenario that decides exercises what the change touches", code, WRITE_ONE)
+        if not found.whole and not any(ruling.verdict not in (None, Outcome.UNTESTABLE) for ruling in decision.deciding):
+            rest = files([*found.beyond, *found.measures])
+            return unjudged(decision, f"the change does not run without what was not laid over the base ({rest})", code, COMPILE)
+        return decision
+
+    def _left_out(self, paths: Sequence[str], measured: Collection[str], ran: Collection[str]) -> str:
+        """The touched files whose scenarios were picked, and left nothing for want of time; "" where there are none."""
+        modules = {module_of(path): path for path in paths}
+        asked = {one.name: {target.partition(":")[0] for target in exercised(one)} & modules.keys() for one in self.wanted}
+        done = {module for name, mine in asked.items() if name in measured for module in mine} | set(ran)
+        return files(sorted({modules[module] for mine in asked.values() for module in mine - done}))
 
     # --- small things ---------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from suite.analysis.invalidation import STANDARD, Rules
+from suite.analysis.invalidation import NOISE_ALLOWED, STANDARD, Rules
 from suite.analysis.judge import JudgedScenario
 from suite.model.errors import BadInput
 from suite.model.metrics import METRICS, base_name
@@ -20,8 +20,6 @@ from suite.planning import guessed_seconds
 
 ARMS = 2
 """A change and its base."""
-NOISE_ALLOWED = dataclasses.replace(STANDARD, steal=1.0, foreign=1.0, swapped=2.0**62)
-"""Rules that no neighbour can break."""
 
 
 def canaries(policy: Policy, scenarios: Sequence[Scenario]) -> list[Scenario]:

@@ -94,14 +94,17 @@ def decided(
     notes: Sequence[str],
     missing: Sequence[str] = (),
     today: date,
+    part: bool = False,
 ) -> Page:
     """The page of a results folder, which holds what was `read` (of the named scenarios only), with the decision that the policy makes.
 
-    `missing` are scenarios that were to be judged and left no record.
+    `missing` are scenarios that were to be judged and left no record; `part` says that the change was measured without some of its files:
+    that it does not run is not its fault then.
     """
     page, judged = verdicts.page_of(results, only, policy, read=read)
     worse = [row for scenario in page.scenarios for row in scenario.worse]
-    found = decide(judged, policy, failures=failures_of(page.records), notes=notes, worse=worse, missing=missing, today=today)
+    failures = failures_of(page.records, part=part)
+    found = decide(judged, policy, failures=failures, notes=notes, worse=worse, missing=missing, today=today)
     return with_decision(page, found)
 
 

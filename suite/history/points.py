@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean, geometric_mean
 from typing import Any
 
-from suite.analysis.trials import latest, unequal_blocks
+from suite.analysis.trials import counts, fine, latest, unequal_blocks
 from suite.analysis.words import count
 from suite.model.floor import machine_fingerprint
 from suite.model.metrics import METRICS, base_name, metric
@@ -40,15 +40,15 @@ def left_out(records: Sequence[Record]) -> list[str]:
     lost: dict[tuple[str, str, str], int] = defaultdict(int)
     for trial in every:
         if trial.status != "ok":
-            lost[trial.scenario, trial.arm, trial.status] += 1
-    told = [f"{scenario}: {count(number, 'trial')} of {arm} {status}: left out" for (scenario, arm, status), number in lost.items()]
+            lost[trial.scenario, trial.arm, f"{trial.status}: {'its times are ' if counts(trial) else ''}left out"] += 1
+    told = [f"{scenario}: {count(number, 'trial')} of {arm} {why}" for (scenario, arm, why), number in lost.items()]
     scenarios = dict.fromkeys(trial.scenario for trial in every)
     unequal = [(scenario, block) for scenario in scenarios for block in sorted(_unequal(every, scenario))]
     return told + [f"{scenario}: block {block}: the arms did unequal work: left out" for scenario, block in unequal]
 
 
 def _unequal(every: Sequence[Record], scenario: str) -> Mapping[int, str]:
-    return unequal_blocks([trial for trial in every if trial.scenario == scenario])
+    return unequal_blocks([trial for trial in every if trial.scenario == scenario], counts)
 
 
 def _together(records: Sequence[Record], arm_name: Callable[[Record], str]) -> dict[tuple[str, ...], list[Record]]:
@@ -57,7 +57,7 @@ def _together(records: Sequence[Record], arm_name: Callable[[Record], str]) -> d
     unequal = {scenario: set(_unequal(every, scenario)) for scenario in {trial.scenario for trial in every}}
     together: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for trial in every:
-        if trial.status == "ok" and trial.block not in unequal[trial.scenario]:
+        if counts(trial) and trial.block not in unequal[trial.scenario]:
             same = (trial.scenario, arm_name(trial), _build(trial), _sources(trial), _workload(trial), _machine(trial))
             together[(*same, *(setting.id for setting in _settings(trial)))].append(trial)
     return together
@@ -97,13 +97,14 @@ def _entries(trials: Sequence[Record], arm: str) -> Iterator[Entry]:
 
 
 def _values(trials: Sequence[Record]) -> dict[str, list[float]]:
-    """One value a trial of every metric that the registry knows and all of these trials left."""
+    """One value a trial of every metric that the registry knows and all of these trials left; times of those alone that are fine."""
     found: dict[str, list[float]] = defaultdict(list)
     for trial in trials:
-        for name, value in {**trial.measurements, **trial.witnesses}.items():
+        for name, value in {**(trial.measurements if fine(trial) else {}), **trial.witnesses}.items():
             if base_name(name) in METRICS and math.isfinite(value):
                 found[name].append(float(value))
-    return {name: values for name, values in found.items() if len(values) == len(trials)}
+    whole = {True: sum(map(fine, trials)), False: len(trials)}
+    return {name: values for name, values in found.items() if len(values) == whole[metric(name).kind != "witness"]}
 
 
 def _value(values: Sequence[float]) -> float:

@@ -47,7 +47,8 @@ class Decision:
     """What a gate decides, and why.
 
     `exit_code` is 0 (pass), 1 (regressed), 2 (the change can't be used), 3 (untestable) or 4 (inconclusive, where the policy fails on
-    it). `stopped` says why there are no rulings, "" where there are. `todo` are sentences that say what to do, `notes` what was
+    it). `stopped` says why nothing was judged, "" where something was. `judged` is False where what was measured, if anything, says
+    nothing of the change: then a pass is none, and is not called one. `todo` are sentences that say what to do, `notes` what was
     measured and why, what was left out, and what else there is to know.
     """
 
@@ -57,6 +58,7 @@ class Decision:
     stopped: str
     todo: tuple[str, ...]
     notes: tuple[str, ...]
+    judged: bool
 
     @property
     def passes(self) -> bool:

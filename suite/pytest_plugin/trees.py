@@ -18,7 +18,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from suite.builds import safe_git
+from suite.builds.git import the_one
 from suite.model.errors import BadInput, CannotRun
+from suite.model.plain import shown
 
 MAIN = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 """Where a base is looked for when none is named."""
@@ -142,8 +144,8 @@ def _hint(root: Path, asked: str) -> str:
 
 
 def _commit(root: Path, name: str) -> str | None:
-    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    return found.strip() if found is not None else None
+    found = _git(root, "-c", "core.warnAmbiguousRefs=true", "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
+    return the_one(found, f"--perfproof-base {shown(name)}") if found is not None else None
 
 
 def _notes(root: Path, name: str, base: str, new: Sequence[str]) -> Iterator[str]:

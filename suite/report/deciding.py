@@ -120,11 +120,15 @@ def is_open(ruling: Ruling) -> bool:
 
 def whole(decision: Decision) -> str:
     """What the decision as a whole is coloured as."""
-    return "settled" if decision.passes else "regressed" if decision.exit_code in (EXIT_REGRESSED, EXIT_INCONCLUSIVE) else "untestable"
+    if decision.passes:
+        return "settled" if decision.judged else "inconclusive"
+    return "regressed" if decision.exit_code in (EXIT_REGRESSED, EXIT_INCONCLUSIVE) else "untestable"
 
 
 def headline(decision: Decision) -> str:
-    """The first line of every form: what the gate does, under which policy, and why."""
+    """The first line of every form: what the gate does, under which policy, and why; what is not judged is no pass."""
+    if decision.passes and not decision.judged:
+        return f"Not judged ({decision.policy}): {_why(decision)}"
     verb = {EXIT_PASS: "passes", EXIT_REGRESSED: "fails", EXIT_INCONCLUSIVE: "fails"}.get(decision.exit_code, "can't tell")
     verb = "refuses the change" if decision.exit_code == EXIT_USAGE else verb
     return f"The gate {verb} ({decision.policy}): {_why(decision)}"
@@ -185,6 +189,7 @@ def document(page: Page) -> dict[str, Any]:
         "schema": SCHEMA,
         "exit_code": decision.exit_code,
         "passes": decision.passes,
+        "judged": decision.judged,
         "policy": decision.policy,
         "headline": headline(decision),
         "stopped": decision.stopped,

@@ -15,6 +15,8 @@ from suite.report.nouns import Page
 MARK = "<!-- perfproof gate -->"
 """The first line of a comment, by which the next one finds it and takes its place."""
 SIGNS: dict[Effect, str] = {"fail": "❌", "waived": "🩹", "warn": "⚠️", "pass": "✅", "report": "▫️"}
+NEUTRAL = "⚪"
+"""The sign of a change that was not judged."""
 OPEN = "❔"
 """The sign of what passes because the policy lets it, though nothing is settled."""
 HEAD = ("", "scenario", "metric", "base", "change", "by", "what was asked")
@@ -49,6 +51,8 @@ def _measured(notes: Sequence[str]) -> str:
 
 
 def _sign(decision: Decision) -> str:
+    if decision.passes and not decision.judged:
+        return NEUTRAL
     return (
         "✅" if decision.passes and not decision.of("warn") else "⚠️" if decision.passes else "❌" if decision.exit_code in (1, 4) else "🚫"
     )

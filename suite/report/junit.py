@@ -90,7 +90,9 @@ def _decided(page: Page, decision: Decision) -> Iterable[ET.Element]:
         _borne(suite, provisos.get(name, ()))
         yield _counted(suite, [_ruled(one) for one in lines if one.ruling.scenario == name])
     case = ET.Element("testcase", classname="gate", name=f"decision ({decision.policy})")
-    tag = "" if decision.passes else "failure" if decision.exit_code in FAILURES else "error"
+    tag = "failure" if decision.exit_code in FAILURES else "error"
+    if decision.passes:
+        tag = "" if decision.judged else "skipped"
     told = "\n".join([*decision.todo, *decision.notes])
     if tag:
         ET.SubElement(case, tag, message=deciding.headline(decision)).text = told

@@ -88,7 +88,8 @@ def _decision(page: Page, decision: Decision) -> Iterable[RenderableType]:
             yield Padding(Text(f"{ruling.rule}: ", style="dim").append(ruling.reason, style="default not dim"), (0, 0, 0, 11))
     for what, told in (("what to do", decision.todo), ("note", decision.notes)):
         yield from (Text(f"{what}: ", style="dim").append(each, style="default not dim") for each in told)
-    style = "bold green" if decision.passes else "bold red" if decision.exit_code in (1, 4) else "bold magenta"
+    fine = "bold green" if decision.judged else "bold yellow"
+    style = fine if decision.passes else "bold red" if decision.exit_code in (1, 4) else "bold magenta"
     count = len(page.warnings)
     skipped = f"; {count} line{'s' * (count > 1)} of the records skipped, see above" if count else ""
     yield Text(f"{deciding.headline(decision)} (exit code {decision.exit_code}){skipped}", style=style)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from suite.analysis.trials import attempts, latest
+from suite.analysis.trials import attempts, counts, latest
 from suite.analysis.words import folded, shape
 from suite.model.accuracy_details import AccuracyDetails
 from suite.model.equality import EqualityDetails
@@ -213,11 +213,11 @@ def _arm(name: str, baseline: bool, defined: Mapping[str, Any], records: Sequenc
 
 
 def _witnesses(arms: Sequence[str], records: Sequence[Record]) -> Iterable[WitnessView]:
-    names = dict.fromkeys(name for record in records if record.status == "ok" for name in record.witnesses)
+    names = dict.fromkeys(name for record in records if counts(record) for name in record.witnesses)
     for name in names:
         found: dict[str, set[float]] = {arm: set() for arm in arms}
         for record in records:
-            if record.status == "ok" and name in record.witnesses:
+            if counts(record) and name in record.witnesses:
                 found[line(record.arm, NAME)].add(float(record.witnesses[name]))
         unit, better = words.unit_of(name)
         yield WitnessView(name=line(name, NAME), unit=unit, better=better, values=tuple(tuple(sorted(found[arm])) for arm in arms))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from suite.analysis.samples import Lost, PairedSample, Status, pair_arrays
 from suite.analysis.spending import one_look, sequential
 from suite.analysis.verdict import Verdict, judge, judge_all, should_stop
+from suite.analysis.witness import judge_witness
 from suite.model.judged import Outcome
 from tests.analysis.numbers import made
 
@@ -245,6 +246,16 @@ def test_a_scenario_stops_on_a_regression_when_all_are_decided_or_at_the_last_lo
     assert "decided" in should_stop([good, good], 6, plan)
     assert should_stop([good, open_], 16, plan) == ""
     assert "last look" in should_stop([good, open_], 24, plan)
+
+
+def test_an_exact_regression_stops_a_scenario_whose_times_a_busy_machine_spoils() -> None:
+    """Counted in as many blocks as the first look takes; before, and where the counts are equal and a time is open, it goes on."""
+    worse, same = judge_witness([1.0] * 6, [2.0] * 6), judge_witness([1.0] * 6, [1.0] * 6)
+    open_, plan = judge(made(0.02, 0.3), sequential(1)), sequential(1)
+    assert "regressed" in should_stop([open_, worse], 0, plan, 6)
+    assert should_stop([open_, worse], 0, plan, 5) == ""
+    assert should_stop([open_, same], 0, plan, 6) == ""
+    assert "decided" in should_stop([same], 0, plan, 6)
 
 
 def test_while_a_run_goes_on_nothing_is_said_of_blocks_between_looks() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import os
@@ -10,6 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from suite.builds import git
 from suite.builds.commit import commit_of
@@ -146,6 +149,59 @@ def test_a_hostile_name_of_a_commit_is_no_option_and_no_command(repo: Path, host
             git.difference("mine", source(repo, ref, base))
         assert len(str(caught.value)) < 300
         assert str(caught.value).isprintable()
+    assert not (repo / "pwned").exists()
+
+
+@pytest.mark.parametrize("name", ["^main", "^faster", "^HEAD", "^main~0", "^refs/heads/main"])
+def test_all_commits_but_one_are_no_commit(repo: Path, name: str) -> None:
+    """A name that begins with ^ stands for what a commit is not: it is refused on either side, and no difference comes out reversed."""
+    for ref, base in ((name, "main"), ("faster", name)):
+        with pytest.raises(BadInput, match="is not exactly one commit"):
+            git.difference("mine", source(repo, ref, base))
+        with pytest.raises(BadInput, match="is not exactly one commit"):
+            git.merge_base(str(repo), base, ref)
+    with pytest.raises(BadInput, match="is not exactly one commit"):
+        git.commits(str(repo), name, "faster")
+
+
+def test_a_name_of_a_branch_and_of_a_tag_is_no_single_commit(repo: Path) -> None:
+    """Git takes the tag without a word: it is refused with how to say which; the whole name of either is taken."""
+    run(repo, "tag", "faster", "main")
+    with pytest.raises(BadInput, match="names more than one thing here: write refs/heads/NAME or refs/tags/NAME"):
+        git.difference("mine", source(repo))
+    assert git.resolved(str(repo), "refs/heads/faster") == run(repo, "rev-parse", "refs/heads/faster")
+
+
+@given(name=st.text("^@~{}.:!-/0a", max_size=4).map(lambda odd: f"{odd}main"))
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_is_asked_for_is_one_commit_or_refused(repo: Path, name: str) -> None:
+    """A name gives the hash of a commit, or a fault in words."""
+    with contextlib.suppress(BadInput):
+        assert git.HASH.fullmatch(git.resolved(str(repo), name))
+
+
+def test_a_difference_that_takes_the_base_s_commits_back_is_told(repo: Path) -> None:
+    """The plain difference of two commits holds what the base gained since; where it gained nothing there is nothing to tell."""
+    assert git.left_behind(source(repo)) == ""
+    commit(repo, "goes on", vllm__y_dot_py="B = 1\n")
+    assert git.left_behind(source(repo)).startswith("main has commits that faster lacks: the difference takes them back")
+
+
+def test_files_are_taken_out_of_a_commit_as_they_are_in_it(repo: Path, tmp_path: Path) -> None:
+    """Each at its place, bytes and all, whatever the working tree holds and whatever converters the clone has; links are left out."""
+    data = bytes(range(256)) * 3
+    (repo / "vllm" / "sub").mkdir()
+    (repo / "vllm" / "sub" / "raw.bin").write_bytes(data)
+    (repo / "vllm" / "twice.py").write_text("A = 1\n")
+    (repo / "vllm" / "link").symlink_to("/etc/passwd")
+    commit(repo, "more")
+    (repo / "vllm" / "x.py").write_text("changed\n")
+    run(repo, "config", "filter.x.smudge", f"touch {repo / 'pwned'}")
+    (repo / ".git" / "info" / "attributes").write_text("* filter=x\n")
+    assert git.take_out(str(repo), "main", "vllm", tmp_path / "out")
+    found = {str(path.relative_to(tmp_path / "out")): path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert found == {"vllm/x.py": b"A = 1\n", "vllm/twice.py": b"A = 1\n", "vllm/sub/raw.bin": data}
+    assert not git.take_out(str(repo), "main", "gone", tmp_path / "out")
     assert not (repo / "pwned").exists()
 
 

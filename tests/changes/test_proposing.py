@@ -406,13 +406,89 @@ def test_a_branch_is_measured_as_a_diff_is(place: Place, capsys: pytest.CaptureF
     text = (place.folder / "reports" / "pr.md").read_text()
     assert "perfproof pr --git clone --ref feature --base main" in text
     assert str(place.folder) not in text
+    subprocess.run([*git, "checkout", "-q", "main"], check=True)
+    fork = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    never = batch.with_name("gpu_model_runner.py")
+    never.write_text(never.read_text().replace("swap(1, 2)", "swap(2, 1)"))
+    subprocess.run([*git, "commit", "-q", "-a", "-m", "main goes on"], check=True)
+    ran = len(place.lane.ran)
+    assert main(["pr", *words]) == EXIT_REGRESSED
+    assert len(place.lane.ran) == ran, "what main gained since is none of the branch's doing: the change is the same"
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert f"eature is compared with {fork[:12]}, where it left main" in text
+    assert "gpu_model_runner" not in text
 
 
 def test_a_named_scenario_is_measured_whatever_the_change_touches(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     """The user knows better; that it exercises none of the touched code is told."""
     (place.folder / "my.diff").write_text(ELSEWHERE)
     assert place.pr("--scenarios", "scenarios/never.yaml") == EXIT_REGRESSED
-    assert "never: exercises none of the touched code; measured because it was named" in capsys.readouterr().out
+    assert "never: names none of the touched code (exercises), and is measured because it was asked for" in capsys.readouterr().out
+
+
+def test_what_was_seen_to_be_called_outweighs_what_was_declared(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """A named scenario that declares none of the touched code and runs it is one that ran the change, and no word says otherwise; one that
+    declares the function and never calls it did not run it."""
+    place.scenario("elsewhere", {"swaps": 9}, exercises=["vllm.v1.outputs"])
+    place.lane.calls = {"elsewhere": 3, "again": 0}
+    place.pr("--scenarios", "scenarios/elsewhere.yaml", "scenarios/again.yaml")
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "an the change: elsewhere (called Batch.swap)" in text
+    assert "id not run the change, and so decide nothing of it: again (never called Batch.swap)" in text
+    assert "names none of the touched code" not in text
+    assert "which it exercises" not in text
+
+
+RUNNER = "vllm.v1.worker.gpu_model_runner:GPUModelRunner.execute_model"
+
+
+def test_what_no_scenario_names_is_measured_by_those_that_start_a_whole_vllm(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """The nearest about answers and about times are tried; where they are seen to call the change, they decide it."""
+    (place.folder / "my.diff").write_text(ELSEWHERE)
+    place.scenario("answers", **ANSWERS, exercises=["vllm.v1.engine"])
+    place.scenario("others", **{**ANSWERS, "question": "Again?"})
+    assert place.pr() == EXIT_PASS
+    assert [one.name for one in place.plans[0].scenarios] == ["answers"]
+    assert all((arm.changed, arm.changes_more) == ((RUNNER,), False) for arm in place.plans[0].scenarios[0].arms)
+    said = capsys.readouterr().out
+    assert "no scenario names the touched code (exercises); a whole vLLM may run it, and its calls tell" in said
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "an the change: answers (called GPUModelRunner.execute_model)" in text
+    assert "no scenario names" not in text
+
+
+def test_a_whole_vllm_that_never_calls_the_change_shows_nothing(place: Place) -> None:
+    """Then it is untestable, and no pass."""
+    (place.folder / "my.diff").write_text(ELSEWHERE)
+    place.scenario("answers", **ANSWERS)
+    place.lane.calls["answers"] = 0
+    assert place.pr() == EXIT_UNTESTABLE
+    assert "nothing ran the changed code" in (place.folder / "reports" / "pr.md").read_text()
+
+
+def test_what_no_count_can_tell_of_is_not_tried(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where nobody could tell whether a whole vLLM ran the change, no scenario is guessed to."""
+    (place.folder / "my.diff").write_text(
+        "--- a/vllm/v1/worker/gpu_model_runner.py\n+++ b/vllm/v1/worker/gpu_model_runner.py\n@@ -3,2 +3,3 @@\n \n"
+        " class GPUModelRunner:\n+    width = 2\n"
+    )
+    place.scenario("answers", **ANSWERS)
+    assert place.pr() == EXIT_USAGE
+    assert "no scenario exercises what the change touches" in capsys.readouterr().err
+
+
+def test_a_busy_machine_spoils_times_and_no_counts(place: Place) -> None:
+    """Every block is thrown out for its neighbours: the count regresses all the same, in no more blocks than a quiet machine takes."""
+    place.lane.fate = lambda one, tries: dataclasses.replace(
+        one,
+        environment={**one.environment, "telemetry": {"foreign": 0.9}},
+        witnesses={"bytes_per_swap": 2048 if one.arm == "diff" else 1024},
+    )
+    assert place.pr() == EXIT_REGRESSED
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert re.search(r"\| bytes per swap.*\*\*regressed\*\*", text)
+    assert "too restless to measure on" in text
+    assert len(place.lane.ran) == 12
 
 
 def test_a_scenario_for_another_device_is_passed_over(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,15 @@ from tests.test_conduct import FakeLane
 
 DOCS = "diff --git a/docs/a.md b/docs/a.md\n--- a/docs/a.md\n+++ b/docs/a.md\n@@ -1 +1 @@\n-a\n+b\n"
 KERNEL = "diff --git a/csrc/a.cu b/csrc/a.cu\n--- a/csrc/a.cu\n+++ b/csrc/a.cu\n@@ -1 +1 @@\n-a\n+b\n"
+NOTES = "diff --git a/vllm/notes.txt b/vllm/notes.txt\nnew file mode 100644\n--- /dev/null\n+++ b/vllm/notes.txt\n@@ -0,0 +1 @@\n+a\n"
+MEASURE = (
+    "diff --git a/vllm/benchmarks/serve.py b/vllm/benchmarks/serve.py\nnew file mode 100644\n"
+    "--- /dev/null\n+++ b/vllm/benchmarks/serve.py\n@@ -0,0 +1 @@\n+a = 1\n"
+)
+RENAMED = (
+    "diff --git a/vllm/a.txt b/vllm/a.py\nsimilarity index 50%\nrename from vllm/a.txt\nrename to vllm/a.py\n"
+    "--- a/vllm/a.txt\n+++ b/vllm/a.py\n@@ -1 +1 @@\n-a\n+a = 1\n"
+)
 SWAP = "vllm/v1/worker/batch.py"
 
 
@@ -185,13 +194,56 @@ def test_documents_beside_code_are_passed_over(place: Place) -> None:
     assert "not measured, as it is no part of vLLM: docs/a.md" in place.notes
 
 
+@pytest.mark.parametrize("then", ["pass", "warn", "fail"])
+@pytest.mark.parametrize("change", [KERNEL, NOTES, MEASURE], ids=["kernel", "notes", "benchmark"])
+def test_what_no_overlay_can_follow_at_all_is_not_judged(place: Place, then: str, change: str) -> None:
+    """Compiled code alone, data alone, vLLM's own benchmarks alone: neutral under every policy, since nobody could ever make it pass."""
+    (place.folder / "my.diff").write_text(change + DOCS)
+    assert place.diff(policy=place.policy(not_covered=then)) == EXIT_PASS
+    assert place.told["headline"].startswith("Not judged (p): ")
+    assert place.told["judged"] is False
+    assert (place.folder / "comment.md").read_text().splitlines()[1].startswith("### ⚪ Not judged")
+    assert "<skipped" in (place.folder / "junit.xml").read_text()
+    assert place.ran == []
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("more", [KERNEL, NOTES, MEASURE, RENAMED], ids=["kernel", "notes", "benchmark", "renamed"])
+def test_a_file_that_can_not_be_followed_excuses_no_regression(place: Place, more: str, order: int) -> None:
+    """The Python beside it is measured, and what is worse is worse; the rest is told."""
+    (place.folder / "my.diff").write_text("".join([(place.folder / "my.diff").read_text(), more][::order]))
+    place.fate = counts(2048)
+    assert place.diff() == EXIT_REGRESSED
+    assert "bytes per swap of" in place.told["headline"]
+    told = "changes what measures it" if more is MEASURE else "not measured, as no overlay can follow it"
+    assert told in place.notes
+    place.fate = lambda one: one
+    (place.folder / "my.diff").write_text((place.folder / "my.diff").read_text().replace("first + 0", "first + 1"))
+    assert place.diff() == EXIT_PASS
+    assert place.told["judged"] is True
+
+
 @pytest.mark.parametrize(("then", "code"), [("warn", EXIT_PASS), ("fail", EXIT_UNTESTABLE)])
-def test_what_no_overlay_can_follow_is_told(place: Place, then: str, code: int) -> None:
-    """Compiled code is not measured; the policy says what that does."""
+def test_python_that_needs_the_rest_of_its_change_is_not_blamed(place: Place, then: str, code: int) -> None:
+    """It may call what was compiled with it: that it crashes alone says nothing of the change, and is no pass."""
     (place.folder / "my.diff").write_text((place.folder / "my.diff").read_text() + KERNEL)
-    assert place.diff(policy=place.policy(not_covered=then)) == code
-    assert "no overlay can follow what the change touches (csrc/a.cu)" in place.told["headline"]
-    assert "editable" in place.told["todo"][0]
+    place.fate = fails("diff")
+    assert place.diff(policy=place.policy(not_covered=then, canary=[], times={"decide": "none"})) == code
+    assert "the change does not run without the rest of it" in (place.folder / "comment.md").read_text().replace("\\", "")
+    assert place.told["headline"].startswith("The gate can't tell" if code else "Not judged")
+    assert {one["blame"] for one in place.told["rulings"]} == {None}
+
+
+def test_what_the_budget_left_out_is_no_pass_where_nothing_else_ran_it(place: Place) -> None:
+    """A touched file whose only scenario found no time could have been measured, and was not."""
+    place.scenario("thinking_scan", {"swaps": 3}, exercises=["vllm.v1.worker.gpu_model_runner"], profiles={"quick": {"blocks": 24}})
+    headed = "diff --git a/vllm/v1/worker/gpu_model_runner.py b/vllm/v1/worker/gpu_model_runner.py\n" + ELSEWHERE
+    (place.folder / "my.diff").write_text((place.folder / "my.diff").read_text() + headed)
+    policy = place.policy(canary=[], times={"decide": "none"})
+    assert place.diff("--budget", "150s", policy=policy) == EXIT_UNTESTABLE
+    assert "vllm/v1/worker/gpu_model_runner.py could have been measured, and was not" in place.told["headline"]
+    assert "larger --budget" in place.told["todo"][-1]
+    assert place.diff("--budget", "60m", policy=policy) == EXIT_PASS
 
 
 @pytest.mark.parametrize(("calls", "told"), [(0, True), (7, False)])
@@ -206,6 +258,9 @@ def test_code_that_nothing_ran_is_told_and_fails_nothing(place: Place, calls: in
     assert place.diff() == EXIT_PASS
     assert ("nothing ran the changed code: swap_states: what was measured there says nothing of" in place.notes) == told
     assert "changed code: thinking_scan" not in place.notes
+    assert place.told["headline"].startswith("Not judged (noisy-ci): nothing ran the changed code" if told else "The gate passes")
+    assert ("ran the change: swap_states" in place.notes) == (not told)
+    assert ("which it exercises" in place.notes) == (not told), "what was counted contradicts what was declared"
 
 
 def test_what_nothing_exercises_runs_the_canary_alone(place: Place) -> None:
@@ -216,6 +271,7 @@ def test_what_nothing_exercises_runs_the_canary_alone(place: Place) -> None:
     assert place.diff() == EXIT_PASS
     assert place.scenarios == {"thinking_scan"}
     assert "no scenario exercises what the change touches" in place.notes
+    assert place.told["headline"].startswith("Not judged (noisy-ci): no scenario that decides exercises")
     assert place.diff(policy=place.policy(not_covered="fail")) == EXIT_UNTESTABLE
     assert place.ran == []
 
@@ -406,6 +462,126 @@ def test_a_branch_is_compared_with_where_it_left_its_base(place: Place, monkeypa
     rehearsal._commit(tree, "later")
     assert place.gate("--git", str(tree), "--base", BROKEN, "--ref", "later", "--build-ref", rehearsal.TAG) == EXIT_PASS
     assert f"laid over path/to/python ({rehearsal.TAG})" in place.notes
+
+
+# --- what judges ------------------------------------------------------------------------------------------------
+
+
+class Gated:
+    """A repository with a policy and a scenario of its own, and a branch that changes vLLM; the gate runs in its working tree."""
+
+    def __init__(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(rehearsal, "KEPT", (SWAP,))
+        self.place = place
+        self.tree = rehearsal.repository(place.folder, place.package, [], documented)
+        self.git("checkout", "-q", MAIN)
+        self.policy({"witnesses": {"decide": "all"}, "times": {"decide": "none"}})
+        (place.folder / "scenarios").rename(self.tree / "scenarios")
+        self.commit("judges")
+        self.git("checkout", "-q", "-b", "mine")
+        edited(SWAP, ("(second, first)", "(second, first + 0)"))(self.tree)
+        monkeypatch.chdir(self.tree)
+
+    def git(self, *words: str) -> None:
+        rehearsal._git(self.tree, *words)
+
+    def commit(self, what: str) -> None:
+        rehearsal._commit(self.tree, what)
+
+    def policy(self, said: dict[str, Any], name: str = "perf/policy.yaml") -> None:
+        (self.tree / name).parent.mkdir(exist_ok=True)
+        (self.tree / name).write_text(json.dumps({"schema": 1, **said}))
+
+    def gate(self, policy: str = "perf/policy.yaml", *words: str) -> int:
+        self.commit("the change")
+        out = [f"--{form}={self.place.folder / name}" for form, name in (("json", "gate.json"), ("comment", "comment.md"))]
+        words = (*words, "--build", str(self.place.python), "--builds", str(self.place.builds), *out)
+        self.place.ran.clear()
+        return main(["gate", "--git", ".", "--base", MAIN, "--ref", "mine", "--policy", policy, *words])
+
+
+@pytest.fixture
+def gated(place: Place, monkeypatch: pytest.MonkeyPatch) -> Gated:
+    place.fate = counts(2048)
+    return Gated(place, monkeypatch)
+
+
+def test_a_change_that_makes_its_policy_lax_is_judged_by_that_of_its_base(gated: Gated) -> None:
+    """A waiver, a rule or a metric that the change takes out of the policy counts once it is in the base."""
+    gated.policy({"witnesses": {"decide": "none"}, "times": {"decide": "none"}, "untestable": "pass"})
+    assert gated.gate() == EXIT_REGRESSED
+    assert "the change changes what it is judged by (perf/policy.yaml): it was judged by what main has" in gated.place.notes
+    assert "(policy)" in gated.place.told["headline"]
+
+
+@pytest.mark.parametrize("edit", ["weaker", "gone", "hidden"])
+def test_a_change_that_rewrites_scenarios_is_judged_by_those_of_its_base(gated: Gated, edit: str) -> None:
+    """Metrics, functions and files that it takes away, and a folder of its own that would take their place."""
+    scenarios = gated.tree / "scenarios"
+    file = scenarios / "swap_states.yaml"
+    if edit == "weaker":
+        file.write_text(file.read_text().replace("bytes_per_swap: {primary: true}", "").replace("bytes_per_swap:\n    primary: true\n", ""))
+    elif edit == "gone":
+        file.unlink()
+    else:
+        for one in scenarios.glob("*.yaml"):
+            one.write_text(one.read_text().replace(".swap", ".never"))
+    assert gated.gate() == EXIT_REGRESSED
+    assert "swap_states.yaml" in gated.place.notes
+    assert gated.place.scenarios == {"swap_states"}
+
+
+def test_a_change_that_brings_its_own_judge_is_refused_or_passed_over(gated: Gated, capsys: pytest.CaptureFixture[str]) -> None:
+    """A policy or scenario that its base has not is no judge of it; nor is a file named as one of perfproof's own policies."""
+    gated.policy({"witnesses": {"decide": "none"}}, "noisy-ci")
+    gated.policy({"witnesses": {"decide": "none"}}, "perf/mine.yaml")
+    assert gated.gate("noisy-ci") == EXIT_REGRESSED
+    assert gated.gate("perf/mine.yaml") == EXIT_USAGE
+    assert "--policy perf/mine.yaml: main has no such file" in capsys.readouterr().err
+    (gated.tree / "scenarios" / "lax.yaml").write_text((gated.tree / "scenarios" / "never.yaml").read_text())
+    assert gated.gate("noisy-ci", "--scenarios", "scenarios/lax.yaml") == EXIT_USAGE
+    assert "--scenarios scenarios/lax.yaml: main has no such file" in capsys.readouterr().err
+
+
+def test_a_judge_outside_the_repository_is_read_where_it_lies(gated: Gated) -> None:
+    """Nobody who proposes a change can write there; another checkout within the working tree is not the repository's either."""
+    inner = gated.tree / "perfproof"
+    inner.mkdir()
+    rehearsal._git(gated.tree, "init", "-q", str(inner))
+    (gated.tree / ".git" / "info" / "exclude").write_text("perfproof\n")
+    (inner / "lax.yaml").write_text(json.dumps({"schema": 1, "witnesses": {"decide": "none"}, "times": {"decide": "none"}}))
+    assert gated.gate("perfproof/lax.yaml") == EXIT_PASS
+
+
+def test_a_fault_of_the_base_s_policy_is_told_as_the_base_s(gated: Gated, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the branch and the path, and not with that of a copy."""
+    gated.git("stash", "-q")
+    gated.git("checkout", "-q", MAIN)
+    gated.policy({"witneses": {}})
+    gated.commit("broken")
+    gated.git("checkout", "-q", "mine")
+    gated.git("stash", "pop", "-q")
+    assert gated.gate() == EXIT_USAGE
+    assert "main:perf/policy.yaml: witneses" in capsys.readouterr().err
+
+
+def test_a_branch_with_a_file_that_can_not_be_followed_is_measured_by_its_python(gated: Gated) -> None:
+    """As a diff is: compiled code beside the Python is told, and excuses nothing."""
+    (gated.tree / "csrc").mkdir()
+    (gated.tree / "csrc" / "a.cu").write_text("int a;\n")
+    (gated.tree / "vllm" / "notes.txt").write_text("a\n")
+    assert gated.gate() == EXIT_REGRESSED
+    assert "not measured, as no overlay can follow it: csrc/a.cu, vllm/notes.txt" in gated.place.notes
+
+
+def test_what_a_diff_changes_of_its_judges_is_told(place: Place) -> None:
+    """A diff is not applied where it is gated: the files that lie there judge it."""
+    rehearsal._git(place.folder, "init", "-q")
+    path = "scenarios/never.yaml"
+    more = f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b\n"
+    (place.folder / "my.diff").write_text((place.folder / "my.diff").read_text() + more)
+    assert place.diff() == EXIT_PASS
+    assert "the change changes what it is judged by (scenarios/never.yaml): it was judged by what this folder has" in place.notes
 
 
 def test_every_option_is_in_the_docs() -> None:

@@ -27,7 +27,7 @@ from suite.analysis import words
 from suite.analysis.equality.answers import TEXT, Answers, Incomparable, answers_of, compare, identical
 from suite.analysis.equality.found import Found, chance_of_furthest
 from suite.analysis.equality.rules import ERROR, MOST_NATS, Ruled, rule, rule_text, ruled
-from suite.analysis.trials import latest
+from suite.analysis.trials import counts, latest
 from suite.model.equality import EqualityDetails, EqualityWorkload, Part
 from suite.model.judged import Judged, Outcome
 from suite.model.metrics import metric
@@ -77,7 +77,7 @@ def _trials(scenario: Scenario, arm: Arm, records: Sequence[Record]) -> list[Rec
         trial, what = of.get((block, name)), f"{name}{' (again)' if block > 1 else ''}"
         if trial is None:
             raise Incomparable(f"arm {what} has not run yet")
-        if trial.status != "ok":
+        if not counts(trial):
             raise Incomparable(f"arm {what} {trial.status}: {trial.reason.partition(chr(10))[0]}")
         found.append(trial)
     return found
