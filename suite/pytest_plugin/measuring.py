@@ -28,6 +28,7 @@ from suite.model.record import Record
 from suite.model.scenario import LOOKS, Scenario
 from suite.pytest_plugin.trees import Change
 from suite.pytest_plugin.trials import Ran, Session, Side, records, run
+from suite.run.standing import here
 
 BASE, CHANGE = "base", "change"
 BUILDS = {BASE: "base_commit", CHANGE: "working_tree"}
@@ -188,3 +189,6 @@ class Blocks:
                     f"({record.scenario}): name another folder, or delete this one"
                 )
             self.kept.setdefault(test, []).append(record)
+        for test, mine in self.kept.items():
+            self.kept[test], told = here(mine)
+            self.said |= dict.fromkeys(told)

@@ -94,18 +94,25 @@ def here(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
     kept, told, now = list[Record](), list[str](), groups.machine_of(environment.machine())
     for name in dict.fromkeys(record.scenario for record in records):
         mine = [record for record in records if record.scenario == name]
-        fits = [group for group in groups.grouped(mine) if not any(groups.differing(_machine(group), now))]
-        going = fits[-1] if fits else []
-        torn = groups.parted(latest(going))
-        going = [record for record in going if record.block not in torn]
+        sound = [_sound(group) for group in groups.grouped(mine)]
+        fitting = [group for group in sound if group and not any(_elsewhere(record, now) for record in group)]
+        going = fitting[-1] if fitting else []
         kept += going
         if len(going) < len(mine):
-            told.append(_beside(name, len(mine) - len(going), len(mine), groups.differing(_machine(mine), now) or ["build"]))
+            what = dict.fromkeys(each for record in mine for each in _elsewhere(record, now))
+            told.append(_beside(name, len(mine) - len(going), len(mine), list(what) or ["build"]))
     return kept, told
 
 
-def _machine(group: Sequence[Record]) -> dict[str, str]:
-    return {name: value for record in group for name, value in groups.machine_of(record.environment).items()}
+def _sound(group: Sequence[Record]) -> list[Record]:
+    """The trials of a group without the blocks that were torn between machines."""
+    torn = groups.parted(latest(group))
+    return [record for record in group if record.block not in torn]
+
+
+def _elsewhere(record: Record, now: Mapping[str, str]) -> list[str]:
+    """In what a trial's machine is another one."""
+    return groups.differing(groups.machine_of(record.environment), now)
 
 
 def _beside(name: str, others: int, every: int, what: Sequence[str]) -> str:
@@ -118,9 +125,9 @@ def _beside(name: str, others: int, every: int, what: Sequence[str]) -> str:
 
 def changed_builds(plan: Plan, results: Path, ready: Mapping[str, ReadyBuild]) -> list[str]:
     """A fault for every arm whose build is no longer the one that its trials in the results folder ran on. `ready` is by key."""
-    faults = []
+    faults, records = [], store.records_in(results)
     for scenario in plan.scenarios:
-        mine, _ = here([record for record in store.records_in(results) if record.scenario == scenario.name])
+        mine, _ = here([record for record in records if record.scenario == scenario.name])
         for arm in (arm for arm in scenario.arms if scenario.builds[arm.build].key in ready):
             now = _of_ready(ready[scenario.builds[arm.build].key])
             before: dict[str, str] = {}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from suite.analysis.groups import grouped, kept_apart, parted
@@ -132,6 +132,7 @@ def test_a_failed_trial_stays_with_its_own_block() -> None:
     assert (row.verdict, "0.33.0" in row.reason) == ("untestable", True)
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(sorted({*HERE, "packages", "lock"})), unique=True), st.sets(st.integers(0, 11)))
 def test_what_a_record_does_not_say_parts_nothing(unsaid: list[str], where: set[int]) -> None:
     """Older records lack some of what newer ones say: unknown is not different, whichever records lack whatever."""
@@ -143,6 +144,7 @@ def test_what_a_record_does_not_say_parts_nothing(unsaid: list[str], where: set[
     assert kept_apart(records) == records
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([HERE, *OTHERS.values()]), min_size=12, max_size=12))
 def test_no_pair_is_ever_of_two_machines(machines: list[dict[str, Any]]) -> None:
     """However the trials of a run are scattered over machines, every group holds one machine's pairs or calls them parted, and none is
