@@ -10,6 +10,7 @@ import io
 import os
 import random
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -33,6 +34,7 @@ from suite.model.scenario import Scenario
 from suite.planning import make_plan
 from suite.progress import RunProgress
 from suite.run import standing
+from suite.run.budget import Spent, ends_after
 from tests.factory import DEFINITION, record
 
 
@@ -375,27 +377,44 @@ def test_a_time_budget_ends_waiting(tmp_path: Path, where: str) -> None:
     """A run that waits for the machine, held or busy, ends with its budget, says so, and leaves nothing held."""
 
     def forever(say: Callable[[str], None]) -> contextlib.AbstractContextManager[None]:
-        while True:
-            time.sleep(1)
+        signal.raise_signal(signal.SIGALRM)
+        raise AssertionError("waited on")
 
-    with pytest.raises(CannotRun, match=r"the time budget of 0\.001 minutes was spent before anything was measured"):
-        carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane(), budget=0.001, **{where: forever})
-    assert carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane()).ran == 12
+    with pytest.raises(CannotRun, match=r"the time budget of 600 minutes was spent before anything was measured"):
+        carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane(), budget=600, **{where: forever})
+    assert carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane()).ran > 0
 
 
 def test_a_time_budget_ends_a_trial_that_runs_and_keeps_those_before(tmp_path: Path) -> None:
     """The trial that runs at the end leaves no record; lanes are closed; the same command goes on from what was whole."""
 
     def hang(one: Record, tries: int) -> Record:
-        while one.block == 2:
-            time.sleep(1)
+        if one.block == 2:
+            signal.raise_signal(signal.SIGALRM)
         return one
 
     lane = FakeLane(fate=hang)
-    done = carry_out(make_plan([scenario()], seed=0), tmp_path, lane, budget=0.05, clock=lambda: 0.0)
+    done = carry_out(make_plan([scenario()], seed=0), tmp_path, lane, budget=600)
     assert (done.ran, lane.closed) == (2, True)
     assert "the time budget is spent: 5 of 6 blocks were not measured" in done.warnings[0]
-    assert carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane()).ran == 10
+    again = FakeLane()
+    assert carry_out(make_plan([scenario()], seed=0), tmp_path, again).ran > 0
+    assert not any(block == 1 for _, block, _ in again.ran)
+
+
+def test_the_timer_of_a_budget_goes_off_and_again_and_not_once_it_is_over() -> None:
+    """Within, it ends what runs, again should that be lost (Python drops what is raised in a finaliser); afterwards nothing comes of it."""
+    handler = signal.getsignal(signal.SIGALRM)
+    with pytest.raises(Spent), ends_after(0.001):
+        signal.pause()
+    with ends_after(600):
+        seconds, again = signal.getitimer(signal.ITIMER_REAL)
+        assert seconds > 0
+        assert again > 0
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGALRM) is handler
+    with ends_after(None):
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(

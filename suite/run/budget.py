@@ -18,6 +18,9 @@ from suite.model.errors import CannotRun
 LEAST = 1e-3
 """Seconds of a budget that is spent already: a timer of none would never go off."""
 
+AGAIN = 30.0
+"""Seconds until it goes off again, should Python have dropped what was raised (in a finaliser, say); by then programs have ended."""
+
 
 class Spent(BaseException):
     """The time budget is over. No `Exception`, so that nothing goes on from it by mistake."""
@@ -30,7 +33,7 @@ def ends_after(seconds: float | None) -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGALRM, _over)
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, LEAST))
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, LEAST), AGAIN)
     try:
         yield
     finally:
