@@ -19,6 +19,8 @@ _DISPLAY = re.compile(r"(?:\r|\x1b\[(?:[0-9]*[AGK]|\?25[hl]))*")
 """What the progress display begins its writing to a terminal with: the way up, the clearing of a line, the cursor."""
 _COLOUR = re.compile(r"(\x1b\[[0-9;:]*m)")
 _COMMAND = re.compile(r"(?m)^(\s*:)(?=:)")
+_BEGUN = re.compile(r"\s*[:#]*")
+"""A line of which so much was written that the next words may still make a command of it."""
 _TAGGED = re.compile(r"##(?=\w*\[)")
 
 
@@ -36,7 +38,7 @@ class Harmless:
         safe = _TAGGED.sub("## ", _COMMAND.sub(r"\1 ", begun))
         self._below.write(safe[len(self._begun) :])
         last = safe.rpartition("\n")[2]
-        self._begun = last if not last.strip(": \t#") else "."
+        self._begun = last if _BEGUN.fullmatch(last) else "."
         return len(text)
 
     def writelines(self, texts: Any) -> None:

@@ -204,15 +204,15 @@ def test_a_strangers_text_calls_nobody_and_loads_nothing(tmp_path: Path) -> None
 ALIVE = (
     r"(?i)www\.",
     r"//",
-    r"@",
+    r"@(?!\u200b)",
     r"!\[",
     r"\]\(",
     r"\]:",
     r"\]\[",
     r"#[0-9]",
     r"(?i)gh-[0-9]",
-    r"&(?!(amp|lt|gt|quot|#x27);)",
-    r"<(?!/?(details|summary)>|!-- -->|!-- perfproof gate -->)",
+    r"&(?!(amp|lt|gt|quot|#x27);|\u200b)",
+    r"<(?!/?(details|summary)>|!-- -->|!-- perfproof gate -->|\u200b)",
 )
 """What GitHub would make a link, a picture, a mention, a reference or HTML of."""
 DEADLY = (
