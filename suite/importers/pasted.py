@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from suite.model.directions import direction
 from suite.model.errors import BadInput
 from suite.model.items import Total
 from suite.model.quantities import changes, converted, known
@@ -38,6 +39,8 @@ FORMS = """what can be read:
   sentences that name a metric and its change, such as 'mean TTFT dropped from 190 ms to 188 ms'
 several runs a side can be judged: as a CSV with the columns block,arm,value, by `perfproof judge`"""
 """What a paste may look like, for whoever pasted something else."""
+ARROWS = {"↑": True, "↓": False}
+"""How lm_eval's tables say whether higher is better."""
 _RULE = re.compile(r"^=+(?: [\w ().-]+ )?=+$")
 _DIGITS = r"-?[0-9][0-9,]{0,30}(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?"
 _VALUE = re.compile(rf"^(?P<name>[A-Za-z][^:]*):\s+(?P<value>{_DIGITS})\s*$")
@@ -225,7 +228,8 @@ def _total(cells: list[str], columns: list[str], side: str, task: str) -> Total 
     if not name or not metric or len(numbers) < 2:
         return None
     value, error = float(numbers[0]), float(numbers[1])
-    return Total(side=side, task=name, filter=row.get("Filter") or "none", metric=metric, value=value, error=error)
+    better = direction(metric, next((ARROWS[cell] for cell in cells[place:] if cell in ARROWS), None))
+    return Total(side=side, task=name, filter=row.get("Filter") or "none", metric=metric, value=value, error=error, better=better)
 
 
 def _compared(rows: Sequence[Sequence[str]]) -> tuple[list[Printed], list[str]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from suite.analysis.accuracy import Unpairable, match
+from suite.analysis.pairing import Unpairable, match
 from suite.importers import lm_eval
 from suite.model.errors import BadInput
 
