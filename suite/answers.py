@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,15 @@ from rich.console import Console
 
 from suite import __version__, verdicts
 from suite.analysis import accuracy as judging
-from suite.analysis import single, words
+from suite.analysis import evaluations, single, words
+from suite.analysis.evaluations import Run
 from suite.analysis.rulings import decide
 from suite.importers import lm_eval, pasted
 from suite.importers.pasted import Paste
 from suite.model.directions import zero_is_ordinary
 from suite.model.errors import EXIT_PASS, BadInput
-from suite.model.items import TaskItems, Total
-from suite.model.judged import Judged, Outcome
+from suite.model.items import Total
+from suite.model.judged import Judged
 from suite.model.policy import DEFAULT_POLICY
 from suite.model.sides import role
 from suite.model.untrusted import line
@@ -37,48 +38,39 @@ def accuracy(
 ) -> int:
     """Judges two runs of lm_eval, item by item; every task, filter and metric that both have shares the error rate.
 
-    `passage` is the key of a document that holds the text which several items ask about.
+    `passage` is the key of a document that holds the text which several items ask about. Another model is named first.
     """
-    first, second = (_tasks(path, passage) for path in (baseline, candidate))
-    names = [name for name in first if name in second]
-    if not names:
+    if shared := {file.resolve() for file in lm_eval.files(baseline)} & {file.resolve() for file in lm_eval.files(candidate)}:
+        raise BadInput(f"{candidate}: is the baseline itself ({min(shared).name} is read for both): name another run")
+    (first, left), (second, other) = (_run(path, passage) for path in (baseline, candidate))
+    if not {one.task for one in first.items} & {one.task for one in second.items}:
         raise BadInput(f"{candidate}: none of its tasks is in {baseline}: {_listed(second)} against {_listed(first)}")
-    for name in [*(name for name in first if name not in second), *(name for name in second if name not in first)]:
-        print(f"perfproof: warning: {name}: only one side has it, left out", file=sys.stderr)
-    try:
-        found = [_judged(judging.match(first[name], second[name]), margin, len(names)) for name in names]
-    except judging.Unpairable as error:
-        raise BadInput(f"{candidate}: {error}") from error
-    rows = [judging.as_judged(one, scenario="accuracy", baseline="baseline", candidate="candidate") for one in found]
-    _show(rows, as_json, console)
-    return decide(rows, DEFAULT_POLICY).exit_code
+    found = evaluations.compare(first, second, margin=margin)
+    for told in [*left, *other, *found.notes]:
+        print(f"perfproof: note: {told}", file=sys.stderr)
+    if as_json:
+        verdicts.print_json(found.rows, models=found.models, notes=found.notes, left_out=[*left, *other])
+    else:
+        for models in found.models:
+            (console or Console()).print(f"Not the same model: {models}", highlight=False, markup=False, soft_wrap=True)
+        _show(found.rows, as_json, console)
+    return decide(found.rows, DEFAULT_POLICY).exit_code
 
 
-def _judged(items: judging.PairedItems, margin: float, tasks: int) -> judging.AccuracyVerdict:
-    found = judging.judge_items(items, margin=margin, tasks=tasks)
-    why = judging.nothing_to_lose(items, margin)
-    return replace(found, outcome=Outcome.UNTESTABLE, reason=why) if why else found
+def _run(path: Path, passage: str | None) -> tuple[Run, list[str]]:
+    """A run of lm_eval, and what of it was left out."""
+    items, warnings = lm_eval.read(path, dict.fromkeys(lm_eval.tasks(path), passage) if passage else {})
+    return Run(items=tuple(items), settings=lm_eval.settings(path)), [f"{path}: {warning}" for warning in warnings]
 
 
-def _tasks(path: Path, passage: str | None) -> dict[str, TaskItems]:
-    tasks, warnings = lm_eval.read(path, dict.fromkeys(lm_eval.tasks(path), passage) if passage else {})
-    for warning in warnings:
-        print(f"perfproof: warning: {path}: {warning}", file=sys.stderr)
-    return {task.name: task for task in tasks}
-
-
-def _listed(tasks: dict[str, TaskItems]) -> str:
-    return "; ".join(sorted(tasks)[:5])
+def _listed(run: Run) -> str:
+    return "; ".join(sorted(run.by_name)[:5])
 
 
 def paste(file: Path, *, margin: float, items: int | None, as_json: bool, console: Console | None = None) -> int:
     """Says what a pasted before-and-after shows, and what it could not have seen. Passes: one run a side decides nothing."""
     found = pasted.read(file)
-    rows = [
-        judging.as_judged(one, scenario=file.stem, baseline=found.sides[0], candidate=side)
-        for side in found.sides[1:]
-        for one in _totals(found, side, margin, items)
-    ]
+    rows = [row for side in found.sides[1:] for row in _totals(found, side, margin, items, file.stem)]
     if as_json:
         left = [*found.left_out, *_left_out(found)]
         single_runs = [_entry(one) for one in _pairs(found)]
@@ -101,21 +93,24 @@ def _guess(found: Paste) -> list[str]:
     return [f"No heading names the baseline (main, before or the like), so it is what stands first: {side}."]
 
 
-def _totals(found: Paste, side: str, margin: float, items: int | None) -> list[judging.AccuracyVerdict]:
+def _totals(found: Paste, side: str, margin: float, items: int | None, scenario: str) -> list[Judged]:
+    """Every score that the baseline and this side printed; what is no share, or of no known direction, without a verdict."""
     of_side: dict[str, dict[str, Total]] = {each: {t.name: t for t in found.totals if t.side == each} for each in (found.sides[0], side)}
     first, second = of_side.values()
-    shared = [name for name in first if name in second]
-    return [
-        judging.judge_totals(
-            name,
-            (first[name].value, first[name].error),
-            (second[name].value, second[name].error),
-            margin=margin,
-            tasks=len(shared),
-            items=items,
-        )
-        for name in shared
-    ]
+    why = {name: judging.totals_not_in_points(first[name], second[name]) for name in first if name in second}
+    tasks, rows = sum(not one for one in why.values()), []
+    for name, told in why.items():
+        one, two, better = first[name], second[name], first[name].better or "higher"
+        if told:
+            row = judging.unjudged(
+                name, told, scenario=scenario, baseline=found.sides[0], candidate=side, better=better, margin=margin, primary=False
+            )
+        else:
+            sides = ((one.value, one.error), (two.value, two.error))
+            seen = judging.judge_totals(name, *sides, margin=margin, tasks=tasks, items=items, better=better)
+            row = judging.as_judged(seen, scenario=scenario, baseline=found.sides[0], candidate=side)
+        rows.append(row)
+    return rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from suite.cli import main
-from tests.importers.test_lm_eval import line, write
+from tests.importers.test_lm_eval import line, results, write
 from tests.importers.test_pasted import BLOCK, TABLE
 
 
@@ -32,11 +33,194 @@ def test_two_runs_without_a_right_answer_prove_nothing(tmp_path: Path, capsys: p
     assert "untestable" in capsys.readouterr().out
 
 
-def test_runs_that_do_not_pair_are_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Other prompts on one side: exit 2, with the item named."""
+def judged(folder: Path, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, dict[str, Any]]:
+    """What `accuracy --json` says of the runs in `a` and `b`, and its exit code."""
+    code = main(["accuracy", str(folder / "a"), str(folder / "b"), "--json", *more])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_runs_that_do_not_pair_are_untestable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Other prompts on one side: exit 3, with how many and which."""
+    samples(tmp_path / "a", set())
     write(tmp_path / "b", [line(n, prompt_hash="other") for n in range(300)])
-    assert main(["accuracy", samples(tmp_path / "a", set()), str(tmp_path / "b")]) == 2
-    assert "asked the same" in capsys.readouterr().err
+    code, said = judged(tmp_path, capsys)
+    assert (code, said["comparisons"][0]["verdict"]) == (3, "untestable")
+    assert "document or prompt differ in 300 items" in said["comparisons"][0]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"n-shot": {"sums": 0}}, "shots 5.0 against 0.0"),
+        ({"versions": {"sums": 2}}, "task version 1.0 against 2.0"),
+        ({"chat_template_sha": "abc"}, "chat template none against abc"),
+        ({"system_instruction": "Be brief"}, "system instruction none against Be brief"),
+        ({"config": {"model_args": "pretrained=org/model", "limit": 100, "gen_kwargs": None}}, "limit none against 100.0"),
+        ({"config": {"model_args": {}, "limit": None, "gen_kwargs": "temperature=0.7"}}, "generation arguments none against"),
+        ({"config": {"model_args": {"max_gen_toks": 9}, "limit": None, "gen_kwargs": None}}, "model arguments none against"),
+        (
+            {"configs": {"sums": {"num_fewshot": 5, "output_type": "generate_until", "generation_kwargs": {"temperature": 1}}}},
+            "generation.temperature 0.0 against 1.0",
+        ),
+    ],
+)
+def test_another_question_has_no_verdict(changed: dict[str, Any], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """However many answers were lost, what differs is told first, and nothing is judged: exit 3."""
+    samples(tmp_path / "a", set())
+    samples(tmp_path / "b", set(range(60)))
+    results(tmp_path / "a")
+    results(tmp_path / "b", **changed)
+    code, said = judged(tmp_path, capsys)
+    (row,) = said["comparisons"]
+    assert (code, row["verdict"]) == (3, "untestable")
+    assert row["reason"].startswith("not the same question: ")
+    assert told in row["reason"]
+
+
+@pytest.mark.parametrize(
+    ("model", "named", "noted"),
+    [
+        ("org/model-AWQ", "org/model against org/model-AWQ", ""),
+        ("org/model,quantization=fp8", "org/model against org/model, quantization fp8", ""),
+        ("/data/models/model/", "", "one model from two paths"),
+        ("/cache/models--org--model/snapshots/0a1b", "", "one model from two paths"),
+        ("org/model,dtype=float16", "", "run otherwise: dtype"),
+    ],
+)
+def test_another_model_is_named_and_judged(model: str, named: str, noted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A quantised model is what people compare; another path of the same model is a note."""
+    samples(tmp_path / "a", set())
+    samples(tmp_path / "b", set(range(60)))
+    results(tmp_path / "a")
+    dtype = {"dtype": "auto"} if "dtype" in model else {}
+    results(tmp_path / "a", config={"model": "vllm", "model_args": {"pretrained": "org/model", **dtype}, "limit": None, "gen_kwargs": None})
+    results(tmp_path / "b", config={"model": "vllm", "model_args": f"pretrained={model}", "limit": None, "gen_kwargs": None})
+    code, said = judged(tmp_path, capsys)
+    assert (code, said["comparisons"][0]["verdict"]) == (1, "regressed")
+    assert said["models"] == ([named] if named else [])
+    assert noted in "; ".join(said["notes"])
+    if named:
+        main(["accuracy", str(tmp_path / "a"), str(tmp_path / "b")])
+        assert capsys.readouterr().out.startswith(f"Not the same model: {named}")
+
+
+@pytest.mark.parametrize(
+    ("metric", "said", "lost", "word"),
+    [
+        ("pct_stereotype", None, 60, "improved"),
+        ("acc", {"acc": False}, 60, "improved"),
+        ("made_up", {"made_up": False}, 0, "regressed"),
+        ("made_up", {"made_up": True}, 60, "regressed"),
+        ("made_up", None, 60, "untestable"),
+    ],
+)
+def test_the_metrics_own_direction_decides(
+    metric: str, said: dict[str, bool] | None, lost: int, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sixty values fell from 1 to 0, or rose: what that is, lm_eval says, or the metric's name, or nobody."""
+    sides = {"a": set(range(60)) if not lost else set(), "b": set(range(lost))}
+    for side, wrong in sides.items():
+        write(tmp_path / side, [line(n, metrics=[metric], **{metric: 0.0 if n in wrong else float(n < 200)}) for n in range(300)])
+        if said is not None:
+            results(tmp_path / side, higher_is_better={"sums": said})
+    code, found = judged(tmp_path, capsys)
+    (row,) = found["comparisons"]
+    assert row["verdict"] == word, row["reason"]
+    assert code == {"improved": 0, "regressed": 1, "untestable": 3}[word]
+    if word != "untestable":
+        assert row["effect"] == pytest.approx(0.2 if not lost else -0.2)
+        assert row["interval"][0] < row["effect"] < row["interval"][1]
+
+
+@pytest.mark.parametrize(("metric", "values"), [("acc", (1.0, 100.0)), ("bits_per_byte", (0.4, 0.7)), ("perplexity", (-3.0, -9.0))])
+def test_what_is_no_share_is_not_told_in_points(
+    metric: str, values: tuple[float, float], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By itself untestable, with the means; beside a metric that is a share, shown, and the share is judged."""
+    for side, value in zip("ab", values, strict=True):
+        write(tmp_path / side, [line(n, metrics=[metric], **{metric: value}) for n in range(300)])
+    code, said = judged(tmp_path, capsys)
+    assert (code, said["comparisons"][0]["verdict"]) == (3, "untestable")
+    assert "mean an item" in said["comparisons"][0]["reason"]
+    for side, value in zip("ab", values, strict=True):
+        write(tmp_path / side, [line(n, metrics=[metric, "exact_match"], exact_match=1.0, **{metric: value}) for n in range(300)])
+    code, said = judged(tmp_path, capsys)
+    assert code == 0
+    assert {row["metric"]: row["verdict"] for row in said["comparisons"]} == {
+        f"sums, {metric}": "exploratory",
+        "sums, exact_match": "equivalent",
+    }
+
+
+def empty(folder: Path, count: int, wrong: int = 0) -> None:
+    """A run whose first items have no answer, which lm_eval counts as wrong, and whose next are wrong."""
+    write(
+        folder,
+        [line(n, resps=[[""]] if n < count else [["2"]], acc=float(n >= count + wrong)) for n in range(300)],
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "wrong", "word", "told"),
+    [
+        (0, 21, 0, "untestable", "the candidate left 21 of 300 items without an answer"),
+        (300, 0, 0, "untestable", "the baseline left 300 of 300 items without an answer"),
+        (0, 1, 60, "regressed", "the candidate left 1 of 300 items without an answer, which alters nothing"),
+        (40, 40, 0, "equivalent", "left out: 40 items that neither arm answered"),
+        (290, 290, 0, "untestable", "left out: 290 items that neither arm answered"),
+    ],
+)
+def test_empty_answers_are_no_wrong_answers(
+    first: int, second: int, wrong: int, word: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A verdict that hangs on them is none, with how many, of which side; what neither side answered says nothing."""
+    empty(tmp_path / "a", first)
+    empty(tmp_path / "b", second, wrong)
+    _, said = judged(tmp_path, capsys, "--margin", "0.02")
+    (row,) = said["comparisons"]
+    assert row["verdict"] == word, row["reason"]
+    assert told in row["reason"]
+
+
+def test_a_task_that_one_run_lacks_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The task that both have is judged; the other is untestable, and so is the exit code."""
+    for side in "ab":
+        samples(tmp_path / side, set())
+    write(tmp_path / "a", [line(n) for n in range(300)], "samples_words_2026-11-28T01-02-03.456.jsonl")
+    code, said = judged(tmp_path, capsys)
+    assert code == 3
+    assert {row["metric"]: row["verdict"] for row in said["comparisons"]} == {"sums, acc": "equivalent", "words": "untestable"}
+
+
+def test_a_run_is_not_compared_with_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One folder given twice is a slip, not an equivalence: exit 2."""
+    both = samples(tmp_path / "a", set())
+    assert main(["accuracy", both, both]) == 2
+    assert "is the baseline itself" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("metric", "arrow", "before", "after", "verdict"),
+    [
+        ("perplexity", "↓", 12.1, 13.4, "exploratory"),
+        ("bleu", "↑", 28.1, 14.5, "exploratory"),
+        ("wer", "", 0.10, 0.50, "regressed"),
+        ("made_up", "↓", 0.10, 0.50, "regressed"),
+        ("made_up", "↑", 0.10, 0.50, "improved"),
+        ("made_up", "", 0.10, 0.50, "exploratory"),
+    ],
+)
+def test_a_pasted_tables_arrow_decides(
+    metric: str, arrow: str, before: float, after: float, verdict: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without one a known name does; what is no share, or of no known direction, has no verdict and is not in points."""
+    rows = [f"# {side}\n|Tasks|Version|Filter|n-shot|Metric| |Value| |Stderr|\n|t|1|none|0|{metric}|{arrow}|{value}|±|0.01|\n\n"
+            for side, value in (("main", before), ("this PR", after))]  # fmt: skip
+    (file := tmp_path / "paste.txt").write_text("".join(rows))
+    assert main(["pasted", str(file), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert row["verdict"] == verdict, row["reason"]
+    assert verdict != "exploratory" or (row["effect"] is None and "points" not in row["reason"].replace("in points", ""))
 
 
 def test_a_paste_decides_nothing_and_says_what_it_could_have_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

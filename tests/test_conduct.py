@@ -11,7 +11,6 @@ import os
 import random
 import shutil
 import signal
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -11,54 +11,22 @@ The margin is in points (a fraction: .01 is one point), from the scenario, never
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import ArrayLike
-from scipy import special
+from dataclasses import dataclass, replace
 
 from suite.analysis import words
-from suite.analysis.samples import Floats
-from suite.model.items import TaskItems
+from suite.analysis.item_intervals import CHANGE_ERROR, POWER, detectable_drop, difference_interval, mcnemar_p, normal
+from suite.analysis.pairing import PairedItems
+from suite.model.eval_metrics import may_be_share
+from suite.model.items import Total
 from suite.model.judged import Judged, Outcome
+from suite.model.metrics import Better
 
-CHANGE_ERROR = 0.01
-"""One-sided error of *regressed*, and of *improved*, over all tasks of a scenario."""
 EQUIVALENCE_ERROR = 0.05
 """One-sided error of *equivalent* at the margin."""
-POWER = 0.8
-FEW_CHANGED = 10
-"""So few changed values say little of how large a change can be."""
+SHOWN_ERROR = 0.025
+"""One-sided error of an interval that decides nothing."""
 LEAST_ITEMS = 20
 """Fewer items are not judged: one item would be five points."""
-
-
-class Unpairable(ValueError):
-    """The two arms were not asked the same items: the verdict is *untestable*."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairedItems:
-    """The values of one task's items in both arms, in one order; `clusters` numbers the passage that an item belongs to, or is None."""
-
-    name: str
-    baseline: Floats
-    candidate: Floats
-    clusters: Sequence[str] | None
-
-    def __post_init__(self) -> None:
-        if self.baseline.shape != self.candidate.shape or self.baseline.ndim != 1:
-            raise ValueError(f"{self.name}: one value an item and arm, not {self.baseline.shape} and {self.candidate.shape}")
-        if not (np.isfinite(self.baseline).all() and np.isfinite(self.candidate).all()):
-            raise ValueError(f"{self.name}: values must be finite")
-        if self.clusters is not None and len(self.clusters) != self.baseline.size:
-            raise ValueError(f"{self.name}: {len(self.clusters)} clusters for {self.baseline.size} items")
-
-    @property
-    def binary(self) -> bool:
-        """Whether every value is 0 or 1."""
-        return bool(np.isin(self.baseline, (0.0, 1.0)).all() and np.isin(self.candidate, (0.0, 1.0)).all())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,38 +54,54 @@ class AccuracyVerdict:
     detectable: float
     paired: bool
     reason: str
-
-
-def pair_items(name: str, baseline: ArrayLike, candidate: ArrayLike, clusters: Sequence[str] | None = None) -> PairedItems:
-    """Values of one task, item by item. Raises ValueError where they don't pair or are not finite. Source: none, bookkeeping."""
-    return PairedItems(name=name, baseline=np.asarray(baseline, float), candidate=np.asarray(candidate, float), clusters=clusters)
+    better: Better = "higher"
 
 
 def judge_items(items: PairedItems, *, margin: float, tasks: int = 1, flip_rate: float = 0.0) -> AccuracyVerdict:
     """The verdict on one of `tasks` tasks. `flip_rate` is the share of items that the baseline changes against itself (the A/A floor).
 
     *Regressed* if the interval excludes no change, the drop is at least the margin, and for values of 0 and 1 McNemar's exact test
-    agrees; *equivalent* if the interval at .05 one-sided lies above minus the margin; else *inconclusive*.
+    agrees; *equivalent* if the interval at .05 one-sided lies above minus the margin; else *inconclusive*. Where less is better, a rise is
+    what a drop is elsewhere. *Untestable* where the outcome hangs on what items are counted as that one arm alone left without an answer.
     Source: Miller, arXiv 2411.00640, 2024 (paired differences, clusters); McNemar, Psychometrika 12, 1947.
     """
-    n, difference = items.baseline.size, float((items.candidate - items.baseline).mean()) if items.baseline.size else math.nan
-    lost, won = int((items.candidate < items.baseline).sum()), int((items.candidate > items.baseline).sum())
+    found, *extremes = [_judge(counted, margin=margin, tasks=tasks, flip_rate=flip_rate) for counted in (items, *_counted_otherwise(items))]
+    told = [found.reason]
+    if extremes:
+        several = sorted({one.outcome for one in (found, *extremes)})
+        empty = _empty(items)
+        if len(several) > 1:
+            why = f"{empty}, as failed requests are, and lm_eval counts that as wrong: by what it is counted as, {' or '.join(several)}"
+            found, told = replace(found, outcome=Outcome.UNTESTABLE), [why]
+        else:
+            told.append(f"{empty}, which alters nothing whatever it is counted as")
+    if items.left_out:
+        told.append(f"left out: {words.count(items.left_out, 'item')} that neither arm answered")
+    return replace(found, reason="; ".join(told))
+
+
+def _judge(items: PairedItems, *, margin: float, tasks: int, flip_rate: float) -> AccuracyVerdict:
+    """The verdict on the values as they are."""
+    toward = _toward(items)
+    n, difference = items.baseline.size, float((toward.candidate - toward.baseline).mean()) if items.baseline.size else math.nan
+    lost, won = int((toward.candidate < toward.baseline).sum()), int((toward.candidate > toward.baseline).sum())
     error = CHANGE_ERROR / tasks
     if n < LEAST_ITEMS:
         return _few(items, margin, lost, won)
-    change, equal = difference_interval(items, error), difference_interval(items, EQUIVALENCE_ERROR)
+    change, equal = difference_interval(toward, error), difference_interval(toward, EQUIVALENCE_ERROR)
     p = mcnemar_p(lost, won) if items.binary else None
     agreed = p is None or p <= 2 * error
     detectable = detectable_drop(n, max((lost + won) / n, flip_rate), margin=margin, error=error)
     outcome = _outcome(difference, change, equal, margin, agreed)
+    told = f"{lost:,} of {n:,} items{_shared(items)} lost, {won:,} won"
     return AccuracyVerdict(
         name=items.name,
         outcome=outcome,
         items=n,
         baseline=float(items.baseline.mean()),
         candidate=float(items.candidate.mean()),
-        difference=difference,
-        interval=change,
+        difference=_own(difference, items.better),
+        interval=_own_interval(change, items.better),
         level=1 - 2 * error,
         lost=lost,
         won=won,
@@ -125,10 +109,42 @@ def judge_items(items: PairedItems, *, margin: float, tasks: int = 1, flip_rate:
         margin=margin,
         detectable=detectable,
         paired=True,
-        reason=_reason(
-            outcome, difference, change, equal, margin, detectable, f"{lost:,} of {n:,} items{_shared(items)} lost, {won:,} won"
-        ),
+        reason=_reason(outcome, difference, change, equal, margin, detectable, told, items.better),
+        better=items.better or "higher",
     )
+
+
+def _toward(items: PairedItems) -> PairedItems:
+    """The items with values of which more is better: of shares of which less is, what is left to one."""
+    return replace(items, baseline=1 - items.baseline, candidate=1 - items.candidate) if items.better == "lower" else items
+
+
+def _own(difference: float, better: Better | None) -> float:
+    """A gain as candidate minus baseline."""
+    return -difference if better == "lower" else difference
+
+
+def _own_interval(gain: tuple[float, float], better: Better | None) -> tuple[float, float]:
+    return (-gain[1], -gain[0]) if better == "lower" else gain
+
+
+def _counted_otherwise(items: PairedItems) -> list[PairedItems]:
+    """The items with those that one arm alone left unanswered counted as the other arm's best, and as its worst, that there can be."""
+    if not any(map(len, items.unanswered)):
+        return []
+    low, high = (0.0, 1.0) if items.shares else items.range
+    found = []
+    for mine, others in ((low, high), (high, low)):
+        before, after = items.baseline.copy(), items.candidate.copy()
+        before[list(items.unanswered[0])], after[list(items.unanswered[1])] = others, mine
+        found.append(replace(items, baseline=before, candidate=after))
+    return found
+
+
+def _empty(items: PairedItems) -> str:
+    """Which arm left how many items without an answer."""
+    told = [f"the {side} left {len(places):,}" for side, places in zip(("baseline", "candidate"), items.unanswered, strict=True) if places]
+    return f"{' and '.join(told)} of {items.baseline.size:,} items without an answer"
 
 
 def nothing_to_lose(items: PairedItems, margin: float) -> str:
@@ -137,26 +153,73 @@ def nothing_to_lose(items: PairedItems, margin: float) -> str:
 
     Source: none, arithmetic.
     """
-    sides = (items.baseline, items.candidate)
+    if any(map(len, items.unanswered)):
+        return ""
+    sides = (_toward(items).baseline, _toward(items).candidate)
     if not items.baseline.size or min(side.min() for side in sides) < 0 or max(side.mean() for side in sides) >= margin:
         return ""
     best = max(float(side.mean()) for side in sides)
     most = f"neither arm has more than {_points(best)} right"
+    if items.better == "lower":
+        most = f"both arms are within {_points(best)} of the worst"
     return f"{most}, so that a drop of {_points(margin)} is not possible: ask what the model can answer"
 
 
+def not_in_points(items: PairedItems, metric: str) -> str:
+    """Why no verdict in points can be given: nobody says which way is better, or the values are no shares of one; then what can be told,
+    the means and their paired difference in the metric's own unit. "" where one can be given.
+
+    Source: none, bookkeeping; Student's interval.
+    """
+    why = _no_points(items.range, metric, items.better) if items.baseline.size else ""
+    span = " ({:+.4g} to {:+.4g})".format(*difference_interval(items, SHOWN_ERROR)) if why and items.baseline.size > 1 else ""
+    return why and f"{why}; mean an item {_change(float(items.baseline.mean()), float(items.candidate.mean()))}{span}{_way(items.better)}"
+
+
+def totals_not_in_points(first: Total, second: Total) -> str:
+    """The same where totals alone are known. Source: none, bookkeeping."""
+    values = (first.value, second.value)
+    better = first.better if first.better == second.better else None
+    why = _no_points((min(values), max(values)), first.metric, better)
+    return why and f"{why}; {_change(*values)}{_way(better)}"
+
+
+def _no_points(span: tuple[float, float], metric: str, better: Better | None) -> str:
+    if span[0] < 0 or span[1] > 1:
+        return f"no verdict: its values lie between {span[0]:.4g} and {span[1]:.4g}, and a margin in points is for shares of 1"
+    if not may_be_share(metric):
+        return "no verdict: it is no share of 1, which a margin in points is for"
+    return "" if better else "no verdict: nothing says whether more or less of it is better, as lm_eval's results file would"
+
+
+def _change(before: float, after: float) -> str:
+    return f"{before:.4g} to {after:.4g}, {after - before:+.4g}"
+
+
+def _way(better: Better | None) -> str:
+    return {"lower": ", less is better", "higher": ", more is better"}.get(better or "", "")
+
+
 def judge_totals(
-    name: str, baseline: tuple[float, float], candidate: tuple[float, float], *, margin: float, tasks: int = 1, items: int | None = None
+    name: str,
+    baseline: tuple[float, float],
+    candidate: tuple[float, float],
+    *,
+    margin: float,
+    tasks: int = 1,
+    items: int | None = None,
+    better: Better = "higher",
 ) -> AccuracyVerdict:
-    """The verdict where only (value, standard error) of each arm is known, as in a pasted table: unpaired, so it sees far less.
+    """The verdict where only (value, standard error) of each arm is known, as in a pasted table: unpaired, so it sees far less. Values must
+    be shares of 1.
 
     Source: the normal interval of a difference of independent means; `scipy.special.ndtri`.
     """
-    difference = candidate[0] - baseline[0]
+    difference = _own(candidate[0] - baseline[0], better)
     spread = math.hypot(baseline[1], candidate[1])
     error = CHANGE_ERROR / tasks
-    change, equal = ((difference - half, difference + half) for half in (spread * _normal(error), spread * _normal(EQUIVALENCE_ERROR)))
-    detectable = max(margin, spread * _normal(error)) + spread * _normal(1 - POWER)
+    change, equal = ((difference - half, difference + half) for half in (spread * normal(error), spread * normal(EQUIVALENCE_ERROR)))
+    detectable = max(margin, spread * normal(error)) + spread * normal(1 - POWER)
     outcome = _outcome(difference, change, equal, margin, True)
     told = f"only totals are known{f' of {items:,} items' if items else ''}, so the interval is unpaired"
     return AccuracyVerdict(
@@ -165,8 +228,8 @@ def judge_totals(
         items=items,
         baseline=baseline[0],
         candidate=candidate[0],
-        difference=difference,
-        interval=change,
+        difference=_own(difference, better),
+        interval=_own_interval(change, better),
         level=1 - 2 * error,
         lost=None,
         won=None,
@@ -174,30 +237,40 @@ def judge_totals(
         margin=margin,
         detectable=detectable,
         paired=False,
-        reason=_reason(outcome, difference, change, equal, margin, detectable, told),
+        reason=_reason(outcome, difference, change, equal, margin, detectable, told, better),
+        better=better,
     )
 
 
-def match(baseline: TaskItems, candidate: TaskItems) -> PairedItems:
-    """The items of both arms, paired by id.
+def unjudged(
+    name: str, why: str, *, scenario: str, baseline: str, candidate: str, better: Better = "higher", margin: float, primary: bool = True
+) -> Judged:
+    """A task that can't be judged, as a line of the table: *untestable*, or where it is not `primary` shown alone.
 
-    Raises `Unpairable` where an item is missing on one side or was another one there. Source: none, bookkeeping.
+    Source: none, bookkeeping.
     """
-    first, second = baseline.items, candidate.items
-    sides = (
-        ("the candidate", [item for item in first if item not in second]),
-        ("the baseline", [item for item in second if item not in first]),
+    return Judged(
+        scenario=scenario,
+        metric=name,
+        unit="1",
+        better=better,
+        kind="share",
+        primary=primary,
+        baseline=baseline,
+        candidate=candidate,
+        baseline_value=None,
+        candidate_value=None,
+        blocks=0,
+        effect=None,
+        interval=None,
+        level=None,
+        margin=margin,
+        mde=None,
+        verdict=Outcome.UNTESTABLE if primary else None,
+        reason=why,
+        warnings=(),
+        q=None,
     )
-    lacking = [f"{side} lacks {_named(ids)}" for side, ids in sides if ids]
-    if lacking:
-        raise Unpairable(f"{baseline.name}: {', '.join(lacking)}: run both arms with one limit, over all items")
-    other = [item for item in first if first[item].digest != second[item].digest]
-    if other:
-        raise Unpairable(f"{baseline.name}: document or prompt differ in {_named(other)}: both arms must be asked the same")
-    ids = list(first)
-    passages = [first[item].passage for item in ids]
-    clusters = None if None in passages else [str(passage) for passage in passages]
-    return pair_items(baseline.name, [first[item].score for item in ids], [second[item].score for item in ids], clusters)
 
 
 def as_judged(found: AccuracyVerdict, *, scenario: str, baseline: str, candidate: str) -> Judged:
@@ -206,7 +279,7 @@ def as_judged(found: AccuracyVerdict, *, scenario: str, baseline: str, candidate
         scenario=scenario,
         metric=found.name,
         unit="1",
-        better="higher",
+        better=found.better,
         kind="share",
         primary=True,
         baseline=baseline,
@@ -226,95 +299,6 @@ def as_judged(found: AccuracyVerdict, *, scenario: str, baseline: str, candidate
     )
 
 
-def _named(ids: Iterable[str]) -> str:
-    """How many items, and the first three of them."""
-    found = sorted(ids)
-    return f"{words.count(len(found), 'item')} ({', '.join(found[:3])}{', …' if len(found) > 3 else ''})"
-
-
-def difference_interval(items: PairedItems, error: float) -> tuple[float, float]:
-    """The interval of candidate minus baseline at one-sided `error`.
-
-    For values of 0 and 1 Agresti and Min's, never narrower than Clopper and Pearson's for the items lost or won alone: no flips at all
-    among 200 items leave a loss of 1.5 points possible. Else Student's; where fewer than ten items changed, never narrower than the
-    former over the range of the values. Where items share a passage, the hull with the clustered one; one passage tells nothing.
-    Source: Agresti & Min, Statistics in Medicine 24, 2005; Clopper & Pearson, Biometrika 26, 1934; Miller, arXiv 2411.00640, 2024;
-    `scipy.special.betaincinv`, `stdtrit`.
-    """
-    difference = items.candidate - items.baseline
-    n, centre = difference.size, float(difference.mean())
-    lost, won = int((difference < 0).sum()), int((difference > 0).sum())
-    if items.binary:
-        low, high = _binary_interval(lost, won, n, error)
-    else:
-        half = float(special.stdtrit(n - 1, 1 - error)) * float(difference.std(ddof=1)) / math.sqrt(n)
-        low, high = centre - half, centre + half
-        if lost + won < FEW_CHANGED:
-            few = _binary_interval(lost, won, n, error)
-            low, high = min(low, _reach(items) * few[0]), max(high, _reach(items) * few[1])
-    if items.clusters is not None:
-        half = _clustered_half(difference, items.clusters, error)
-        ends = (centre - half, centre + half) if math.isfinite(half) else (-_reach(items), _reach(items))
-        low, high = min(low, ends[0]), max(high, ends[1])
-    return low, high
-
-
-def mcnemar_p(lost: int, won: int) -> float:
-    """McNemar's exact two-sided p from the items that changed, 1 where none did.
-
-    Source: McNemar, Psychometrika 12, 1947; `statsmodels.stats.contingency_tables.mcnemar`.
-    """
-    from statsmodels.stats.contingency_tables import mcnemar  # late: its import takes a second
-
-    return float(mcnemar([[0, lost], [won, 0]], exact=True).pvalue) if lost + won else 1.0
-
-
-def detectable_drop(items: int, flip_rate: float, *, margin: float, error: float = CHANGE_ERROR) -> float:
-    """The smallest true drop (a fraction) that would be called *regressed* with 80 % chance.
-
-    `flip_rate` is the share of items that change in either direction; it is at least the drop itself. 1 where no drop could be seen.
-    Source: the normal approximation of the paired difference's variance (Connor, Biometrics 43, 1987), the rule's margin included.
-    """
-    drops = np.linspace(1 / (20 * items), 1.0, 20 * items) if items < 500 else np.linspace(1e-4, 1.0, 10_000)
-    spread = np.sqrt(np.maximum(np.maximum(flip_rate, drops) - drops**2, 1e-12) / items)
-    threshold = np.maximum(margin, _normal(error) * spread)
-    seen = drops - threshold >= _normal(1 - POWER) * spread
-    return float(drops[np.argmax(seen)]) if seen.any() else 1.0
-
-
-def _binary_interval(lost: int, won: int, n: int, error: float) -> tuple[float, float]:
-    """Agresti and Min's interval, never narrower than what the few flips there are leave possible by Clopper and Pearson."""
-    centre = (won - lost) / (n + 2)
-    half = _normal(error) * math.sqrt(lost + won + 1 - (won - lost) ** 2 / (n + 2)) / (n + 2)
-    most_lost, most_won = (_most(count, n, error) for count in (lost, won))
-    return min(centre - half, won / n - most_lost), max(centre + half, most_won - lost / n)
-
-
-def _reach(items: PairedItems) -> float:
-    """The furthest that an item can have moved: the range of all values."""
-    return float(np.ptp(np.concatenate([items.baseline, items.candidate])))
-
-
-def _most(count: int, n: int, error: float) -> float:
-    """The largest share of items that so few are compatible with."""
-    return 1.0 if count == n else float(special.betaincinv(count + 1, n - count, 1 - error))
-
-
-def _clustered_half(difference: Floats, clusters: Sequence[str], error: float) -> float:
-    """Half the width of the interval that allows items of one cluster to move together; infinite for a single cluster."""
-    _, places = np.unique(np.asarray(clusters), return_inverse=True)
-    sums = np.bincount(places, weights=difference - difference.mean())
-    groups = sums.size
-    if groups < 2:
-        return math.inf
-    spread = math.sqrt(groups / (groups - 1) * float((sums**2).sum())) / difference.size
-    return float(special.stdtrit(groups - 1, 1 - error)) * spread
-
-
-def _normal(error: float) -> float:
-    return float(-special.ndtri(error))
-
-
 def _outcome(difference: float, change: tuple[float, float], equal: tuple[float, float], margin: float, agreed: bool) -> Outcome:
     if agreed and change[1] < 0 and difference <= -margin:
         return Outcome.REGRESSED
@@ -331,15 +315,19 @@ def _reason(
     margin: float,
     detectable: float,
     told: str,
+    better: Better | None,
 ) -> str:
+    """The verdict's reason; difference and intervals are gains, and told as candidate minus baseline."""
+    worse, good = ("rise", "fall") if better == "lower" else ("drop", "gain")
     said = {
-        Outcome.REGRESSED: f"the drop clears the margin of {_points(margin)}",
-        Outcome.IMPROVED: f"the gain clears the margin of {_points(margin)}",
+        Outcome.REGRESSED: f"the {worse} clears the margin of {_points(margin)}",
+        Outcome.IMPROVED: f"the {good} clears the margin of {_points(margin)}",
         Outcome.EQUIVALENT: f"at most {_points(max(0.0, -equal[0]))} may be lost, inside the margin of {_points(margin)}",
         Outcome.INCONCLUSIVE: f"up to {_points(max(0.0, -equal[0]))} may be lost, beyond the margin of {_points(margin)}; "
-        f"a drop under {_points(detectable)} could have gone unseen",
+        f"a {worse} under {_points(detectable)} could have gone unseen",
     }[outcome]
-    return f"{words.change(difference, 'difference')} ({words.span(change, 'difference')}), {told}: {said}"
+    own, span = _own(difference, better), _own_interval(change, better)
+    return f"{words.change(own, 'difference')} ({words.span(span, 'difference')}), {told}: {said}"
 
 
 def _points(fraction: float) -> str:
@@ -370,4 +358,5 @@ def _few(items: PairedItems, margin: float, lost: int, won: int) -> AccuracyVerd
         detectable=1.0,
         paired=True,
         reason=f"{words.count(n, 'item')}: at least {LEAST_ITEMS} are needed",
+        better=items.better or "higher",
     )

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from suite.analysis import accuracy, words
-from suite.analysis.accuracy import AccuracyVerdict, PairedItems, Unpairable
+from suite.analysis import accuracy, item_intervals, pairing, words
+from suite.analysis.accuracy import SHOWN_ERROR, AccuracyVerdict
+from suite.analysis.pairing import PairedItems, Unpairable
 from suite.analysis.samples import Floats
 from suite.analysis.trials import counts, latest
 from suite.model.accuracy import AccuracyWorkload, deciding
 from suite.model.accuracy_details import AccuracyDetails, Floor, TaskDetails
 from suite.model.decode import scenario_of
+from suite.model.eval_metrics import direction
 from suite.model.items import AGAIN, FIRST, TaskItems, items_of
 from suite.model.judged import Judged, Outcome
 from suite.model.metrics import ACCURACY
@@ -27,8 +29,6 @@ from suite.model.record import Record
 from suite.model.scenario import Arm, MetricChoice, Scenario
 
 Key = tuple[str, str, str]
-SHOWN_ERROR = 0.025
-"""One-sided error of the interval of a task that does not decide."""
 MOVED = 0.05
 """The share of items that change in either direction, for which a plan says what could be seen: batches or kernels that differ a little."""
 MOST_CHANGED = 20
@@ -85,11 +85,11 @@ def mean_error(values: Floats) -> float:
 def foreseen(scenario: Scenario) -> tuple[str, ...]:
     """What a run of this scenario could see, a sentence a task: the drop that would be called *regressed* with 80 % chance.
 
-    Source: `accuracy.detectable_drop`.
+    Source: `item_intervals.detectable_drop`.
     """
     assert isinstance(scenario.workload, AccuracyWorkload)  # noqa: S101 (the caller has looked)
     primary = [task.name for task in scenario.workload.tasks if _choice(scenario, task.name).primary]
-    error = accuracy.CHANGE_ERROR / max(1, len(primary) * len(scenario.candidates))
+    error = item_intervals.CHANGE_ERROR / max(1, len(primary) * len(scenario.candidates))
     return tuple(_foreseen(name, scenario.workload.items(name), _choice(scenario, name).margin, error) for name in primary)
 
 
@@ -98,9 +98,9 @@ def _foreseen(name: str, items: int | None, margin: float, error: float) -> str:
         return f"{name}: how many items it has is not known before lm_eval loads it; with 'limit' it is, and what can be seen is told here"
     if items < accuracy.LEAST_ITEMS:
         return f"{name}: {words.count(items, 'item')}: at least {accuracy.LEAST_ITEMS} are needed for a verdict"
-    still, moved = (accuracy.detectable_drop(items, rate, margin=margin, error=error) for rate in (0.0, MOVED))
-    flat = accuracy.pair_items(name, np.zeros(items), np.zeros(items))
-    equal = -accuracy.difference_interval(flat, accuracy.EQUIVALENCE_ERROR)[0]
+    still, moved = (item_intervals.detectable_drop(items, rate, margin=margin, error=error) for rate in (0.0, MOVED))
+    flat = pairing.pair_items(name, np.zeros(items), np.zeros(items))
+    equal = -item_intervals.difference_interval(flat, accuracy.EQUIVALENCE_ERROR)[0]
     same = "is called equivalent" if equal < margin else f"stays inconclusive: it leaves a loss of {_points(equal)} possible"
     noisy = f" if nothing else changes, {_points(moved)} if {MOVED:.0%} of the items change" if moved > still else ""
     return (
@@ -130,7 +130,7 @@ def _candidate(scenario: Scenario, candidate: Arm, trials: Sequence[Record]) -> 
     keys = list(dict.fromkeys([*first, *other]))
     chosen = deciding(scenario.workload.tasks, keys)
     primary = {key for key in keys if chosen.get(key[0]) == key[1:] and _choice(scenario, key[0]).primary}
-    error = accuracy.CHANGE_ERROR / max(1, len(primary) * len(scenario.candidates))
+    error = item_intervals.CHANGE_ERROR / max(1, len(primary) * len(scenario.candidates))
     found = [_task(scenario, key, key in primary, chosen, error, first, again, other) for key in keys]
     found += [
         _untestable(scenario, task.name, True, "lm_eval scored no such task")
@@ -169,19 +169,17 @@ def _task(
         side = "the baseline" if key not in first else "the candidate"
         return _untestable(scenario, key[0], primary, f"{side} has no items of it", name)
     try:
-        paired = accuracy.match(first[key], other[key])
+        paired = pairing.match(first[key], other[key])
     except Unpairable as fault:
         return _untestable(scenario, key[0], primary, str(fault), name)
-    if primary and not _shares(paired):
-        low, high = float(min(paired.baseline.min(), paired.candidate.min())), float(max(paired.baseline.max(), paired.candidate.max()))
-        why = f"its values lie between {low:.4g} and {high:.4g}, and a margin in points is for shares of 1: name another metric for it"
+    if why := _not_in_points(paired, key[2], primary):
         return _untestable(scenario, key[0], primary, why, name)
     choice = _choice(scenario, key[0])
     if primary and (why := accuracy.nothing_to_lose(paired, choice.margin)):
         return _untestable(scenario, key[0], primary, why, name)
     floor, lacking = _floor(first[key], again.get(key))
     verdict = accuracy.judge_items(
-        paired, margin=choice.margin, tasks=max(1, round(accuracy.CHANGE_ERROR / error)), flip_rate=floor.rate if floor else 0.0
+        paired, margin=choice.margin, tasks=max(1, round(item_intervals.CHANGE_ERROR / error)), flip_rate=floor.rate if floor else 0.0
     )
     wandering = floor is not None and floor.p is not None and floor.p <= 2 * error
     outcome = Outcome.UNTESTABLE if wandering else verdict.outcome
@@ -190,15 +188,20 @@ def _task(
         name=name,
         choice=choice,
         primary=primary,
-        details=_details(name, key, primary, paired, list(first[key].items), verdict, floor, outcome, told),
+        details=_details(name, key, primary, paired, pairing.paired_ids(first[key], other[key]), verdict, floor, outcome, told),
         why="",
         warnings=lacking,
     )
 
 
-def _shares(paired: PairedItems) -> bool:
-    values = np.concatenate([paired.baseline, paired.candidate])
-    return bool(((values >= 0) & (values <= 1)).all())
+def _not_in_points(paired: PairedItems, metric: str, primary: bool) -> str:
+    """Why a metric has no verdict in points; "" where it has one. Records don't say which way is better: the lane refuses what lm_eval says
+    less of is better."""
+    known = replace(paired, better=direction(metric) or "higher")
+    why = accuracy.not_in_points(known, metric)
+    if not why and primary and known.better == "lower":
+        why = f"of {metric} less is better"
+    return f"{why}: name another metric for it" if why and primary else why
 
 
 def _choice(scenario: Scenario, task: str) -> MetricChoice:
@@ -213,11 +216,11 @@ def _floor(first: TaskItems, again: TaskItems | None) -> tuple[Floor | None, tup
     if again is None:
         return None, ("the baseline was not asked again: there is no floor",)
     try:
-        itself = accuracy.match(first, again)
+        itself = pairing.match(first, again)
     except Unpairable as fault:
         return None, (f"the baseline's second run can't be paired with its first: {fault}",)
     lost, won = int((itself.candidate < itself.baseline).sum()), int((itself.candidate > itself.baseline).sum())
-    p = accuracy.mcnemar_p(lost, won) if itself.binary else None
+    p = item_intervals.mcnemar_p(lost, won) if itself.binary else None
     return Floor(items=itself.baseline.size, lost=lost, won=won, p=p), ()
 
 
@@ -244,7 +247,7 @@ def _details(
 ) -> TaskDetails:
     before, after = paired.baseline, paired.candidate
     fell, rose = np.flatnonzero(after < before), np.flatnonzero(after > before)
-    interval = verdict.interval if primary else accuracy.difference_interval(paired, SHOWN_ERROR)
+    interval = verdict.interval if primary else item_intervals.difference_interval(paired, SHOWN_ERROR)
     return TaskDetails(
         name=name,
         task=key[0],
@@ -260,7 +263,7 @@ def _details(
         lost=fell.size,
         won=rose.size,
         neither=int(((before == 0) & (after == 0)).sum()) if paired.binary else None,
-        p=accuracy.mcnemar_p(fell.size, rose.size) if paired.binary else None,
+        p=item_intervals.mcnemar_p(fell.size, rose.size) if paired.binary else None,
         difference=float((after - before).mean()),
         interval=interval,
         level=verdict.level if primary else 1 - 2 * SHOWN_ERROR,
@@ -269,7 +272,7 @@ def _details(
         lost_items=tuple(int(ids[place]) for place in fell[:MOST_CHANGED]),
         won_items=tuple(int(ids[place]) for place in rose[:MOST_CHANGED]),
         floor=floor,
-        bound=accuracy.difference_interval(paired, accuracy.EQUIVALENCE_ERROR)[0] if primary else None,
+        bound=item_intervals.difference_interval(paired, accuracy.EQUIVALENCE_ERROR)[0] if primary else None,
         verdict=outcome if primary else None,
         reason=reason if primary else f"{words.count(before.size, 'item')}, {fell.size:,} lost, {rose.size:,} won; shown, not judged",
     )

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from suite.model import directions, numerals
+from suite.model import numerals
+from suite.model.eval_metrics import direction
 from suite.model.errors import BadInput
 from suite.model.items import Total
 from suite.model.quantities import changes, converted, known
@@ -43,6 +44,8 @@ FORMS = """what can be read:
   sentences that name a metric and its change, such as 'mean TTFT dropped from 190 ms to 188 ms'
 several runs a side can be judged: as a CSV with the columns block,arm,value, by `perfproof judge`"""
 """What a paste may look like, for whoever pasted something else."""
+ARROWS = {"↑": True, "↓": False}
+"""How lm_eval's tables say whether higher is better."""
 _RULE = re.compile(r"^=+(?: [\w ().-]+ )?=+$")
 _DIGITS = r"-?[0-9][0-9.,]{0,40}(?:[eE][-+]?[0-9]{1,2})?"
 _VALUE = re.compile(rf"^(?P<name>[A-Za-z][^:]*):\s+(?P<value>{_DIGITS})\s*$")
@@ -210,10 +213,7 @@ class _Reader:
         elif self.columns and not rule and any(_NUMBER.match(cell) for cell in cells):
             total = _total(cells, self.columns, self.table, self.task)
             self.task = total.task if total else self.task
-            if total and (why := _no_share(total, cells)):
-                self.left_out.append(f"{total.name}, {why}")
-            else:
-                self.totals += [total] if total else []
+            self.totals += [total] if total else []
             self.told = True
         elif rule:
             self.ruled = self.ruled or len(self.rows) == 1
@@ -260,14 +260,8 @@ def _total(cells: list[str], columns: list[str], side: str, task: str) -> Total 
     if not name or not metric or len(numbers) < 2:
         return None
     value, error = float(numbers[0]), float(numbers[1])
-    return Total(side=side, task=name, filter=row.get("Filter") or "none", metric=metric, value=value, error=error)
-
-
-def _no_share(total: Total, cells: Sequence[str]) -> str:
-    """Why a row is not judged as a share of right answers, "" where it is one."""
-    if "↓" in cells or directions.better(total.metric) == "lower":
-        return "of which less is better"
-    return "" if 0 <= total.value <= 1 else "which is no share between 0 and 1"
+    better = direction(metric, next((ARROWS[cell] for cell in cells[place:] if cell in ARROWS), None))
+    return Total(side=side, task=name, filter=row.get("Filter") or "none", metric=metric, value=value, error=error, better=better)
 
 
 def _renamed(block: Printed, number: int) -> Printed:

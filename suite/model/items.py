@@ -10,22 +10,30 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from suite.model.metrics import Better
+
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,17}")
 """Ids that fit into eight bytes and are spelt in one way."""
 _WIDEST = 16
 """Bytes of a digest, at most, in the arrays."""
+EXACT_BYTES = 6
+"""Bytes of a passage's number, and of what a record keeps of a digest: as many as a number of JSON holds exactly."""
+ASKED = (("document or prompt", EXACT_BYTES), ("document or target", 5), ("arguments of the request", 5))
+"""The parts of a digest with their bytes; one of zeros is not known, and what is shorter (a record's) has the first alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One item's score. `digest` covers document and prompt: two arms asked the same thing if theirs are equal.
+    """One item's score. `digest` covers what was asked, in the parts of `ASKED`: two arms asked the same thing if theirs are equal.
 
-    `passage` is a number that items of one passage share, None where it was not asked for.
+    `passage` is a number that items of one passage share, None where it was not asked for. `empty` items were given no answer, which
+    lm_eval scores as a wrong one.
     """
 
     score: float
     digest: bytes
     passage: int | None = None
+    empty: bool = False
 
 
 class Items(Mapping[str, Item]):
@@ -34,11 +42,12 @@ class Items(Mapping[str, Item]):
     Ids that are whole numbers, as lm_eval's are, lie in arrays with their scores and digests; others beside them.
     """
 
-    __slots__ = ("_digests", "_ids", "_odd", "_passages", "_places", "_scores")
+    __slots__ = ("_digests", "_empty", "_ids", "_odd", "_passages", "_places", "_scores")
 
     def __init__(self) -> None:
         self._ids, self._scores, self._digests = array("q"), array("d"), bytearray()
         self._passages: dict[int, int] = {}
+        self._empty: set[int] = set()
         self._odd: dict[str, Item] = {}
         self._places: dict[int, int] | None = None
 
@@ -56,6 +65,8 @@ class Items(Mapping[str, Item]):
             self._places[number] = len(self._ids)
         if item.passage is not None:
             self._passages[number] = item.passage
+        if item.empty:
+            self._empty.add(number)
         self._ids.append(number)
         self._scores.append(item.score)
         self._digests += bytes([len(item.digest)]) + item.digest.ljust(_WIDEST, b"\0")
@@ -68,7 +79,8 @@ class Items(Mapping[str, Item]):
         start = place * (_WIDEST + 1)
         width = self._digests[start]
         digest = bytes(self._digests[start + 1 : start + 1 + width])
-        return Item(score=self._scores[place], digest=digest, passage=self._passages.get(self._ids[place]))
+        number = self._ids[place]
+        return Item(score=self._scores[place], digest=digest, passage=self._passages.get(number), empty=number in self._empty)
 
     def __contains__(self, name: object) -> bool:
         return name in self._odd or (isinstance(name, str) and self._place(name) is not None)
@@ -91,18 +103,15 @@ class Items(Mapping[str, Item]):
         return place if place < len(self._ids) and self._ids[place] == number else None
 
 
-EXACT_BYTES = 6
-"""Bytes of a passage's number, and of what a record keeps of a digest: as many as a number of JSON holds exactly."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskItems:
-    """The scores of one task, filter and metric in one arm, by the item's id."""
+    """The scores of one task, filter and metric in one arm, by the item's id; `better` is None where nothing says which way is better."""
 
     task: str
     filter: str
     metric: str
     items: Mapping[str, Item]
+    better: Better | None = None
 
     @property
     def name(self) -> str:
@@ -125,6 +134,7 @@ class Total:
     metric: str
     value: float
     error: float
+    better: Better | None = None
 
     @property
     def name(self) -> str:
@@ -144,7 +154,8 @@ FIRST, AGAIN = "first", "again"
 
 
 def raw_of(found: Iterable[TaskItems], run: str) -> dict[str, list[float]]:
-    """The items of one run as numbers, for `Record.raw`: score, id and digest of every item, by ascending id; passages where all have one.
+    """The items of one run as numbers, for `Record.raw`: score, id and digest of every item, by ascending id; passages where all
+    have one, and where some were given no answer, a 1 for each of these.
 
     Ids must be whole numbers, as lm_eval's are; raises ValueError for others.
     """
@@ -157,6 +168,7 @@ def raw_of(found: Iterable[TaskItems], run: str) -> dict[str, list[float]]:
             "item": [float(number) for number, _ in ordered],
             "digest": [float(int.from_bytes(item.digest[:EXACT_BYTES], "big")) for _, item in ordered],
             **({"passage": passages} if len(passages) == len(ordered) > 0 else {}),
+            **({"empty": [float(item.empty) for _, item in ordered]} if any(item.empty for _, item in ordered) else {}),
         }
         raw |= {json.dumps([run, what, task.task, task.filter, task.metric]): values for what, values in columns.items()}
     return raw
@@ -169,11 +181,16 @@ def items_of(raw: Mapping[str, Sequence[float]], run: str) -> list[TaskItems]:
         said = _key(key)
         if said is not None and said[:2] == [run, "score"]:
             ids, digests = (raw[json.dumps([run, what, *said[2:]])] for what in ("item", "digest"))
-            passages = raw.get(json.dumps([run, "passage", *said[2:]]))
+            passages, empty = (raw.get(json.dumps([run, what, *said[2:]])) for what in ("passage", "empty"))
             items = Items()
             for place, (number, score, digest) in enumerate(zip(ids, scores, digests, strict=True)):
-                passage = int(passages[place]) if passages else None
-                items.add(str(int(number)), Item(score=float(score), digest=int(digest).to_bytes(EXACT_BYTES, "big"), passage=passage))
+                item = Item(
+                    score=float(score),
+                    digest=int(digest).to_bytes(EXACT_BYTES, "big"),
+                    passage=int(passages[place]) if passages else None,
+                    empty=bool(empty and empty[place]),
+                )
+                items.add(str(int(number)), item)
             found.append(TaskItems(task=said[2], filter=said[3], metric=said[4], items=items))
     return found
 

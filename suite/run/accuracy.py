@@ -22,6 +22,7 @@ from suite.builds.evaluator import evaluator_folder
 from suite.builds.ready import ReadyBuild
 from suite.importers import lm_eval
 from suite.model.accuracy import deciding
+from suite.model.eval_metrics import direction
 from suite.model.errors import BadInput, CannotRun
 from suite.model.items import AGAIN, FIRST, TaskItems, raw_of
 from suite.model.places import shown
@@ -261,8 +262,10 @@ class AccuracyLane(AttemptLane[AccuracyWorkload]):
             has = ", ".join(f"{task.metric} (filter {task.filter})" for task in found if task.task == name)
             raise CannotRun(f"workload.tasks.{name}: lm_eval wrote no such metric or filter; it wrote {has}")
         for name, (_, metric) in chosen.items():
-            if higher.get(name, {}).get(metric) is False:
-                raise CannotRun(f"workload.tasks.{name}: of {metric} less is better; name a metric of which more is better")
+            better = direction(metric, higher.get(name, {}).get(metric))
+            if better != "higher":
+                what = f"of {metric} less is better" if better else f"lm_eval does not say whether more or less of {metric} is better"
+                raise CannotRun(f"workload.tasks.{name}: {what}; name a metric of which more is better")
         return chosen
 
     def _kept(self, arm: Arm, run: str) -> Path:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from suite.analysis.accuracy import CHANGE_ERROR, EQUIVALENCE_ERROR, judge_items, pair_items
+from suite.analysis.accuracy import EQUIVALENCE_ERROR, judge_items
+from suite.analysis.item_intervals import CHANGE_ERROR
+from suite.analysis.pairing import pair_items
 from suite.model.judged import Outcome
 from suite.validation.paths import share
 from suite.validation.tables import Chapter, Target, pc, source, table

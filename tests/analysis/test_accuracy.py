@@ -9,16 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suite.analysis.accuracy import (
-    CHANGE_ERROR,
-    LEAST_ITEMS,
-    detectable_drop,
-    difference_interval,
-    judge_items,
-    judge_totals,
-    mcnemar_p,
-    pair_items,
-)
+from suite.analysis.accuracy import LEAST_ITEMS, judge_items, judge_totals
+from suite.analysis.item_intervals import CHANGE_ERROR, detectable_drop, difference_interval, mcnemar_p
+from suite.analysis.pairing import pair_items
 from suite.model.judged import Outcome
 
 MIRROR = {Outcome.REGRESSED: Outcome.IMPROVED, Outcome.IMPROVED: Outcome.REGRESSED}
