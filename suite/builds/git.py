@@ -161,7 +161,6 @@ def _run(repo: str, *words: str) -> str | None:
     return None if said is None else said.encode(errors="surrogateescape").decode(errors="replace")
 
 
-
 def commits(repo: str, good: str, bad: str) -> list[str]:
     """The commits after `good` up to `bad` that touch `vllm/` or what it is compiled from, oldest first, along first parents.
 

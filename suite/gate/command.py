@@ -380,9 +380,7 @@ class _Gate:
         seen = called(counted.functions, [one.name for one in plan.scenarios if one.name in only], read.records)
         notes = [*ran_told(seen), *told(borne_out(self.reasons, seen, counted)), *self.notes]
         notes += [*uncounted(counted, only & self.touching, read.records), *absent]
-        page = telling.decided(
-            results, read, self.policy, only=only, notes=notes, missing=gone, today=self.day, part=not files_.whole
-        )
+        page = telling.decided(results, read, self.policy, only=only, notes=notes, missing=gone, today=self.day, part=not files_.whole)
         assert page.decision is not None  # noqa: S101 (`decided` made one)
         page = telling.with_decision(page, self._covered(page.decision, seen, counted, files_, {r.scenario for r in read.records}))
         again = tuple(dataclasses.replace(one, commands=(self.asked.command, *one.commands[1:])) for one in page.scenarios)

@@ -18,8 +18,8 @@ import orjson
 
 from suite.importers import lm_eval_runs
 from suite.importers.lm_eval_runs import REMEDY
-from suite.model.eval_metrics import direction
 from suite.model.errors import BadInput
+from suite.model.eval_metrics import direction
 from suite.model.evaluations import Settings
 from suite.model.items import ASKED, EXACT_BYTES, Item, Items, TaskItems
 from suite.model.metrics import Better

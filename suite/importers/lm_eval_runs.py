@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from suite.model.eval_metrics import direction
 from suite.model.errors import BadInput
+from suite.model.eval_metrics import direction
 from suite.model.evaluations import Settings
 from suite.model.untrusted import line
 

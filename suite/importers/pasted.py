@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from suite.model import numerals
-from suite.model.eval_metrics import direction
+from suite.model import directions, numerals
 from suite.model.errors import BadInput
+from suite.model.eval_metrics import direction
 from suite.model.items import Total
 from suite.model.quantities import changes, converted, known
 from suite.model.sides import describes, role

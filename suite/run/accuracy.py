@@ -22,8 +22,8 @@ from suite.builds.evaluator import evaluator_folder
 from suite.builds.ready import ReadyBuild
 from suite.importers import lm_eval
 from suite.model.accuracy import deciding
-from suite.model.eval_metrics import direction
 from suite.model.errors import BadInput, CannotRun
+from suite.model.eval_metrics import direction
 from suite.model.items import AGAIN, FIRST, TaskItems, raw_of
 from suite.model.places import shown
 from suite.model.scenario import AccuracyWorkload, Arm, Scenario

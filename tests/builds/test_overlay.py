@@ -102,7 +102,8 @@ def test_a_change_that_speaks_of_perfproof_is_told(lay: Lay, line: str) -> None:
     knowing = unified(BATCH, f"{BATCH}\n{line}\n", "a/vllm/v1/worker/batch.py", "b/vllm/v1/worker/batch.py")
     plain = lay(CHANGE).warnings
     assert [one for one in lay(knowing).warnings if one not in plain] == [
-        f"{lay(knowing).label}: the change speaks of perfproof: what it does while it is measured may not be what it does elsewhere; read it"
+        f"{lay(knowing).label}: the change speaks of perfproof: what it does while it is measured may not be what it does elsewhere; "
+        "read it"
     ]
 
 
