@@ -42,7 +42,9 @@ def add(verbs: Any) -> None:
     judge.add_argument("--explain", action="store_true", help="the whole reasoning, each sentence with its number")
 
     accuracy = options.verb(verbs, "accuracy", _accuracy, "judge two runs of lm_eval (--log_samples) item by item")
-    accuracy.add_argument("baseline", type=Path, metavar="BASELINE", help="a samples file of lm_eval, or a folder of them")
+    accuracy.add_argument(
+        "baseline", type=Path, metavar="BASELINE", help="a run of lm_eval: its folder, its results_<date>.json, or one samples file"
+    )
     accuracy.add_argument("candidate", type=Path, metavar="CANDIDATE", help="likewise")
     options.points(accuracy)
     accuracy.add_argument("--passage", metavar="KEY", help="key of a document whose text several items ask about: they move together")

@@ -166,6 +166,37 @@ def test_values_that_are_no_shares_are_not_judged_in_points() -> None:
     assert "name another metric" in row.reason
 
 
+def test_what_is_no_share_is_not_shown_in_points_either() -> None:
+    """A perplexity beside the accuracy that decides: shown without a number in points, while the accuracy is judged."""
+    before, after = answers(200)
+    nats = list(np.linspace(1, 4, N))
+    found = rows(records([task(before), task(nats, metric="perplexity")], [task(after), task(nats, metric="perplexity")]))
+    assert found["accuracy@sums"].verdict is Outcome.EQUIVALENT
+    shown = found["accuracy@sums, perplexity"]
+    assert (shown.verdict, shown.effect) == (None, None)
+    assert "mean an item 2.5 to 2.5" in shown.reason
+
+
+def test_a_metric_of_which_less_is_better_does_not_decide() -> None:
+    """However a record came by it: another metric must be named."""
+    before, after = answers(200, lost=40)
+    row = rows(records([task(before, metric="pct_stereotype")], [task(after, metric="pct_stereotype")]))["accuracy@sums"]
+    assert row.verdict is Outcome.UNTESTABLE
+    assert "of pct_stereotype less is better: name another metric" in row.reason
+
+
+def test_empty_answers_of_one_arm_make_the_task_untestable() -> None:
+    """A record keeps which items had no answer: twenty of the candidate's alone are no drop of five points."""
+    before, after = answers(200, lost=20)
+    silent = task(after)
+    silent = dataclasses.replace(
+        silent, items={name: dataclasses.replace(item, empty=int(name) < 20) for name, item in silent.items.items()}
+    )
+    row = rows(records([task(before)], [silent]))["accuracy@sums"]
+    assert row.verdict is Outcome.UNTESTABLE
+    assert "the candidate left 20 of 400 items without an answer" in row.reason
+
+
 def test_answers_that_are_all_wrong_prove_nothing() -> None:
     """A model at the floor has nothing to lose: *untestable*, not *equivalent*; a candidate that rises from there is judged."""
     wrong = task([0.0] * N)

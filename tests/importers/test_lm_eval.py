@@ -176,7 +176,7 @@ def test_items_without_hashes_are_matched_by_content(tmp_path: Path) -> None:
 VALUES = st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.text(max_size=3), st.lists(st.integers(0, 1), max_size=2))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(key=st.sampled_from(sorted(line(0))), value=st.one_of(st.just("dropped"), VALUES))
 def test_a_key_dropped_or_retyped_never_pairs_another_question(key: str, value: Any, tmp_path: Path) -> None:
     """Whatever becomes of one key in all lines of one side: a clear fault, no pair, or the very items with finite scores."""
@@ -193,7 +193,7 @@ def test_a_key_dropped_or_retyped_never_pairs_another_question(key: str, value: 
         assert key not in ("doc_hash", "prompt_hash", "doc_id") or value == first[0][key]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(order=st.permutations(range(25)))
 def test_the_order_of_lines_means_nothing_and_permuted_ids_do_not_pair(order: list[int], tmp_path: Path) -> None:
     """Lines may come in any order; ids that went to other documents are no pairs."""
