@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from suite.model.scenario import Arm, PythonBuild
@@ -22,6 +22,7 @@ def told(arms: list[Arm]) -> list[str]:
     return same_code.faults(scenario, {})
 
 
+@settings(deadline=None)
 @given(ARMS)
 def test_every_arm_that_runs_what_one_before_it_does_is_told(said: list[tuple[dict[str, str], str, dict[str, object]]]) -> None:
     """By its build, environment and arguments, whatever the order in which they are written."""
