@@ -12,6 +12,8 @@ from typing import Literal
 
 Convention = Literal["point", "comma", "mixed", ""]
 """What the decimals of numbers that stand together surely have; "" where none tells, "mixed" where they contradict each other."""
+ROUNDING = 1e-9
+"""Of logarithms: where all numbers have commas, both readings have one spread."""
 _END = r"(?:e[+-]?[0-9]{1,4})?|nan|inf(?:inity)?"
 _POINT = re.compile(rf"[+-]?(?:(?:[1-9][0-9]{{0,2}}(?:,[0-9]{{3}})+(?:\.[0-9]+)?|[0-9]+\.?[0-9]*|\.[0-9]+){_END})", re.IGNORECASE)
 """A number with a decimal point, if any, and commas between thousands, if any. Python would take `1_0`, and other scripts' digits, too."""
@@ -41,7 +43,7 @@ def doubtful(texts: Sequence[str]) -> str:
     nearer to each other. "" without one."""
     commas = [text for text in texts if "," in text]
     spreads = [_spread([value(text, by) for text in texts]) for by in ("point", "comma")]
-    return commas[0] if commas and spreads[1] < spreads[0] else ""
+    return commas[0] if commas and spreads[1] < spreads[0] - ROUNDING else ""
 
 
 def _spread(values: Sequence[float]) -> float:
