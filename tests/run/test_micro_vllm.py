@@ -71,6 +71,20 @@ def test_nothing_leaks_between_forked_trials(run: Run, results: Path) -> None:
     assert found[0]["batches"] == 0
 
 
+def test_plugins_and_variables_of_an_arms_own_are_attested(run: Run) -> None:
+    """A name that no package has makes a trial unattested, as vLLM says nothing of it; a variable is shown, a misspelt one is told."""
+    arms = (
+        toy.arm("ghost", environment={"VLLM_PLUGINS": "nothing_has_this_name"}),
+        toy.arm("misspelt", environment={"VLLM_LOGING_LEVEL": "ERROR", "OMP_DYNAMIC": "false"}),
+    )
+    ghost, misspelt = run("swap_states", *arms, requests=4)
+    assert (ghost.status, ghost.reason.partition(":")[0]) == ("unattested", "plugin nothing_has_this_name was not loaded")
+    assert (misspelt.status, misspelt.reason) == ("ok", "")
+    assert misspelt.attestation is not None
+    assert misspelt.attestation.variables == {"OMP_DYNAMIC": "", "VLLM_LOGING_LEVEL": ""}
+    assert any("VLLM_LOGING_LEVEL: this release of vLLM knows no variable so called" in one for one in misspelt.warnings)
+
+
 def test_the_swap_moves_less_where_it_copies_active_prefixes(run: Run) -> None:
     """On a real batch, whole rows and active prefixes do the same swaps, and the witness tells them apart exactly."""
     whole, active = run(
