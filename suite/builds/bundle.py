@@ -31,6 +31,7 @@ MANYLINUX = (
     "manylinux2014_x86_64",
 )
 """Names that wheels for Linux on x86-64 go by; pip takes those that it is told, and no older ones by itself."""
+_PIP = ("tool", "run", "pip")
 INSTALL = """#!/bin/sh
 # Installs what lies beside this file into ./env, without a package index. PYTHON names the host's interpreter (default: python3);
 # the packages that it has stay visible behind those of the bundle.
@@ -142,8 +143,7 @@ def _packed(bundle: Bundle, out: Path, installer: Installer) -> list[str]:
     with installer.step("resolve"):
         pins = [pin for pin in resolve(bundle, out, installer) if bundle.packs(pin)]
     with installer.step(f"download {len(pins)} packages"):
-        for pin in pins:
-            download(pin, bundle.python, wheels, installer)
+        download(pins, bundle.python, wheels, installer)
     with installer.step("pack the suite"):
         installer.must(installer.uv("build", "--quiet", "--wheel", "--out-dir", wheels, ROOT), "pack the suite", "the log says why")
     (wheels / ".gitignore").unlink(missing_ok=True)
@@ -179,15 +179,27 @@ def _compile(needs: Iterable[str], to: Path, more: Sequence[str | Path], python:
     return [line.strip() for line in to.read_text().splitlines() if "==" in line]
 
 
-def download(pin: str, python: str, wheels: Path, installer: Installer) -> None:
-    """Fetches the pin's wheel for the host; builds one where there are only sources, which must be pure Python."""
-    platforms = [word for name in MANYLINUX for word in ("--platform", name)]
-    pip = ("tool", "run", "pip")
-    words = ("download", "--quiet", "--no-deps", "--only-binary=:all:", "--implementation", "cp", "--python-version", python)
-    if installer.uv(*pip, *words, *platforms, "--dest", wheels, pin).ok:
+def download(pins: Sequence[str], python: str, wheels: Path, installer: Installer) -> None:
+    """Fetches the pins' wheels for the host, all in one call; where one has no wheel, each by itself.
+
+    Builds a wheel where there are only sources, which must be pure Python.
+    """
+    if _fetched(pins, python, wheels, installer):
         return
+    for pin in pins:
+        if not _fetched([pin], python, wheels, installer):
+            _built(pin, wheels, installer)
+
+
+def _fetched(pins: Sequence[str], python: str, wheels: Path, installer: Installer) -> bool:
+    platforms = [word for name in MANYLINUX for word in ("--platform", name)]
+    words = ("download", "--quiet", "--no-deps", "--only-binary=:all:", "--implementation", "cp", "--python-version", python)
+    return installer.uv(*_PIP, *words, *platforms, "--dest", wheels, *pins).ok
+
+
+def _built(pin: str, wheels: Path, installer: Installer) -> None:
     before = set(wheels.iterdir())
-    done = installer.uv(*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", wheels, pin)
+    done = installer.uv(*_PIP, "wheel", "--quiet", "--no-deps", "--wheel-dir", wheels, pin)
     installer.must(done, f"download {pin}", "name it in --have if the host has it")
     made = set(wheels.iterdir()) - before
     if any(not wheel.name.endswith("-none-any.whl") for wheel in made):

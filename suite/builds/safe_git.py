@@ -71,6 +71,6 @@ def _run(repo: str | Path, settings: tuple[str, ...], words: tuple[str, ...]) ->
     with temporary.directory() as folder:
         log = Path(folder) / "git.log"
         said = (word for setting in settings for word in ("-c", setting))
-        command = ["git", *said, "--no-pager", "--no-optional-locks", "-C", Path(repo).absolute(), *words]
+        command: list[str | Path] = ["git", *said, "--no-pager", "--no-optional-locks", "-C", Path(repo).absolute(), *words]
         done = run_to_end(command, environment={**inherited(), **_ENVIRONMENT}, log=log, timeout=TIME_LIMIT)
         return log.read_bytes() if done.ok else None

@@ -103,7 +103,7 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
     """
     console, left = console or Console(), counted_down(wanted.budget)
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
-    since, left = where_it_left(change)
+    since, behind = where_it_left(change)
     docs = documents(since, Path.cwd())
     upstream.checked(wanted.tests)
     scenarios = load(wanted.scenarios or scenario_files(), wanted.profile, wanted.blocks)
@@ -120,7 +120,7 @@ def contribute(change: Change, wanted: Wanted, console: Console | None = None, o
     if chosen.guessed and not counted.functions:
         raise nothing_exercises(scenarios, paths, base.fingerprint.package)
     counted = dataclasses.replace(counted, unknown=()) if chosen.guessed else counted
-    notes = [f"{built.base.label} against {built.label}", *left]
+    notes = [f"{built.base.label} against {built.label}", *behind]
     for note in (*notes, *chosen.told):
         say(note)
     verdicts.clear(wanted.text, wanted.report)

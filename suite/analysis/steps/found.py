@@ -71,8 +71,8 @@ def find(groups: Sequence[Floats], *, floor: float, kind: Kind = "auto", unit: s
     values = np.array([float(np.median(group)) for group in groups])
     if kind == "witness":
         return Changes(changes=tuple(_counted(values, index, unit) for index in exact.changes(values)), exact=True, warnings=())
-    told = (LIKE_COUNTS,) if kind == "auto" and exact.looks_exact(groups) else ()
-    return Changes(changes=tuple(_timed(values, floor, unit)), exact=False, warnings=(*_too_short(values.size), *told))
+    alike = (LIKE_COUNTS,) if kind == "auto" and exact.looks_exact(groups) else ()
+    return Changes(changes=tuple(_timed(values, floor, unit)), exact=False, warnings=(*_too_short(values.size), *alike))
 
 
 def between(before: Sequence[Floats], after: Sequence[Floats], *, floor: float, kind: Kind, unit: str = "") -> Change | None:
