@@ -110,6 +110,7 @@ def run(
             block=block,
             arm=arm,
             position=(block + position) % 2,
+            order=arms if block % 2 == 0 else arms[::-1],
             measurements={metric: value},
             witnesses={"bytes_per_swap": witness},
         )

@@ -14,10 +14,12 @@ from suite.model.decode import scenario_of
 from suite.model.plan import Block, Plan
 from suite.model.record import Record
 from suite.model.scenario import Scenario
+from suite.run import environment
 from tests.factory import ATTESTATION, DEFINITION, record
 
 Fate = Callable[[Record, str], Record]
-MACHINE = {"processor": "toy", "cores": 2, "memory_bytes": 2**33, "kernel": "6.1", "packages": {"torch": "2.13.0"}}
+MACHINE = {**environment.machine(), "packages": {"torch": "2.13.0"}}
+"""This machine: what another one measured is judged apart."""
 
 
 def scenario(name: str = "swap_states", *, timed: bool = False, **changes: Any) -> Scenario:
