@@ -1,1 +1,1 @@
-"""Foreign formats on their way in: one file a format, each independent of the others."""
+"""Foreign formats on their way in: one module or package a format, each independent of the others."""

@@ -179,7 +179,6 @@ def test_every_change_of_a_count_is_a_step() -> None:
     result = find(values, floor=FLOOR, kind="witness")
     assert result.exact
     assert [(one.index, one.direction, one.confidence) for one in result.changes] == [(3, "fall", 1.0), (4, "rise", 1.0)]
-    assert find(values, floor=FLOOR).exact
 
 
 def test_a_count_that_begins_at_nothing_has_no_relative_effect() -> None:

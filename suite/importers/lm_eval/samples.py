@@ -16,8 +16,8 @@ from typing import Any
 
 import orjson
 
-from suite.importers import lm_eval_runs
-from suite.importers.lm_eval_runs import REMEDY
+from suite.importers.lm_eval import runs
+from suite.importers.lm_eval.runs import REMEDY
 from suite.model.errors import BadInput
 from suite.model.eval_metrics import direction
 from suite.model.evaluations import Settings
@@ -37,18 +37,18 @@ Key = tuple[str, str, str]
 
 
 def tasks(path: Path) -> list[str]:
-    """The tasks that a samples file, a results file or a folder is of; raises `BadInput` as `lm_eval_runs.find` does."""
-    return list(lm_eval_runs.find(path))
+    """The tasks that a samples file, a results file or a folder is of; raises `BadInput` as `runs.find` does."""
+    return list(runs.find(path))
 
 
 def files(path: Path) -> list[Path]:
     """The samples files that `read` reads; raises `BadInput` likewise."""
-    return [file.path for file in lm_eval_runs.find(path).values()]
+    return [file.path for file in runs.find(path).values()]
 
 
 def settings(path: Path) -> dict[str, Settings]:
     """What was asked, by task, as far as results files say; raises `BadInput` for a results file that is none."""
-    return {task: lm_eval_runs.settings(file) for task, file in lm_eval_runs.find(path).items()}
+    return {task: runs.settings(file) for task, file in runs.find(path).items()}
 
 
 def read(path: Path, passages: Mapping[str, str] | None = None) -> tuple[list[TaskItems], list[str]]:
@@ -61,9 +61,9 @@ def read(path: Path, passages: Mapping[str, str] | None = None) -> tuple[list[Ta
     """
     taken = _Taken()
     faults: list[str] = []
-    for task, file in lm_eval_runs.find(path).items():
+    for task, file in runs.find(path).items():
         told, lines = [], 0
-        better = lm_eval_runs.settings(file).better
+        better = runs.settings(file).better
         for number, line in _lines(file.path):
             lines += 1
             try:
