@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from suite.analysis.invalidation import belied
 from suite.model.apart import named
 from suite.model.record import Attestation, Record
 
@@ -36,6 +37,14 @@ def machine_of(environment: Mapping[str, Any]) -> dict[str, str]:
         told |= {"GPU": " and ".join(str(gpu.get("name") or "unknown") for gpu in gpus) or "none"}
         told |= {"driver": " and ".join(sorted({str(gpu["driver"]) for gpu in gpus if gpu.get("driver")}))}
     return {name: str(value) for name, value in told.items() if value not in (None, "")}
+
+
+def _of_block(environment: Mapping[str, Any]) -> dict[str, str]:
+    """What the trials of one block share besides: nobody changes a kernel or the memory between two of them."""
+    memory = environment.get("memory_bytes")
+    told = {"device": environment.get("device"), "cores of the machine": environment.get("cores_of_machine")}
+    told |= {"kernel": environment.get("kernel"), "memory": f"{memory / 2**30:.0f} GiB" if memory else None}
+    return machine_of(environment) | {name: str(value) for name, value in told.items() if value not in (None, "")}
 
 
 def build_of(attestation: Attestation | None, environment: Mapping[str, Any]) -> dict[str, str]:
@@ -131,7 +140,7 @@ def parted(trials: Iterable[Record]) -> Mapping[int, str]:
 
 def _parted(mine: Sequence[Record]) -> str:
     for one, other in combinations(mine, 2):
-        here, there = machine_of(one.environment), machine_of(other.environment)
+        here, there = _of_block(one.environment), _of_block(other.environment)
         if names := differing(here, there):
             what = "; ".join(f"{name} {here[name]} in {one.arm}, {there[name]} in {other.arm}" for name in names[:SHOWN])
             return f"not comparable, {PARTED}: {what}"
@@ -144,15 +153,22 @@ def _parted(mine: Sequence[Record]) -> str:
 def kept_apart(records: Sequence[Record]) -> list[Record]:
     """The records, those of each group under a name of its own where a scenario's make several, with what parts them as a warning.
 
-    Answers of a block that was torn between machines are none: its trials become *invalid*. Source: `grouped`, `parted`.
+    Answers of a block that was torn between machines are none: its trials become *invalid*; so does a trial that its own telemetry belies.
+    Source: `grouped`, `parted`, `invalidation.belied`.
     """
-    of_name: dict[str, list[Record]] = {}
+    records, of_name = [_ruled(record) for record in records], dict[str, list[Record]]()
     for record in records:
         of_name.setdefault(record.scenario, []).append(record)
     found = {name: [record for group in _apart(mine) for record in group] for name, mine in of_name.items()}
     if all(one is other for name, mine in of_name.items() for one, other in zip(mine, found[name], strict=True)):
         return list(records)
     return [record for mine in found.values() for record in mine]
+
+
+def _ruled(record: Record) -> Record:
+    told = record.environment
+    why = belied(told.get("telemetry"), told.get("rules")) if record.status == "ok" else ""
+    return dataclasses.replace(record, status="invalid", reason=why) if why else record
 
 
 def _apart(mine: Sequence[Record]) -> list[list[Record]]:
