@@ -102,11 +102,14 @@ def _facts(record: Record) -> dict[str, str]:
 
 
 def _kept_whole(block: Sequence[int], records: Sequence[Record], place: list[int], known: list[dict[str, str]]) -> None:
-    """Puts the trials of a block (their numbers) into one group, unless one has every arm already."""
+    """Puts the trials of a block (their numbers) into one group, unless one has every arm already: then what was torn before goes there,
+    as it was measured again."""
     arms: dict[int, set[str]] = {}
     for at in block:
         arms.setdefault(place[at], set()).add(records[at].arm)
-    if any(mine == set.union(*arms.values()) for mine in arms.values()):
+    if whole := [number for number, mine in arms.items() if mine == set.union(*arms.values())]:
+        for at in _torn_before(block, records, place):
+            place[at] = place[at] if place[at] in whole else whole[-1]
         return
     last = {records[at].arm: at for at in block}
     baseline = next(
@@ -125,16 +128,26 @@ def _kept_whole(block: Sequence[int], records: Sequence[Record], place: list[int
         place[at] = goes
 
 
+def _torn_before(block: Sequence[int], records: Sequence[Record], place: Sequence[int]) -> list[int]:
+    """The trials of a block's earlier times that were torn between groups; a time begins where an arm comes again."""
+    times: list[dict[str, int]] = [{}]
+    for at in block:
+        if records[at].arm in times[-1]:
+            times.append({})
+        times[-1][records[at].arm] = at
+    return [at for time in times[:-1] if len({place[at] for at in time.values()}) > 1 for at in time.values()]
+
+
 def parted(trials: Iterable[Record]) -> Mapping[int, str]:
     """Blocks whose arms ran on different machines, with the difference in words.
 
     Source: none, a comparison of what records say.
     """
-    found: dict[int, list[Record]] = {}
+    found: dict[int, dict[str, Record]] = {}
     for trial in trials:
         if trial.status == "ok":
-            found.setdefault(trial.block, []).append(trial)
-    told = {block: _parted(mine) for block, mine in found.items() if len(mine) > 1}
+            found.setdefault(trial.block, {})[trial.arm] = trial
+    told = {block: _parted(list(mine.values())) for block, mine in found.items() if len(mine) > 1}
     return {block: reason for block, reason in told.items() if reason}
 
 

@@ -185,7 +185,7 @@ def where_it_left(change: Change) -> tuple[Change, list[str]]:
     """
     if change.diff is not None:
         return change, []
-    repo, ref = str(change.repo), change.ref or "HEAD"
+    repo, ref = str(change.repo), "HEAD" if change.ref is None else change.ref
     start = git.merge_base(repo, str(change.base), ref)
     return dataclasses.replace(change, ref=ref, base=start), [f"{ref} is compared with {start[:12]}, where it left {change.base}"]
 

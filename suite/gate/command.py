@@ -206,6 +206,8 @@ class _Gate:
         self.notes.append(f"{what} changes {files(found.python) if found.python else 'no Python below vllm/'}")
         if found.beyond:
             self.notes.append(f"not measured, as no overlay can follow it: {files(found.beyond)}")
+        if found.modes:
+            self.notes.append(f"not measured, as it runs as before (a mode alone changes): {files(found.modes)}")
         if found.other:
             self.notes.append(f"not measured, as it is no part of vLLM: {files(found.other)}")
 

@@ -181,4 +181,4 @@ def test_a_table_of_anybodys_numbers_is_judged_with_its_reasoning() -> None:
     ]
     lines, sentences = judge_table(rows, scenario="numbers", name="numbers", baseline="a", better="lower", margin=0.02, unit="s")
     assert [line.verdict for line in lines] == ["regressed", "equivalent"]
-    assert any("So the verdict is regressed" in sentence for sentence in sentences)
+    assert any("So the verdict is regressed" in sentence for sentence in sentences[0])
