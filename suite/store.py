@@ -8,6 +8,7 @@ off is skipped on reading, with a warning that names file and line. Nothing deri
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import math
 import os
@@ -117,12 +118,13 @@ def read(folder: Path) -> Read:
         raise BadInput(f"{folder}: holds no records (*.jsonl){_below(folder)}")
     records: list[Record] = []
     warnings: list[str] = []
+    seen: dict[bytes, str] = {}
     for path in paths:
-        for found in _lines(path, record_of, "record", SCHEMA):
+        for found in _lines(path, record_of, "record", SCHEMA, seen):
             if isinstance(found, Record):
                 records.append(found)
             else:
-                warnings.append(found + REMEDY)
+                warnings.append(found if AGAIN in found else found + REMEDY)
     return Read(records=tuple(records), warnings=tuple(warnings))
 
 
@@ -169,9 +171,14 @@ def read_floors(folder: Path) -> tuple[Floor, ...]:
 REMEDY = "; where its trial is missing, the next run measures it again"
 """What becomes of a record that is skipped; a file is only appended to, so that the line stays."""
 CUT_OFF, SKIPPED = "not a whole", ", skipped"
+AGAIN = "the very same line stands in "
+"""What is told of a line that two files or one file twice have: a trial that was measured again has another."""
 
 
-def _lines(path: Path, decode: Callable[[Any], Entry], what: str, schema: int) -> Iterator[Entry | str]:
+def _lines(
+    path: Path, decode: Callable[[Any], Entry], what: str, schema: int, seen: dict[bytes, str] | None = None
+) -> Iterator[Entry | str]:
+    """Each line decoded, or what is wrong with it. `seen` has the digests of lines that were met before, with where; None to take all."""
     try:
         text = path.read_bytes()
     except OSError as error:
@@ -179,6 +186,11 @@ def _lines(path: Path, decode: Callable[[Any], Entry], what: str, schema: int) -
     for number, line in enumerate(text.split(b"\n"), start=1):
         if not line.strip():
             continue
+        if seen is not None:
+            first = seen.setdefault(hashlib.blake2b(line.strip(), digest_size=16).digest(), place := f"{path.name}:{number}")
+            if first != place:
+                yield f"{path}:{number}: {AGAIN}{first}{SKIPPED}"
+                continue
         try:
             data = _parsed(line)
         except _Twice as twice:

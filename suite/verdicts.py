@@ -24,6 +24,7 @@ from suite.analysis.rates import judge_rate_table
 from suite.analysis.rulings import decide
 from suite.analysis.sweeps import sweeps
 from suite.model import clock, directions
+from suite.model.decision import Decision
 from suite.model.decode import scenario_of
 from suite.model.equality import EqualityDetails
 from suite.model.errors import EXIT_PASS, BadInput, CannotRun, PerfproofError
@@ -55,9 +56,9 @@ def show(results: Path, console: Console, report: Path | None, only: set[str] | 
 
 def show_change(
     results: Path, read: store.Read, console: Console, *, report: Path, text: Path, only: set[str], notes: Sequence[str], command: str
-) -> tuple[str, int]:
+) -> tuple[str, Decision]:
     """As `show`, for a change: `read` is what the folder holds, `notes` say what the change touches; `command` measures it again. The text
-    is written and returned."""
+    is written, and returned with what the default policy makes of it."""
     from suite.report import pullrequest, terminal, words
 
     page, judged = page_of(results, only, read=read)
@@ -67,7 +68,7 @@ def show_change(
     block = pullrequest.render(page)
     write(block, text)
     write_html(page, report)
-    return block, decide(judged, DEFAULT_POLICY).exit_code
+    return block, decide(judged, DEFAULT_POLICY)
 
 
 def compare(results: Path, *, as_json: bool, console: Console | None = None) -> int:

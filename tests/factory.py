@@ -65,7 +65,9 @@ ATTESTATION = Attestation(
 
 
 def record(definition: Mapping[str, Any] = DEFINITION, **changes: Any) -> Record:
-    """A whole record of a micro trial, with `changes` laid on it."""
+    """A whole record of a micro trial, with `changes` laid on it; its place in the block is its arm's, unless `changes` say so."""
+    order, arm = changes.get("order", list(definition["arms"])), changes.get("arm")
+    place = {"position": order.index(arm)} if isinstance(order, list) and arm in order else {}
     plain = Record(
         schema=SCHEMA,
         scenario=definition["name"],
@@ -91,7 +93,7 @@ def record(definition: Mapping[str, Any] = DEFINITION, **changes: Any) -> Record
         environment={"cpu": "test"},
         log="",
     )
-    return dataclasses.replace(plain, **changes)
+    return dataclasses.replace(plain, **place | changes)
 
 
 def run(
@@ -110,7 +112,7 @@ def run(
             block=block,
             arm=arm,
             position=(block + position) % 2,
-            order=arms if block % 2 == 0 else arms[::-1],
+            order=arms[:: 1 if block % 2 == 0 else -1],
             measurements={metric: value},
             witnesses={"bytes_per_swap": witness},
         )

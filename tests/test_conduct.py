@@ -7,11 +7,13 @@ import copy
 import dataclasses
 import errno
 import io
+import itertools
 import os
 import random
 import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,9 @@ from suite.run import standing
 from suite.run.budget import Spent, ends_after
 from tests.factory import DEFINITION, record
 
+STARTS = itertools.count()
+"""Seconds, of which no two trials begin in the same."""
+
 
 class FakeLane:
     """Runs trials in no time: the candidate takes `ratio` of the baseline's. `fate` may turn any record into something else."""
@@ -57,6 +62,7 @@ class FakeLane:
                 arm=arm,
                 position=block.order.index(arm),
                 order=list(block.order),
+                started=(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=next(STARTS))).isoformat(),
                 measurements={"round_time": 0.04 * noise * (1 if arm == block.scenario.baseline.name else self.ratio)},
             )
             self.ran.append(one.trial)
@@ -601,7 +607,7 @@ def test_a_block_that_was_torn_between_machines_is_measured_again(tmp_path: Path
     monkeypatch.setattr("suite.run.environment.machine", lambda: MACHINE)
     again = FakeLane(fate=on(MACHINE))
     carry_out(plan, tmp_path, again)
-    assert {one[1] for one in again.ran} == {3}
+    assert {one[1] for one in again.ran} == {3, 4, 5, 6}, "the first run had ended at the torn block"
     assert [row.verdict for one in judge_records(store.read(tmp_path).records) for row in one.judged if row.primary] == ["improved"]
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from suite.analysis.invalidation import belied
 from suite.model.apart import named
 from suite.model.record import Attestation, Record
 
@@ -36,6 +37,14 @@ def machine_of(environment: Mapping[str, Any]) -> dict[str, str]:
         told |= {"GPU": " and ".join(str(gpu.get("name") or "unknown") for gpu in gpus) or "none"}
         told |= {"driver": " and ".join(sorted({str(gpu["driver"]) for gpu in gpus if gpu.get("driver")}))}
     return {name: str(value) for name, value in told.items() if value not in (None, "")}
+
+
+def _of_block(environment: Mapping[str, Any]) -> dict[str, str]:
+    """What the trials of one block share besides: nobody changes a kernel or the memory between two of them."""
+    memory = environment.get("memory_bytes")
+    told = {"device": environment.get("device"), "cores of the machine": environment.get("cores_of_machine")}
+    told |= {"kernel": environment.get("kernel"), "memory": f"{memory / 2**30:.0f} GiB" if memory else None}
+    return machine_of(environment) | {name: str(value) for name, value in told.items() if value not in (None, "")}
 
 
 def build_of(attestation: Attestation | None, environment: Mapping[str, Any]) -> dict[str, str]:
@@ -93,11 +102,14 @@ def _facts(record: Record) -> dict[str, str]:
 
 
 def _kept_whole(block: Sequence[int], records: Sequence[Record], place: list[int], known: list[dict[str, str]]) -> None:
-    """Puts the trials of a block (their numbers) into one group, unless one has every arm already."""
+    """Puts the trials of a block (their numbers) into one group, unless one has every arm already: then what was torn before goes there,
+    as it was measured again."""
     arms: dict[int, set[str]] = {}
     for at in block:
         arms.setdefault(place[at], set()).add(records[at].arm)
-    if any(mine == set.union(*arms.values()) for mine in arms.values()):
+    if whole := [number for number, mine in arms.items() if mine == set.union(*arms.values())]:
+        for at in _torn_before(block, records, place):
+            place[at] = place[at] if place[at] in whole else whole[-1]
         return
     last = {records[at].arm: at for at in block}
     baseline = next(
@@ -116,22 +128,32 @@ def _kept_whole(block: Sequence[int], records: Sequence[Record], place: list[int
         place[at] = goes
 
 
+def _torn_before(block: Sequence[int], records: Sequence[Record], place: Sequence[int]) -> list[int]:
+    """The trials of a block's earlier times that were torn between groups; a time begins where an arm comes again."""
+    times: list[dict[str, int]] = [{}]
+    for at in block:
+        if records[at].arm in times[-1]:
+            times.append({})
+        times[-1][records[at].arm] = at
+    return [at for time in times[:-1] if len({place[at] for at in time.values()}) > 1 for at in time.values()]
+
+
 def parted(trials: Iterable[Record]) -> Mapping[int, str]:
     """Blocks whose arms ran on different machines, with the difference in words.
 
     Source: none, a comparison of what records say.
     """
-    found: dict[int, list[Record]] = {}
+    found: dict[int, dict[str, Record]] = {}
     for trial in trials:
         if trial.status == "ok":
-            found.setdefault(trial.block, []).append(trial)
-    told = {block: _parted(mine) for block, mine in found.items() if len(mine) > 1}
+            found.setdefault(trial.block, {})[trial.arm] = trial
+    told = {block: _parted(list(mine.values())) for block, mine in found.items() if len(mine) > 1}
     return {block: reason for block, reason in told.items() if reason}
 
 
 def _parted(mine: Sequence[Record]) -> str:
     for one, other in combinations(mine, 2):
-        here, there = machine_of(one.environment), machine_of(other.environment)
+        here, there = _of_block(one.environment), _of_block(other.environment)
         if names := differing(here, there):
             what = "; ".join(f"{name} {here[name]} in {one.arm}, {there[name]} in {other.arm}" for name in names[:SHOWN])
             return f"not comparable, {PARTED}: {what}"
@@ -144,15 +166,22 @@ def _parted(mine: Sequence[Record]) -> str:
 def kept_apart(records: Sequence[Record]) -> list[Record]:
     """The records, those of each group under a name of its own where a scenario's make several, with what parts them as a warning.
 
-    Answers of a block that was torn between machines are none: its trials become *invalid*. Source: `grouped`, `parted`.
+    Answers of a block that was torn between machines are none: its trials become *invalid*; so does a trial that its own telemetry belies.
+    Source: `grouped`, `parted`, `invalidation.belied`.
     """
-    of_name: dict[str, list[Record]] = {}
+    records, of_name = [_ruled(record) for record in records], dict[str, list[Record]]()
     for record in records:
         of_name.setdefault(record.scenario, []).append(record)
     found = {name: [record for group in _apart(mine) for record in group] for name, mine in of_name.items()}
     if all(one is other for name, mine in of_name.items() for one, other in zip(mine, found[name], strict=True)):
         return list(records)
     return [record for mine in found.values() for record in mine]
+
+
+def _ruled(record: Record) -> Record:
+    told = record.environment
+    why = belied(told.get("telemetry"), told.get("rules")) if record.status == "ok" else ""
+    return dataclasses.replace(record, status="invalid", reason=why) if why else record
 
 
 def _apart(mine: Sequence[Record]) -> list[list[Record]]:

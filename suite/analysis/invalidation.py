@@ -47,14 +47,33 @@ NOISE_ALLOWED = dataclasses.replace(STANDARD, steal=1.0, foreign=1.0, swapped=2.
 """Rules that no neighbour can break: for where no time is judged."""
 
 
-def spoils_times_alone(reason: str, telemetry: Mapping[str, float], rules: Mapping[str, float]) -> bool:
+def spoils_times_alone(reason: str, telemetry: object, rules: object) -> bool:
     """Whether a trial was thrown out for nothing but what the machine did meanwhile: its times are spoilt, and what it counted is not.
 
     `rules` are those that were put to it, as its record holds them. Source: none, a reading of the rules.
     """
-    known = {key: value for key, value in rules.items() if key in STANDARD.__slots__}
-    entries = {key: value for key, value in telemetry.items() if key not in REQUESTS}
-    return bool(reason) and reason == invalid(entries, dataclasses.replace(STANDARD, **known))
+    entries = {key: value for key, value in _numbers(telemetry).items() if key not in REQUESTS}
+    return bool(reason) and reason == invalid(entries, _put(rules, STANDARD))
+
+
+def belied(telemetry: object, rules: object) -> str:
+    """Why a trial that counts should have been thrown out by the rules that its record says were put to it, or "". Where an older record
+    names none, requests and throttling alone are looked at.
+
+    Source: none, a reading of the rules.
+    """
+    return invalid(_numbers(telemetry), _put(rules, NOISE_ALLOWED))
+
+
+def _put(rules: object, otherwise: Rules) -> Rules:
+    """The thresholds that a record says were put to it; what it does not say is as `otherwise`."""
+    return dataclasses.replace(otherwise, **{key: value for key, value in _numbers(rules).items() if key in STANDARD.__slots__})
+
+
+def _numbers(told: object) -> dict[str, float]:
+    """What of a record's mapping are numbers; nothing of what is no mapping."""
+    pairs = told.items() if isinstance(told, Mapping) else ()
+    return {name: value for name, value in pairs if isinstance(value, int | float)}
 
 
 def invalid(telemetry: Mapping[str, float], rules: Rules = STANDARD) -> str:

@@ -78,7 +78,7 @@ def counts(trial: Record) -> bool:
     Source: `invalidation.spoils_times_alone`.
     """
     told = trial.environment
-    return fine(trial) or (trial.status == "invalid" and spoils_times_alone(trial.reason, told.get("telemetry", {}), told.get("rules", {})))
+    return fine(trial) or (trial.status == "invalid" and spoils_times_alone(trial.reason, told.get("telemetry"), told.get("rules")))
 
 
 def unequal_blocks(trials: Sequence[Record], counted: Callable[[Record], bool] = fine) -> Mapping[int, str]:

@@ -58,6 +58,40 @@ class Change:
 @lru_cache(maxsize=1)  # a command asks for the same diff when it checks, when it picks scenarios and when it makes the build
 def read_diff(data: bytes, name: str) -> tuple[Change, ...]:
     """The changes of a diff, in their order; `name` is what it is called in words. Raises `BadInput` with all that is wrong with it."""
+    files = _files(data, name)
+    _refuse(files, name)
+    changes = tuple(_change(file) for file in files if file or _moves(file))
+    if not changes:
+        raise BadInput(f"{name}: it changes no line of any file, only modes")
+    return changes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """What a diff says of one file: its `paths` before and after, and the `text` that says it. `changes` is False where it is a mode alone;
+    `follows` says that an overlay can do it, as far as can be seen without the base."""
+
+    paths: tuple[str, ...]
+    changes: bool
+    follows: bool
+    text: bytes
+
+
+def pieces(data: bytes, name: str) -> tuple[Piece, ...]:
+    """A diff by its files, whatever these are: with git's headers or plain, or both. Raises `BadInput` for what can't be read."""
+    return tuple(
+        Piece(
+            paths=tuple(_both(file)),
+            changes=bool(file) or _moves(file) or file.is_binary_file,
+            follows=all(PYTHON_FILE.fullmatch(path) for path in _both(file)) and not any(_file_faults(file)),
+            text=str(file).encode("utf-8", "surrogateescape"),
+        )
+        for file in _files(data, name)
+        if _both(file)
+    )
+
+
+def _files(data: bytes, name: str) -> PatchSet:
     if len(data) > LARGEST_DIFF:
         raise BadInput(
             f"{name}: a diff may have up to {LARGEST_DIFF / 1e6:.0f} MB, this one has {len(data) / 1e6:.0f}: take it of vLLM's Python "
@@ -73,11 +107,7 @@ def read_diff(data: bytes, name: str) -> tuple[Change, ...]:
         raise BadInput(f"{name}: this is no unified diff that can be read: {str(error).strip()}; take it again with git diff") from error
     if not files:
         raise BadInput(f"{name}: there is no change in it: expected a unified diff, as git diff prints it")
-    _refuse(files, name)
-    changes = tuple(_change(file) for file in files if file or _moves(file))
-    if not changes:
-        raise BadInput(f"{name}: it changes no line of any file, only modes")
-    return changes
+    return files
 
 
 def touched(changes: Sequence[Change]) -> tuple[str, ...]:
@@ -171,8 +201,18 @@ def _new(file: PatchedFile) -> str:
 
 
 def _bare(path: str) -> str:
-    path = path.strip().rstrip("\r")
+    path = _unquoted(path.strip().rstrip("\r"))
     return path[2:] if _PREFIX.match(path) else path
+
+
+def _unquoted(path: str) -> str:
+    """A path without the quotes and escapes that git puts where it has other letters than plain ones."""
+    if not (len(path) > 1 and path[0] == path[-1] == '"'):
+        return path
+    try:
+        return path[1:-1].encode("latin-1").decode("unicode_escape").encode("latin-1").decode("utf-8", "replace")
+    except UnicodeError:
+        return path
 
 
 def _moves(file: PatchedFile) -> bool:

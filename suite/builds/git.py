@@ -126,16 +126,18 @@ def _no_repository(repo: str) -> str:
 
 
 def below_vllm(repo: str, base: str, ref: str) -> bytes:
-    """The diff below `vllm/` between two commits, whatever else differs, and whatever is no Python in it."""
-    return _difference(repo, *(_commit("git", repo, revision) for revision in (base, ref)))
+    """The diff below `vllm/` between two commits, whatever else differs, and whatever is no Python in it; a file that was renamed is one
+    that is gone and one that came, so that each can be followed or not by itself."""
+    first, last = (_commit("git", repo, revision) for revision in (base, ref))
+    return _difference(repo, first, last, "--no-renames")
 
 
 @cache
-def _difference(repo: str, base: str, ref: str) -> bytes:
-    """The diff of two commits, which never changes."""
+def _difference(repo: str, base: str, ref: str, *more: str) -> bytes:
+    """The diff of two commits, which never changes; `more` are options for git."""
     with temporary.directory() as folder:
         out = Path(folder) / "change.diff"
-        _ask(repo, "diff", *_DIFF, f"--output={out}", base, ref, "--", "vllm")
+        _ask(repo, "diff", *_DIFF, *more, f"--output={out}", base, ref, "--", "vllm")
         size = out.stat().st_size if out.exists() else 0
         if size > LARGEST_DIFF:
             raise BadInput(f"git: the difference below vllm/ has {size:,} bytes, at most {LARGEST_DIFF:,} are taken")
@@ -224,13 +226,19 @@ def subject(repo: str, commit: str) -> str:
 def merge_base(repo: str, base: str, ref: str) -> str:
     """The hash of the commit at which a branch left its base. Raises `BadInput` where there is none, as in a clone that was cut short."""
     first, last = (_commit("git", repo, revision) for revision in (base, ref))
-    found = _run(repo, "merge-base", first, last)
+    found = _run(repo, "merge-base", "--all", first, last)
     if found is None:
         raise BadInput(
             f"git: {ref} and {base} have no commit in common in {Path(repo).name}: fetch their whole history (git fetch --unshallow; in "
             "actions/checkout, fetch-depth: 0)"
         )
-    return found.split()[0]
+    if len(several := found.split()) > 1:
+        named = ", ".join(one[:12] for one in several[:4])
+        raise BadInput(
+            f"git: {ref} and {base} were merged into each other, and left at {len(several)} commits ({named}): against any of them, what "
+            f"{base} did would be taken for {ref}'s; merge {base} into {ref} once more, and try again"
+        )
+    return several[0]
 
 
 def left_behind(source: GitSource) -> str:

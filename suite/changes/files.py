@@ -13,23 +13,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from suite.builds import git
-from suite.builds.diff import PYTHON_FILE, read_diff, touched
+from suite.builds.diff import PYTHON_FILE, Piece, pieces
 from suite.model.errors import BadInput
 
 MEASURES = ("vllm/benchmarks/", "vllm/entrypoints/cli/benchmark/")
 """Where vLLM keeps what measures it: `vllm bench` is run by scenarios."""
-_SECTION = re.compile(rb"^(?=diff --git )", re.M)
-_HEADER = re.compile(rb"diff --git (?:\"?[ab]/)?(?P<old>[^\n]*?)\"? (?:\"?b/)?(?P<new>[^\n\"]*)\"?\r?(?:\n|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Files:
-    """The paths of a change: Python below `vllm/`, what an overlay can't follow, what measures (the base's is taken), and all else (tests,
-    documents, tools)."""
+    """The paths of a change: Python below `vllm/`, what an overlay can't follow, what measures (the base's is taken), Python of which the
+    mode alone changes, and all else (tests, documents, tools)."""
 
     python: tuple[str, ...]
     beyond: tuple[str, ...]
     measures: tuple[str, ...]
+    modes: tuple[str, ...]
     other: tuple[str, ...]
 
     @property
@@ -40,15 +39,15 @@ class Files:
 
 def sorted_files(paths: Sequence[str]) -> Files:
     """The paths by what a gate can do with them."""
-    return _sorted([(path,) for path in paths])
+    return _sorted([({_kind(path)}, (path,)) for path in paths])
 
 
-def _sorted(together: Sequence[tuple[str, ...]]) -> Files:
-    """The same of paths that go together, as those before and after a file was renamed: what one of them can't do, all can't."""
-    kinds: dict[str, list[str]] = {"python": [], "beyond": [], "measures": [], "other": []}
-    for paths in together:
-        found = {_kind(path) for path in paths}
-        kinds[found.pop() if len(found) == 1 else "beyond"] += paths
+def _sorted(together: Sequence[tuple[set[str], tuple[str, ...]]]) -> Files:
+    """The same of paths that go together, with their kinds, as those before and after a file was renamed: what one of them can't do, all
+    can't."""
+    kinds: dict[str, list[str]] = {"python": [], "beyond": [], "measures": [], "modes": [], "other": []}
+    for found, paths in together:
+        kinds[next(iter(found)) if len(found) == 1 else "beyond"] += paths
     return Files(**{kind: tuple(dict.fromkeys(paths)) for kind, paths in kinds.items()})
 
 
@@ -66,46 +65,55 @@ def of_git(repo: Path, base: str, ref: str) -> Files:
 def of_diff(file: Path, keep: Path) -> tuple[Files, Path]:
     """The files of a diff, and a diff of those alone that an overlay can follow: itself where it has no others, else one below `keep`.
 
-    One without git's headers is taken whole. Raises `BadInput` for a file that can't be read, or such a one with other files in it.
+    Raises `BadInput` for a file that can't be read, or is no diff.
     """
     try:
         data = file.read_bytes()
     except OSError as error:
         raise BadInput(f"--diff {file}: {error.strerror}; git diff main -- vllm > {file.name or 'my.diff'} makes one") from error
-    named = _sections(data)
-    if not named:
-        return sorted_files(touched(read_diff(data, file.name))), file
+    named = pieces(data, file.name)
     found, only = _parted(named)
-    return found, file if only == data or not only else _kept(only, file.stem, keep)
+    return found, file if not only or _python(named) == list(named) else _kept(only, file.stem, keep)
 
 
 def of_branch(repo: Path, base: str, ref: str, keep: Path) -> tuple[Files, Path | None]:
     """The files between two commits, and below `keep` a diff of those alone that an overlay can follow; None where it can follow the whole,
     or nothing."""
     found = of_git(repo, base, ref)
-    if found.whole or not found.python:
+    if not found.python:
         return found, None
-    parted, only = _parted(_sections(git.below_vllm(str(repo), base, ref)))
+    named = pieces(git.below_vllm(str(repo), base, ref), ref)
+    if found.whole and _python(named) == list(named):
+        return found, None
+    parted, only = _parted(named)
     found = Files(
         python=parted.python,
         beyond=tuple(dict.fromkeys([*found.beyond, *parted.beyond])),
         measures=parted.measures,
+        modes=parted.modes,
         other=found.other,
     )
     plain = re.sub(r"[^A-Za-z0-9._-]", "-", ref)[:40].strip(".-")
     return found, _kept(only, plain or "change", keep) if only else None
 
 
-def _sections(data: bytes) -> list[tuple[tuple[str, ...], bytes]]:
-    """A git diff by its files, each with its paths; nothing where its headers can't be told apart, or it has none."""
-    named = [(_paths(section), section) for section in _SECTION.split(data) if section.startswith(b"diff --git ")]
-    return named if all(paths for paths, _ in named) else []
+def _parted(named: Sequence[Piece]) -> tuple[Files, bytes]:
+    """The files, and of the pieces those that are Python alone."""
+    found = _sorted([(_kinds(piece), piece.paths) for piece in named])
+    return found, b"".join(piece.text for piece in _python(named))
 
 
-def _parted(named: Sequence[tuple[tuple[str, ...], bytes]]) -> tuple[Files, bytes]:
-    """The files, and of the sections those that are Python alone."""
-    found = _sorted([paths for paths, _ in named])
-    return found, b"".join(section for paths, section in named if set(map(_kind, paths)) == {"python"})
+def _python(named: Sequence[Piece]) -> list[Piece]:
+    return [piece for piece in named if _kinds(piece) == {"python"}]
+
+
+def _kinds(piece: Piece) -> set[str]:
+    """What a piece is: Python that an overlay can't follow (a link, a binary file) is beyond it, and runs as before where its mode alone
+    changes."""
+    found = {_kind(path) for path in piece.paths}
+    if found <= {"python", "measures"} and not piece.changes:
+        return {"modes"}
+    return found if piece.follows or found != {"python"} else {"beyond"}
 
 
 def _kept(data: bytes, stem: str, keep: Path) -> Path:
@@ -113,11 +121,3 @@ def _kept(data: bytes, stem: str, keep: Path) -> Path:
     made.parent.mkdir(parents=True, exist_ok=True)
     made.write_bytes(data)
     return made
-
-
-def _paths(section: bytes) -> tuple[str, ...]:
-    """The paths before and after of one file of a diff; none where its header can't be told apart."""
-    header = _HEADER.match(section)
-    if header is None:
-        return ()
-    return tuple(dict.fromkeys(name.decode("utf-8", "replace") for name in (header["old"], header["new"])))

@@ -39,7 +39,7 @@ from suite.changes.choosing import (
     told,
     watched,
 )
-from suite.changes.saying import foretold, settled, uncounted
+from suite.changes.saying import TIMES_NOT_TESTED, counted_alone, foretold, settled, uncounted
 from suite.changes.watching import Watching
 from suite.conduct import conduct
 from suite.lanes import build_faults, check_names, opened
@@ -155,16 +155,23 @@ def _conclude(
     kept = [note for note in chosen.left if not note.startswith(NEIGHBOURS)]
     unsure = uncounted(counted, deciding, read.records) if counted.unknown else []
     notes = [notes[0], *ran, *notes[1:], *why, *kept, *unsure, *absent]
-    block, code = verdicts.show_change(
+    block, decision = verdicts.show_change(
         results, read, console, report=wanted.report, text=wanted.text, only=deciding, notes=notes, command=command
     )
+    code = decision.exit_code
     if wanted.print_text:
         console.print(block, highlight=False, markup=False, soft_wrap=True)
+    if untimed := counted_alone(decision, read.records):
+        code = EXIT_INCONCLUSIVE
+        ran.append(
+            f"nothing got worse that is counted, but {TIMES_NOT_TESTED} of {', '.join(untimed)}: the machine was busy (exit code {code})"
+        )
     if code == EXIT_PASS and found.untested(about) and (about or wanted.scenarios is None):
         code = EXIT_INCONCLUSIVE
         ran.append(f"nothing got worse, but that is no pass as long as these answers are untested (exit code {code})")
     for line in ran:
-        console.print(line, style="bold yellow" if NOT_TESTED in line else "", highlight=False, markup=False, soft_wrap=True)
+        loud = NOT_TESTED in line or TIMES_NOT_TESTED in line
+        console.print(line, style="bold yellow" if loud else "", highlight=False, markup=False, soft_wrap=True)
     return code
 
 
@@ -178,7 +185,7 @@ def where_it_left(change: Change) -> tuple[Change, list[str]]:
     """
     if change.diff is not None:
         return change, []
-    repo, ref = str(change.repo), change.ref or "HEAD"
+    repo, ref = str(change.repo), "HEAD" if change.ref is None else change.ref
     start = git.merge_base(repo, str(change.base), ref)
     return dataclasses.replace(change, ref=ref, base=start), [f"{ref} is compared with {start[:12]}, where it left {change.base}"]
 

@@ -7,16 +7,24 @@ from pathlib import Path
 
 from suite import store
 from suite.analysis.judge import JudgedScenario
+from suite.analysis.trials import counts, fine, latest
 from suite.analysis.words import duration
 from suite.changes.calling import called
 from suite.changes.choosing import files
 from suite.changes.watching import Watching
+from suite.model.apart import own_name
+from suite.model.decision import Decision
+from suite.model.errors import EXIT_UNTESTABLE
 from suite.model.judged import Outcome
+from suite.model.metrics import is_timed
 from suite.model.plan import Plan
 from suite.model.record import Record
 from suite.planning import estimates
 from suite.run.attest import NEVER_RAN
 from suite.run.standing import decided, left
+
+TIMES_NOT_TESTED = "times were NOT tested"
+"""How the words begin on times that a busy machine spoilt, where counts were judged."""
 
 
 def foretold(plan: Plan, results: Path) -> list[str]:
@@ -49,3 +57,29 @@ def uncounted(found: Watching, names: Collection[str], records: Sequence[Record]
         return [f"whether the changed code ran is not known: {idle}: {why}"] if idle else []
     idle = ", ".join(sorted(name for name in names if counts[name] and not any(counts[name].values())))
     return [f"{NEVER_RAN}: {idle}: what was measured there says nothing of {files(found.functions)}"] if idle else []
+
+
+def counted_alone(decision: Decision, records: Sequence[Record]) -> list[str]:
+    """The scenarios of which a busy machine spoilt the times, and the exact counts or answers were judged; none where anything else is
+    untestable, or worse."""
+    failing = decision.of("fail")
+    judged = {
+        (one.scenario, one.candidate)
+        for one in decision.deciding
+        if not is_timed(one.metric) and one.passes and one.verdict not in (None, Outcome.UNTESTABLE)
+    }
+    spoilt = {name for name in {own_name(one.scenario) for one in failing} if _busy(name, records)}
+    alone = all(
+        one.code == EXIT_UNTESTABLE
+        and is_timed(one.metric)
+        and (one.scenario, one.candidate) in judged
+        and own_name(one.scenario) in spoilt
+        for one in failing
+    )
+    return sorted(spoilt) if alone else []
+
+
+def _busy(scenario: str, records: Sequence[Record]) -> bool:
+    """Whether its trials lack nothing but the times of some, which were thrown out for what the machine did meanwhile."""
+    mine = latest([record for record in records if record.scenario == scenario])
+    return all(map(counts, mine)) and not all(map(fine, mine))

@@ -65,6 +65,7 @@ RELEASE = "release"
 """The build that the base is laid over, where that is another commit."""
 NOT_CONCLUDED = "Nothing is concluded about the change: see the reason, and run the gate again."
 COMPILE = "Measure it with a build of kind 'editable' (docs/builds.md), which compiles the tree."
+LOOK = "Whoever reviews it decides: the gate takes vLLM's benchmarks from the base, and judges none."
 LONGER = "Measure longer (a larger --budget)."
 WRITE_ONE = "Name scenarios with --scenarios, or write one for this code (docs/scenarios.md)."
 SETTLING = 0.5
@@ -205,11 +206,14 @@ class _Gate:
         self.notes.append(f"{what} changes {files(found.python) if found.python else 'no Python below vllm/'}")
         if found.beyond:
             self.notes.append(f"not measured, as no overlay can follow it: {files(found.beyond)}")
+        if found.modes:
+            self.notes.append(f"not measured, as it runs as before (a mode alone changes): {files(found.modes)}")
         if found.other:
             self.notes.append(f"not measured, as it is no part of vLLM: {files(found.other)}")
 
     def _settled_without(self, found: Files) -> None:
-        """Settles on a change without Python that an overlay can follow: nothing to judge, or nothing that can be."""
+        """Settles on a change without Python that an overlay can follow: nothing to judge, or nothing that can be; that is neutral unless
+        the policy has it fail."""
         if found.python:
             return
         if found.whole:
@@ -218,8 +222,8 @@ class _Gate:
             )
         why, todo = f"no overlay can follow what the change touches ({files(found.beyond)}), so nothing was measured", COMPILE
         if not found.beyond:
-            why, todo = f"the change touches only what measures vLLM ({files(found.measures)}), so nothing was measured", ""
-        raise Settled(stopped(self.policy.name, why, EXIT_PASS, todo=filter(None, [todo]), notes=self.notes, judged=False))
+            why, todo = f"the change touches only what measures vLLM ({files(found.measures)}), so nothing was measured", LOOK
+        self._not_covered(why, todo)
 
     def _not_covered(self, why: str, todo: str) -> NoReturn:
         """Settles on what the policy says of changes that can't be measured."""

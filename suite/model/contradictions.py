@@ -7,6 +7,7 @@ of which is right: the record is told and does not count.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from suite.model.scenario import digest_of
@@ -53,9 +54,43 @@ def unproven(data: Mapping[str, Any]) -> str:
         return ""
     if attestation is None:
         return f"{UNPROVEN}: it has no attestation"
-    asked, applied = set(definition["arms"][data["arm"]].get("patches") or ()), set(attestation["patches"])
-    if lost := sorted(asked - applied):
-        return f"{UNPROVEN}: its attestation lacks patch {', '.join(lost)}"
-    if foreign := sorted(applied - asked):
-        return f"{UNPROVEN}: it attests patch {', '.join(map(str, foreign))}, which its arm does not name"
-    return ""
+    arm = definition["arms"][data["arm"]]
+    why = next(chain(_patches(arm, attestation), _version(arm, definition, attestation), _surroundings(attestation)), "")
+    return f"{UNPROVEN}: {why}" if why else ""
+
+
+def _patches(arm: Mapping[str, Any], attestation: Mapping[str, Any]) -> Iterator[str]:
+    asked, applied = set(arm.get("patches") or ()), attestation["patches"]
+    if lost := sorted(asked - set(applied)):
+        yield f"its attestation lacks patch {', '.join(lost)}"
+    if foreign := sorted(set(applied) - asked):
+        yield f"it attests patch {', '.join(map(str, foreign))}, which its arm does not name"
+    for name in sorted(asked):
+        if name in attestation["refused"]:
+            yield f"its attestation refuses patch {name}: {attestation['refused'][name][:200]}"
+        if applied[name].get("verified") is False and arm.get("allow_unverified") is not True:
+            yield f"patch {name} ran where it was not tested, and its arm does not allow that (allow_unverified)"
+        counts = [attestation["counts"].get(f"calls {target}") for target in applied[name].get("targets") or ()]
+        if counts and not any(count is None or count for count in counts):
+            yield f"what patch {name} replaces was never called"
+
+
+def _version(arm: Mapping[str, Any], definition: Mapping[str, Any], attestation: Mapping[str, Any]) -> Iterator[str]:
+    """A release, or an overlay of one, is of the version that its name says; only what follows a plus is free."""
+    builds, build = definition.get("builds") or {}, arm.get("build")
+    for _ in range(len(builds)):
+        named = builds.get(build) if isinstance(build, str) else None
+        if not named or named.get("kind") != "overlay":
+            break
+        build = named.get("base")
+    said = (builds.get(build) if isinstance(build, str) else None) or {}
+    if said.get("kind") == "release" and isinstance(said.get("version"), str):
+        ran, asked = attestation["vllm_version"], said["version"]
+        if ran.partition("+")[0] != asked.partition("+")[0]:
+            yield f"it attests vLLM {ran[:80]}, and its build is {asked[:80]}"
+
+
+def _surroundings(attestation: Mapping[str, Any]) -> Iterator[str]:
+    """Plugins and variables of the arm's own that some process did not show."""
+    for kind in ("plugins", "variables"):
+        yield from (fault[:200] for fault in (attestation.get(kind) or {}).values() if fault)

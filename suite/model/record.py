@@ -36,7 +36,7 @@ class Attestation:
     processes: int
     plugins: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
-    unknown: Sequence[str] = ()
+    unknown: Sequence[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -40,7 +41,7 @@ def test_only_what_is_worse_large_and_sure_is_told(effect: float, q: float | Non
 
 def test_the_worst_comes_first_and_a_verdict_is_no_part_of_it() -> None:
     """Of several the largest ratio is told first; what has a verdict is told by that."""
-    small, large = tail(effect=0.5), tail(metric="p99_itl", effect=3.0)
+    small, large = tail(effect=0.5), dataclasses.replace(tail(effect=3.0), metric="p99_itl")
     judged = row("serve", "round_time", Outcome.REGRESSED)
     assert also_worse([judged, small, large]) == (large, small)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from datetime import date
 from pathlib import Path
@@ -16,7 +17,7 @@ from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXI
 from suite.model.judged import OUTCOMES, Judged, Outcome
 from suite.model.policy import Policy
 from suite.model.policy_documents import load_policy
-from tests.factory import DEFINITION, record, run
+from tests.factory import ATTESTATION, DEFINITION, record, run
 from tests.report.factory import row
 
 TODAY = date(2026, 11, 28)
@@ -310,8 +311,9 @@ def test_a_patched_arm_is_judged_against_what_was_remembered_as_released(tmp_pat
     """`track` remembers vLLM as released, and that is what a patch is held against; where a history lies elsewhere, the remedy says so."""
     kept = remembered(tmp_path)
     arms = {**DEFINITION["arms"], "after": {**DEFINITION["arms"]["after"], "patches": ["mine"], "allow_unverified": True}}
+    proof = dataclasses.replace(ATTESTATION, patches={"mine": {"verified": False}})
     for one in run([0.04] * 6, [0.04] * 6, definition={**DEFINITION, "arms": arms}, witnesses=(9.0, 12.0)):
-        store.append(tmp_path / "now", one)
+        store.append(tmp_path / "now", dataclasses.replace(one, attestation=proof if one.arm == "after" else ATTESTATION))
     words = ["gate", "--results", str(tmp_path / "now"), "--stored", str(kept), "--policy", str(tmp_path / "p.yaml")]
     (tmp_path / "p.yaml").write_text(json.dumps({"schema": 1, "times": {"decide": "none"}, "witnesses": {"decide": "all"}}))
     assert main(words) == EXIT_REGRESSED

@@ -14,7 +14,8 @@ from suite import store
 from suite.changes.calling import Called, called, idle_before, sentences
 from suite.changes.watching import Watching
 from suite.model.decode import scenario_of
-from suite.model.record import Record
+from suite.model.record import SCHEMA, Record
+from suite.model.scenario import digest_of
 from tests.factory import ATTESTATION, DEFINITION, record
 
 SWAP, FILL = "vllm.batch:Batch.swap", "vllm.batch:Batch.fill"
@@ -25,7 +26,8 @@ def trial(scenario: str, arm: str, status: Any = "ok", reason: str = "", **count
     """A trial that counted these functions of `Batch`."""
     said = {f"calls vllm.batch:Batch.{name}": count for name, count in counts.items()}
     attestation = dataclasses.replace(ATTESTATION, counts=said)
-    return record({**DEFINITION, "name": scenario}, arm=arm, status=status, reason=reason, attestation=attestation)
+    position = list(DEFINITION["arms"]).index(arm)
+    return record({**DEFINITION, "name": scenario}, arm=arm, position=position, status=status, reason=reason, attestation=attestation)
 
 
 def both(scenario: str, **counts: int) -> list[Record]:
@@ -90,14 +92,11 @@ def test_what_was_not_counted_is_not_told() -> None:
 
 def known(folder: Path, *records: Record, functions: tuple[str, ...] = (SWAP,), unknown: tuple[str, ...] = ()) -> set[str]:
     scenario = scenario_of(copy.deepcopy(DEFINITION), source="example")
-    made = [
-        dataclasses.replace(
-            one, definition={**scenario.definition, "workload": {**scenario.definition["workload"], **one.definition["workload"]}}
-        )
-        for one in records
-    ]
-    for one in made:
-        store.append(folder / "earlier", one)
+    asked = [{**scenario.definition, "workload": {**scenario.definition["workload"], **one.definition["workload"]}} for one in records]
+    for one, definition in zip(records, asked, strict=True):
+        store.append(folder / "earlier", dataclasses.replace(one, definition=definition, digest=digest_of(definition)))
+    if all(one.schema == SCHEMA for one in records):
+        assert not store.read(folder / "earlier").warnings, "each is a record, and no line that is skipped"
     base: Any = SimpleNamespace(fingerprint=SimpleNamespace(sources=ATTESTATION.sources))
     return idle_before([scenario], Watching(functions=functions, unknown=unknown), base, [folder / "earlier"])
 

@@ -197,13 +197,15 @@ def test_documents_beside_code_are_passed_over(place: Place) -> None:
 @pytest.mark.parametrize("then", ["pass", "warn", "fail"])
 @pytest.mark.parametrize("change", [KERNEL, NOTES, MEASURE], ids=["kernel", "notes", "benchmark"])
 def test_what_no_overlay_can_follow_at_all_is_not_judged(place: Place, then: str, change: str) -> None:
-    """Compiled code alone, data alone, vLLM's own benchmarks alone: neutral under every policy, since nobody could ever make it pass."""
+    """Compiled code alone, data alone, vLLM's own benchmarks alone: neutral, unless the policy has what is not covered fail."""
     (place.folder / "my.diff").write_text(change + DOCS)
-    assert place.diff(policy=place.policy(not_covered=then)) == EXIT_PASS
-    assert place.told["headline"].startswith("Not judged (p): ")
+    fails = then == "fail"
+    assert place.diff(policy=place.policy(not_covered=then)) == (EXIT_UNTESTABLE if fails else EXIT_PASS)
+    assert place.told["headline"].startswith("The gate can't tell (p): " if fails else "Not judged (p): ")
     assert place.told["judged"] is False
-    assert (place.folder / "comment.md").read_text().splitlines()[1].startswith("### ⚪ Not judged")
-    assert "<skipped" in (place.folder / "junit.xml").read_text()
+    assert ("### ⚪ Not judged" in (place.folder / "comment.md").read_text()) is not fails
+    assert ("<skipped" in (place.folder / "junit.xml").read_text()) is not fails
+    assert bool(place.told["todo"]) is (then != "pass")
     assert place.ran == []
 
 
