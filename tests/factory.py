@@ -91,7 +91,13 @@ def record(definition: Mapping[str, Any] = DEFINITION, **changes: Any) -> Record
         environment={"cpu": "test"},
         log="",
     )
-    return dataclasses.replace(plain, **changes)
+    return _placed(dataclasses.replace(plain, **changes), changes)
+
+
+def _placed(made: Record, said: Mapping[str, Any]) -> Record:
+    """The record at the place that its order gives its arm, unless its place is said."""
+    at = list(made.order).index(made.arm) if made.arm in made.order else 0
+    return made if "position" in said else dataclasses.replace(made, position=at)
 
 
 def run(
@@ -109,6 +115,7 @@ def run(
             definition,
             block=block,
             arm=arm,
+            order=[arms[(block + place) % 2] for place in (0, 1)],
             position=(block + position) % 2,
             measurements={metric: value},
             witnesses={"bytes_per_swap": witness},
