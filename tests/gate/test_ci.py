@@ -275,7 +275,9 @@ def test_a_comment_of_our_own_folds_and_shows_as_before(tmp_path: Path) -> None:
     done, _ = _post(tmp_path, ours, "12")
     assert done.returncode == 0, done.stderr
     body = json.loads((tmp_path / "body.json").read_text())["body"].partition("</sub>\n\n")[2]
-    assert [mark for mark in ("<details>", "</summary>", "<!-- -->", "&amp;", "&lt;", "```sh\n") if body.count(mark) != ours.count(mark)] == []
+    assert [
+        mark for mark in ("<details>", "</summary>", "<!-- -->", "&amp;", "&lt;", "```sh\n") if body.count(mark) != ours.count(mark)
+    ] == []
 
 
 @pytest.mark.parametrize(
