@@ -57,7 +57,10 @@ def test_runs_that_do_not_pair_are_untestable(tmp_path: Path, capsys: pytest.Cap
         ({"system_instruction": "Be brief"}, "system instruction none against Be brief"),
         ({"config": {"model_args": "pretrained=org/model", "limit": 100, "gen_kwargs": None}}, "limit none against 100.0"),
         ({"config": {"model_args": {}, "limit": None, "gen_kwargs": "temperature=0.7"}}, "generation arguments none against"),
-        ({"config": {"model_args": {"max_gen_toks": 9}, "limit": None, "gen_kwargs": None}}, "model arguments.max_gen_toks not said against 9"),
+        (
+            {"config": {"model_args": {"max_gen_toks": 9}, "limit": None, "gen_kwargs": None}},
+            "model arguments.max_gen_toks not said against 9",
+        ),
         (
             {"configs": {"sums": {"num_fewshot": 5, "output_type": "generate_until", "generation_kwargs": {"temperature": 1}}}},
             "generation.temperature 0.0 against 1.0",

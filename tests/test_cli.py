@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import random
@@ -19,7 +20,7 @@ from suite.cli import main, parser
 from suite.model.decode import load_scenario
 from suite.model.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 from suite.planning import make_plan
-from tests.factory import DEFINITION, SCENARIO, record, run
+from tests.factory import ATTESTATION, DEFINITION, SCENARIO, record, run
 
 
 def noisy(mean: float, blocks: int, seed: int, spread: float = 0.003) -> list[float]:
@@ -80,9 +81,10 @@ def test_a_plan_tells_what_is_left_of_a_run_that_is_partly_there(tmp_path: Path,
     for block in plan.blocks:
         for arm in block.order[: 1 if block.number == 4 else 2 if block.number < 4 else 0]:
             definition = block.scenario.definition
-            store.append(
-                folder, record(definition, block=block.number, arm=arm, measurements={"round_time": 0.04}, seconds={"total": 30.0})
-            )
+            patches = {name: {"verified": True, "targets": []} for name in definition["arms"][arm].get("patches", ())}
+            proof = dataclasses.replace(ATTESTATION, patches=patches)
+            said = {"block": block.number, "arm": arm, "attestation": proof, "seconds": {"total": 30.0}}
+            store.append(folder, record(definition, measurements={"round_time": 0.04}, **said))
     assert main(command) == EXIT_PASS
     told = capsys.readouterr().out
     assert "about 6.0 min (12 trials, measured at 30.0 s each)" in told

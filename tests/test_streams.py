@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from rich.progress import Progress
 
 from suite.cli import main
 from suite.cli.streams import Harmless
-from suite.model.untrusted import harmless
+from suite.model.untrusted import harmless, line, lines
 
 HOSTILE = (
     "\x1b]52;c;aGk=\x07",
@@ -54,9 +55,24 @@ def test_no_line_is_a_command_and_no_character_is_acted_upon(texts: list[str]) -
     """However a text is cut into writes: not an escape is left, nothing hidden, and no line that begins with a workflow's command."""
     shown = _written(io.StringIO(), *texts)
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\u200b]", shown)
-    assert not [line for line in shown.split("\n") if re.match(r"\s*::", line)]
-    whole = _written(io.StringIO(), "".join(texts))
-    assert not [line for line in whole.split("\n") if COMMAND.search(line)]
+    assert not [line for line in shown.split("\n") if COMMAND.search(line)]
+
+
+@given(st.lists(st.text(st.sampled_from("#:[ vso\n\u3000x")), max_size=8))
+def test_nothing_is_lost_or_doubled_where_a_command_is_broken(texts: list[str]) -> None:
+    """However a text is cut into writes, only blanks are added to it: one within each command, and none of it is repeated."""
+    shown = _written(io.StringIO(), *texts)
+    assert re.sub(r"\s", "", shown) == re.sub(r"\s", "", "".join(texts))
+    assert not [line for line in shown.split("\n") if COMMAND.search(line)]
+
+
+@given(st.text())
+def test_any_text_leaves_neither_escapes_nor_what_nobody_sees(text: str) -> None:
+    """Arbitrary Unicode through every way of showing a text of others: no control, format or unassigned character, and no command."""
+    for shown in (harmless(text), line(text), lines(text), _written(io.StringIO(), text)):
+        assert not [one for one in shown if unicodedata.category(one) in ("Cc", "Cf", "Co", "Cn", "Zl", "Zp") and one not in "\n\t"]
+    assert "\n" not in line(text)
+    assert not [one for one in _written(io.StringIO(), text).split("\n") if COMMAND.search(one)]
 
 
 @given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"], exclude_characters=":#\xa0"), max_size=40))

@@ -111,5 +111,11 @@ def scenario(python: Path, *arms: Arm, cases: tuple[Mapping[str, Any], ...] = ({
         blocks=6,
         seed=0,
         source="toy.yaml",
-        definition={"name": "toy"},
+        definition={
+            "name": "toy",
+            "profile": "quick",
+            "workload": {"kind": "micro", "bench": "toy", "parameters": parameters},
+            "arms": {arm.name: {"patches": list(arm.patches)} for arm in arms},
+            "metrics": {},
+        },
     )

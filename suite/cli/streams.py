@@ -19,9 +19,10 @@ _DISPLAY = re.compile(r"(?:\r|\x1b\[(?:[0-9]*[AGK]|\?25[hl]))*")
 """What the progress display begins its writing to a terminal with: the way up, the clearing of a line, the cursor."""
 _COLOUR = re.compile(r"(\x1b\[[0-9;:]*m)")
 _COMMAND = re.compile(r"(?m)^(\s*:)(?=:)")
-_BEGUN = re.compile(r"\s*[:#]*")
-"""A line of which so much was written that the next words may still make a command of it."""
-_TAGGED = re.compile(r"##(?=\w*\[)")
+_BEGUN = re.compile(r"\s*:?")
+_TAG_BEGUN = re.compile(r"##?\w*\Z")
+"""A line, or its end, of which so much was written that the next words may still make a command of it."""
+_TAGGED = re.compile(r"(##\w*)(?=\[)")
 
 
 class Harmless:
@@ -35,15 +36,22 @@ class Harmless:
         """Writes the text, of which what would be taken for more is shown; returns how long it was."""
         shown = self._shown(text)
         begun = self._begun + shown
-        safe = _TAGGED.sub("## ", _COMMAND.sub(r"\1 ", begun))
+        safe = _TAGGED.sub(r"\1 ", _COMMAND.sub(r"\1 ", begun))
         self._below.write(safe[len(self._begun) :])
-        last = safe.rpartition("\n")[2]
-        self._begun = last if _BEGUN.fullmatch(last) else "."
+        self._begun = self._left_open(safe.rpartition("\n")[2])
         return len(text)
 
     def writelines(self, texts: Any) -> None:
         for text in texts:
             self.write(text)
+
+    @staticmethod
+    def _left_open(line: str) -> str:
+        """What to remember of a line that goes on: all of it, where it may become a command; else how it ends."""
+        if _BEGUN.fullmatch(line):
+            return line
+        tag = _TAG_BEGUN.search(line)
+        return f".{tag[0]}" if tag else "."
 
     def _shown(self, text: str) -> str:
         if not self._below.isatty():

@@ -13,8 +13,12 @@ NAMING = ("model", "server_arguments", "client", "arguments", "environment")
 """The keys of a workload or an arm whose texts may name folders."""
 KEPT = frozenset({"endpoint"})
 """Keys whose value looks like a path, and is a part of an address."""
-SECRET = re.compile(r"TOKEN(_|$)|KEY(_|$)|SECRET|PASSW|CREDENTIAL|(^|_)AUTH(_|$)")
-"""Variables whose values are nobody's business."""
+SECRET = re.compile(
+    r"(TOKEN|KEY|(?<!BY)(?<!COM)PASS|(^|_)AUTH|COOKIE|JWT|SALT|DSN|WEBHOOK|BEARER)[0-9]*(_|$)|SECRET|PASSW|PASSPHRASE|PASSCODE|CREDENTIAL"
+    r"|SIGNATURE|PINCODE|(^|_)PIN$|(?<!^)(?<!^OLD)PWD",
+    re.IGNORECASE,
+)
+"""Variables whose values are nobody's business; `PWD` and `OLDPWD` are a shell's folders."""
 HIDDEN = "<secret>"
 _WHOLE = re.compile(r"^(?P<flag>-{0,2}[\w.-]+=)?(?P<path>[/~][^/\n]*/[^\n]*?[^/\n])/*$")
 _WITHIN = re.compile(r"(?<![\w./:~…-])(?P<path>[/~][\w.+@-]*(?:/[\w.+@-]+)+)/*")

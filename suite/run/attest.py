@@ -157,8 +157,8 @@ def verify(attestation: Attestation | None, arm: Arm, build: ReadyBuild, log: st
     return (
         _wrong_code(attestation, build)
         or _wrong_patches(attestation, arm, log)
-        or _wrong_surroundings(attestation, log)
         or _wrong_runner(attestation, arm)
+        or _wrong_surroundings(attestation, log)
         or _never_called(attestation, arm, exercises)
     )
 

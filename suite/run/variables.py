@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from suite.builds.ready import ReadyBuild
+from suite.model.places import SECRET
 from suite.model.record import Record
 from suite.model.scenario import Scenario
 
@@ -22,7 +23,7 @@ CHANGING = re.compile(
     r"|TOKENIZERS|SAFETENSORS|XGRAMMAR|MALLOC|GLIBC|LD)_|^(PYTHONHASHSEED|PYTHONMALLOC|PYTHONOPTIMIZE|TORCHDYNAMO_.*|AOT_.*)$"
 )
 """Names of variables that may change what vLLM does or how fast."""
-PRIVATE = re.compile(r"TOKEN(_|$)|KEY|SECRET|PASS|CREDENTIAL|AUTH|HOME|ENDPOINT|URL|HOST|_IP$")
+PRIVATE = re.compile(rf"(?i:{SECRET.pattern})|KEY|PASS|AUTH|HOME|ENDPOINT|URL|HOST|_IP$")
 """Names whose values are nobody's business."""
 TOLD_OTHERWISE = re.compile(r"^(VLLM_PLUGINS$|VLLM_CACHE_ROOT$|VLLM_RPC_BASE_PATH$|PERFPROOF_)")
 """What arms may differ in without being asked: their patches, the compile cache of a set of patches, the folder of a run's sockets (a run

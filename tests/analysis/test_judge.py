@@ -182,7 +182,4 @@ def test_a_table_of_anybodys_numbers_is_judged_with_its_reasoning() -> None:
     lines, sentences = judge_table(rows, scenario="numbers", name="numbers", baseline="a", better="lower", margin=0.02, unit="s")
     assert [line.verdict for line in lines] == ["regressed", "equivalent"]
     assert any("So the verdict is regressed" in sentence for sentence in sentences[0])
-<<<<<<< HEAD
     assert any("So the verdict is equivalent" in sentence for sentence in sentences[1])
-=======
->>>>>>> r2

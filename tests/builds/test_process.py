@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import json
 import os
 import random
 import signal
@@ -9,10 +11,15 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from urllib.parse import quote, quote_plus
 
 import psutil
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from suite.builds.process import Channel, how_ended, inherited, run_to_end, start, tail
 from suite.builds.scrub import scrub, scrub_file
@@ -251,6 +258,22 @@ def test_secrets_are_blotted_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ("DB_PASSWORD", "hunter2", "login hunter2, not hunter22", "login <secret>, not hunter22"),
         ("APP_SECRET", "s3/x", "with s3/x", "with <secret>"),
         ("PGPASSWORD", "123456", "it is 123456; 1234567 and 0.123456 stay", "it is <secret>; 1234567 and 0.123456 stay"),
+        ("DB_PASS", "longvalue1234", "with longvalue1234", "with <secret>"),
+        ("MYSQL_PWD", "s3cr3t!", "the password is s3cr3t!.", "the password is <secret>."),
+        ("GPG_PASSPHRASE", "correct horse battery", "=correct+horse+battery&", "=<secret>&"),
+        ("SOME_TOKEN", 'a"b\\c"1234', r'{"t": "a\"b\\c\"1234"}', '{"t": "<secret>"}'),
+        ("ANY_PASSWORD", "pässwörd-lang", r"p\u00e4ssw\u00f6rd-lang", "<secret>"),
+        (
+            "DATABASE_URL",
+            "postgres://u:p/w@ss@h/db",
+            "at postgres%3A%2F%2Fu%3Ap%2Fw%40ss%40h/db",
+            "at postgres%3A%2F%2Fu%3A<secret>%40h/db",
+        ),
+        ("UNNAMED", "x", "hf_abcdefghijklmnopqrstuv, ghp_abcdefghijklmnopqrstuvwx", "<secret>, <secret>"),
+        ("UNNAMED", "x", "GET /x?access_token=abcd&y=1", "GET /x?access_token=<secret>&y=1"),
+        ("UNNAMED", "x", "{'Authorization': 'Bearer abcdef'}", "{'Authorization': 'Bearer <secret>'}"),
+        ("OLDPWD", "/gone/here/x", "cd /gone/here/x", "cd /gone/here/x"),
+        ("VLLM_BYPASS", "something", "something", "something"),
         ("DEPLOY_KEY", "first line here\nsecond line here", "second line here\nx", "<secret>\nx"),
         ("TOKENIZERS_PARALLELISM", "false", "false", "false"),
         ("API_KEY", "none", "none", "none"),
@@ -261,6 +284,22 @@ def test_secrets_of_every_shape_are_blotted_out(monkeypatch: pytest.MonkeyPatch,
     """With a slash, quoted for an address, short, of several lines; what is no secret, or the path of a file, stays."""
     monkeypatch.setenv(name, value)
     assert scrub(text) == clean
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    value=st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=8).map(str.strip).filter(lambda one: len(one) >= 8),
+    name=st.sampled_from(["HF_TOKEN", "DB_PASS", "my_api_key", "MYSQL_PWD", "A_PASSPHRASE", "A_COOKIE", "X_CREDENTIALS", "BASIC_AUTH"]),
+    form=st.sampled_from([str, json.dumps, repr, ascii, quote, quote_plus, partial(quote, safe=""), html.escape]),
+)
+def test_a_secret_is_blotted_out_however_it_is_written(
+    monkeypatch: pytest.MonkeyPatch, value: str, name: str, form: Callable[[str], str]
+) -> None:
+    """Whatever a secret is made of, and whichever of the usual ways a program writes it, nothing of it is left."""
+    monkeypatch.setenv(name, value)
+    written = form(value)
+    inside = written[1:-1] if form in (json.dumps, repr, ascii) else written
+    assert scrub(f"<{written}>") == f"<{written}>".replace(inside, "<secret>")
 
 
 def test_a_program_runs_in_an_empty_folder_unless_told_where(tmp_path: Path) -> None:

@@ -89,7 +89,6 @@ def test_what_a_partial_clone_lacks_is_not_fetched(hostile: Path, trap: Path, tm
     for hook in (hostile / ".git" / "hooks").iterdir():
         hook.unlink()
     run(tmp_path, "clone", "-q", "--no-checkout", "--filter=blob:none", f"file://{hostile}", str(clone))
-    run(clone, "branch", "-q", "faster", "origin/faster")
     for name, value in {
         "core.sshCommand": str(trap),
         "remote.origin.uploadpack": str(trap),

@@ -211,12 +211,16 @@ ALIVE = (
     r"\]\[",
     r"#[0-9]",
     r"(?i)gh-[0-9]",
+    r"(```|~~~)[ \t]*(?!sh\n)[a-z]",
+    r"(?<![\u200b\\])\$",
+    r"\$(?!\u200b)",
     r"&(?!(amp|lt|gt|quot|#x27);|\u200b)",
     r"<(?!/?(details|summary)>|!-- -->|!-- perfproof gate -->|\u200b)",
 )
 """What GitHub would make a link, a picture, a mention, a reference or HTML of."""
 DEADLY = (
     *("https&#58;//h.example", "//h.example", "www.h.example", "WWW.h", "&#64;octocat", "@octocat", "http://h", "&#x40;", "&commat;"),
+    *("```mermaid\n", "~~~ geojson\n", "````math\n", "```sh\n", "``` sh -x\n", "$$", "$`", "`$", "$\\href{http:h}{x}$", '"http:h.example"'),
     *('<img src="//h.example/x.png">', "<a href='javascript:x'>", "<!-- ", "-->", "<details>", "</details>", "<details open>", "<svg>"),
     *(
         "![x]",
@@ -256,13 +260,24 @@ def test_nothing_that_github_acts_on_is_left_of_a_strangers_text(tmp_path: Path)
 
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="there is no jq here")
+@pytest.mark.parametrize("sign", ["\u202e", "\u2066", "\u200f", "\x1b", "\x00", "\x9b", "\ufeff", "\r", "\u2062"])
+def test_no_sign_that_hides_or_turns_a_strangers_text_is_posted(tmp_path: Path, sign: str) -> None:
+    """What reorders text, or what nobody sees, is left out of the comment; what stands around it stays."""
+    done, _ = _post(tmp_path, f"pass{sign}ed", "12")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "body.json").read_text())["body"].endswith("\n\npassed\n")
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="there is no jq here")
 def test_a_comment_of_our_own_folds_and_shows_as_before(tmp_path: Path) -> None:
     """Nothing that perfproof's own comments are made of is touched: their tables, folds and escapes."""
     ours = (HERE / "tests" / "report" / "golden" / "gate-comment.md").read_text()
     done, _ = _post(tmp_path, ours, "12")
     assert done.returncode == 0, done.stderr
     body = json.loads((tmp_path / "body.json").read_text())["body"].partition("</sub>\n\n")[2]
-    assert [mark for mark in ("<details>", "</summary>", "<!-- -->", "&amp;", "&lt;") if body.count(mark) != ours.count(mark)] == []
+    assert [
+        mark for mark in ("<details>", "</summary>", "<!-- -->", "&amp;", "&lt;", "```sh\n") if body.count(mark) != ours.count(mark)
+    ] == []
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def test_alike(benchmark, what):
     (project / "adder" / "core.py").write_text(CORE + "\n\nX = 1\n")
 
     done = pytest_in(
-        project, "--perfproof", "--perfproof-base=HEAD", "--perfproof-blocks=3", "--perfproof-results", str(tmp_path / "results")
+        project, "--perfproof", "--perfproof-base=HEAD", "--perfproof-blocks=6", "--perfproof-results", str(tmp_path / "results")
     )
 
     assert done.returncode == 3, done.stdout + done.stderr

@@ -67,7 +67,13 @@ def scenario(build: ReadyBuild, *arms: Arm, launches: str = "shared", client: Ma
         blocks=6,
         seed=0,
         source="toy_serve.yaml",
-        definition={"name": "toy_serve"},
+        definition={
+            "name": "toy_serve",
+            "profile": "quick",
+            "workload": {"kind": "serve", "launches": launches},
+            "arms": {one.name: {"patches": list(one.patches)} for one in arms},
+            "metrics": {},
+        },
     )
 
 

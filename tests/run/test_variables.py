@@ -56,14 +56,14 @@ def test_the_caches_of_compiled_code_are_the_suites(toy_build: ReadyBuild) -> No
 
 
 def test_two_arms_differ_in_what_they_ask_for_alone(toy_build: ReadyBuild) -> None:
-    """Of two arms of one build every variable is the same, but for the plugins and what the scenario says of one of them."""
+    """Of two arms of one build every variable is the same, but for the plugins, what the scenario says of one of them, and their names."""
     one, two = toy.arm("plain"), toy.arm("other", "toy_patch", environment={"VLLM_BATCH_INVARIANT": "1", "OMP_NUM_THREADS": "1"})
 
     def of(arm: Any) -> dict[str, str]:
         return {**build_environment(toy_build, arm, threads=2), **own_variables(arm), **arm_variables(arm, attest=Path("/a"), watch=[])}
 
     differing = {name for name in {*of(one), *of(two)} if of(one).get(name) != of(two).get(name)}
-    assert differing == {"VLLM_PLUGINS", "VLLM_BATCH_INVARIANT", "OMP_NUM_THREADS"}
+    assert differing == {"VLLM_PLUGINS", "VLLM_BATCH_INVARIANT", "OMP_NUM_THREADS", "PERFPROOF_VARIABLES"}
 
 
 def test_what_a_shell_has_set_in_vain_is_told() -> None:
