@@ -237,3 +237,37 @@ def test_a_line_of_brackets_without_end_is_no_record(tmp_path: Path) -> None:
     with (tmp_path / "swap_states.jsonl").open("a") as file:
         file.write("[" * 200_000 + "\n")
     assert len(store.read(tmp_path).records) == 1
+
+
+@pytest.mark.parametrize("name", ["swap_states", "backup", "z"])
+def test_a_line_that_stands_twice_counts_once_and_is_told(tmp_path: Path, name: str) -> None:
+    """A copy of a file beside it, or a file that was joined with itself, measures no block again: the trial that it repeats stays."""
+    for block in (1, 2):
+        store.append(tmp_path, record(block=block, arm="before"))
+        store.append(tmp_path, record(block=block, arm="after"))
+    path = store.records_file(tmp_path, "swap_states")
+    whole = path.read_bytes()
+    with open(tmp_path / f"{name}.jsonl", "ab") as file:
+        file.write(whole[: whole.index(b"\n") + 1].rstrip(b"\n") + b" \n")
+    read = store.read(tmp_path)
+    assert sorted((one.block, one.arm) for one in read.records) == [(1, "after"), (1, "before"), (2, "after"), (2, "before")]
+    [warning] = read.warnings
+    assert "the very same line stands in" in warning
+    assert "measures it again" not in warning
+
+
+def test_two_that_write_into_one_folder_tear_no_line(tmp_path: Path) -> None:
+    """Two machines on a shared folder append at the same time: every line is whole, and none is lost."""
+    script = f"""
+import sys
+from pathlib import Path
+from suite import store
+from tests.factory import record
+raw = {{"round_time": [0.1] * 5_000}}
+for block in range(40):
+    store.append(Path({str(tmp_path)!r}), record(block=block, raw=raw, environment={{"host": sys.argv[1]}}))
+"""
+    both = [subprocess.Popen([sys.executable, "-c", script, host], cwd=os.getcwd()) for host in ("aaaa", "bbbb")]
+    assert [one.wait() for one in both] == [0, 0]
+    read = store.read(tmp_path)
+    assert (len(read.records), read.warnings) == (80, ())

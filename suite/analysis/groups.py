@@ -22,6 +22,9 @@ Facts = Mapping[str, str]
 SHOWN = 3
 """Differences that are told."""
 PARTED = "the arms were not measured on one machine"
+SHIFTED = "the arms are not those of one block"
+MEMORY = 1.1
+"""How many times another's memory a machine's may be in two trials."""
 ANSWERED = ("accuracy", "equality")
 """Kinds of workload whose metrics are answers, all of them: another processor may give others."""
 
@@ -40,10 +43,9 @@ def machine_of(environment: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _of_block(environment: Mapping[str, Any]) -> dict[str, str]:
-    """What the trials of one block share besides: nobody changes a kernel or the memory between two of them."""
-    memory = environment.get("memory_bytes")
+    """What the trials of one block share besides: nobody changes a kernel between two of them."""
     told = {"device": environment.get("device"), "cores of the machine": environment.get("cores_of_machine")}
-    told |= {"kernel": environment.get("kernel"), "memory": f"{memory / 2**30:.0f} GiB" if memory else None}
+    told |= {"kernel": environment.get("kernel")}
     return machine_of(environment) | {name: str(value) for name, value in told.items() if value not in (None, "")}
 
 
@@ -154,10 +156,20 @@ def parted(trials: Iterable[Record]) -> Mapping[int, str]:
 def _parted(mine: Sequence[Record]) -> str:
     for one, other in combinations(mine, 2):
         here, there = _of_block(one.environment), _of_block(other.environment)
+        if not differing(here, there) and not _alike(memories := [trial.environment.get("memory_bytes") or 0 for trial in (one, other)]):
+            here["memory"], there["memory"] = (f"{memory / 2**30:.1f} GiB" for memory in memories)
         if names := differing(here, there):
             what = "; ".join(f"{name} {here[name]} in {one.arm}, {there[name]} in {other.arm}" for name in names[:SHOWN])
             return f"not comparable, {PARTED}: {what}"
+        if list(one.order) != list(other.order):
+            told = " and ".join(f"{', '.join(trial.order)} in that of {trial.arm}" for trial in (one, other))
+            return f"not comparable, {SHIFTED}: their order is {told}"
     return ""
+
+
+def _alike(memories: Sequence[float]) -> bool:
+    """Whether two sizes of memory may be one machine's, which a balloon or a kernel changes a little; 0 is unknown."""
+    return not all(memories) or max(memories) <= MEMORY * min(memories)
 
 
 # --- records that are judged apart -------------------------------------------------------------------------------

