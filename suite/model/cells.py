@@ -71,10 +71,10 @@ def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]], optional:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise BadInput(f"{path}: larger than {LARGEST_FILE // 1_000_000} MB")
         with open(path, newline="", encoding="utf-8-sig") as file:
-            text = file.read()
+            text = file.read(LARGEST_FILE + 1)  # what is no file, such as a pipe, does not say its size
+        if len(text) > LARGEST_FILE:
+            raise BadInput(f"{path}: larger than {LARGEST_FILE // 1_000_000} MB")
     except OSError as error:
         raise BadInput(f"{path}: can't be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
