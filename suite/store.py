@@ -19,7 +19,7 @@ from typing import Any, TypeVar, get_args
 
 import orjson
 
-from suite.model import clock, contradictions, recorded
+from suite.model import clock, contradictions, files, recorded
 from suite.model.errors import BadInput, CannotRun
 from suite.model.floor import FLOOR_SCHEMA, Floor
 from suite.model.plain import shown
@@ -136,8 +136,8 @@ def _below(folder: Path) -> str:
 
 def stamp(folder: Path) -> frozenset[tuple[str, int, int]]:
     """What is another with every line that is written into a results folder: names, sizes and times of its files."""
-    files = [(path, path.stat()) for path in (*folder.glob("*.jsonl"), *folder.glob("machine/*.jsonl"))]
-    return frozenset((str(path), at.st_size, at.st_mtime_ns) for path, at in files)
+    found = [(path, path.stat()) for path in (*folder.glob("*.jsonl"), *folder.glob("machine/*.jsonl"))]
+    return frozenset((str(path), at.st_size, at.st_mtime_ns) for path, at in found)
 
 
 def records_in(folder: Path) -> tuple[Record, ...]:
@@ -179,11 +179,7 @@ def _lines(
     path: Path, decode: Callable[[Any], Entry], what: str, schema: int, seen: dict[bytes, str] | None = None
 ) -> Iterator[Entry | str]:
     """Each line decoded, or what is wrong with it. `seen` has the digests of lines that were met before, with where; None to take all."""
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise BadInput(f"{path}: can't be read: {error.strerror}") from error
-    for number, line in enumerate(text.split(b"\n"), start=1):
+    for number, line in enumerate(files.content(path).split(b"\n"), start=1):
         if not line.strip():
             continue
         if seen is not None:

@@ -200,15 +200,24 @@ def numbers_apart(path: Path, order: list[tuple[int, str]], times: list[int] | N
     return str(path)
 
 
-def test_a_number_without_end_is_null_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """JSON has no word for it, so that every reader takes the answer; an outlier among equals is not so many million times their spread."""
-    rows = [
-        f"{block},{arm},{value}" for block in range(1, 8) for arm, value in (("main", "1e-300"), ("pr", "1e300" if block % 2 else "2e-300"))
-    ]
+@pytest.mark.parametrize("value", ["5e-324", "1e-300", "-2e-308", "1e101", "1e308"])
+@pytest.mark.parametrize("verb", ["judge", "steps"])
+def test_a_number_that_nobody_can_reckon_with_is_refused_by_its_line(
+    verb: str, value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What would end in a change of infinite size, or in an overflow, is refused with what to do; nought and -1 are numbers."""
     path = tmp_path / "n.csv"
-    path.write_text("\n".join(["block,arm,value", *rows]))
-    main(["judge", str(path), "--better", "lower", "--json"])
-    assert "Infinity" not in capsys.readouterr().out
+    table = {"judge": f"block,arm,value\n1,main,1\n1,pr,{value}\n", "steps": f"point,value\nv1,0\nv2,{value}\nv3,-1\n"}
+    path.write_text(table[verb])
+    assert main([verb, str(path), *(["--better", "lower"] if verb == "judge" else [])]) == EXIT_USAGE
+    told = capsys.readouterr().err
+    assert f"{path}:3: value: '{value}': nobody can reckon with" in told
+    assert len(told.splitlines()) == 1
+
+
+def test_an_outlier_among_equals_is_told_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is not so many million times their spread away: they hardly differ."""
+    path = tmp_path / "n.csv"
     rows = [f"{block},{arm},{value}" for block in range(1, 12) for arm, value in (("main", "10"), ("pr", "20" if block == 3 else "11"))]
     path.write_text("\n".join(["block,arm,value", *rows]))
     for form in ("--json", "--explain"):

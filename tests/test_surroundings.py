@@ -165,3 +165,16 @@ def test_a_plan_says_which_builds_are_still_to_be_made_where(tmp_path: Path, cap
     (folder / COMPLETE).touch()
     assert main(asked) == EXIT_PASS
     assert "to be made" not in capsys.readouterr().out
+
+
+def test_too_little_memory_is_no_fault_of_perfproofs_own(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """What can't be held in memory ends in a line and exit code 3, without a traceback."""
+
+    def greedy(*arguments: object, **named: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("suite.verdicts.compare", greedy)
+    assert main(["compare"]) == 3
+    told = capsys.readouterr().err
+    assert "may have no more memory" in told
+    assert "Traceback" not in told

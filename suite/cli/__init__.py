@@ -69,6 +69,9 @@ def _carried_out(arguments: argparse.Namespace) -> int:
         return _reader_gone()  # rich ends the program where it meets one
     except BrokenPipeError:
         return _reader_gone()
+    except MemoryError:
+        tell("perfproof: this process may have no more memory (ulimit -v, a container's limit): nothing is judged")
+        return EXIT_UNTESTABLE
     except OSError as error:
         where = error.filename or ("standard output: can't be written to" if _output_is_lost() else "this machine")
         tell(f"perfproof: {harmless(str(where))}: {error.strerror or error}")

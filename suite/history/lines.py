@@ -12,6 +12,7 @@ from suite.history.entries import Newer
 from suite.history.files import Change, Line, append_lines, lines, rewrite
 from suite.history.overlap import covered
 from suite.model.errors import BadInput
+from suite.model.files import checked
 from suite.model.metrics import base_name
 from suite.model.point import POINT_SCHEMA, Acknowledgement, Entry, Point, Setting
 
@@ -107,7 +108,7 @@ def files(folder: Path, wanted: Wanted = EVERYTHING) -> list[Path]:
     """The files of a history folder that can hold what is wanted; raises `BadInput` where there is no such folder."""
     if not folder.is_dir():
         raise BadInput(f"{folder}: no such history folder; 'perfproof history add RESULTS --history {folder}' makes one")
-    paths = sorted(folder.glob("*/*.jsonl"))
+    paths = map(checked, sorted(folder.glob("*/*.jsonl")))
     return [path for path in paths if _in(path.stem, wanted.scenarios) and _in(path.parent.name, wanted.machines)]
 
 

@@ -108,9 +108,10 @@ def read(path: Path) -> Paste:
     """The tables and blocks of a file, or its sentences. Raises `BadInput` where it can't be read, has none, names fewer than two sides, or
     compares what has no unit in common."""
     try:
-        if path.stat().st_size > LARGEST_FILE:
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read(LARGEST_FILE + 1)  # what is no file, such as a pipe, does not say its size
+        if len(text) > LARGEST_FILE:
             raise BadInput(f"{path}: larger than {LARGEST_FILE // 1_000_000} MB")
-        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise BadInput(f"{path}: can't be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

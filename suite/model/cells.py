@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pathlib import Path
 from suite.model import numerals
 from suite.model.errors import BadInput
 from suite.model.quantities import converted, known
+from suite.model.recorded import LEAST, MOST, is_number
 from suite.model.untrusted import line as shown
 
 LARGEST_FILE = 200_000_000
@@ -69,10 +71,10 @@ def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]], optional:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise BadInput(f"{path}: larger than {LARGEST_FILE // 1_000_000} MB")
         with open(path, newline="", encoding="utf-8-sig") as file:
-            text = file.read()
+            text = file.read(LARGEST_FILE + 1)  # what is no file, such as a pipe, does not say its size
+        if len(text) > LARGEST_FILE:
+            raise BadInput(f"{path}: larger than {LARGEST_FILE // 1_000_000} MB")
     except OSError as error:
         raise BadInput(f"{path}: can't be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -138,7 +140,10 @@ def _number(text: str, by: numerals.Convention) -> float | str:
     if by == "" and "," in text:
         either = f"write {text.replace(',', '')[:40]} or {text.replace(',', '.')[:40]}"
         return f"{text[:40]!r}: the comma may be of thousands or of decimals: {either}"
-    return numerals.value(text, by)
+    value = numerals.value(text, by)
+    if math.isfinite(value) and not is_number(value):
+        return f"{text[:40]!r}: nobody can reckon with a number below {LEAST:g} or above {MOST:g}: write it in another unit"
+    return value
 
 
 def measured(texts: Sequence[str], units: Sequence[str], into: str = "") -> tuple[list[float | str], str]:

@@ -70,7 +70,7 @@ def _measured(session: pytest.Session, results: Path, kept: bool, say: Say) -> O
         *(telling.unmatched(test, why) for test, why in ran.unmatched.items()),
         *(telling.new(test, change.name) for test in tests if test not in ran.there and test not in ran.unmatched),
     ]
-    compared = not ran.blocks.scenarios or any(found.judged is not None for found in findings)
+    compared = not ran.there or any(found.judged is not None for found in findings)
     code = telling.exit_code(findings, compared=compared)
     telling.report(session, findings, _seconds(ran.blocks), ran.blocks.kept)
     notes = [*_notes(session, change, ran)]

@@ -172,3 +172,18 @@ def test_alike(benchmark, what):
     assert "several of its cases differ in an address" in found["test_alike"]
     assert not found["test_address"].startswith(("is not at", "untestable: pytest names"))
     assert {record.scenario.partition("_object")[0] for record in store.read(tmp_path / "results").records if record.status == "ok"}
+
+
+def test_benchmarks_that_were_all_renamed_are_no_pass(tmp_path: Path) -> None:
+    """Where the base has benchmarks and not one of them is found again, nothing was compared: the session fails, and names them."""
+    before = "from adder.core import longest\n\n\ndef test_old(benchmark):\n    benchmark(longest, ['a'])\n"
+    project = make(tmp_path / "adder", before)
+    for file in project.rglob("test_*.py"):
+        file.write_text(file.read_text().replace("def test_", "def test_new_"))
+
+    done = pytest_in(project, "--perfproof", "--perfproof-base=HEAD", "--perfproof-blocks=6")
+
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "is not at HEAD: there is nothing to compare with" in done.stdout
+    assert "only at HEAD, and so not compared: " in done.stdout
+    assert "fail (exit code 3)" in done.stdout

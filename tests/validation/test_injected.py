@@ -88,6 +88,9 @@ def test_a_batch_holds_what_the_proof_asks_for() -> None:
     assert {scenario.candidates[0].environment[VARIABLE].split()[0] for scenario in every} == {THINKING.name}
 
 
+VERIFIED = {"direction": "slower", "verified": True, "changes_numerics": False, "targets": [MEASURED]}
+
+
 class SlowedLane:
     """Trials in no time, whose candidates take as much longer as their arm says, with some noise."""
 
@@ -110,7 +113,11 @@ class SlowedLane:
                 measurements={"round_time": value},
                 raw={"round_time": [value, value * 1.01, value * 0.99]},
                 seconds={"import": 1.0, "measure": 0.5, "overhead": 0.25, "total": 1.75},
-                attestation=dataclasses.replace(ATTESTATION, counts={MEASURED: 1_000_000, ADDED: 10_000 * percent} if arm.patches else {}),
+                attestation=dataclasses.replace(
+                    ATTESTATION,
+                    patches={patch: VERIFIED for patch in arm.patches},
+                    counts={MEASURED: 1_000_000, ADDED: 10_000 * percent} if arm.patches else {},
+                ),
             )
 
     def close(self) -> None:

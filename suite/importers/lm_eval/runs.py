@@ -16,6 +16,7 @@ from typing import Any
 from suite.model.errors import BadInput
 from suite.model.eval_metrics import direction
 from suite.model.evaluations import Settings
+from suite.model.files import checked
 from suite.model.untrusted import line
 
 _DATE = r"\d{4}-\d{2}-\d{2}T[\d.:-]+"
@@ -53,7 +54,7 @@ def find(path: Path) -> dict[str, SamplesFile]:
     Raises `BadInput` for what is none of these, and for a folder with several runs of one task, which are named.
     """
     if not path.is_file():
-        files = [_samples(file) for file in sorted(path.rglob("samples_*.jsonl")) if _NAME.match(file.name)]
+        files = [_samples(checked(file)) for file in sorted(path.rglob("samples_*.jsonl")) if _NAME.match(file.name)]
         if not files:
             raise BadInput(f"{path}: no samples_<task>_<date>.jsonl there; {REMEDY} --output_path {path}")
         return _one_run(path, files)
@@ -64,7 +65,7 @@ def find(path: Path) -> dict[str, SamplesFile]:
         raise BadInput(
             f"{path}: is no results_<date>.json of lm_eval and no samples_<task>_<date>.jsonl; name one of these, or their folder"
         )
-    mine = [_samples(file) for file in sorted(path.parent.glob(f"samples_*_{matched['date']}.jsonl"))]
+    mine = [_samples(checked(file)) for file in sorted(path.parent.glob(f"samples_*_{matched['date']}.jsonl"))]
     if not mine:
         raise BadInput(f"{path}: has totals alone, and no samples_<task>_{matched['date']}.jsonl lies beside it; {REMEDY}")
     return {one.task: one for one in mine}
