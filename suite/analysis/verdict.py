@@ -109,6 +109,8 @@ def judge_all(
     for place, sample in enumerate(samples):
         if reason := distrust or _broken(sample, final):
             verdicts[place] = _bare(Outcome.UNTESTABLE, reason)
+        elif sample.n == 0 and final:
+            verdicts[place] = _bare(Outcome.UNTESTABLE, "no block is whole: nothing was compared")
         elif sample.n < 2:
             verdicts[place] = _bare(Outcome.INCONCLUSIVE, _too_few(sample.n))
         else:

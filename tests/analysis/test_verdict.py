@@ -55,12 +55,18 @@ def test_a_significant_change_below_the_margin_is_no_regression() -> None:
     assert verdict.outcome is Outcome.EQUIVALENT
 
 
-@pytest.mark.parametrize("blocks", [0, 1, 2, 5])
+@pytest.mark.parametrize("blocks", [1, 2, 5])
 def test_fewer_than_six_blocks_decide_nothing(blocks: int) -> None:
     """However clear the change, a timed metric is inconclusive below 6 blocks, and the reason says so."""
     verdict = judge(made(0.5, 0.001, blocks), sequential(1))
     assert verdict.outcome is Outcome.INCONCLUSIVE
     assert "fewer than 6" in verdict.reason
+
+
+def test_nothing_compared_is_no_verdict() -> None:
+    """Records of one side alone, or without a whole block, are untestable once the run is over; while it goes on nothing is decided."""
+    assert judge(made(0.5, 0.001, 0), sequential(1)).outcome is Outcome.UNTESTABLE
+    assert judge(made(0.5, 0.001, 0), sequential(1), final=False).outcome is Outcome.INCONCLUSIVE
 
 
 def test_a_metric_decided_at_a_look_stays_decided() -> None:
