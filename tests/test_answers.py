@@ -57,7 +57,10 @@ def test_runs_that_do_not_pair_are_untestable(tmp_path: Path, capsys: pytest.Cap
         ({"system_instruction": "Be brief"}, "system instruction none against Be brief"),
         ({"config": {"model_args": "pretrained=org/model", "limit": 100, "gen_kwargs": None}}, "limit none against 100.0"),
         ({"config": {"model_args": {}, "limit": None, "gen_kwargs": "temperature=0.7"}}, "generation arguments none against"),
-        ({"config": {"model_args": {"max_gen_toks": 9}, "limit": None, "gen_kwargs": None}}, "model arguments.max_gen_toks not said against 9"),
+        (
+            {"config": {"model_args": {"max_gen_toks": 9}, "limit": None, "gen_kwargs": None}},
+            "model arguments.max_gen_toks not said against 9",
+        ),
         (
             {"configs": {"sums": {"num_fewshot": 5, "output_type": "generate_until", "generation_kwargs": {"temperature": 1}}}},
             "generation.temperature 0.0 against 1.0",
@@ -84,7 +87,7 @@ def test_another_question_has_no_verdict(changed: dict[str, Any], told: str, tmp
         ("org/model,quantization=fp8", "org/model against org/model, quantization fp8", ""),
         ("/data/models/model/", "", "one model from two paths"),
         ("/cache/models--org--model/snapshots/0a1b", "", "one model from two paths"),
-        ("org/model,dtype=float16", "", "run otherwise: dtype"),
+        ("org/model,dtype=float16", "", "run otherwise: model arguments.dtype auto against float16"),
     ],
 )
 def test_another_model_is_named_and_judged(model: str, named: str, noted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -247,7 +250,7 @@ def test_a_table_without_heads_says_which_side_was_taken_for_the_baseline(tmp_pa
     assert main(["pasted", str(file)]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "No heading names the baseline (main, before or the like), so it is what stands first: first." in out
-    assert "TTFT (ms): 10 to 12 (+20.0 %, worse) [5.70 %]" in out
+    assert "TTFT (ms): 10 to 12 (+20.0 %) [5.70 %]" in out
     assert "Failed requests: 0 to 3, worse" in out
     assert "Total input tokens: 5 to 6: not the same work on both sides" in out
     assert "ITL (ms): 5 to 1000 (" in out
