@@ -73,10 +73,9 @@ def _unshifted(line: Judged, own: Placed, timed: bool) -> Judged:
     if drift is None or drift[0] * drift[1] <= 0 or not _made(line, change, drift, scale):
         return line
     made = words.span((_shown(drift[0], scale), _shown(drift[1], scale)), scale)
-    reason = (
-        f"{words.change(line.effect, scale)}, but {own[0][1].arm} comes first in every block, and the drift within the two sides would "
-        f"by itself have made {made}; measure the arms in changing order{'' if timed else ', or say --interleaved if these lines were only sorted'}"
-    )
+    told = f"{words.change(line.effect, scale)}, but {own[0][1].arm} comes first in every block, and the drift within the two sides"
+    remedy = "measure the arms in changing order" + ("" if timed else ", or say --interleaved if these lines were only sorted")
+    reason = f"{told} would by itself have made {made}; {remedy}"
     return replace(line, verdict=Outcome.INCONCLUSIVE, mde=None, reason=reason)
 
 
