@@ -6,7 +6,7 @@ Each returns its exit code.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,8 @@ from suite.model.untrusted import line
 
 SCATTERS = (0.01, 0.05)
 """Scatters of runs of one build for which it is told what a pair of runs could not have seen."""
+LITTLE = 0.01
+"""How much more work one side may have done for it to be the same: outputs of other lengths by a few tokens."""
 BRACKETS = " (in brackets: how much runs of one build may scatter until the change is no more than noise)"
 
 
@@ -78,7 +80,8 @@ def paste(file: Path, *, margin: float, items: int | None, as_json: bool, consol
         return EXIT_PASS
     if rows:
         _show(rows, as_json, console)
-    for sentence in [*_guess(found), *_single_runs(found)]:
+    unjudged = [line(f"{row.metric}, {row.candidate} against {row.baseline}: {row.reason}") for row in rows if row.verdict is None]
+    for sentence in [*_guess(found), *unjudged, *_single_runs(found)]:
         (console or Console()).print(sentence, highlight=False, markup=False)
     return EXIT_PASS
 
@@ -90,6 +93,8 @@ def _guess(found: Paste) -> list[str]:
     side = line(found.sides[0])
     if role(found.sides[0]) == "baseline":
         return [f"Several sides are called like a baseline; it is taken to be {side}."]
+    if found.oldest:
+        return [f"No heading names the baseline (main, before or the like), so it is the oldest version: {side}."]
     return [f"No heading names the baseline (main, before or the like), so it is what stands first: {side}."]
 
 
@@ -97,13 +102,16 @@ def _totals(found: Paste, side: str, margin: float, items: int | None, scenario:
     """Every score that the baseline and this side printed; what is no share, or of no known direction, without a verdict."""
     of_side: dict[str, dict[str, Total]] = {each: {t.name: t for t in found.totals if t.side == each} for each in (found.sides[0], side)}
     first, second = of_side.values()
-    why = {name: judging.totals_not_in_points(first[name], second[name]) for name in first if name in second}
+    shared = {name: one for name, one in first.items() if name in second}
+    other = {name: judging.asked_otherwise(one, second[name]) for name, one in shared.items()}
+    why = {name: other[name] or judging.totals_not_in_points(one, second[name]) for name, one in shared.items()}
     tasks, rows = sum(not one for one in why.values()), []
     for name, told in why.items():
         one, two, better = first[name], second[name], first[name].better or "higher"
         if told:
+            asked = bool(other[name])
             row = judging.unjudged(
-                name, told, scenario=scenario, baseline=found.sides[0], candidate=side, better=better, margin=margin, primary=False
+                name, told, scenario=scenario, baseline=found.sides[0], candidate=side, better=better, margin=margin, primary=asked
             )
         else:
             sides = ((one.value, one.error), (two.value, two.error))
@@ -122,6 +130,7 @@ class _Pair:
     candidate: str
     before: float
     after: float
+    same_work: bool
 
     @property
     def ratio(self) -> float | None:
@@ -136,9 +145,10 @@ class _Pair:
 
     @property
     def word(self) -> str:
-        """Whether it got better or worse, "" where its label does not say which direction is which, or a number is none of its metric."""
+        """Whether it got better or worse, "" where its label does not say which direction is which, a number is none of its metric, or the
+        two sides had other work to do (which alters no count of failures)."""
         direction = pasted.better(self.label)
-        if direction is None or self.after == self.before or not self.measured:
+        if direction is None or self.after == self.before or not self.measured or not (self.same_work or zero_is_ordinary(self.label)):
             return ""
         return "better" if (self.after < self.before) == (direction == "lower") else "worse"
 
@@ -148,12 +158,20 @@ def _pairs(found: Paste) -> list[_Pair]:
     blocks = _by_side(found)
     base = next((side for side in found.sides if side in blocks), "")
     return [
-        _Pair(label=label, baseline=base, candidate=side, before=blocks[base][label], after=after)
+        _Pair(
+            label=label, baseline=base, candidate=side, before=blocks[base][label], after=after, same_work=_same_work(blocks[base], values)
+        )
         for side, values in blocks.items()
         if side != base
         for label, after in values.items()
         if label in blocks[base] and (after != blocks[base][label] or (not pasted.is_work(label) and (after or blocks[base][label])))
     ]
+
+
+def _same_work(first: Mapping[str, float], second: Mapping[str, float]) -> bool:
+    """Whether two runs were asked for the same, and did it, but for a share that alters little."""
+    work = [(first[label], second[label]) for label in first if label in second and pasted.is_work(label)]
+    return all(abs(one - other) <= LITTLE * max(abs(one), abs(other)) for one, other in work)
 
 
 def _by_side(found: Paste) -> dict[str, dict[str, float]]:
@@ -171,6 +189,7 @@ def _entry(pair: _Pair) -> dict[str, Any]:
         "before": pair.before,
         "after": pair.after,
         "better": pasted.better(pair.label),
+        "same_work": pair.same_work,
         "change": pair.ratio - 1 if pair.ratio else None,
         "most_scatter": single.most_scatter(pair.ratio) if pair.ratio else None,
     }

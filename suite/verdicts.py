@@ -38,7 +38,7 @@ from suite.model.scenario import Scenario
 from suite.model.untrusted import line
 
 if TYPE_CHECKING:
-    from suite.importers.table import Row
+    from suite.importers.table import Row, Table
     from suite.report.nouns import Page
 
 
@@ -172,13 +172,15 @@ def judge(
             print(line(told), file=sys.stderr if as_json else console.file)
     judged: list[Judged] = []
     sentences: list[str] = []
-    asked = _asked_metrics(file, read.metrics, metric, better)
+    rates = any(row.requests is not None for row in read.rows)
+    asked = _asked_metrics(file, read.metrics, metric, None if rates else better)
+    for told in _odd_units(read, asked, better) if not rates else ():
+        print(line(told), file=sys.stderr if as_json else console.file)
     for name in asked:
         rows = [row for row in read.rows if row.metric == name]
         named = name or metric or file.stem
         found, told_of = _judge_rows(file, rows, named, base.arm, better, margin, read.units[name], interleaved, len(asked))
         judged, sentences = [*judged, *found], [*sentences, *told_of]
-    rates = any(row.requests is not None for row in read.rows)
     if as_json:
         print_json(judged)
     elif not rates:
@@ -190,24 +192,41 @@ def judge(
     return decide(judged, DEFAULT_POLICY).exit_code
 
 
-def _asked_metrics(file: Path, metrics: Sequence[str], metric: str | None, better: Better) -> list[str]:
+def _asked_metrics(file: Path, metrics: Sequence[str], metric: str | None, better: Better | None) -> list[str]:
     """The table's metrics that are judged: the one that was named, else all.
 
-    Raises `BadInput` for a name that none has, and where a metric's own name says that the other direction is better.
+    Raises `BadInput` for a name that none has, and where a metric's own name says that the other direction is better; `better` is None
+    where it must be that of errors.
     """
     if metrics == ("",):
+        called = metric or file.stem
+        if better and directions.better(called) not in (None, better):
+            raise BadInput(
+                f"{file}: --better {better}: of {called}, {directions.better(called)} is better: say --better {directions.better(called)}, "
+                "or what else the values are with --metric NAME"
+            )
         return [""]
     if metric is not None:
         if metric not in metrics:
             raise BadInput(f"{file}: --metric {metric}: there is no such metric; the metrics are {', '.join(metrics)}")
-        return [metric]
+        metrics = [metric]
     for name in metrics:
-        if directions.better(name) not in (None, better):
+        if better and directions.better(name) not in (None, better):
             raise BadInput(
                 f"{file}: --better {better}: of {name}, {directions.better(name)} is better; --metric {name} --better "
                 f"{directions.better(name)} judges it alone"
             )
     return list(metrics)
+
+
+def _odd_units(table: Table, metrics: Sequence[str], better: Better) -> list[str]:
+    """Units of which the other direction is mostly better, in a sentence each."""
+    units = dict.fromkeys(table.units[name] for name in metrics if directions.better(name) is None)
+    return [
+        f"of values in {unit}, {other} is mostly better; they are judged as --better {better} says"
+        for unit in units
+        if (other := directions.better(f"({unit})")) not in (None, better)
+    ]
 
 
 def _judge_rows(

@@ -87,7 +87,7 @@ def test_another_question_has_no_verdict(changed: dict[str, Any], told: str, tmp
         ("org/model,quantization=fp8", "org/model against org/model, quantization fp8", ""),
         ("/data/models/model/", "", "one model from two paths"),
         ("/cache/models--org--model/snapshots/0a1b", "", "one model from two paths"),
-        ("org/model,dtype=float16", "", "run otherwise: dtype"),
+        ("org/model,dtype=float16", "", "run otherwise: model arguments.dtype auto against float16"),
     ],
 )
 def test_another_model_is_named_and_judged(model: str, named: str, noted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -250,7 +250,7 @@ def test_a_table_without_heads_says_which_side_was_taken_for_the_baseline(tmp_pa
     assert main(["pasted", str(file)]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "No heading names the baseline (main, before or the like), so it is what stands first: first." in out
-    assert "TTFT (ms): 10 to 12 (+20.0 %, worse) [5.70 %]" in out
+    assert "TTFT (ms): 10 to 12 (+20.0 %) [5.70 %]" in out
     assert "Failed requests: 0 to 3, worse" in out
     assert "Total input tokens: 5 to 6: not the same work on both sides" in out
     assert "ITL (ms): 5 to 1000 (" in out
@@ -288,3 +288,47 @@ def test_what_was_not_measured_is_neither_better_nor_worse(tmp_path: Path, capsy
     assert "latency at 4 rps (ms): 80 to 120 (+50.0 %, worse)" in out
     assert "Failed requests: 3 to 0, better" in out
     assert "No heading names" not in out
+
+
+@pytest.mark.parametrize(
+    ("column", "first", "second", "told"), [("n-shot", "5", "0", "shots 5 against 0"), ("Version", "2", "3", "task version 2 against 3")]
+)
+def test_pasted_totals_of_other_questions_have_no_verdict(
+    column: str, first: str, second: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ten points lost with other shots, or in another version of the task, are no regression."""
+    head = "|Tasks|Version|Filter|n-shot|Metric| |Value| |Stderr|\n|---|--:|---|--:|---|---|--:|---|--:|\n"
+    table = head + "|gsm8k|{Version}|none|{n-shot}|acc|↑|{value}|±|0.0136|\n"
+    asked = {"Version": "3", "n-shot": "5"}
+    sides = [("main", {**asked, column: first, "value": "0.57"}), ("PR", {**asked, column: second, "value": "0.47"})]
+    file = tmp_path / "paste.txt"
+    file.write_text("\n".join(f"# {side}\n{table.format(**cells)}" for side, cells in sides))
+    assert main(["pasted", str(file), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert (row["verdict"], row["reason"]) == ("untestable", f"not the same question: {told}")
+
+
+def test_of_other_work_nothing_is_better_but_failures_are_worse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Seven requests of a hundred are done sooner; a few tokens more or less are the same work."""
+    block = BLOCK.replace("Benchmark duration", "Failed requests: {failed}\nBenchmark duration")
+    sides = [block.format(heading=f"# {side}", rate=rate, failed=bad) for side, rate, bad in (("main", "10", 0), ("PR", "20", 93))]
+    file = tmp_path / "paste.txt"
+    file.write_text(sides[0] + sides[1].replace("128", "35"))
+    assert main(["pasted", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert "Output token throughput (tok/s): 10 to 20 (+100 %) [" in out
+    assert "better" not in out
+    assert "Failed requests: 0 to 93, worse" in out
+    file.write_text(sides[0] + sides[1].replace("128", "127"))
+    assert main(["pasted", str(file)]) == 0
+    assert "10 to 20 (+100 %, better)" in capsys.readouterr().out
+
+
+def test_a_pasted_total_that_is_no_share_says_why_it_has_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """57.01 beside 0.5701 is told with both numbers, not passed over."""
+    file = tmp_path / "paste.txt"
+    file.write_text(
+        "".join(TABLE.format(heading=f"# {side}", arrow="↑", first=value) for side, value in (("main", "57.01"), ("PR", "0.5701")))
+    )
+    assert main(["pasted", str(file)]) == 0
+    assert "its values lie between 0.5701 and 57.01" in " ".join(capsys.readouterr().out.split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -244,3 +245,82 @@ def test_a_hostile_name_of_an_arm_does_not_steer_the_terminal(tmp_path: Path, ca
     """The line that names the baseline is as harmless as the table."""
     main(["judge", numbers(tmp_path / "n.csv", ("\x1b[2Jmine", "theirs")), "--better", "lower"])
     assert "\x1b" not in capsys.readouterr().out
+
+
+# --- directions and orders that outsiders tried -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "better"), [("throughput", "lower"), ("mean_ttft_ms", "higher"), ("goodput", "lower"), ("p99 latency", "higher")]
+)
+@pytest.mark.parametrize("how", ["file", "option", "column"])
+def test_a_direction_against_the_metrics_own_name_is_refused(
+    name: str, better: str, how: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever says what the values are called; another name may be given."""
+    rows = [f"{block},{arm},{10 + block / 100 + (arm == 'pr')},{name}" for block in range(1, 9) for arm in ("main", "pr")]
+    path = tmp_path / f"{name if how == 'file' else 'n'}.csv"
+    path.write_text("\n".join([f"block,arm,value,{'metric' if how == 'column' else 'note'}", *rows]))
+    more = ["--metric", name] if how != "file" else []
+    other = "higher" if better == "lower" else "lower"
+    assert main(["judge", str(path), "--better", better, *more]) == EXIT_USAGE
+    assert f"{other} is better" in capsys.readouterr().err
+    assert main(["judge", str(path), "--better", other, *more]) in (EXIT_PASS, EXIT_REGRESSED)
+    if how == "file":
+        assert main(["judge", str(path), "--better", better, "--metric", "cost"]) in (EXIT_PASS, EXIT_REGRESSED)
+
+
+def test_a_unit_of_which_the_other_direction_is_mostly_better_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A name that says nothing does not keep the unit from being asked."""
+    path = tmp_path / "n.csv"
+    path.write_text("block,arm,value\n" + "".join(f"{block},{arm},{10 + block / 100}\n" for block in range(8) for arm in ("main", "pr")))
+    main(["judge", str(path), "--better", "lower", "--unit", "tok/s"])
+    assert "of values in tok/s, higher is mostly better; they are judged as --better lower says" in capsys.readouterr().out
+    main(["judge", str(path), "--better", "lower", "--unit", "ms"])
+    assert "mostly better" not in capsys.readouterr().out
+
+
+STEEP = 0.03
+
+
+def climbing(path: Path, first: str, effect: float = 0.0, arms: int = 2) -> str:
+    """A machine that becomes slower by 3 % a trial, each block begun by one arm; its path."""
+    names = ["main", "pr", "pr2"][:arms]
+    order = [(block, arm) for block in range(1, 13) for arm in (names if first != "turns" or block % 2 else names[::-1])]
+    cells = [f"{block},{arm},{10 * (1 + STEEP) ** place * (1 + effect * (arm != 'main')):.6f}" for place, (block, arm) in enumerate(order)]
+    path.write_text("\n".join(["block,arm,value", *cells]) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("arms", [2, 3])
+def test_a_drift_is_no_change_of_the_arm_that_always_comes_second(arms: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """main, pr, main, pr is in turns, but each pr is a trial later: the drift within the arms tells how much that makes."""
+    path = climbing(tmp_path / "n.csv", "main", arms=arms)
+    assert main(["judge", path, "--better", "lower", "--json"]) in (EXIT_PASS, EXIT_INCONCLUSIVE)
+    for one in json.loads(capsys.readouterr().out)["comparisons"]:
+        assert (one["verdict"], "main comes first in every block" in one["reason"]) == ("inconclusive", True)
+    assert main(["judge", path, "--better", "lower", "--json", "--interleaved"]) == EXIT_REGRESSED
+
+
+def test_a_change_beyond_the_drift_is_told_and_one_behind_it_is_not_missed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ten per cent more is *regressed* on the same machine; three per cent less looks equal and is not called so."""
+    assert main(["judge", climbing(tmp_path / "n.csv", "main", 0.1), "--better", "lower", "--json"]) == EXIT_REGRESSED
+    capsys.readouterr()
+    main(["judge", climbing(tmp_path / "n.csv", "main", -0.03), "--better", "lower", "--json"])
+    (one,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert one["verdict"] == "inconclusive"
+
+
+@pytest.mark.parametrize("form", ["%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%b %d, %Y %H:%M"])
+def test_dates_of_any_country_show_that_arms_stand_apart(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Blocks in turns whose dates are of two weeks are no pairs; such a column had been passed over."""
+    rows = []
+    for block in range(1, 13):
+        for arm, day in (("main", 14), ("pr", 21)):
+            stamp = datetime(2026, 3, day, 12, block).strftime(form)
+            rows.append(f'{block},{arm},{10 + (arm == "pr") + block % 5 / 100},"{stamp}"')
+    path = tmp_path / "n.csv"
+    path.write_text("\n".join(["block,arm,value,date", *rows]))
+    assert main(["judge", str(path), "--better", "lower", "--json"]) in (EXIT_PASS, EXIT_INCONCLUSIVE)
+    (one,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert (one["verdict"], "their times show" in one["reason"]) == ("inconclusive", True)

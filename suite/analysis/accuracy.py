@@ -176,6 +176,12 @@ def not_in_points(items: PairedItems, metric: str) -> str:
     return why and f"{why}; mean an item {_change(float(items.baseline.mean()), float(items.candidate.mean()))}{span}{_way(items.better)}"
 
 
+def asked_otherwise(first: Total, second: Total) -> str:
+    """What two totals were asked differently, "" for nothing that both tell. Source: none, bookkeeping."""
+    told = [f"{what} {said} against {second.asked[what]}" for what, said in first.asked.items() if second.asked.get(what, said) != said]
+    return f"not the same question: {', '.join(told)}" if told else ""
+
+
 def totals_not_in_points(first: Total, second: Total) -> str:
     """The same where totals alone are known. Source: none, bookkeeping."""
     values = (first.value, second.value)

@@ -39,11 +39,12 @@ def as_sides(line: Judged, seen: Sequence[Seen], interleaved: bool) -> Judged:
     `seen` are all lines of its metric as they stand; `interleaved` says that their order is not that of measuring. Moments are believed
     before anything else.
     """
-    own = [one for one in seen if one.arm in (line.baseline, line.candidate)]
-    how = apart(own, line, interleaved)
+    how = apart([one for one in seen if one.arm in (line.baseline, line.candidate)], line, interleaved)
+    timed = all(one.at is not None for one in seen)
+    places = list(enumerate(sorted(seen, key=lambda one: one.at or 0.0) if timed else seen))
+    own = [(place, one) for place, one in places if one.arm in (line.baseline, line.candidate)]
     if not how:
-        return line
-    own = sorted(own, key=lambda one: one.at if one.at is not None else 0.0)
+        return line if interleaved and not timed else _unshifted(line, own, timed)
     scale: Scale = "difference" if line.in_points else "log"
     change, span, drift = _difference(own, line, 1 - (line.level or 0.98), scale)
     effect, interval = _shown(change, scale), (_shown(span[0], scale), _shown(span[1], scale)) if span else None
@@ -51,8 +52,44 @@ def as_sides(line: Judged, seen: Sequence[Seen], interleaved: bool) -> Judged:
     if drift:
         made = words.span((_shown(drift[0], scale), _shown(drift[1], scale)), scale)
         told = f"{told}: one such as within the two sides would by itself have made {made}"
-    reason = f"{told}; {REMEDY}" if own[0].at is None else f"{told}; measure them in turns"
+    reason = f"{told}; {REMEDY}" if not timed else f"{told}; measure them in turns"
     return replace(line, verdict=Outcome.INCONCLUSIVE, effect=effect, interval=interval, mde=None, reason=reason, warnings=())
+
+
+Placed = Sequence[tuple[int, Seen]]
+"""Lines with their places among all that were measured."""
+
+
+def _unshifted(line: Judged, own: Placed, timed: bool) -> Judged:
+    """The line as it is, unless one arm stands first in every block and the drift within the sides made the verdict, or hid another.
+
+    Source: `_drift`.
+    """
+    first = {one.block: one.arm for _, one in reversed(own)}
+    if len(set(first.values())) > 1 or line.effect is None or line.interval is None:
+        return line
+    scale: Scale = "difference" if line.in_points else "log"
+    change, _, drift = _difference(own, line, 0.02, scale)
+    if drift is None or drift[0] * drift[1] <= 0 or not _made(line, change, drift, scale):
+        return line
+    made = words.span((_shown(drift[0], scale), _shown(drift[1], scale)), scale)
+    told = f"{words.change(line.effect, scale)}, but {own[0][1].arm} comes first in every block, and the drift within the two sides"
+    remedy = "measure the arms in changing order" + ("" if timed else ", or say --interleaved if these lines were only sorted")
+    reason = f"{told} would by itself have made {made}; {remedy}"
+    return replace(line, verdict=Outcome.INCONCLUSIVE, mde=None, reason=reason)
+
+
+def _made(line: Judged, change: float, drift: tuple[float, float], scale: Scale) -> bool:
+    """Whether a verdict would be another without the drift."""
+    margin = line.margin or 0.0
+    margin = margin if scale == "difference" else math.log1p(margin)
+    if line.verdict in (Outcome.REGRESSED, Outcome.IMPROVED):
+        sign = math.copysign(1.0, change)
+        return min(sign * (change - end) for end in drift) < margin
+    if line.verdict is Outcome.EQUIVALENT and line.interval is not None:
+        ends = line.interval if scale == "difference" else tuple(math.log1p(end) for end in line.interval)
+        return max(abs(end - sum(drift) / 2) for end in ends) > margin
+    return False
 
 
 def apart(own: Sequence[Seen], line: Judged, interleaved: bool) -> str:
@@ -88,16 +125,16 @@ def _blocks_apart(own: Sequence[Seen]) -> bool | None:
 
 
 def _difference(
-    own: Sequence[Seen], line: Judged, error: float, scale: Scale
+    own: Placed, line: Judged, error: float, scale: Scale
 ) -> tuple[float, tuple[float, float] | None, tuple[float, float] | None]:
     """The difference of the sides' means, its interval, and what the drift within them makes of it; on the scale of differences or
     logarithms.
 
     Source: Welch, Biometrika 34, 1947; least squares with one slope and two levels.
     """
-    places = np.arange(len(own), dtype=float)
-    values = np.array([one.value if scale == "difference" else math.log(one.value) for one in own])
-    sides = [np.array([one.arm == arm for one in own]) for arm in (line.baseline, line.candidate)]
+    places = np.array([float(place) for place, _ in own])
+    values = np.array([one.value if scale == "difference" else math.log(one.value) for _, one in own])
+    sides = [np.array([one.arm == arm for _, one in own]) for arm in (line.baseline, line.candidate)]
     (before, after), (early, late) = ([each[side] for side in sides] for each in (values, places))
     change = float(after.mean() - before.mean())
     if min(before.size, after.size) < 2:

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from packaging.version import InvalidVersion, Version
+
 from suite.model import directions, numerals
 from suite.model.errors import BadInput
 from suite.model.eval_metrics import direction
@@ -47,10 +49,18 @@ several runs a side can be judged: as a CSV with the columns block,arm,value, by
 ARROWS = {"↑": True, "↓": False}
 """How lm_eval's tables say whether higher is better."""
 _RULE = re.compile(r"^=+(?: [\w ().-]+ )?=+$")
-_DIGITS = r"-?[0-9][0-9.,]{0,40}(?:[eE][-+]?[0-9]{1,2})?"
+_DIGITS = rf"-?[0-9][0-9.,]{{0,40}}(?:[{numerals.MARKS}][0-9]{{3}}(?![0-9])[0-9.,]{{0,40}}){{0,6}}(?:[eE][-+]?[0-9]{{1,2}})?"
 _VALUE = re.compile(rf"^(?P<name>[A-Za-z][^:]*):\s+(?P<value>{_DIGITS})\s*$")
-_NUMBER = re.compile(r"^-?[0-9]{1,30}(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?$")
-_CELL = re.compile(rf"^[*_`]*(?P<value>{_DIGITS})\s*(?P<unit>[A-Za-zµμ%][\w/µμ%]*)?[*_`]*$")
+_NUMBER = re.compile(r"^-?[0-9]{1,30}(?:[.,][0-9]+)?(?:[eE][-+]?[0-9]{1,2})?$")
+_UNIT = r"[A-Za-zµμ%][\w/µμ%]*"
+_CELL = re.compile(rf"^[*_`]*(?P<value>{_DIGITS})\s*(?P<own>{_UNIT})?(?:\s*(?:±|\+/-|\+-)\s*[0-9.,]+\s*(?P<late>{_UNIT})?)?[*_`]*$")
+"""A number with its unit, and how far it scatters, if that is told."""
+_NUMBERED = re.compile(r"^[*_`~≈<>≤≥+ -]*\.?[0-9]")
+"""A cell that begins as a number does."""
+_ESCAPES = re.compile(r"\x1b\[[0-9;:?]*[A-Za-z]")
+_RELEASE = re.compile(r"(?i)(?:vllm )?v?(?P<version>[0-9]+\.[0-9]+\S*)")
+ASKED = {"Version": "task version", "n-shot": "shots"}
+"""Columns of lm_eval's tables that say what was asked."""
 _LAST_UNIT = re.compile(r"[(\[](?P<unit>[A-Za-zµμ%][\w/µμ%]*)[)\]]$")
 _METRIC = re.compile(
     r"(?i)throughput|goodput|/s\b|latency|time|\b(ttft|tpot|itl|acc|[rqt]ps)\b|memory|error|loss|\((ns|us|µs|μs|ms|s|sec|[kmg]i?b)\)"
@@ -84,14 +94,29 @@ class Paste:
         return len({_UNUSED.sub("", side) for side in self._found() if role(side) == "baseline"}) == 1
 
     @property
+    def oldest(self) -> str:
+        """The oldest version, where the sides are versions and nothing else; "" where they are not."""
+        found = {side: version for side in self._found() if (version := _release(side)) is not None}
+        return min(found, key=lambda side: found[side]) if len(set(found.values())) > 1 and len(found) == len(self._found()) else ""
+
+    @property
     def sides(self) -> tuple[str, ...]:
-        """The sides, the baseline first: the one whose name says so, else the first."""
+        """The sides, the baseline first: the one whose name says so, else the oldest version, else the first."""
         found = self._found()
-        base = next((side for side in found if role(side) == "baseline"), found[0] if found else "")
+        base = next((side for side in found if role(side) == "baseline"), self.oldest or (found[0] if found else ""))
         return tuple(sorted(found, key=lambda side: side != base))
 
     def _found(self) -> list[str]:
         return list(dict.fromkeys([*(total.side for total in self.totals), *(block.side for block in self.blocks)]))
+
+
+def _release(side: str) -> Version | None:
+    """The version that a side's name is, such as v0.9.0."""
+    found = _RELEASE.fullmatch(side)
+    try:
+        return Version(found["version"]) if found else None
+    except InvalidVersion:
+        return None
 
 
 def better(label: str) -> Literal["lower", "higher"] | None:
@@ -128,6 +153,7 @@ def read(path: Path) -> Paste:
 
 def parse(text: str) -> Paste:
     """What a text holds; lines that are neither are passed over."""
+    text = _ESCAPES.sub("", text)
     lines = [raw.strip() for raw in text.splitlines()]
     reader = _Reader(convention=_convention(lines))
     for line in lines:
@@ -212,9 +238,10 @@ class _Reader:
             self.columns, self.task = cells, ""
             self.table = self._named("table")
         elif self.columns and not rule and any(_NUMBER.match(cell) for cell in cells):
-            total = _total(cells, self.columns, self.table, self.task)
-            self.task = total.task if total else self.task
-            self.totals += [total] if total else []
+            found = _total(cells, self.columns, self.table, self.task, self.convention)
+            self.totals += [found] if isinstance(found, Total) else []
+            self.left_out += [found] if isinstance(found, str) and found else []
+            self.task = dict(zip(self.columns, cells, strict=False)).get("Tasks") or self.task
             self.told = True
         elif rule:
             self.ruled = self.ruled or len(self.rows) == 1
@@ -251,18 +278,26 @@ class _Reader:
         return name if name not in used else f"{name} ({sum(one == name or one.startswith(f'{name} (') for one in used) + 1})"
 
 
-def _total(cells: list[str], columns: list[str], side: str, task: str) -> Total | None:
-    """A row of lm_eval's table. An arrow that a paste lost moves cells, so the value is the first number after the metric."""
+def _total(cells: list[str], columns: list[str], side: str, task: str, by: numerals.Convention) -> Total | str:
+    """A row of lm_eval's table, or what was left out of it, in words.
+
+    An arrow that a paste lost moves cells, so the value is the first number after the metric.
+    """
     row = dict(zip(columns, cells, strict=False))
     name = row.get("Tasks") or task
     metric = row.get("Metric", "")
     place = columns.index("Metric") + 1
     numbers = [cell for cell in cells[place:] if _NUMBER.match(cell)]
-    if not name or not metric or len(numbers) < 2:
-        return None
-    value, error = float(numbers[0]), float(numbers[1])
+    if not name or not metric or not numbers:
+        return ""
+    if len(numbers) < 2:
+        return f"{name}, {metric}: {numbers[0]} without a standard error"
+    value, error = (numerals.value(number, by) for number in numbers[:2])
+    asked = {what: row[column] for column, what in ASKED.items() if row.get(column)}
     better = direction(metric, next((ARROWS[cell] for cell in cells[place:] if cell in ARROWS), None))
-    return Total(side=side, task=name, filter=row.get("Filter") or "none", metric=metric, value=value, error=error, better=better)
+    return Total(
+        side=side, task=name, filter=row.get("Filter") or "none", metric=metric, value=value, error=error, better=better, asked=asked
+    )
 
 
 def _renamed(block: Printed, number: int) -> Printed:
@@ -296,9 +331,15 @@ def _compared(rows: Sequence[Sequence[str]], ruled: bool, convention: numerals.C
     for row, (label, cells) in enumerate(numbers):
         for column, (name, cell) in enumerate(zip(names, cells, strict=False)):
             side, metric = (label, name) if turned else (name, label)
+            if isinstance(cell, str):
+                left += [side if headed and describes(side) else f"{metric}: {cell}"] if _NUMBERED.match(cell) else []
+                continue
+            if _tells(metric):
+                left.append(metric)
+                continue
             if headed and describes(side):
-                left += [side] if side and cell else []
-            elif cell and not _is_change(cell):
+                left += [side] if side else []
+            elif not _is_change(cell):
                 lines.setdefault(column if turned else row, _Line(metric=metric, cells=[], convention=convention)).cells.append(
                     (side, cell)
                 )
@@ -319,10 +360,20 @@ def _sided(lines: Mapping[int, _Line], left: list[str], kind: str, headed: bool)
     return _Table(blocks=found, faults=[f"the {kind} {line.metric!r} {line.fault}" for line in lines.values() if line.fault], left_out=left)
 
 
-def _cell(text: str) -> re.Match[str] | None:
-    """A cell that is a number, with its unit if it has one."""
+def _cell(text: str) -> re.Match[str] | str:
+    """A cell that is a number, with its unit if it has one; any other as it is."""
     found = _CELL.match(text)
-    return found if found and numerals.is_number(found["value"]) else None
+    return found if found and numerals.is_number(found["value"]) else text
+
+
+def _unit_of(cell: re.Match[str]) -> str:
+    return cell["own"] or cell["late"] or ""
+
+
+def _tells(label: str) -> bool:
+    """Whether a row is no metric but of what is told about the sides: "runs", "p-value", "speedup"."""
+    words = [word for word in label.split() if word.lower() not in directions.STATISTICS]
+    return directions.better(label) is None and bool(re.search(r"[^\W\d_]", " ".join(words))) and describes(" ".join(words))
 
 
 def _ordinal(number: int) -> str:
@@ -344,7 +395,7 @@ class _Line:
         self.fault = self._doubt([cell["value"] for _, cell in cells])
         if self.fault:
             return []
-        units = [cell["unit"] or _unit_in(side) for side, cell in cells]
+        units = [_unit_of(cell) or _unit_in(side) for side, cell in cells]
         named = _unit_in(self.metric)
         unit = named if any(units) and any(converted(1.0, each, named) for each in units if each) else next(filter(None, units), "")
         found = []
@@ -361,7 +412,7 @@ class _Line:
 
     def without_changes(self) -> list[tuple[str, re.Match[str]]]:
         """The cells but for per cent beside at least two other values, which tell how these differ."""
-        plain = [(side, cell) for side, cell in self.cells if cell["unit"] != "%"]
+        plain = [(side, cell) for side, cell in self.cells if _unit_of(cell) != "%"]
         return plain if len(plain) > 1 else self.cells
 
     def _doubt(self, texts: Sequence[str]) -> str:
@@ -386,7 +437,7 @@ def _shown(cell: re.Match[str], unit: str) -> str:
 
 def _is_change(cell: re.Match[str]) -> bool:
     """Whether a cell without a head holds a change, "1.26x" or "-4.3 %", rather than a value."""
-    return cell["unit"] == "x" or (cell["unit"] == "%" and cell["value"].startswith("-"))
+    return _unit_of(cell) == "x" or (_unit_of(cell) == "%" and cell["value"].startswith("-"))
 
 
 def _heading(line: str, words: str) -> str:

@@ -18,7 +18,10 @@ from suite.model.errors import BadInput
 
 COLUMNS = ("block", "arm", "value")
 RATES = ("block", "arm", "errors", "requests")
-ALIKE = ("machine", "host", "hostname", "gpu", "environment", "benchmark", "scenario", "case", "workload", "dataset")
+ALIKE = (
+    *("machine", "host", "hostname", "node", "runner", "instance", "hardware", "device", "gpu", "cpu", "driver", "environment"),
+    *("benchmark", "scenario", "case", "workload", "dataset", "task"),
+)
 """Columns whose cells must be alike within a block: what differs there is no property of an arm."""
 OPTIONAL = ("metric", "unit", *ALIKE, *moments.COLUMNS)
 BASELINES = ("baseline", "base", "before", "main", "control", "unpatched", "as_released", "old")
@@ -86,13 +89,13 @@ def read(path: Path, unit: str = "") -> Table:
     without values may count errors and requests instead.
     """
     sheet = cells.read(path, _needed, OPTIONAL, f"a table needs {', '.join(COLUMNS)} (or {', '.join(RATES)})")
-    lines, notes = _one_spelling(sheet.lines)
+    lines, notes = cells.one_spelling(sheet.lines, ("arm", "metric", "block"))
     column, at = moments.column(path, sheet.columns, [line for _, line in lines])
     times: Sequence[float | None] = at if column else [None] * len(lines)
     rows, faults, units = (_counts if "value" not in sheet.columns else _values)(sheet, lines, times, unit)
     told = [f"{path}:{number}: {fault}" for number, fault in sorted(faults)]
     cells.refuse([*sheet.faults, *told] or _faults(path, rows) or _differing(path, lines), path)
-    notes += [*_repeated(rows), *_passed_over(sheet.columns, column)]
+    notes += [*_repeated(rows), *_passed_over(sheet.columns, column, lines)]
     return Table(rows=tuple(rows), units=units, notes=tuple(notes))
 
 
@@ -100,26 +103,7 @@ def _needed(columns: Sequence[str]) -> Sequence[str]:
     return RATES if "value" not in columns and {"errors", "requests"} & set(columns) else COLUMNS
 
 
-Lines = Sequence[tuple[int, dict[str, str]]]
 Found = tuple[list[Row], list[tuple[int, str]], dict[str, str]]
-
-
-def _one_spelling(lines: Lines) -> tuple[Lines, list[str]]:
-    """Arms, metrics and blocks that differ in capitals and blanks alone are one, by the first spelling; which were, is told."""
-    notes: list[str] = []
-    for name in ("arm", "metric", "block"):
-        spelt: dict[str, dict[str, None]] = defaultdict(dict)
-        for _, line in lines:
-            if name in line:
-                spelt[" ".join(line[name].split()).casefold()][line[name]] = None
-        first = {each: next(iter(all_)) for all_ in spelt.values() for each in all_}
-        lines = [(number, {**line, name: first[line[name]]} if name in line else line) for number, line in lines]
-        notes += [
-            f"{name} {next(iter(all_))} is also spelt {', '.join(list(all_)[1:])}: taken for one"
-            for all_ in spelt.values()
-            if len(all_) > 1
-        ]
-    return lines, notes
 
 
 def _row(number: int, line: Mapping[str, str], at: float | None) -> Row:
@@ -132,7 +116,7 @@ def _unnamed(line: Mapping[str, str]) -> str:
     return next((f"{name}: is empty" for name in ("block", "arm", "metric") if not line.get(name, "-")), "")
 
 
-def _values(sheet: cells.Sheet, lines: Lines, times: Sequence[float | None], unit: str) -> Found:
+def _values(sheet: cells.Sheet, lines: cells.Lines, times: Sequence[float | None], unit: str) -> Found:
     rows: list[Row] = []
     faults: list[tuple[int, str]] = []
     units: dict[str, str] = {}
@@ -158,7 +142,7 @@ def _fault(value: float | str, text: str) -> str:
     return ""
 
 
-def _counts(sheet: cells.Sheet, lines: Lines, times: Sequence[float | None], unit: str) -> Found:
+def _counts(sheet: cells.Sheet, lines: cells.Lines, times: Sequence[float | None], unit: str) -> Found:
     rows: list[Row] = []
     faults: list[tuple[int, str]] = []
     for (number, line), at in zip(lines, times, strict=True):
@@ -200,7 +184,7 @@ def _faults(path: Path, rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _differing(path: Path, lines: Lines) -> list[str]:
+def _differing(path: Path, lines: cells.Lines) -> list[str]:
     """Blocks whose arms were not measured in one place, or on one task."""
     first: dict[tuple[str, str, str], Mapping[str, str]] = {}
     faults: list[str] = []
@@ -233,8 +217,23 @@ def _repeated(rows: Iterable[Row]) -> list[str]:
     )
 
 
-def _passed_over(columns: Sequence[str], moments_in: str) -> list[str]:
+def _passed_over(columns: Sequence[str], moments_in: str, lines: cells.Lines) -> list[str]:
+    """Columns that nobody asked for, and which of them have other words for one arm than for another of a block."""
     used = {*COLUMNS, *RATES, "metric", "unit", *ALIKE, moments_in}
-    others = [column for column in columns if column and column not in used]
-    named = ", ".join(others[: cells.NAMED]) + (" and more" if len(others) > cells.NAMED else "")
-    return [f"columns that were passed over: {named}"] if others else []
+    told = cells.passed_over(columns, used)
+    for name in dict.fromkeys(columns) if told else ():
+        if name and name not in used and (differing := _of_arms(name, lines)):
+            told.append(f"{name} is not the same for the arms ({differing}): what differs there is judged with them")
+    return told
+
+
+def _of_arms(name: str, lines: cells.Lines) -> str:
+    """Each arm's one word in a column: "llama-8b for main, llama-1b for pr"; "" where the arms share it, have several
+    words each, or are named by it."""
+    words: dict[str, set[str]] = defaultdict(set)
+    for _, line in lines:
+        words[line["arm"]].add(line[name])
+    single = {arm: next(iter(each)) for arm, each in words.items() if len(each) == 1}
+    if len(single) != len(words) or len(set(single.values())) < 2 or set(single.values()) <= {*single, ""}:
+        return ""
+    return ", ".join(f"{word[:40] or 'nothing'} for {arm}" for arm, word in single.items())

@@ -6,10 +6,12 @@ and values without a unit in common are faults, each named by its line.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +29,10 @@ SEPARATORS = (",", ";", "\t")
 PLURALS = {"units": "unit", "metrics": "metric", "values": "value", "blocks": "block", "arms": "arm", "points": "point"}
 TOO_MANY = "more cells than the first line has columns: quote cells that hold a comma"
 TOO_FEW = "fewer cells than the first line has columns: leave cells empty, not out"
+ENCODING = "not a CSV in UTF-8: save it as one (a spreadsheet calls it CSV UTF-8)"
 MIXED = "some numbers of this column have decimal points and others decimal commas: write all in one way"
+_SEPARATOR = re.compile(r"\A\s*\"?sep=.\"?(?=\r?\n)", re.IGNORECASE)
+"""The line with which a spreadsheet names its separator."""
 _CELL = re.compile(r"(?P<number>.*?[0-9.])\s*(?P<unit>[A-Za-zµμ%][\w/µμ%]*)")
 _UNIT = re.compile(r"\s*[(\[](?P<unit>[^()\[\]]+)[)\]]$")
 
@@ -43,6 +48,9 @@ class Sheet:
     units: dict[str, str]
     lines: tuple[tuple[int, dict[str, str]], ...]
     faults: tuple[str, ...]
+
+
+Lines = Sequence[tuple[int, dict[str, str]]]
 
 
 def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]], optional: Sequence[str], needs: str) -> Sheet:
@@ -66,19 +74,21 @@ def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]], optional:
             raise BadInput(f"{path}:1: column {', '.join(twice)} is there twice: keep one")
         return _sheet(path, ((rows.line_num, row) for row in rows), columns, units)
     except csv.Error as error:
-        raise BadInput(f"{path}: not a CSV in UTF-8: {error}") from error
+        raise BadInput(f"{path}: not a CSV: {error}") from error
 
 
 def _text(path: Path) -> str:
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            text = file.read(LARGEST_FILE + 1)  # what is no file, such as a pipe, does not say its size
-        if len(text) > LARGEST_FILE:
+        with open(path, "rb") as file:
+            raw = file.read(LARGEST_FILE + 1)  # what is no file, such as a pipe, does not say its size
+        if len(raw) > LARGEST_FILE:
             raise BadInput(f"{path}: larger than {LARGEST_FILE // 1_000_000} MB")
+        text = raw.decode("utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
     except OSError as error:
         raise BadInput(f"{path}: can't be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: not a CSV in UTF-8: {error}") from error
+        raise BadInput(f"{path}: {ENCODING}; {error.reason} at byte {error.start}") from error
+    text = _SEPARATOR.sub("", text)
     if text.lstrip()[:1] in ("{", "["):
         raise BadInput(f"{path}: is JSON, not a CSV: write its numbers as a table")
     return text
@@ -121,6 +131,31 @@ def refuse(faults: Sequence[str], path: Path) -> None:
     """Raises `BadInput` with the first of the faults and how many more there are, if there are any."""
     if faults:
         raise BadInput(*faults[:NAMED], *([f"{path}: and {len(faults) - NAMED} more faults"] if len(faults) > NAMED else []))
+
+
+def one_spelling(lines: Lines, names: Iterable[str]) -> tuple[Lines, list[str]]:
+    """Cells of these columns that differ in capitals and blanks alone as one, by the first spelling; and which were, in sentences."""
+    notes: list[str] = []
+    for name in names:
+        spelt: dict[str, dict[str, None]] = defaultdict(dict)
+        for _, line in lines:
+            if name in line:
+                spelt[" ".join(line[name].split()).casefold()][line[name]] = None
+        first = {each: next(iter(all_)) for all_ in spelt.values() for each in all_}
+        lines = [(number, {**line, name: first[line[name]]} if name in line else line) for number, line in lines]
+        notes += [
+            f"{name} {next(iter(all_))} is also spelt {', '.join(list(all_)[1:])}: taken for one"
+            for all_ in spelt.values()
+            if len(all_) > 1
+        ]
+    return lines, notes
+
+
+def passed_over(columns: Sequence[str], used: Iterable[str]) -> list[str]:
+    """Which columns nobody asked for, in a sentence; nothing without one."""
+    others = [column for column in dict.fromkeys(columns) if column and column not in set(used)]
+    named = ", ".join(others[:NAMED]) + (" and more" if len(others) > NAMED else "")
+    return [f"columns that were passed over: {named}"] if others else []
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------

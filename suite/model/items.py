@@ -8,7 +8,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from suite.model.metrics import Better
 
@@ -126,7 +126,8 @@ class TaskItems:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """A score of which only the total is known: its value, its standard error, and what it was called."""
+    """A score of which only the total is known: its value, its standard error, what it was called, and how it was asked (shots, version) as
+    far as that is told."""
 
     side: str
     task: str
@@ -135,6 +136,7 @@ class Total:
     value: float
     error: float
     better: Better | None = None
+    asked: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -1,6 +1,7 @@
 """Numbers as people write them: whether a comma is of thousands or of decimals is asked of all numbers that stand together.
 
-Of a single "1,001" nobody can tell; beside "7,5" its comma is a decimal one, beside "991.1" it is not.
+Of a single "1,001" nobody can tell; beside "7,5" its comma is a decimal one, beside "991.1" it is not. Beside "7.250" nobody can tell
+either, for that may be seven thousand. Blanks and apostrophes between groups of three digits are of thousands, whatever the decimals.
 """
 
 from __future__ import annotations
@@ -14,6 +15,14 @@ Convention = Literal["point", "comma", "mixed", ""]
 """What the decimals of numbers that stand together surely have; "" where none tells, "mixed" where they contradict each other."""
 ROUNDING = 1e-9
 """Of logarithms: where all numbers have commas, both readings have one spread."""
+MARKS = " \u00a0\u2009\u202f'’"
+"""Blanks and apostrophes that part thousands."""
+_GROUPED = re.compile(
+    rf"(?P<sign>[+-]?)(?P<whole>[1-9][0-9]{{0,2}}(?P<mark>[{MARKS}])[0-9]{{3}}(?:(?P=mark)[0-9]{{3}})*)(?P<rest>\D.*|)", re.DOTALL
+)
+"""A number whose thousands are parted by blanks or apostrophes: "1 001,4", "1'001.4"."""
+_EITHER = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")
+"""A number whose point may be of thousands, where others have commas in such places."""
 _END = r"(?:e[+-]?[0-9]{1,4})?|nan|inf(?:inity)?"
 _POINT = re.compile(rf"[+-]?(?:(?:[1-9][0-9]{{0,2}}(?:,[0-9]{{3}})+(?:\.[0-9]+)?|[0-9]+\.?[0-9]*|\.[0-9]+){_END})", re.IGNORECASE)
 """A number with a decimal point, if any, and commas between thousands, if any. Python would take `1_0`, and other scripts' digits, too."""
@@ -23,18 +32,26 @@ _COMMA = re.compile(rf"[+-]?(?:(?:[1-9][0-9]{{0,2}}(?:\.[0-9]{{3}})+,[0-9]+|[0-9
 
 def is_number(text: str) -> bool:
     """Whether a text is a number in one of the two conventions."""
+    text = _joined(text)
     return bool(_POINT.fullmatch(text) or _COMMA.fullmatch(text))
 
 
 def convention(texts: Sequence[str]) -> Convention:
     """What numbers that stand together show; texts that are none show nothing."""
+    texts = [_joined(text) for text in texts]
     found = [(bool(_POINT.fullmatch(text)), bool(_COMMA.fullmatch(text))) for text in texts]
-    point, comma = any(one and not other for one, other in found), any(other and not one for one, other in found)
-    return "mixed" if point and comma else "point" if point else "comma" if comma else ""
+    either = any(one and other and "," in text for text, (one, other) in zip(texts, found, strict=True))
+    points = [text for text, (one, other) in zip(texts, found, strict=True) if one and not other]
+    comma = any(other and not one for one, other in found)
+    if comma and points:
+        return "mixed"
+    point = any(not either or not _EITHER.fullmatch(text) for text in points)
+    return "point" if point else "comma" if comma else ""
 
 
 def value(text: str, by: Convention) -> float:
     """A number's value by a convention; where that is unknown, commas are of thousands."""
+    text = _joined(text)
     return float(text.replace(".", "").replace(",", ".") if by == "comma" and "," in text else text.replace(",", ""))
 
 
@@ -44,6 +61,12 @@ def doubtful(texts: Sequence[str]) -> str:
     commas = [text for text in texts if "," in text]
     spreads = [_spread([value(text, by) for text in texts]) for by in ("point", "comma")]
     return commas[0] if commas and spreads[1] < spreads[0] - ROUNDING else ""
+
+
+def _joined(text: str) -> str:
+    """A number without the blanks or apostrophes between its thousands; any other text as it is."""
+    found = _GROUPED.fullmatch(text)
+    return found["sign"] + found["whole"].replace(found["mark"], "") + found["rest"] if found else text
 
 
 def _spread(values: Sequence[float]) -> float:

@@ -6,6 +6,7 @@ No vLLM, torch or GPU is needed here.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -114,6 +115,7 @@ def steps_of_file(file: Path, *, floor: float, kind: detection.Kind, as_json: bo
     table = tables.read(file)
     found: list[Step] = []
     warnings: list[str] = [f"{file}: its lines were taken {table.order}"] if table.sorted else []
+    warnings += [f"{file}: {note}" for note in (*table.notes, *_repeated(table.rows))]
     series = list(dict.fromkeys((row.machine, row.metric) for row in table.rows))
     for machine, metric in series:
         rows = [row for row in table.rows if (row.machine, row.metric) == (machine, metric)]
@@ -133,10 +135,10 @@ def steps_of_file(file: Path, *, floor: float, kind: detection.Kind, as_json: bo
 
 
 def _groups(rows: Sequence[Measured]) -> list[detection.Group]:
-    """The builds of one machine, in the order of their first lines; without groups, each line is one."""
-    apart: dict[tuple[str, str | int], list[Measured]] = {}
+    """The builds of one machine, in the order of their first lines; without groups, the lines of one point are one."""
+    apart: dict[tuple[str, str], list[Measured]] = {}
     for row in rows:
-        apart.setdefault((row.environment, row.group or row.line), []).append(row)
+        apart.setdefault((row.environment, row.group or row.point), []).append(row)
     whole = all(row.point.isascii() and row.point.isdigit() and str(int(row.point)) == row.point for row in rows)
     return [
         detection.Group(
@@ -146,6 +148,14 @@ def _groups(rows: Sequence[Measured]) -> list[detection.Group]:
         )
         for own in apart.values()
     ]
+
+
+def _repeated(rows: Sequence[Measured]) -> list[str]:
+    """Points that stand on several lines of a series without groups, in a sentence."""
+    places = Counter((row.machine, row.metric, row.environment, row.point) for row in rows if not row.group)
+    several = list(dict.fromkeys(point for (*_, point), lines in places.items() if lines > 1))
+    named = ", ".join(several[:3]) + (" and so on" if len(several) > 3 else "")
+    return [f"lines of one point were taken for measurements of one build ({named}); a column group says otherwise"] if several else []
 
 
 def _label(point: str, whole: bool) -> Label:

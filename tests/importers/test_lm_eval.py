@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from suite.analysis.pairing import Unpairable, match
 from suite.importers import lm_eval
 from suite.model.errors import BadInput
+from suite.model.evaluations import notes
 
 
 def line(number: int, **changed: Any) -> dict[str, Any]:
@@ -130,7 +131,10 @@ def test_a_results_file_alone_is_told_in_one_sentence(tmp_path: Path) -> None:
     assert len(many.value.faults) == 1
 
 
-@pytest.mark.parametrize("resps", [[[""]], [["  \n"]], None, [], [[]], [[None]], ["None"], [["", "4"]]])
+HOLLOW = [[[{"text": ""}]], {"0": [""]}, [["</s>"]], [["<|im_end|>\n"]], [["\u200b\u00a0"]], [["<pad><pad>"]]]
+
+
+@pytest.mark.parametrize("resps", [[[""]], [["  \n"]], None, [], [[]], [[None]], ["None"], [["", "4"]], *HOLLOW])
 def test_an_item_without_an_answer_is_marked(resps: Any, tmp_path: Path) -> None:
     """Empty, blank, null or nothing at all; a log-likelihood is an answer, and so is a word."""
     told = [
@@ -267,3 +271,28 @@ def test_items_of_one_passage_are_known_by_what_they_share(tmp_path: Path) -> No
     assert match(plain, plain).clusters is None
     with pytest.raises(BadInput, match=r":2: doc.context: is missing, so nobody can tell which passage item 1 belongs to"):
         lm_eval.read(write(tmp_path / "c", [lines[0], line(1)]), {"sums": "context"})
+
+
+BLANKS = st.lists(st.sampled_from(["", " ", "\n", "\u200b", "\u00a0", "\ufeff", "</s>", "<|endoftext|>"]), max_size=4).map("".join)
+WRAPPED = [lambda text: text, lambda text: [text], lambda text: [[text]], lambda text: {"0": [text]}, lambda text: [[{"text": text}]]]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(blank=BLANKS, wrap=st.sampled_from(WRAPPED), word=st.sampled_from(["", "4", "no answer", "-1.5"]))
+def test_an_answer_is_empty_whatever_nothing_it_is_made_of(blank: str, wrap: Any, word: str, tmp_path: Path) -> None:
+    """However it is wrapped; one word more, and it is an answer."""
+    (task,), _ = lm_eval.read(write(tmp_path, [line(0, resps=wrap(blank + word + blank))]))
+    assert task.items["0"].empty is not bool(word)
+
+
+@pytest.mark.parametrize("form", ["mapping", "text"])
+@pytest.mark.parametrize(("name", "value"), [("max_model_len", 256), ("dtype", "float32"), ("enable_prefix_caching", True)])
+def test_an_argument_that_one_run_alone_names_is_told(form: str, name: str, value: Any, tmp_path: Path) -> None:
+    """It alters the run, if not the question."""
+    arguments = {"pretrained": "org/model", name: value}
+    said = arguments if form == "mapping" else ",".join(f"{key}={each}" for key, each in arguments.items())
+    for folder, told in (("a", {"pretrained": "org/model"}), ("b", said)):
+        write(tmp_path / folder, [line(0)])
+        results(tmp_path / folder, config={"model": "vllm", "model_args": told, "limit": None, "gen_kwargs": None})
+    (first,), (second,) = (lm_eval.settings(tmp_path / folder).values() for folder in "ab")
+    assert f"model arguments.{name} not said against" in " ".join(notes(first, second))

@@ -251,6 +251,66 @@ def test_a_column_about_the_sides_changes_nothing_but_is_told(column: str, place
     assert side_values(text) == {base: {"latency (ms)": 12.0}, "this PR": {"latency (ms)": 10.0}}
 
 
+CELLS = {"12 447": 12447.0, "1\u202f447,5": 1447.5, "12.3 ± 0.1": 12.3, "12.3 +/- 0.1": 12.3, "7'250": 7250.0, "1.5 ± 0.02": 1.5}
+
+
+@given(st.sampled_from(sorted(CELLS)), st.sampled_from(sorted(CELLS)), st.sampled_from(["ms", ""]))
+def test_cells_with_thousands_or_a_scatter_are_read(first: str, second: str, unit: str) -> None:
+    """As hyperfine and spreadsheets print them; none is dropped without a word."""
+    if "," in first + second:
+        first, second = (cell.replace(".", ",") for cell in (first, second))
+    text = f"| metric | main | PR |\n|--|--|--|\n| latency{'' if unit else ' (ms)'} | {first} {unit} | {second} {unit} |"
+    found = pasted.parse(text)
+    values = {cell.replace(".", ",") if "," in first + second else cell: value for cell, value in CELLS.items()}
+    assert found.faults == ()
+    assert [block.values for block in found.blocks] == [{"latency (ms)": values[first]}, {"latency (ms)": values[second]}]
+
+
+@given(st.sampled_from(["3 / 4", "1.2.3", "~12", "<5", "7 (p=0.03)", "12..5"]), st.booleans())
+def test_a_cell_that_begins_as_a_number_and_is_none_is_told(odd: str, first: bool) -> None:
+    """Its row is left out, by name, beside those that are read."""
+    cells = f"{odd} | 12" if first else f"12 | {odd}"
+    found = pasted.parse(f"| metric | main | PR |\n|--|--|--|\n| TTFT (ms) | 5 | 4 |\n| latency (ms) | {cells} |")
+    assert f"latency (ms): {odd}" in found.left_out
+    assert [block.values["TTFT (ms)"] for block in found.blocks] == [5.0, 4.0]
+
+
+@given(st.sampled_from(["runs", "p-value", "speedup", "n", "std", "sample count"]), st.integers(0, 2))
+def test_a_row_about_the_sides_is_no_metric(label: str, place: int) -> None:
+    """No more than a column is; what is a statistic of a metric stays."""
+    rows = ["| mean | 12 | 10 |", "| p99 | 20 | 19 |"]
+    rows.insert(place, f"| {label} | 10 | 12 |")
+    found = pasted.parse("\n".join(["| metric | main | PR |", "|--|--|--|", *rows]))
+    assert found.left_out == (label,)
+    assert [block.values for block in found.blocks] == [{"mean": 12.0, "p99": 20.0}, {"mean": 10.0, "p99": 19.0}]
+
+
+@given(st.permutations(["v0.9.0", "v0.10.0", "vLLM 0.11.2"]))
+def test_of_versions_the_oldest_is_the_baseline(names: list[str]) -> None:
+    """Whichever stands first; that nobody named it is told all the same."""
+    found = pasted.parse(f"| metric | {' | '.join(names)} |\n|--|--|--|--|\n| latency (ms) | 1 | 2 | 3 |")
+    assert (found.sides[0], found.oldest, found.named) == ("v0.9.0", "v0.9.0", False)
+    assert pasted.parse("| metric | v0.9.0 | mine |\n|--|--|--|\n| latency (ms) | 1 | 2 |").oldest == ""
+
+
+def test_colours_of_a_terminal_are_no_words() -> None:
+    """A heading in bold is the heading."""
+    text = "".join(BLOCK.format(heading=f"\x1b[1m# {side}\x1b[0m", rate="1.0") for side in ("main", "PR"))
+    assert pasted.parse(text).sides == ("main", "PR")
+
+
+def test_a_total_without_an_error_is_told_and_its_commas_are_read() -> None:
+    """A perplexity has none; decimal commas are those of a spreadsheet."""
+    text = "".join(TABLE.format(heading=f"# {side}", arrow="", first="0.58").replace("0.", "0,") for side in ("main", "PR"))
+    found = pasted.parse(text)
+    assert [(total.value, total.asked) for total in found.totals] == [
+        (0.58, {"task version": "3", "shots": "5"}),
+        (0.58, {"shots": "5"}),
+    ] * 2
+    found = pasted.parse(text.replace("0,0705", "N/A"))
+    assert (found.totals, found.left_out[0]) == ((), "gsm8k, exact_match: 0,58 without a standard error")
+
+
 @given(
     st.permutations(["main", "PR on top of main"])
     | st.permutations(["before", "after merging main"])

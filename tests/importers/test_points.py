@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -140,3 +141,63 @@ def test_units_of_a_series_are_converted_and_its_metrics_kept_apart(tmp_path: Pa
         ("ttft", 0.41, "s"),
         ("memory", 2048.0, "MiB"),
     ]
+
+
+SHUFFLED = st.permutations(range(12))
+
+
+@settings(max_examples=40, deadline=None)
+@given(SHUFFLED, st.sampled_from(["%d.%m.%Y", "%m/%d/%Y", "%Y/%m/%d", "%b %d, %Y", "nightly-%Y-%m-%d"]), st.booleans())
+def test_dates_of_any_form_are_the_order(tmp_path_factory: pytest.TempPathFactory, places: list[int], form: str, beside: bool) -> None:
+    """In a column or as names, however the lines stand."""
+    if beside and form.startswith("nightly"):
+        form = form.removeprefix("nightly-")
+    days = [datetime(2026, 1, 14) + timedelta(days=25 * place) for place in range(12)]
+    cells = [f'c{place},{place + 1},"{days[place].strftime(form)}"' for place in places]
+    names = [f'"{days[place].strftime(form)}",{place + 1}' for place in places]
+    text = "\n".join(["point,value,date", *cells] if beside else ["point,value", *names])
+    found = read(written(tmp_path_factory.mktemp("any"), text + "\n"))
+    assert [row.value for row in found.rows] == list(range(1, 13))
+
+
+@pytest.mark.parametrize("form", ["2026w{}", "run{}-main", "v0.9.1-{}-gabc123{}", "Jan {}", "#{}"])
+def test_names_with_a_number_inside_are_put_right(form: str, tmp_path: Path) -> None:
+    """Whatever stands around it; two steps had been seen where text had sorted the builds of one."""
+    names = [form.format(number, number % 10) for number in range(1, 25)]
+    for turned in (sorted(names), names[::-1]):
+        if form == "Jan {}" and turned == sorted(names):
+            continue
+        found = read(written(tmp_path, "point,value\n" + "".join(f"{name},1\n" for name in turned)))
+        assert [row.point for row in found.rows] == names
+
+
+@pytest.mark.parametrize(
+    ("head", "rest"), [("main", ["0.12.0", "0.11.0", "0.10.0", "0.9.0"]), ("nightly", ["2026-03-03", "2026-03-02", "2026-03-01"])]
+)
+def test_a_name_among_versions_or_dates_does_not_hide_that_they_fall(head: str, rest: list[str], tmp_path: Path) -> None:
+    """A table with main on top is turned round; where those that are known do not fall, the odd one has no place."""
+    names = [head, *rest]
+    found = read(written(tmp_path, "point,value\n" + "".join(f"{name},1\n" for name in names)))
+    assert [row.point for row in found.rows] == names[::-1]
+    found = read(written(tmp_path, "point,value\n" + "".join(f"{name},1\n" for name in names[::-1])))
+    assert [row.point for row in found.rows] == names[::-1]
+    with pytest.raises(BadInput, match=f"{head}' has no place among"):
+        read(written(tmp_path, "point,value\n" + "".join(f"{name},1\n" for name in (rest[1], rest[0], head, *rest[2:]))))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.sampled_from(["host", "hostname", "gpu", "node", "driver"]),
+    st.sampled_from(["benchmark", "model", "arm", "case"]),
+    st.permutations(range(5)),
+)
+def test_machines_and_benchmarks_of_any_name_never_mix(
+    tmp_path_factory: pytest.TempPathFactory, machine: str, series: str, places: list[int]
+) -> None:
+    """Whichever column says so, wherever it stands; what else there is, is told."""
+    head = ["point", "value", machine, series, "note"]
+    rows = [[f"b{number}", "1", one, other, "x"] for number in range(4) for one in ("a", "A ", "b") for other in ("p", "q")]
+    text = "\n".join(",".join(row[place] for place in places) for row in [head, *rows])
+    found = read(written(tmp_path_factory.mktemp("any"), text + "\n"))
+    assert {(row.machine, row.metric) for row in found.rows} == {(one, other) for one in "ab" for other in "pq"}
+    assert found.notes == (f"{machine} a is also spelt A: taken for one", "columns that were passed over: note")

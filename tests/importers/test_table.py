@@ -100,7 +100,9 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path_factory: pytest.TempPa
 @settings(max_examples=40, deadline=None)
 @given(
     PLACES,
-    st.sampled_from(["fast", "1_0", "٣", "12e", "1.2.3", "12.1x", "2.4k", "1 001.4", "1'001.4", "1,00,1.4", "", "nan", "inf", "-1", "0"]),
+    st.sampled_from(
+        ["fast", "1_0", "٣", "12e", "1.2.3", "12.1x", "2.4k", "1 01.4", "1'0014", "1 001 4", "1,00,1.4", "", "nan", "inf", "-1", "0"]
+    ),
 )
 def test_a_value_that_is_no_positive_number_is_refused(tmp_path_factory: pytest.TempPathFactory, place: int, odd: str) -> None:
     """Nothing is made of what only looks like a number."""
@@ -205,3 +207,49 @@ def test_nothing_but_a_table_or_a_fault_comes_of_any_file(tmp_path_factory: pyte
         faults = tuple(error.faults)
     assert bool(rows) is not bool(faults)
     assert all(str(path) in fault for fault in faults)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from([" ", "\u00a0", "\u202f", "'", "’"]),
+    st.sampled_from(".,"),
+    st.lists(st.integers(100_000, 99_999_999), min_size=12, max_size=12),
+)
+def test_thousands_parted_by_blanks_or_apostrophes_are_read(
+    tmp_path_factory: pytest.TempPathFactory, mark: str, point: str, sizes: list[int]
+) -> None:
+    """As spreadsheets of France and Switzerland write them."""
+    texts = [f"{size / 100:_.2f}".replace(".", point).replace("_", mark) for size in sizes]
+    rows = [[*row[:2], text] for row, text in zip(ROWS, texts, strict=True)]
+    found = read(written(tmp_path_factory, [HEAD[:3], *rows], ";"))
+    assert [row.value for row in found.rows] == [pytest.approx(size / 100) for size in sizes]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+@pytest.mark.parametrize("first", ["", "sep=;\r\n", '"sep=;"\n'])
+def test_what_a_spreadsheet_puts_before_a_table_is_no_part_of_it(encoding: str, first: str, tmp_path: Path) -> None:
+    """Marks of the encoding, and the line that names the separator."""
+    path = written(tmp_path, [HEAD, *ROWS], ";")
+    path.write_bytes((first + path.read_text()).encode(encoding))
+    assert said(read(path)) == WHOLE
+
+
+def test_another_encoding_says_how_to_save_it(tmp_path: Path) -> None:
+    """A µ of a Western spreadsheet is no UTF-8."""
+    path = tmp_path / "n.csv"
+    path.write_bytes("block,arm,value (µs)\n1,main,2\n".encode("latin-1"))
+    assert "a spreadsheet calls it CSV UTF-8" in refused(path)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(["model", "version", "branch", "notes"]), st.integers(0, 3), st.booleans())
+def test_what_differs_between_the_arms_is_told(tmp_path_factory: pytest.TempPathFactory, name: str, place: int, shared: bool) -> None:
+    """A column that nobody asked for may say that the arms are not of one model."""
+    rows = [[*row[:3]] for row in ROWS]
+    for row in rows:
+        row.insert(place, "small" if shared or row[1] == "main" else "large")
+    head = HEAD[:3]
+    found = read(written(tmp_path_factory, [[*head[:place], name, *head[place:]], *rows]))
+    told = f"{name} is not the same for the arms (small for main, large for pr): what differs there is judged with them"
+    assert (told in found.notes) is not shared
+    assert f"columns that were passed over: {name}" in found.notes

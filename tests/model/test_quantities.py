@@ -83,11 +83,16 @@ def test_a_sentence_that_names_a_metric_and_its_change_is_read(text: str, told: 
         "Throughput went from 12 ms to 9 ms.",
         "The timeout was raised from 10 s to 30 s.",
         "We raised the cache from 4 GiB to 8 GiB.",
+        "Reverting this, mean TTFT rises from 188 ms to 190 ms.",
+        "TTFT goes from 9 ms to 12 ms when rolled back.",
+        "Without the patch TTFT rises from 9 ms to 12 ms.",
+        "TTFT went from 7,500 ms to 7.250 ms.",
         "TTFT dropped from 12 ms to 9 ms at batch 8. TTFT dropped from 15 ms to 11 ms at batch 16.",
     ],
 )
 def test_what_may_mean_something_else_is_not_read(text: str) -> None:
-    """A range, an amount, a wish, two metrics, none, no unit, one that does not fit, a setting, or two values of one metric."""
+    """A range, an amount, a wish, two metrics, none, no unit, one that does not fit, a setting, two values of one metric,
+    or the way back."""
     assert changes(text) == ()
 
 

@@ -123,7 +123,7 @@ def settings(file: SamplesFile) -> Settings:
     aside = {*_MODELS, *_VARIANTS.split(), *_ASKS.split(), "base_url"}
     seeds = {name: config[name] for name in ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed") if name in config}
     plain = {name: value for name, value in arguments.items() if name not in aside}
-    other = {"backend": config.get("model"), **plain, **seeds, **{name: said[name] for name in _HOW if name in said}}
+    other = {"backend": config.get("model"), "model arguments": plain, **seeds, **{name: said[name] for name in _HOW if name in said}}
     variant = {**arguments, "model_sha": config.get("model_sha") or None}
     return Settings(
         source=str(file.results),
@@ -132,7 +132,7 @@ def settings(file: SamplesFile) -> Settings:
         variant={
             name: _plain(variant[name]) for name in sorted({*_VARIANTS.split(), "model_sha"} & variant.keys()) if variant[name] is not None
         },
-        other={name: _plain(value) for name, value in other.items()},
+        other={name: _plain(value) or {} if isinstance(value, Mapping) else _plain(value) for name, value in other.items()},
         better={str(name): way for name, higher in _part(said, "higher_is_better", file.task).items() if (way := direction("", higher))},
     )
 

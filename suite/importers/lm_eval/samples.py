@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,8 @@ _FIXED = """
 """
 _ROLLING: Mapping[str, float] = {"word_perplexity": 1.0, "byte_perplexity": 1.0, "bits_per_byte": 1 / math.log(2)}
 """Metrics that lm_eval keeps as (log-likelihood, length) an item, and what the one by the other is multiplied with."""
+_NOTHING = re.compile(r"\s|[\u00ad\u200b-\u200f\u2060\ufeff\x00]|<\|[\w-]{1,40}\|>|</?s>|<(?:pad|eos|bos|unk)>")
+"""What an answer may hold and be empty: blanks, seen or not, and marks of a model's own."""
 _PAIRS = "kept as pairs or lists, which score all items together and no item by itself"
 
 Key = tuple[str, str, str]
@@ -202,16 +205,16 @@ def _unanswered(said: Any, target: Any) -> bool:
 
 
 def _flat(said: Any) -> Iterator[Any]:
-    """The answers in lists of lists."""
-    if isinstance(said, list):
-        for one in said:
-            yield from _flat(one) if one != [] else [None]
+    """The answers in lists of lists, or of mappings."""
+    if isinstance(said, list | Mapping):
+        for one in said.values() if isinstance(said, Mapping) else said:
+            yield from _flat(one) if one not in ([], {}) else [None]
     else:
         yield said
 
 
 def _blank(answer: Any, none: bool) -> bool:
-    return answer is None or (isinstance(answer, str) and (not answer.strip() or (none and answer == "None")))
+    return answer is None or (isinstance(answer, str) and (not _NOTHING.sub("", answer) or (none and answer == "None")))
 
 
 def _passage(doc: Any, key: str) -> int:
