@@ -68,11 +68,11 @@ check: $(VENV)/.ready ## Format, lint, types, import laws
 validate: $(VENV)/.ready ## Proves the statistics by simulation, beside other tools; writes docs/validation.md (some minutes)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --overrides tests/overrides.txt --editable '.[dev,validate]'
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps apache-otava==0.8.0 otava-test-data==0.1.9
-	@$(BIN)/python -m suite.validation --out docs/validation.md
+	@$(BIN)/python -m perfproof.validation --out docs/validation.md
 
 validate-real: $(VENV)/.ready ## Injects known slowdowns on this machine, beside other tools; resumable; writes docs/validation-real.md (hours)
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --overrides tests/overrides.txt --editable '.[dev,validate]'
-	@$(BIN)/python -m suite.validation.real --out docs/validation-real.md
+	@$(BIN)/python -m perfproof.validation.real --out docs/validation-real.md
 
 clean: ## Removes what was made here: environments, builds, local results and reports
 	rm -rf $(VENV) builds results/local reports/report.html .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -8,25 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from suite.run.alone import FOLDER
+from perfproof.run.host.machine_lock import FOLDER
 
 TESTS = Path(__file__).parent
 LONG = (
     "test_inside.py",
-    "builds/test_release.py",
+    "builds/install/test_release_install.py",
     "run/test_traps.py",
-    "run/test_serve.py",
-    "changes/test_proposing.py",
-    "run/test_soak.py",
-    "run/test_pooling_real.py",
+    "run/kinds/serve/test_serve_runner.py",
+    "changes/test_measure_change.py",
+    "run/kinds/serve/test_soak.py",
+    "run/kinds/serve/test_pooling_real.py",
     "report/test_browser.py",
-    "run/test_accuracy_real.py",
-    "gate/test_command.py",
-    "run/test_serve_real.py",
+    "run/kinds/accuracy/test_accuracy_real.py",
+    "gate/test_gate_change.py",
+    "run/kinds/serve/test_serve_real.py",
     "pytest_plugin/test_sessions.py",
-    "run/test_equality.py",
-    "run/test_micro.py",
-    "run/test_micro_vllm.py",
+    "run/kinds/equality/test_equality_runner.py",
+    "run/kinds/micro/test_micro_runner.py",
+    "run/kinds/micro/test_micro_vllm.py",
 )
 """Files that take more than half a minute, the longest first: what begins last must be short, or a worker waits for the other."""
 

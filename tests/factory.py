@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from suite.model.record import SCHEMA, Attestation, Record
-from suite.model.scenario import digest_of
+from perfproof.model.records.record import SCHEMA, Attestation, Record
+from perfproof.model.scenarios.scenario import digest_of
 
 SCENARIO: dict[str, Any] = {
     "schema": 1,

@@ -26,16 +26,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from suite.builds.prepare import prepare
-from suite.builds.side import PACKAGE
-from suite.changes.proposing import Change, OpenLanes
-from suite.gate import command
-from suite.gate.telling import Outputs
-from suite.model.decode import scenario_of
-from suite.model.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE
-from suite.session import load
+from perfproof.builds.install.side_folder import PACKAGE
+from perfproof.builds.prepare import prepare
+from perfproof.changes.measure_change import Change, OpenLanes
+from perfproof.commands.run_scenarios import load
+from perfproof.gate import gate_change
+from perfproof.gate.gate_outputs import Outputs
+from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE
+from perfproof.model.documents.decode import scenario_of
 
-ROOT = PACKAGE.parent
+ROOT = PACKAGE.parents[1]
 SCAN = "vllm/v1/sample/thinking_budget_state.py"
 PENALTIES = "vllm/v1/sample/ops/penalties.py"
 KEPT = (SCAN, PENALTIES, "vllm/v1/worker/gpu_input_batch.py")
@@ -190,7 +190,7 @@ def rehearse(
 ) -> Outcome:
     """The gate's decision on one change; comment, JSON, JUnit and report lie in `folder`."""
     began = time.monotonic()
-    asked = command.Asked(
+    asked = gate_change.Asked(
         change=Change(build=build, diff=None, repo=tree, ref=change.name, base=change.base),
         build_ref=TAG,
         policy=policy,
@@ -208,7 +208,7 @@ def rehearse(
         wait=600.0,
         anyway=True,
     )
-    code = command.gate_change(asked, say or Console(file=io.StringIO(), width=120), open_lanes, environment={})
+    code = gate_change.gate_change(asked, say or Console(file=io.StringIO(), width=120), open_lanes, environment={})
     told = json.loads((folder / "gate.json").read_text())
     return Outcome(
         change=change,

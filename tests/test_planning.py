@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from suite.model.decode import load_scenario
-from suite.model.floor import workload_digest
-from suite.model.record import Record
-from suite.model.scenario import PROFILES
-from suite.planning import estimates, make_plan
+from perfproof.model.documents.decode import load_scenario
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.scenario import PROFILES
+from perfproof.model.verdicts.noise_floor import workload_digest
+from perfproof.planning import estimates, make_plan
 from tests import factory
 from tests.report.factory import floor
 

@@ -6,9 +6,9 @@ import io
 
 from rich.console import Console
 
-from suite.model.decode import scenario_of
-from suite.planning import make_plan
-from suite.progress import RunProgress
+from perfproof.model.documents.decode import scenario_of
+from perfproof.planning import make_plan
+from perfproof.progress import RunProgress
 from tests.factory import DEFINITION, record
 
 

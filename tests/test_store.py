@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from suite import store
-from suite.model.errors import EXIT_USAGE, BadInput, CannotRun
+from perfproof import store
+from perfproof.model.base.errors import EXIT_USAGE, BadInput, CannotRun
 from tests.factory import record
 from tests.report.factory import floor
 
@@ -90,8 +90,8 @@ import resource, signal, sys
 from pathlib import Path
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, ({len(before) + 100}, {len(before) + 100}))
-from suite import store
-from suite.model.errors import CannotRun
+from perfproof import store
+from perfproof.model.base.errors import CannotRun
 from tests.factory import record
 try:
     store.append(Path({str(tmp_path)!r}), record(block=1))
@@ -200,7 +200,7 @@ def test_kill_9_in_the_midst_of_appending_loses_no_record_that_was_kept(tmp_path
     """A process that is killed while it appends leaves whole records, at most one cut-off line, and a file that others can append to."""
     script = f"""
 from pathlib import Path
-from suite import store
+from perfproof import store
 from tests.factory import record
 raw = {{"round_time": [0.1] * 20_000}}
 for block in range(1, 10_000):
@@ -261,7 +261,7 @@ def test_two_that_write_into_one_folder_tear_no_line(tmp_path: Path) -> None:
     script = f"""
 import sys
 from pathlib import Path
-from suite import store
+from perfproof import store
 from tests.factory import record
 raw = {{"round_time": [0.1] * 5_000}}
 for block in range(40):

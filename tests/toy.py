@@ -1,7 +1,7 @@
 """A stand-in for an interpreter with vLLM, and a package folder with toy benchmarks and patches.
 
 `interpreter` makes what looks like a virtual environment with vLLM 0.32.0 in a few milliseconds; `package` makes
-a folder like `suite/` whose benchmarks and patches are those of `tests/fakes`.
+a folder like `suite/perfproof/` whose benchmarks and patches are those of `tests/fakes`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
-from suite.builds.side import PACKAGE
-from suite.model.scenario import Arm, MicroWorkload, PythonBuild, Scenario
-from suite.run.catalog import Bench
+from perfproof.builds.install.side_folder import PACKAGE
+from perfproof.model.scenarios.scenario import Arm, MicroWorkload, PythonBuild, Scenario
+from perfproof.run.checks.catalog import Bench
 
 FAKES = Path(__file__).parent / "fakes"
 NOT_ALONE: Mapping[str, str] = {"OMP_WAIT_POLICY": "PASSIVE"}
@@ -45,9 +45,9 @@ def interpreter(folder: Path, *, vllm: bool = True, pytest: bool = True) -> Path
 
 
 def package(folder: Path) -> Path:
-    """Makes a folder like `suite/` with the suite's own guard and children, and toy benchmarks and patches."""
+    """Makes a folder like `suite/perfproof/` with the suite's own guard and children, and toy benchmarks and patches."""
     shutil.copytree(PACKAGE / "child", folder / "child")
-    for room, keep in (("bench", ("__init__.py", "conftest.py")), ("patches", ("__init__.py", "guard.py", "surroundings.py"))):
+    for room, keep in (("bench", ("__init__.py", "conftest.py")), ("patches", ("__init__.py", "guard.py", "process_report.py"))):
         (folder / room).mkdir(parents=True, exist_ok=True)
         for name in keep:
             shutil.copy(PACKAGE / room / name, folder / room / name)

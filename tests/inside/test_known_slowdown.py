@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from suite.bench import thinking_scan
-from suite.bench.thinking_scan import Decoding
-from suite.patches import guard
-from suite.patches.guard import Counter, PatchRefused, exists, original_of, source_hash
-from suite.patches.known_slowdown import PATCH, TARGETS, THINKING, VARIABLE, register, slowed
+from perfproof.bench import thinking_scan
+from perfproof.bench.thinking_scan import Decoding
+from perfproof.patches import guard
+from perfproof.patches.guard import Counter, PatchRefused, exists, original_of, source_hash
+from perfproof.patches.planted.known_slowdown import PATCH, TARGETS, THINKING, VARIABLE, register, slowed
 
 PARAMETERS = {**thinking_scan.PARAMETERS, "output_length": 1000, "steps": 16, "rounds": 1, "warmup_rounds": 0}
 

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suite.bench import pooling_token_ids as bench
-from suite.patches import guard
-from suite.patches import pooling_cpu_token_ids as adds
-from suite.patches import pooling_device_round_trip as removes
-from suite.patches.guard import Attestation, counter, device_type, locate, vllm_release
+from perfproof.bench import pooling_token_ids as bench
+from perfproof.patches import guard
+from perfproof.patches import pooling_cpu_token_ids as adds
+from perfproof.patches import pooling_device_round_trip as removes
+from perfproof.patches.guard import Attestation, counter, device_type, locate, vllm_release
 
 STEPS = int(os.environ.get("PERFPROOF_STEPS", "150"))
 ROWS, LENGTH, TAG = 8, 40, 103
@@ -228,7 +228,7 @@ def test_metadata_made_by_hand_still_pools(module: Any, switch: Switch) -> None:
     from vllm import PoolingParams
     from vllm.v1.pool.metadata import PoolingMetadata, PoolingStates
 
-    from suite.bench.adapter import accepted
+    from perfproof.bench.adapter import accepted
 
     ids = torch.tensor([[bench.FIRST, 7, bench.LAST], [7, 7, bench.LAST]])
     pooler = bench.build_pooler("splade", 4, "cpu")
@@ -340,7 +340,7 @@ LOOKS = {"splade": 2, "bos_eos": 2, "gritlm": 1}
 @pytest.mark.parametrize("kind", bench.POOLERS)
 def test_the_witnesses_are_exact(kind: str) -> None:
     """As released: one or two looks a request up to 0.18 and none after; the padded ids built once, twice from 0.19 to 0.28."""
-    from suite.bench.adapter import release
+    from perfproof.bench.adapter import release
 
     looks = LOOKS[kind] if release() < (0, 19) else 0
     times = 2 if (0, 19) <= release() < (0, 29) else 1

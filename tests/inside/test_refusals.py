@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from patch_modules import patch_module
 
-from suite.bench.adapter import mend_cpu_probe
-from suite.patches import guard
-from suite.patches.guard import Attestation, Patch, PatchRefused, exists, locate
+from perfproof.bench.adapter import mend_cpu_probe
+from perfproof.patches import guard
+from perfproof.patches.guard import Attestation, Patch, PatchRefused, exists, locate
 
 NAMES = (
     "swap_states_active_prefix",
@@ -35,7 +35,7 @@ def module(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> A
     monkeypatch.delenv("PERFPROOF_ALLOW_UNVERIFIED", raising=False)
     monkeypatch.setattr(Attestation, "_current", Attestation())
     monkeypatch.setattr(guard, "_holders", {})
-    return importlib.import_module(f"suite.patches.{request.param}")
+    return patch_module(request.param)
 
 
 def held(patch: Patch) -> list[object]:

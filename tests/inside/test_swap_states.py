@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from streams import drive, none_rare, skip_unless_held
 
-from suite.bench import adapter
-from suite.patches import swap_states_active_prefix, swap_states_batched, swap_states_full_rows
-from suite.patches.guard import PatchRefused, Target, original_of
+from perfproof.bench import adapter
+from perfproof.patches import swap_states_active_prefix, swap_states_batched, swap_states_full_rows
+from perfproof.patches.guard import PatchRefused, Target, original_of
 
 ROWS, LENGTH, VOCAB, BLOCK = 6, 48, 40, 4
 PATCHES = (swap_states_active_prefix, swap_states_full_rows, swap_states_batched)
@@ -381,7 +381,7 @@ def test_rows_cut_short_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.PATCH.name)
 def test_refuses_where_it_was_not_tested(patch: Any) -> None:
     """On a release that is not listed the patch refuses, naming those that are."""
-    from suite.patches.guard import vllm_release
+    from perfproof.patches.guard import vllm_release
 
     if vllm_release() in patch.PATCH.holds:
         pytest.skip("it holds here")
@@ -398,7 +398,7 @@ WITNESS = {
 
 def test_bytes_per_swap_is_exact() -> None:
     """The author's workload copies so many bytes an exchange on every machine."""
-    from suite.bench import swap_states as bench
+    from perfproof.bench import swap_states as bench
 
     expected = WITNESS["as released before 0.19" if adapter.release() < (0, 19) else "as released"]
     assert bench.tally(bench.PARAMETERS)[0] == pytest.approx(expected, abs=1e-9)

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from streams import drive, none_rare, skip_unless_held
 
-from suite.bench import adapter
-from suite.bench import thinking_scan as bench
-from suite.bench.meter import TokenMeter
-from suite.patches import thinking_watermark as patch
-from suite.patches.guard import PatchRefused, vllm_release
+from perfproof.bench import adapter
+from perfproof.bench import thinking_scan as bench
+from perfproof.bench.meter import TokenMeter
+from perfproof.patches import thinking_watermark as patch
+from perfproof.patches.guard import PatchRefused, vllm_release
 
 ROWS, VOCAB, DRAFTS = 4, 8, 3
 SEEDS = st.integers(0, 2**32 - 1)

@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from patch_modules import patch_module
 from pins import PINS, Pin
 
-from suite.bench import adapter
-from suite.patches import guard
-from suite.patches.guard import Attestation, device_type, locate
+from perfproof.bench import adapter
+from perfproof.patches import guard
+from perfproof.patches.guard import Attestation, device_type, locate
 
 
 class Unmeasured:
@@ -35,7 +36,7 @@ def applied(patch: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     if not patch:
         yield
         return
-    module = importlib.import_module(f"suite.patches.{patch}")
+    module = patch_module(patch)
     monkeypatch.setattr(Attestation, "_current", Attestation())
     monkeypatch.setattr(guard, "_holders", {})
     places = [locate(target) for target in module.PATCH.targets]
@@ -51,7 +52,7 @@ def applied(patch: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def witnesses(pin: Pin, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, float]:
     """What the first test of that benchmark counts with the pin's parameters and patch."""
     adapter.mend_cpu_probe()
-    bench = importlib.import_module(f"suite.bench.{pin.bench}")
+    bench = importlib.import_module(f"perfproof.bench.{pin.bench}")
     test = next(function for name, function in vars(bench).items() if name.startswith("test_"))
     benchmark = Unmeasured()
     given = {"benchmark": benchmark, "parameters": {**bench.PARAMETERS, **pin.parameters}, "monkeypatch": monkeypatch}
@@ -67,6 +68,6 @@ def test_the_witness_is_exactly_what_is_pinned(pin: Pin, monkeypatch: pytest.Mon
         pytest.skip(f"pinned for vLLM {pin.span}")
     if pin.patch:
         release = guard.vllm_release()
-        if device_type() not in importlib.import_module(f"suite.patches.{pin.patch}").PATCH.holds.get(release, ()):
+        if device_type() not in patch_module(pin.patch).PATCH.holds.get(release, ()):
             pytest.skip(f"{pin.patch} does not hold for vLLM {release} here")
     assert witnesses(pin, monkeypatch) == pytest.approx(dict(pin.witnesses), abs=1e-9, rel=0)

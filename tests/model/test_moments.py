@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from suite.model.errors import BadInput
-from suite.model.moments import column, named
+from perfproof.model.base.errors import BadInput
+from perfproof.model.base.timestamps import column, named
 
 FILE = Path("n.csv")
 FORMS = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suite.model.numerals import MARKS, convention, doubtful, is_number, value
+from perfproof.model.base.numerals import MARKS, convention, doubtful, is_number, value
 
 
 @given(st.integers(100_000, 99_999_999), st.sampled_from(MARKS), st.sampled_from(".,"))

@@ -65,7 +65,7 @@ def git(folder: Path, *words: str) -> str:
 
 def pytest_in(folder: Path, *words: str, benchmark: bool = True) -> subprocess.CompletedProcess[str]:
     """`python -m pytest` in the project, with the plugins that it would find installed."""
-    plugins = ["suite.pytest_plugin", "tests.pytest_plugin.quiet", *(["pytest_benchmark.plugin"] if benchmark else [])]
+    plugins = ["perfproof.pytest_plugin", "tests.pytest_plugin.quiet", *(["pytest_benchmark.plugin"] if benchmark else [])]
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     return subprocess.run(
         [sys.executable, "-m", "pytest", *(word for plugin in plugins for word in ("-p", plugin)), *words],

@@ -6,12 +6,12 @@ import os
 
 import pytest
 
-from suite.pytest_plugin import INSIDE
+from perfproof.pytest_plugin import INSIDE
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if INSIDE not in os.environ:
-        from suite.run import start, telemetry
+        from perfproof.run.host import preflight, telemetry
 
         telemetry.between = lambda before, after: {}
-        start.settle = lambda *asked, **more: None
+        preflight.settle = lambda *asked, **more: None

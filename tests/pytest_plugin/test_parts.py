@@ -13,14 +13,14 @@ from types import ModuleType
 import pytest
 import tomllib
 
-from suite.analysis.judge import judge_scenario, spending_of
-from suite.child import benchmarks
-from suite.model.errors import BadInput
-from suite.model.judged import Judged
-from suite.model.record import Record
-from suite.pytest_plugin import arguments, ids, telling, trees
-from suite.pytest_plugin.measuring import Design, questions, short_names
-from suite.pytest_plugin.trees import Change
+from perfproof.analysis.judging.judge import judge_scenario, spending_of
+from perfproof.child import benchmarks
+from perfproof.model.base.errors import BadInput
+from perfproof.model.records.record import Record
+from perfproof.model.verdicts.judged import Judged
+from perfproof.pytest_plugin import benchmark_outcomes, node_ids, trial_arguments, worktrees
+from perfproof.pytest_plugin.benchmark_blocks import Design, questions, short_names
+from perfproof.pytest_plugin.worktrees import Change
 from tests.factory import record as any_record
 from tests.pytest_plugin.project import HERE, SLOWER, commit, git, make
 
@@ -48,9 +48,9 @@ def test_the_change_is_the_working_tree_with_files_that_git_does_not_know(tmp_pa
     (project / "results").mkdir()
     (project / "results" / "x.jsonl").write_text("{}\n")
 
-    found = trees.find(project / "bench", None, project / "results")
+    found = worktrees.find(project / "bench", None, project / "results")
     (project / "adder" / "new.py").write_text("a = 2\n")
-    later = trees.find(project, None, project / "results")
+    later = worktrees.find(project, None, project / "results")
 
     assert found.root == project
     assert found.name.startswith("main (")
@@ -70,7 +70,7 @@ def test_a_base_that_went_on_is_told_with_the_commit_to_name_instead(tmp_path: P
     commit(project)
     git(project, "checkout", "--quiet", "mine")
 
-    notes = trees.find(project, "main", None).notes
+    notes = worktrees.find(project, "main", None).notes
 
     assert len(notes) == 1
     assert notes[0].startswith("main has 1 commit that HEAD has not, which are measured as if the change took them away; --perfproof-base ")
@@ -83,13 +83,13 @@ def test_a_base_that_went_on_is_told_with_the_commit_to_name_instead(tmp_path: P
 def test_an_unknown_base_is_told_with_its_neighbours(tmp_path: Path, asked: str, told: str) -> None:
     """A name that no commit has, and one that git would take for an option, are refused in words."""
     with pytest.raises(BadInput, match=told.replace("?", r"\?")):
-        trees.find(make(tmp_path / "adder"), asked, None)
+        worktrees.find(make(tmp_path / "adder"), asked, None)
 
 
 def test_a_folder_without_a_repository_is_told(tmp_path: Path) -> None:
     """Without git's knowledge there is no base."""
     with pytest.raises(BadInput, match="lies in no git repository"):
-        trees.find(tmp_path, None, None)
+        worktrees.find(tmp_path, None, None)
 
 
 def test_the_worktree_has_the_bases_files_and_is_gone_afterwards(tmp_path: Path) -> None:
@@ -104,10 +104,10 @@ def test_the_worktree_has_the_bases_files_and_is_gone_afterwards(tmp_path: Path)
     for name in ("adder/_fast.so", "adder/_version.py", ".venv/lib.so"):
         (project / name).parent.mkdir(exist_ok=True)
         (project / name).write_text("")
-    change = trees.find(project, "main", None)
+    change = worktrees.find(project, "main", None)
 
-    with trees.checked_out(change) as tree:
-        linked = trees.link_ignored(change, tree)
+    with worktrees.checked_out(change) as tree:
+        linked = worktrees.link_ignored(change, tree)
         assert "range(3)" not in (tree / "adder" / "core.py").read_text()
         assert (tree / "adder" / "_fast.so").is_symlink()
 
@@ -122,7 +122,7 @@ def test_a_file_has_the_name_by_which_it_is_imported(tmp_path: Path) -> None:
     for name in ("src/a/__init__.py", "src/a/b/__init__.py", "src/a/b/c.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
-    names = [trees.import_name(tmp_path, name) for name in ("src/a/b/c.py", "src/a/b/__init__.py", "setup.py", "csrc/x.cpp")]
+    names = [worktrees.import_name(tmp_path, name) for name in ("src/a/b/c.py", "src/a/b/__init__.py", "setup.py", "csrc/x.cpp")]
     assert names == ["a.b.c", "a.b", "setup", ""]
 
 
@@ -149,7 +149,7 @@ def test_a_trial_gets_the_sessions_words_with_the_paths_of_its_side(tmp_path: Pa
     ]
     given += ["--junitxml", "x.xml", "--junit-xml=y.xml", "--cov=adder", "--perfproof-blocks=6", "--perfproof-fail-on-inconclusive", "-x"]
 
-    words = arguments.of_trial(given, root, root, tree, tmp_path / "out", ["xdist", "pytest_cov"])
+    words = trial_arguments.of_trial(given, root, root, tree, tmp_path / "out", ["xdist", "pytest_cov"])
 
     assert words[:6] == ["old.py", str(tree / "old.py"), f"--rootdir={tree}", "-k", "fast", "-x"]
     assert words[6:8] == ["-n0", "--no-cov"]
@@ -171,12 +171,12 @@ def test_a_trial_imports_from_its_own_side_first(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, hook])
     monkeypatch.setattr(sys, "path", [*sys.path, str(root / "src"), str(root / ".venv" / "site-packages")])
 
-    folders = arguments.import_folders(root)
-    variables = arguments.environment({"PYTHONPATH": f"{root}/src:/elsewhere", "A": "1"}, folders, root, tree, 7)
+    folders = trial_arguments.import_folders(root)
+    variables = trial_arguments.environment({"PYTHONPATH": f"{root}/src:/elsewhere", "A": "1"}, folders, root, tree, 7)
 
     assert folders == ["src", "lib"]
     assert variables.pop("VLLM_PLUGINS") == ""  # none of the suite's patches, which are installed here
-    assert arguments.environment({"VLLM_PLUGINS": "mine"}, [], root, tree, 7)["VLLM_PLUGINS"] == "mine"
+    assert trial_arguments.environment({"VLLM_PLUGINS": "mine"}, [], root, tree, 7)["VLLM_PLUGINS"] == "mine"
     assert variables == {"A": "1", "PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join([f"{tree}/src", f"{tree}/lib", "/elsewhere"])}
 
 
@@ -184,10 +184,10 @@ def test_rounds_that_are_kept_are_few_and_their_median_is_of_all(tmp_path: Path)
     """Of very many rounds every so manieth is kept; the number of a trial is pytest-benchmark's own median."""
     rounds = [float(number) for number in range(2500)]
     (tmp_path / "benchmark.json").write_text(json.dumps({"benchmarks": [{"fullname": TEST, "stats": {"median": 1249.5, "data": rounds}}]}))
-    found = benchmarks.results(str(tmp_path), ids.PASSING)[TEST]
+    found = benchmarks.results(str(tmp_path), node_ids.PASSING)[TEST]
     assert found["median"] == 1249.5
     assert len(found["rounds"]) == 834
-    assert benchmarks.results(str(tmp_path / "none"), ids.PASSING) == {}
+    assert benchmarks.results(str(tmp_path / "none"), node_ids.PASSING) == {}
 
 
 # --- questions and findings --------------------------------------------------------------------------------------
@@ -220,9 +220,9 @@ def _records(base: list[float], change: list[float], **of_change: object) -> lis
     return found
 
 
-def _finding(records: list[Record], **asked: bool) -> telling.Finding:
+def _finding(records: list[Record], **asked: bool) -> benchmark_outcomes.Finding:
     row: Judged = judge_scenario(records[0].scenario, records).judged[0]
-    return telling.finding(TEST, row, records, "main", inconclusive_fails=asked.get("inconclusive_fails", False))
+    return benchmark_outcomes.finding(TEST, row, records, "main", inconclusive_fails=asked.get("inconclusive_fails", False))
 
 
 BASE = [1.0, 1.01, 0.99, 1.02, 1.0, 0.98]
@@ -252,8 +252,8 @@ def test_a_benchmark_that_only_the_change_breaks_fails_the_session() -> None:
 
 def test_nothing_compared_is_no_pass() -> None:
     """A session in which every benchmark is broken at the base is untestable; one whose benchmarks are all new passes."""
-    assert telling.exit_code([telling.new(TEST, "main")], compared=True) == 0
-    assert telling.exit_code([telling.new(TEST, "main")], compared=False) == 3
+    assert benchmark_outcomes.exit_code([benchmark_outcomes.new(TEST, "main")], compared=True) == 0
+    assert benchmark_outcomes.exit_code([benchmark_outcomes.new(TEST, "main")], compared=False) == 3
 
 
 # --- ids ----------------------------------------------------------------------------------------------------------
@@ -272,6 +272,6 @@ def test_nothing_compared_is_no_pass() -> None:
 )
 def test_an_id_is_known_by_what_stays(one: str, other: str, same: bool) -> None:
     """An address, a uuid or a long random number in a case's id is the process's own; all else tells cases apart."""
-    assert (ids.stable(one) == ids.stable(other)) is same
-    assert benchmarks.stable(one, ids.PASSING) == ids.stable(one)
-    assert ids.stable(ids.stable(one)) == ids.stable(one)
+    assert (node_ids.stable(one) == node_ids.stable(other)) is same
+    assert benchmarks.stable(one, node_ids.PASSING) == node_ids.stable(one)
+    assert node_ids.stable(node_ids.stable(one)) == node_ids.stable(one)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from suite import store
+from perfproof import store
 from tests.pytest_plugin.project import CORE, HERE, SLOWER, TESTS, commit, git, make, pytest_in
 
 
@@ -105,9 +105,11 @@ def test_without_the_option_nothing_is_measured_and_nothing_imported(tmp_path: P
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 passed" in done.stdout
-    code = "import sys, suite.pytest_plugin; print([m for m in sys.modules if m.startswith(('suite', 'numpy', 'rich', 'pydantic'))])"
+    code = (
+        "import sys, perfproof.pytest_plugin; print([m for m in sys.modules if m.startswith(('perfproof', 'numpy', 'rich', 'pydantic'))])"
+    )
     loaded = subprocess.run([sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True, check=True).stdout
-    assert loaded.strip() == "['suite', 'suite.pytest_plugin']"
+    assert loaded.strip() == "['perfproof', 'perfproof.pytest_plugin']"
 
 
 def test_what_stands_in_the_way_ends_the_session_with_code_2(tmp_path: Path) -> None:

@@ -8,17 +8,17 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from suite.analysis.samples import typical
-from suite.model.accuracy_details import AccuracyDetails, TaskDetails
-from suite.model.accuracy_details import Floor as ItemFloor
-from suite.model.decode import scenario_of
-from suite.model.equality import Difference, EqualityDetails
-from suite.model.floor import FLOOR_SCHEMA, Floor, machine_fingerprint, workload_digest
-from suite.model.judged import SUGGESTS, Judged, Outcome
-from suite.model.metrics import METRICS, base_name
-from suite.model.record import SCHEMA, Attestation, Record, Status
-from suite.report.nouns import Page
-from suite.report.view import build
+from perfproof.analysis.stats.samples import typical
+from perfproof.model.documents.decode import scenario_of
+from perfproof.model.records.record import SCHEMA, Attestation, Record, Status
+from perfproof.model.scenarios.equality_workload import Difference, EqualityDetails
+from perfproof.model.scenarios.metrics import METRICS, base_name
+from perfproof.model.verdicts.accuracy_details import AccuracyDetails, TaskDetails
+from perfproof.model.verdicts.accuracy_details import Floor as ItemFloor
+from perfproof.model.verdicts.judged import SUGGESTS, Judged, Outcome
+from perfproof.model.verdicts.noise_floor import FLOOR_SCHEMA, Floor, machine_fingerprint, workload_digest
+from perfproof.report.base.page_model import Page
+from perfproof.report.view import build
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)> **bold** `code` |pipe| $x^2$ @someone #1 http://evil.example"
 ANSI = "\x1b[31mred\x1b[0m \x1b]8;;http://evil.example\x07link\x1b]8;;\x07 bell\x07"

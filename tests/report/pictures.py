@@ -15,7 +15,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from suite import cli
+from perfproof import cli
 from tests.report.browser import Browser
 
 WIDTH = 1240

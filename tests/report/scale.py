@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from suite.model.judged import Judged
-from suite.model.record import Record
-from suite.report import html
-from suite.report.view import build
+from perfproof.model.records.record import Record
+from perfproof.model.verdicts.judged import Judged
+from perfproof.report import html
+from perfproof.report.view import build
 from tests.report import factory
 from tests.report.browser import CHROMIUM, Browser
 

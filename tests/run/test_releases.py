@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from suite.builds.prepare import prepare
-from suite.model.decode import load_scenario
-from suite.model.scenario import ReleaseBuild
-from suite.planning import make_plan
-from suite.run import catalog
-from suite.run.serve import ServeLane
+from perfproof.builds.prepare import prepare
+from perfproof.model.documents.decode import load_scenario
+from perfproof.model.scenarios.scenario import ReleaseBuild
+from perfproof.planning import make_plan
+from perfproof.run.checks import catalog
+from perfproof.run.kinds.serve.serve_runner import ServeLane
 
 ROOT = Path(__file__).parents[2]
 BUILDS = Path(os.environ.get("PERFPROOF_BUILDS", ROOT / "builds"))

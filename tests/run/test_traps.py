@@ -21,16 +21,16 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from suite.analysis import twins, work
-from suite.builds.ready import ReadyBuild
-from suite.conduct import ruled
-from suite.model.plan import Block
-from suite.model.record import Record
-from suite.model.scenario import Arm, PythonBuild, Scenario, ServeWorkload, ToyModel
-from suite.run import telemetry
-from suite.run.launches import Launches
-from suite.run.serve import ServeLane
-from suite.run.server import Server, ServerEnded
+from perfproof.analysis.trials import mean_median_check, work_equivalence
+from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.executor import ruled
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.plan import Block
+from perfproof.model.scenarios.scenario import Arm, PythonBuild, Scenario, ServeWorkload, ToyModel
+from perfproof.run.host import telemetry
+from perfproof.run.kinds.serve.serve_runner import ServeLane
+from perfproof.run.servers.server import Server, ServerEnded
+from perfproof.run.servers.server_pool import Launches
 from tests import toy
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
@@ -148,7 +148,7 @@ def test_a_warm_prefix_cache(bench: Bench) -> None:
     one, two = (bench.ours(PLAIN, seed=70, client={"random-input-len": 2000, "random-output-len": 4}) for _ in range(2))
     assert two.work["server_prefix_cache_hits"] > one.work["server_prefix_cache_hits"]
     assert any("prompt tokens came from the prefix cache" in warning for warning in two.warnings)
-    assert "the arms did different work: server prefix cache hits" in work.unequal({"plain": one.work, "odd": two.work})
+    assert "the arms did different work: server prefix cache hits" in work_equivalence.unequal({"plain": one.work, "odd": two.work})
     assert two.environment["server_counted"]["prefix_cache_queries"] > 0
 
 
@@ -285,7 +285,7 @@ def test_mean_and_median_that_disagree(bench: Bench) -> None:
     if not effects["median_ttft"] < -0.02 < 0.02 < effects["mean_ttft"]:
         pytest.skip(f"on this machine, just now, mean and median agree: {effects}")
     for name in effects:
-        assert "mean and median disagree in sign" in twins.contradicted(name, 0.02, effects)
+        assert "mean and median disagree in sign" in mean_median_check.contradicted(name, 0.02, effects)
 
 
 def test_a_client_that_is_the_bottleneck(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

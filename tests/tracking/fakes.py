@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from suite.model.decode import scenario_of
-from suite.model.plan import Block, Plan
-from suite.model.record import Record
-from suite.model.scenario import Scenario
-from suite.run import environment
+from perfproof.model.documents.decode import scenario_of
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.plan import Block, Plan
+from perfproof.model.scenarios.scenario import Scenario
+from perfproof.run.host import environment
 from tests.factory import ATTESTATION, DEFINITION, record
 
 Fate = Callable[[Record, str], Record]

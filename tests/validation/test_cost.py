@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from suite import store
-from suite.validation.cost import costs, main
+from perfproof import store
+from perfproof.validation.cost import costs, main
 from tests.factory import record
 
 

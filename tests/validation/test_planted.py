@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from suite import store
-from suite.model.judged import Outcome
-from suite.validation.planted import PATCHES, descriptions, page, tried
+from perfproof import store
+from perfproof.model.verdicts.judged import Outcome
+from perfproof.validation.planted import PATCHES, descriptions, page, tried
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = ROOT / "results" / "planted"
@@ -28,7 +28,7 @@ def test_every_fault_says_what_it_does() -> None:
     known = set(descriptions())
     assert {"token_twice", "prompt_ignored", "bf16_logits", "last_token_dropped"} <= known
     for patch in PATCHES[1:]:
-        assert set(importlib.import_module(f"suite.patches.{patch}").FAULTS) <= known
+        assert set(importlib.import_module(f"perfproof.patches.planted.{patch}").FAULTS) <= known
 
 
 def test_the_page_is_what_the_records_say() -> None:

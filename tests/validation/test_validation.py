@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suite.analysis.spending import sequential
-from suite.validation import noise, paths
-from suite.validation.__main__ import main
-from suite.validation.alarms import false_alarms
-from suite.validation.tools import TOOLS, Tool
+from perfproof.analysis.stats.alpha_spending import sequential
+from perfproof.validation.__main__ import main
+from perfproof.validation.simulated import noise, simulated_runs
+from perfproof.validation.simulated.false_alarms import false_alarms
+from perfproof.validation.simulated.other_tools import TOOLS, Tool
 
 SOURCE_SEED = 5
 
@@ -48,9 +48,11 @@ def test_all_of_one_arm_after_all_of_the_other_takes_the_drift_for_a_change() ->
 def test_runs_decided_at_once_and_block_by_block_agree(primaries: int) -> None:
     """The fast path of the simulations is the path of a real run."""
     made = noise.trials(np.random.default_rng(SOURCE_SEED), noise.KINDS[3], (25, primaries, 24), 0.02, 0.02)
-    found = paths.fast(made.x, sequential(primaries), math.log1p(0.02))
+    found = simulated_runs.fast(made.x, sequential(primaries), math.log1p(0.02))
     for run in range(found.runs):
-        codes, blocks = paths.whole(noise.Trials(baseline=made.baseline[run], candidate=made.candidate[run]), sequential(primaries), 0.02)
+        codes, blocks = simulated_runs.whole(
+            noise.Trials(baseline=made.baseline[run], candidate=made.candidate[run]), sequential(primaries), 0.02
+        )
         assert blocks == found.blocks[run]
         assert codes.tolist() == found.codes[run].tolist()
 
@@ -60,7 +62,7 @@ def test_runs_decided_at_once_and_block_by_block_agree(primaries: int) -> None:
 def test_false_regressions_stay_at_one_in_a_hundred(kind: noise.Kind, sd: float) -> None:
     """The short form of the promise: 2,000 runs with one primary metric and none of change, at most 1.6 % (three deviations) regressed."""
     x = noise.trials(np.random.default_rng(SOURCE_SEED), kind, (2000, 1, 24), sd).x
-    assert paths.fast(x, sequential(1), math.log1p(0.02)).any(paths.REGRESSED) <= 32
+    assert simulated_runs.fast(x, sequential(1), math.log1p(0.02)).any(simulated_runs.REGRESSED) <= 32
 
 
 @pytest.mark.parametrize(("primaries", "most"), [(1, 11), (6, 14)])
@@ -68,8 +70,8 @@ def test_three_per_cent_at_two_per_cent_noise_are_seen_in_few_blocks(primaries: 
     """A true 3 % slowdown of one metric is regressed in at least 98.5 % of 2,000 runs (99 % is promised of 4,000), in few blocks."""
     x = noise.trials(np.random.default_rng(SOURCE_SEED), noise.GAUSSIAN, (2000, primaries, 24), 0.02).x
     x[:, 0] += math.log1p(0.03)
-    found = paths.fast(x, sequential(primaries), math.log1p(0.02))
-    assert np.mean(found.codes[:, 0] == paths.REGRESSED) >= 0.985
+    found = simulated_runs.fast(x, sequential(primaries), math.log1p(0.02))
+    assert np.mean(found.codes[:, 0] == simulated_runs.REGRESSED) >= 0.985
     assert found.blocks.mean() <= most
 
 

@@ -1,4 +1,4 @@
-from suite.patches.guard import Patch, Target
+from perfproof.patches.guard import Patch, Target
 
 PATCH = Patch(
     name="toy_other",

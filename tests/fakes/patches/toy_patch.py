@@ -1,4 +1,4 @@
-from suite.patches.guard import Patch, Target
+from perfproof.patches.guard import Patch, Target
 
 SOURCES = {"0.32.0": "@HASH@"}
 PATCH = Patch(

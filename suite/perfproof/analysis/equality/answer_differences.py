@@ -1,0 +1,128 @@
+"""The answers of a trial, as its record holds them, and how one answer differs from another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfproof.analysis.stats.samples import Floats
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.equality_workload import Difference, Part
+
+NEAR_TIE = 0.01
+"""Nats between a token and its runner-up that rounding may well decide."""
+TEXT: Part = "text_perplexity"
+
+
+class Incomparable(ValueError):
+    """The answers can't be held against each other: the verdict is *untestable*."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """One part of one trial: for each prompt the tokens, the logprobs of the tokens and of their runners-up, or an embedding's values."""
+
+    part: Part
+    tokens: tuple[Floats, ...]
+    logprobs: tuple[Floats, ...]
+    runners_up: tuple[Floats, ...]
+    values: tuple[Floats, ...]
+
+    @property
+    def prompts(self) -> int:
+        return len(self.values) if self.part == "embeddings" else len(self.tokens)
+
+
+def answers_of(record: Record, part: Part) -> Answers:
+    """The answers that a trial left. Raises `Incomparable` for a record that holds none. Source: none, bookkeeping."""
+    lengths = [int(length) for length in record.raw.get(f"{part}.lengths", ())]
+    if not lengths:
+        raise Incomparable(f"arm {record.arm}: its record holds no answers")
+    columns = {name: _rows(record.raw.get(f"{part}.{name}", ()), lengths) for name in ("tokens", "logprobs", "runners_up", "values")}
+    return Answers(part=part, **columns)
+
+
+def _rows(values: Sequence[float], lengths: Sequence[int]) -> tuple[Floats, ...]:
+    """A joined column cut into prompts; empty where the part has no such column."""
+    if not len(values):
+        return ()
+    if len(values) != sum(lengths):
+        raise Incomparable(f"{len(values)} values for answers of {sum(lengths)} tokens")
+    return tuple(np.split(np.asarray(values, dtype=np.float64), np.cumsum(lengths)[:-1]))
+
+
+def compare(baseline: Answers, other: Answers) -> tuple[Difference, ...]:
+    """How each of the other's answers differs from the baseline's, the same ones included, in the order of the prompts.
+
+    Raises `Incomparable` where they are not answers to the same. Source: none, arithmetic.
+    """
+    if baseline.prompts != other.prompts:
+        raise Incomparable(f"{other.prompts} answers against {baseline.prompts}")
+    if baseline.part == "embeddings":
+        return tuple(_embedding(number, *pair) for number, pair in enumerate(zip(baseline.values, other.values, strict=True)))
+    if baseline.part == TEXT:
+        return tuple(_paragraph(number, baseline, other) for number in range(baseline.prompts))
+    return tuple(_answer(number, baseline, other) for number in range(baseline.prompts))
+
+
+def _answer(number: int, baseline: Answers, other: Answers) -> Difference:
+    ours, theirs = baseline.tokens[number], other.tokens[number]
+    shared = min(ours.size, theirs.size)
+    differing = np.nonzero(ours[:shared] != theirs[:shared])[0]
+    position = int(differing[0]) if differing.size else shared if ours.size != theirs.size else None
+    until = shared if position is None else position
+    moved = np.abs(baseline.logprobs[number][:until] - other.logprobs[number][:until])
+    there = position is not None and position < shared
+    gap = float(baseline.logprobs[number][position] - baseline.runners_up[number][position]) if there else None
+    gap = gap if baseline.part == "greedy_outputs" else None
+    return Difference(
+        prompt=number,
+        position=position,
+        baseline_token=int(ours[position]) if there else None,
+        candidate_token=int(theirs[position]) if there else None,
+        gap=gap,
+        near_tie=gap is not None and gap <= NEAR_TIE,
+        distance=float(moved.max()) if moved.size else 0.0,
+        cosine=None,
+    )
+
+
+def _paragraph(number: int, baseline: Answers, other: Answers) -> Difference:
+    if not np.array_equal(baseline.tokens[number], other.tokens[number]):
+        raise Incomparable(f"paragraph {number} of the text has other tokens: the arms have different tokenizers")
+    moved = np.abs(baseline.logprobs[number] - other.logprobs[number])
+    return _same_tokens(number, float(moved.max()) if moved.size else 0.0, None)
+
+
+def _embedding(number: int, ours: Floats, theirs: Floats) -> Difference:
+    if ours.size != theirs.size:
+        raise Incomparable(f"the embedding of prompt {number} has {theirs.size} values, the baseline's {ours.size}")
+    return _same_tokens(number, float(np.abs(ours - theirs).max()), cosine_distance(ours, theirs))
+
+
+def _same_tokens(number: int, distance: float, cosine: float | None) -> Difference:
+    return Difference(
+        prompt=number,
+        position=None,
+        baseline_token=None,
+        candidate_token=None,
+        gap=None,
+        near_tie=False,
+        distance=distance,
+        cosine=cosine,
+    )
+
+
+def cosine_distance(ours: Floats, theirs: Floats) -> float:
+    """One less the cosine of the angle between two vectors: 0 for equal ones, 1 where only one is all zeros. Source: none, arithmetic."""
+    if np.array_equal(ours, theirs):
+        return 0.0
+    size = float(np.linalg.norm(ours) * np.linalg.norm(theirs))
+    return max(0.0, 1.0 - float(ours @ theirs) / size) if size else 1.0
+
+
+def identical(difference: Difference) -> bool:
+    """Whether an answer is the baseline's to the last bit. Source: none, bookkeeping."""
+    return difference.position is None and difference.distance == 0.0 and not difference.cosine

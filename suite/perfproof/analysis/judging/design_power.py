@@ -1,0 +1,75 @@
+"""What a plan can see: the noise floor of an earlier A/A put to the looks of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from perfproof.analysis.equality import equality_verdict
+from perfproof.analysis.judging import accuracy_tasks
+from perfproof.analysis.judging.judge import spending_of
+from perfproof.analysis.stats import number_format
+from perfproof.analysis.stats.alpha_spending import Spending
+from perfproof.analysis.stats.comparison import margin_on_scale
+from perfproof.analysis.stats.power import Foresight, foresee
+from perfproof.analysis.verdicts.calibration import counts_for, trusted
+from perfproof.model.scenarios.metrics import is_timed, metric
+from perfproof.model.scenarios.scenario import AccuracyWorkload, EqualityWorkload, MetricChoice, Scenario
+from perfproof.model.verdicts.noise_floor import Floor, workload_digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreseen:
+    """What a plan can see: `told` in sentences, `looks` by timed primary metric, of those that have a noise floor."""
+
+    told: tuple[str, ...]
+    looks: Mapping[str, tuple[Foresight, ...]]
+
+
+def foreseen(scenario: Scenario, floors: Sequence[Floor], machine: str) -> Foreseen:
+    """What a run of this scenario on this machine (a fingerprint) can see, look by look.
+
+    Source: `power.foresee`, `equality.foreseen`, `tasks.foreseen`.
+    """
+    if isinstance(scenario.workload, EqualityWorkload):
+        return Foreseen(told=(equality_verdict.foreseen(scenario),), looks={})
+    if isinstance(scenario.workload, AccuracyWorkload):
+        return Foreseen(told=accuracy_tasks.foreseen(scenario), looks={})
+    workload = workload_digest(scenario.definition)
+    mine = {floor.metric: floor for floor in floors if counts_for(floor, (machine,), workload)}
+    paid, trust = spending_of(scenario), trusted(floors, (machine,), workload)
+    told: list[str] = [f"a run's times will be untestable: {trust.distrust}"] if trust.distrust else []
+    seen: dict[str, tuple[Foresight, ...]] = {}
+    for choice in (choice for choice in scenario.primaries if is_timed(choice.name)):
+        floor = mine.get(choice.name)
+        if floor is None:
+            command = f"perfproof calibrate {scenario.source}"
+            told.append(f"{choice.name}: no noise floor of this machine is in the results folder; `{command}` measures one")
+            continue
+        seen[choice.name] = tuple(_looks(choice, floor, paid, trust.widening, len(scenario.arms)))
+        told += [_sentence(choice, floor, each) for each in seen[choice.name]]
+    return Foreseen(told=tuple(told), looks=seen)
+
+
+def _looks(choice: MetricChoice, floor: Floor, paid: Spending, widening: float, arms: int) -> list[Foresight]:
+    """The looks at one metric; an A/A's block has two trials, the plan's as many as it has arms."""
+    minutes = None if floor.minutes_per_block is None else floor.minutes_per_block * arms / 2
+    return foresee(
+        floor.sd,
+        margin_on_scale(choice.margin, "log"),
+        paid,
+        better=metric(choice.name).better,
+        minutes_per_block=minutes,
+        widening=widening,
+    )
+
+
+def _sentence(choice: MetricChoice, floor: Floor, seen: Foresight) -> str:
+    taking = f" in {number_format.duration(seen.minutes)}" if seen.minutes is not None else ""
+    worse = "loss" if metric(choice.name).better == "higher" else "slowdown" if metric(choice.name).kind == "time" else "growth"
+    return (
+        f"{choice.name}: {number_format.count(seen.blocks, 'block')}{taking} see a {worse} of "
+        f"{number_format.size(seen.effect, 'log')} or more "
+        f"with 80 % chance, and call no change equivalent with {number_format.percent(seen.equivalent, signed=False)} "
+        f"(blocks deviate by {number_format.percent(floor.sd, signed=False)} on this machine)"
+    )

@@ -1,0 +1,339 @@
+"""From the records of a results folder to judged metrics: the one road that `compare`, the report, the gate and a running plan take.
+
+For every scenario, candidate and metric: the trials are paired by block (`paired_trials`), primary timed metrics go through the
+sequential rule together (they share its error), witnesses compare exactly, and everything else is explored: estimated, never
+judged.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from perfproof.analysis.equality import equality_verdict
+from perfproof.analysis.judging import accuracy_tasks, secondary_metrics
+from perfproof.analysis.stats import alpha_spending, number_format
+from perfproof.analysis.stats.alpha_spending import Spending
+from perfproof.analysis.stats.samples import Observation, PairedSample, Status, pair, typical
+from perfproof.analysis.trials import mean_median_check
+from perfproof.analysis.trials.paired_trials import latest, minutes_per_block, paired, whole_blocks
+from perfproof.analysis.trials.trial_groups import kept_apart
+from perfproof.analysis.verdicts import exact_counts, explain, exploratory, verdict
+from perfproof.analysis.verdicts.calibration import Trust, trusted
+from perfproof.analysis.verdicts.verdict import Verdict
+from perfproof.model.base.errors import BadInput
+from perfproof.model.documents.decode import scenario_of
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.metrics import Better, Metric, is_timed, metric
+from perfproof.model.scenarios.scenario import AccuracyWorkload, Arm, EqualityWorkload, MetricChoice, PytestWorkload, Scenario
+from perfproof.model.verdicts.judged import SUGGESTS, Judged, Outcome
+from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digest
+
+SHARED_WARNING = "every arm kept one server for all blocks: launch-to-launch variance was not sampled, so this suggests and does not prove"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedScenario:
+    """All judged metrics of one scenario. `stop` says why no more blocks are needed, or is empty.
+
+    `unlisted` are estimates of what was measured and the scenario does not name; `worse` those of either that surely got worse, by much,
+    the worst first: none where the machine's times can't be believed.
+    """
+
+    scenario: Scenario
+    judged: tuple[Judged, ...]
+    blocks: int
+    stop: str
+    unlisted: tuple[Judged, ...] = ()
+    worse: tuple[Judged, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Versus:
+    """The names of what is compared."""
+
+    scenario: str
+    baseline: str
+    candidate: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """One candidate against the baseline, and what its verdicts are to rest on."""
+
+    scenario: Scenario
+    candidate: Arm
+    trials: Sequence[Record]
+    trust: Trust
+    final: bool
+
+    @property
+    def versus(self) -> _Versus:
+        return _Versus(scenario=self.scenario.name, baseline=self.scenario.baseline.name, candidate=self.candidate.name)
+
+
+def judge_records(records: Iterable[Record], *, final: bool = True, floors: Sequence[Floor] = ()) -> list[JudgedScenario]:
+    """Judges every scenario found, in the order in which they first appear; records of different machines or builds apart (`trial_groups`).
+
+    `final` is False while a run may go on. `floors` are the noise floors of the results folder: the latest A/A of the same machine and
+    workload may forbid timed verdicts, or widen their intervals. Raises `BadInput` where one name stands for two different scenarios, or
+    where records have different seeds. Source: `verdict.judge_all`, `witness.judge_witness`, `exploratory.explore`.
+    """
+    found: dict[str, list[Record]] = defaultdict(list)
+    for record in kept_apart(list(records)):
+        found[record.scenario].append(record)
+    return [judge_scenario(name, mine, final=final, floors=floors) for name, mine in found.items()]
+
+
+def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, floors: Sequence[Floor] = ()) -> JudgedScenario:
+    """Judges the records of one scenario; see `judge_records`. While a run may go on, a failed A/A stops nothing: a later one may pass.
+
+    Source: see `judge_records`.
+    """
+    digests = {record.digest for record in records}
+    if len(digests) > 1:
+        raise BadInput(
+            f"{name}: records of {len(digests)} different scenarios of that name are mixed ({', '.join(sorted(digests))}): "
+            "keep each in a results folder of its own"
+        )
+    seeds = sorted({record.seed for record in records})
+    if len(seeds) > 1:
+        odd = next(record for record in records if record.seed != records[0].seed)
+        raise BadInput(
+            f"{name}: records of {len(seeds)} seeds are mixed ({', '.join(map(str, seeds[:8]))}; the first other one: seed {odd.seed} in "
+            f"block {odd.block}, arm {odd.arm}): the seed gives a block its order and its inputs; keep each in a results folder of its own"
+        )
+    scenario = dataclasses.replace(scenario_of(records[0].definition, source=f"the records of {name}"), name=name)
+    trials = latest(records)
+    if isinstance(scenario.workload, EqualityWorkload):
+        return JudgedScenario(scenario=scenario, judged=equality_verdict.judge(scenario, trials), blocks=1, stop="")
+    if isinstance(scenario.workload, AccuracyWorkload):
+        return JudgedScenario(scenario=scenario, judged=accuracy_tasks.judge(scenario, trials), blocks=1, stop="")
+    trust = trusted(floors, {machine_fingerprint(trial.environment) for trial in trials}, workload_digest(scenario.definition))
+    found = [
+        _judge_candidate(_Case(scenario=scenario, candidate=arm, trials=trials, trust=trust, final=final)) for arm in scenario.candidates
+    ]
+    primaries = [each for _, verdicts in found for each in verdicts]
+    judged = tuple(row for rows, _ in found for row in rows)
+    others = _unlisted(scenario, trials) if final else ()
+    return JudgedScenario(
+        scenario=scenario,
+        judged=judged,
+        unlisted=others,
+        worse=() if trust.distrust else secondary_metrics.also_worse((*judged, *others)),
+        blocks=len({trial.block for trial in trials}),
+        stop=verdict.should_stop(
+            primaries, whole_blocks(trials, scenario), spending_of(scenario), whole_blocks(trials, scenario, exact=True)
+        ),
+    )
+
+
+def judge_table(
+    rows: Sequence[tuple[str, str, float]],
+    *,
+    scenario: str,
+    name: str,
+    baseline: str,
+    better: Better,
+    margin: float,
+    unit: str,
+    metrics: int = 1,
+) -> tuple[list[Judged], list[list[str]]]:
+    """Judges rows of (block, arm, value), all blocks as one look.
+
+    `name` is the metric's, one of so many `metrics` that share the error.
+
+    Returns a line for each other arm, and the whole reasoning of each in sentences. The table must be whole (`importers.trials_csv`).
+    Source: `verdict.judge`.
+    """
+    arms = list(dict.fromkeys(arm for _, arm, _ in rows))
+    numbers = {block: number for number, block in enumerate(dict.fromkeys(block for block, _, _ in rows), 1)}
+    seen: dict[str, int] = defaultdict(int)
+    observations = []
+    for block, arm, value in rows:
+        observations.append(Observation(block=numbers[block], arm=arm, value=value, status=Status.OK, reason="", position=seen[block]))
+        seen[block] += 1
+    paid = alpha_spending.one_look(len(numbers), 1, (len(arms) - 1) * metrics)
+    row = Metric(name=name, unit=unit, better=better, kind="time", per="block")
+    choice = MetricChoice(name=name, primary=True, margin=margin)
+    judged, sentences = [], []
+    for arm in arms:
+        if arm == baseline:
+            continue
+        sample = pair(observations, baseline=baseline, candidate=arm, metric=name, unit=unit, better=better)
+        found = verdict.judge(sample, paid, margin=margin)
+        judged.append(_line(_Versus(scenario=scenario, baseline=baseline, candidate=arm), choice, row, sample, found, ()))
+        sentences.append(explain.explain(found, sample, paid))
+    return judged, sentences
+
+
+def spending_of(scenario: Scenario) -> Spending:
+    """The looks that a scenario plans, its error shared by timed primary metrics, candidates and the benchmarks chosen with it.
+
+    Source: `alpha_spending`.
+    """
+    timed = max(1, sum(is_timed(choice.name) for choice in scenario.primaries))
+    candidates = len(scenario.candidates) * (scenario.workload.family if isinstance(scenario.workload, PytestWorkload) else 1)
+    return (
+        alpha_spending.sequential(timed, candidates)
+        if scenario.blocks is None
+        else alpha_spending.one_look(scenario.blocks, timed, candidates)
+    )
+
+
+def _unlisted(scenario: Scenario, trials: Sequence[Record]) -> tuple[Judged, ...]:
+    """Estimates of what was measured and is named nowhere, candidate by candidate, explored together."""
+    asked, rows = secondary_metrics.unlisted(scenario, trials), []
+    for arm in scenario.candidates if asked.metrics else ():
+        versus = _Versus(scenario=scenario.name, baseline=scenario.baseline.name, candidate=arm.name)
+        samples = paired(asked, arm, trials)
+        estimates = _estimates(asked, samples)
+        rows += [
+            _explored(versus, choice, metric(choice.name), samples[choice.name], estimates[choice.name], ()) for choice in asked.metrics
+        ]
+    return tuple(rows)
+
+
+def _judge_candidate(case: _Case) -> tuple[list[Judged], list[Verdict]]:
+    """A line for each of the scenario's metrics, and the verdicts on the primary ones."""
+    scenario, samples = case.scenario, paired(case.scenario, case.candidate, case.trials)
+    estimates, verdicts = _estimates(scenario, samples), _timed_verdicts(case, samples)
+    extra = _warnings(case.trials, case.candidate.name, scenario.baseline.name)
+    effects = {name: float(sample.x.mean()) for name, sample in samples.items() if sample.n and mean_median_check.twin(name)}
+    rows = []
+    for choice in scenario.metrics:
+        row, sample = metric(choice.name), samples[choice.name]
+        disagree = tuple(filter(None, [mean_median_check.contradicted(choice.name, choice.margin, effects)]))
+        if choice.name in estimates:
+            rows.append(_explored(case.versus, choice, row, sample, estimates[choice.name], disagree))
+            continue
+        if choice.name not in verdicts:
+            verdicts[choice.name] = _witness(row, sample)
+        rows.append(_line(case.versus, choice, row, sample, verdicts[choice.name], (*disagree, *extra) if is_timed(choice.name) else ()))
+    return rows, [verdicts[choice.name] for choice in scenario.primaries]
+
+
+def _timed_verdicts(case: _Case, samples: Mapping[str, PairedSample]) -> dict[str, Verdict]:
+    """The primary timed metrics, through the sequential rule together."""
+    timed = [choice for choice in case.scenario.primaries if is_timed(choice.name)]
+    verdicts = verdict.judge_all(
+        [samples[choice.name] for choice in timed],
+        spending_of(case.scenario),
+        margins=[choice.margin for choice in timed],
+        widening=case.trust.widening,
+        distrust=case.trust.distrust if case.final else "",
+        final=case.final,
+        minutes_per_block=minutes_per_block(case.trials),
+        planned=not isinstance(case.scenario.workload, PytestWorkload),
+    )
+    return {choice.name: _cautious(found, case.trials) for choice, found in zip(timed, verdicts, strict=True)}
+
+
+def _estimates(scenario: Scenario, samples: Mapping[str, PairedSample]) -> dict[str, exploratory.Estimate]:
+    """The timed metrics that nobody declared primary, explored together."""
+    names = [choice.name for choice in scenario.metrics if not choice.primary and is_timed(choice.name)]
+    return dict(zip(names, exploratory.explore([samples[name] for name in names]), strict=True))
+
+
+def _witness(row: Metric, sample: PairedSample) -> Verdict:
+    if sample.broken:
+        loss = sample.broken[0]
+        return Verdict(
+            outcome=Outcome.UNTESTABLE,
+            comparison=None,
+            reason=f"block {loss.block}, arm {loss.arm}: {loss.reason}",
+            warnings=(),
+            exact=True,
+            settling=None,
+        )
+    return exact_counts.judge_witness(
+        sample.baseline.tolist(), sample.candidate.tolist(), row.better, unit="" if row.unit == "1" else row.unit
+    )
+
+
+def _warnings(trials: Sequence[Record], *arms: str) -> tuple[str, ...]:
+    mine = [trial for trial in trials if trial.arm in arms]
+    told = dict.fromkeys(number_format.folded(warning for trial in mine for warning in trial.warnings).values())
+    if _shared(mine):
+        told[SHARED_WARNING] = None
+    return tuple(told)
+
+
+def _shared(trials: Sequence[Record]) -> bool:
+    return any(trial.how == "shared server" for trial in trials)
+
+
+def _cautious(found: Verdict, trials: Sequence[Record]) -> Verdict:
+    """The verdict, its reason begun with the word for what shared launches can show, where it decides anything."""
+    decides = found.outcome in (verdict.Outcome.REGRESSED, verdict.Outcome.IMPROVED, verdict.Outcome.EQUIVALENT)
+    if not decides or not _shared(trials):
+        return found
+    return dataclasses.replace(found, reason=f"{SUGGESTS}: {found.reason.removesuffix(verdict.BEYOND)}")
+
+
+def _typical_of(sample: PairedSample, blocks: int) -> tuple[float, float] | tuple[None, None]:
+    """What both arms are shown as, over the first so many blocks."""
+    if not min(blocks, sample.n):
+        return None, None
+    return typical(sample.baseline.tolist()[:blocks]), typical(sample.candidate.tolist()[:blocks])
+
+
+def _line(versus: _Versus, choice: MetricChoice, row: Metric, sample: PairedSample, found: Verdict, extra: tuple[str, ...]) -> Judged:
+    """A judged metric's line."""
+    compared = found.comparison
+    counted = compared.blocks if compared else sample.n
+    before, after = _typical_of(sample, counted)
+    exact_effect = after / before - 1 if found.exact and before and after is not None else None
+    return Judged(
+        scenario=versus.scenario,
+        metric=sample.metric,
+        unit=row.unit,
+        better=row.better,
+        kind=row.kind,
+        primary=choice.primary,
+        baseline=versus.baseline,
+        candidate=versus.candidate,
+        baseline_value=before,
+        candidate_value=after,
+        blocks=counted,
+        effect=compared.effect if compared else exact_effect,
+        interval=found.interval if compared else (exact_effect, exact_effect) if exact_effect is not None else None,
+        level=found.level if compared else 1.0 if exact_effect is not None else None,
+        margin=choice.margin,
+        mde=compared.mde if compared else None,
+        verdict=found.outcome,
+        reason=found.reason,
+        warnings=(*found.warnings, *extra),
+        q=None,
+    )
+
+
+def _explored(
+    versus: _Versus, choice: MetricChoice, row: Metric, sample: PairedSample, found: exploratory.Estimate, extra: tuple[str, ...]
+) -> Judged:
+    """The line of a metric that is estimated and never judged."""
+    before, after = _typical_of(sample, sample.n)
+    return Judged(
+        scenario=versus.scenario,
+        metric=choice.name,
+        unit=row.unit,
+        better=row.better,
+        kind=row.kind,
+        primary=False,
+        baseline=versus.baseline,
+        candidate=versus.candidate,
+        baseline_value=before,
+        candidate_value=after,
+        blocks=sample.n,
+        effect=found.effect,
+        interval=found.interval,
+        level=exploratory.LEVEL if found.interval else None,
+        margin=choice.margin,
+        mde=None,
+        verdict=None,
+        reason=found.reason,
+        warnings=extra,
+        q=found.q,
+    )

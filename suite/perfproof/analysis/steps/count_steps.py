@@ -1,0 +1,34 @@
+"""Steps of a count of work: it has no noise, so every change of it is a step, after one point already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from perfproof.analysis.stats.samples import Floats
+
+FEW = 30
+"""Builds of the longest series whose numbers are said to look like counts."""
+REPEATED = 0.5
+"""How many of the numbers must equal the one before."""
+
+
+def changes(values: Floats) -> list[int]:
+    """Where a count differs from the one before: index of the first point after. `values` has shape (n,).
+
+    Source: none, exact counts.
+    """
+    return [index for index in range(1, values.size) if values[index] != values[index - 1]]
+
+
+def looks_exact(groups: Sequence[Floats]) -> bool:
+    """Whether numbers of unknown origin look like counts that changed: few builds, whole numbers, equal within a build, mostly equal to the
+    one before.
+
+    Source: none, a guess, on which nothing but a hint may rest: memory in whole MiB looks just like it.
+    """
+    firsts = [float(group[0]) for group in groups]
+    whole = all(float(value).is_integer() for group in groups for value in group)
+    equal = all((group == group[0]).all() for group in groups)
+    same = sum(one == other for one, other in pairwise(firsts))
+    return whole and equal and len(set(firsts)) > 1 and len(groups) <= FEW and same >= REPEATED * (len(groups) - 1)

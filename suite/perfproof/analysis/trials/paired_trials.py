@@ -1,0 +1,140 @@
+"""From the records of a scenario to paired samples: each trial once, blocks whose arms did unequal work told apart."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from perfproof.analysis.stats.samples import Observation, PairedSample, Status, pair
+from perfproof.analysis.trials import trial_groups, work_equivalence
+from perfproof.analysis.trials.invalidation import spoils_times_alone
+from perfproof.analysis.trials.mean_median_check import twin
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.metrics import METRICS, is_timed, metric
+from perfproof.model.scenarios.scenario import Arm, Scenario
+
+
+def attempts(records: Iterable[Record]) -> Iterator[tuple[Record, int]]:
+    """Each record, in the order of their ends, with the number of times that its block had been measured before.
+
+    A block begins anew with the first of its arms that is measured again.
+
+    Source: none, bookkeeping.
+    """
+    seen: dict[tuple[str, int], set[str]] = defaultdict(set)
+    begun: dict[tuple[str, int], int] = defaultdict(int)
+    for record in records:
+        block = (record.scenario, record.block)
+        if record.arm in seen[block]:
+            seen[block].clear()
+            begun[block] += 1
+        seen[block].add(record.arm)
+        yield record, begun[block]
+
+
+def latest(records: Sequence[Record]) -> list[Record]:
+    """Each trial once: of a block that was measured again, those of the last time, and those that failed for good before.
+
+    No trial is paired with one of another time.
+
+    Source: none, bookkeeping.
+    """
+    numbered = list(attempts(records))
+    last = {(record.scenario, record.block): number for record, number in numbered}
+    trials: dict[tuple[str, int, str], Record] = {}
+    for record, number in numbered:
+        if number == last[record.scenario, record.block] or record.status not in ("ok", "invalid"):
+            trials.setdefault(record.trial, record)
+    return list(trials.values())
+
+
+def paired(scenario: Scenario, candidate: Arm, records: Sequence[Record]) -> dict[str, PairedSample]:
+    """The paired sample of each of a scenario's metrics, by name: what `judge_scenario` judges; with the mean the median, and vice versa.
+
+    Source: none, bookkeeping.
+    """
+    every = latest(records)
+    unequal, miscounted, parted = unequal_blocks(every), unequal_blocks(every, counts), trial_groups.parted(every)
+    trials = [trial for trial in every if trial.arm in (scenario.baseline.name, candidate.name)]
+    names = dict.fromkeys(
+        name for choice in scenario.metrics for name in (choice.name, twin(choice.name)) if name in METRICS or "@" in name
+    )
+    arms = scenario.baseline.name, candidate.name
+    timed = {**parted, **unequal}
+    return {name: _sample(name, *arms, trials, timed if is_timed(name) else miscounted) for name in names}
+
+
+def fine(trial: Record) -> bool:
+    """Whether everything that a trial left counts.
+
+    Source: none, bookkeeping.
+    """
+    return trial.status == "ok"
+
+
+def counts(trial: Record) -> bool:
+    """Whether what a trial counted counts, and what it answered: a busy machine spoils its times and nothing else.
+
+    Source: `invalidation.spoils_times_alone`.
+    """
+    told = trial.environment
+    return fine(trial) or (trial.status == "invalid" and spoils_times_alone(trial.reason, told.get("telemetry"), told.get("rules")))
+
+
+def unequal_blocks(trials: Sequence[Record], counted: Callable[[Record], bool] = fine) -> Mapping[int, str]:
+    """Blocks whose arms did different work in trials that are `counted`, with the difference in words.
+
+    Source: `work.unequal`.
+    """
+    done: dict[int, dict[str, Mapping[str, int]]] = defaultdict(dict)
+    for trial in trials:
+        if counted(trial):
+            done[trial.block][trial.arm] = trial.work
+    told = {block: work_equivalence.unequal(arms) for block, arms in done.items() if len(arms) > 1}
+    return {block: reason for block, reason in told.items() if reason}
+
+
+def whole_blocks(trials: Sequence[Record], scenario: Scenario, *, exact: bool = False) -> int:
+    """Blocks in which every arm has a trial that counts: for times, or for what is `exact`.
+
+    Source: none, bookkeeping.
+    """
+    arms: dict[int, set[str]] = defaultdict(set)
+    for trial in trials:
+        if trial.status != "invalid" or (exact and counts(trial)):
+            arms[trial.block].add(trial.arm)
+    return sum(len(seen) == len(scenario.arms) for seen in arms.values())
+
+
+def minutes_per_block(records: Sequence[Record]) -> float | None:
+    """Minutes that a block of these records took, on average; None where there is none.
+
+    Source: none, bookkeeping.
+    """
+    seconds: dict[int, float] = defaultdict(float)
+    for trial in latest(records):
+        seconds[trial.block] += trial.took
+    return sum(seconds.values()) / len(seconds) / 60 if seconds else None
+
+
+def _sample(name: str, baseline: str, candidate: str, trials: Sequence[Record], unequal: Mapping[int, str]) -> PairedSample:
+    row = metric(name)
+    return pair(
+        [_observation(trial, name, unequal.get(trial.block, "")) for trial in trials],
+        baseline=baseline,
+        candidate=candidate,
+        metric=name,
+        unit=row.unit,
+        better=row.better,
+        scale="log" if is_timed(name) else "difference",
+    )
+
+
+def _observation(trial: Record, name: str, unequal: str) -> Observation:
+    """What a trial left of one metric; one that is fine by itself is *unequal* where its block's arms did different work."""
+    timed = is_timed(name)
+    value = trial.measurements.get(name) if timed else trial.witnesses.get(name)
+    status, reason = (Status.OK, "") if not timed and counts(trial) else (Status(trial.status), trial.reason)
+    if status is Status.OK and unequal:
+        status, reason = Status.UNEQUAL, unequal
+    return Observation(block=trial.block, arm=trial.arm, value=value, status=status, reason=reason, position=trial.position)

@@ -1,0 +1,247 @@
+"""Which trials may stand beside each other: the arms of a block on one machine, and each arm on one build from block to block.
+
+A record says where it was measured: host, processor, cores, GPUs, driver; and its attestation what ran. Records of a scenario that agree
+in all of it make one group. Those of another machine, or of a build that changed, make groups of their own, each judged by itself: a
+difference between two machines is never a candidate's. What a record does not say is unknown, and unknown is not different. A block whose
+arms ran on different machines is in no group whole: its times are not comparable; its counts may be.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from perfproof.analysis.trials.invalidation import belied
+from perfproof.model.records.record import Attestation, Record
+from perfproof.model.scenarios.group_names import named
+
+Facts = Mapping[str, str]
+"""What is known of a trial's surroundings, by its name for people; what is not known is not there."""
+SHOWN = 3
+"""Differences that are told."""
+PARTED = "the arms were not measured on one machine"
+SHIFTED = "the arms are not those of one block"
+MEMORY = 1.1
+"""How many times another's memory a machine's may be in two trials."""
+ANSWERED = ("accuracy", "equality")
+"""Kinds of workload whose metrics are answers, all of them: another processor may give others."""
+
+
+def machine_of(environment: Mapping[str, Any]) -> dict[str, str]:
+    """The machine that a record's environment describes: one of another model, driver, host or number of cores is another.
+
+    Source: none, what a time is known to depend on.
+    """
+    gpus = environment.get("gpus")
+    told = {"host": environment.get("host"), "processor": environment.get("processor"), "cores": environment.get("cores")}
+    if isinstance(gpus, list | tuple):
+        told |= {"GPU": " and ".join(str(gpu.get("name") or "unknown") for gpu in gpus) or "none"}
+        told |= {"driver": " and ".join(sorted({str(gpu["driver"]) for gpu in gpus if gpu.get("driver")}))}
+    return {name: str(value) for name, value in told.items() if value not in (None, "")}
+
+
+def _of_block(environment: Mapping[str, Any]) -> dict[str, str]:
+    """What the trials of one block share besides: nobody changes a kernel between two of them."""
+    told = {"device": environment.get("device"), "cores of the machine": environment.get("cores_of_machine")}
+    told |= {"kernel": environment.get("kernel")}
+    return machine_of(environment) | {name: str(value) for name, value in told.items() if value not in (None, "")}
+
+
+def build_of(attestation: Attestation | None, environment: Mapping[str, Any]) -> dict[str, str]:
+    """The build that a trial proved to run on, whatever it is called and wherever it lies.
+
+    Source: none, what tells two builds apart.
+    """
+    overlay = environment.get("overlay")
+    told: dict[str, Any] = {f"package {name}": version for name, version in (environment.get("packages") or {}).items()}
+    told |= {"lock": environment.get("lock"), "commit": environment.get("commit")}
+    told |= {"overlay": overlay.get("sources") if isinstance(overlay, Mapping) else None}
+    if attestation is not None:
+        told |= {"vLLM": attestation.vllm_version, "vLLM's files": attestation.sources, "PyTorch": attestation.torch_version}
+        told |= {"Python": attestation.python, "compiled operators": attestation.compiled_operators}
+    return {name: str(value) for name, value in told.items() if value not in (None, "")}
+
+
+def differing(one: Facts, other: Facts) -> list[str]:
+    """The names of what two know, and not alike.
+
+    Source: none, bookkeeping.
+    """
+    return [name for name, value in one.items() if other.get(name, value) != value]
+
+
+def grouped(records: Sequence[Record]) -> list[list[Record]]:
+    """The records of one scenario in groups that agree, in the order in which each begins.
+
+    A trial goes with the group that was measured last before it, if that agrees; a block whose arms would be torn apart goes whole into
+    one that agrees with all of it, and a block of two machines with its baseline. Source: none, bookkeeping.
+    """
+    known: list[dict[str, str]] = []
+    place: list[int] = []
+    last = 0
+    for record in records:
+        facts = _facts(record)
+        fitting = [number for number in (last, *reversed(range(len(known)))) if number < len(known) and not differing(known[number], facts)]
+        if not fitting:
+            known.append({})
+        last = fitting[0] if fitting else len(known) - 1
+        known[last].update(facts)
+        place.append(last)
+    if len(known) > 1:
+        for block in dict.fromkeys(record.block for record in records):
+            _kept_whole([at for at, record in enumerate(records) if record.block == block], records, place, known)
+    return [[record for record, at in zip(records, place, strict=True) if at == number] for number in dict.fromkeys(place)]
+
+
+def _facts(record: Record) -> dict[str, str]:
+    """What a record knows; of the build only where the trial proved to run on it: one that failed for another build is no other build's."""
+    mine = machine_of(record.environment)
+    if record.status in ("ok", "invalid"):
+        mine |= {f"{record.arm}: {name}": value for name, value in build_of(record.attestation, record.environment).items()}
+    return mine
+
+
+def _kept_whole(block: Sequence[int], records: Sequence[Record], place: list[int], known: list[dict[str, str]]) -> None:
+    """Puts the trials of a block (their numbers) into one group, unless one has every arm already: then what was torn before goes there,
+    as it was measured again."""
+    arms: dict[int, set[str]] = {}
+    for at in block:
+        arms.setdefault(place[at], set()).add(records[at].arm)
+    if whole := [number for number, mine in arms.items() if mine == set.union(*arms.values())]:
+        for at in _torn_before(block, records, place):
+            place[at] = place[at] if place[at] in whole else whole[-1]
+        return
+    last = {records[at].arm: at for at in block}
+    baseline = next(
+        (last[name] for name, arm in records[block[0]].definition["arms"].items() if arm.get("baseline") and name in last), None
+    )
+    told = [_facts(records[at]) for at in last.values()]
+    if any(differing(one, other) for one, other in combinations(told, 2)):
+        goes = place[block[0] if baseline is None else baseline]
+    else:
+        facts = {name: value for one in told for name, value in one.items()}
+        goes = next((number for number in reversed(range(len(known))) if not differing(known[number], facts)), len(known))
+        if goes == len(known):
+            known.append({})
+        known[goes].update(facts)
+    for at in block:
+        place[at] = goes
+
+
+def _torn_before(block: Sequence[int], records: Sequence[Record], place: Sequence[int]) -> list[int]:
+    """The trials of a block's earlier times that were torn between groups; a time begins where an arm comes again."""
+    times: list[dict[str, int]] = [{}]
+    for at in block:
+        if records[at].arm in times[-1]:
+            times.append({})
+        times[-1][records[at].arm] = at
+    return [at for time in times[:-1] if len({place[at] for at in time.values()}) > 1 for at in time.values()]
+
+
+def parted(trials: Iterable[Record]) -> Mapping[int, str]:
+    """Blocks whose arms ran on different machines, with the difference in words.
+
+    Source: none, a comparison of what records say.
+    """
+    found: dict[int, dict[str, Record]] = {}
+    for trial in trials:
+        if trial.status == "ok":
+            found.setdefault(trial.block, {})[trial.arm] = trial
+    told = {block: _parted(list(mine.values())) for block, mine in found.items() if len(mine) > 1}
+    return {block: reason for block, reason in told.items() if reason}
+
+
+def _parted(mine: Sequence[Record]) -> str:
+    for one, other in combinations(mine, 2):
+        here, there = _of_block(one.environment), _of_block(other.environment)
+        if not differing(here, there) and not _alike(memories := [trial.environment.get("memory_bytes") or 0 for trial in (one, other)]):
+            here["memory"], there["memory"] = (f"{memory / 2**30:.1f} GiB" for memory in memories)
+        if names := differing(here, there):
+            what = "; ".join(f"{name} {here[name]} in {one.arm}, {there[name]} in {other.arm}" for name in names[:SHOWN])
+            return f"not comparable, {PARTED}: {what}"
+        if list(one.order) != list(other.order):
+            told = " and ".join(f"{', '.join(trial.order)} in that of {trial.arm}" for trial in (one, other))
+            return f"not comparable, {SHIFTED}: their order is {told}"
+    return ""
+
+
+def _alike(memories: Sequence[float]) -> bool:
+    """Whether two sizes of memory may be one machine's, which a balloon or a kernel changes a little; 0 is unknown."""
+    return not all(memories) or max(memories) <= MEMORY * min(memories)
+
+
+# --- records that are judged apart -------------------------------------------------------------------------------
+
+
+def kept_apart(records: Sequence[Record]) -> list[Record]:
+    """The records, those of each group under a name of its own where a scenario's make several, with what parts them as a warning.
+
+    Answers of a block that was torn between machines are none: its trials become *invalid*; so does a trial that its own telemetry belies.
+    Source: `grouped`, `parted`, `invalidation.belied`.
+    """
+    records, of_name = [_ruled(record) for record in records], dict[str, list[Record]]()
+    for record in records:
+        of_name.setdefault(record.scenario, []).append(record)
+    found = {name: [record for group in _apart(mine) for record in group] for name, mine in of_name.items()}
+    if all(one is other for name, mine in of_name.items() for one, other in zip(mine, found[name], strict=True)):
+        return list(records)
+    return [record for mine in found.values() for record in mine]
+
+
+def _ruled(record: Record) -> Record:
+    told = record.environment
+    why = belied(told.get("telemetry"), told.get("rules")) if record.status == "ok" else ""
+    return dataclasses.replace(record, status="invalid", reason=why) if why else record
+
+
+def _apart(mine: Sequence[Record]) -> list[list[Record]]:
+    if len({record.digest for record in mine}) > 1:
+        return [list(mine)]  # questions that differ are refused, not parted
+    groups = [_answerable(group) for group in grouped(mine)]
+    if len(groups) == 1:
+        return groups
+    names = [named(mine[0].scenario, number, len(groups)) for number in range(1, len(groups) + 1)]
+    told = _told(groups)
+    return [
+        [dataclasses.replace(record, scenario=names[at], warnings=(*record.warnings, _note(at, names, told))) for record in group]
+        for at, group in enumerate(groups)
+    ]
+
+
+def _answerable(group: list[Record]) -> list[Record]:
+    if group[0].definition["workload"].get("kind") not in ANSWERED or not (torn := parted(group)):
+        return group
+    return [
+        dataclasses.replace(record, status="invalid", reason=torn[record.block])
+        if record.status == "ok" and record.block in torn
+        else record
+        for record in group
+    ]
+
+
+def _note(at: int, names: Sequence[str], told: Sequence[str]) -> str:
+    others = "; ".join(f"{names[other]} are {told[other]}" for other in range(len(names)) if other != at)
+    return (
+        "the blocks of this scenario were not all measured on one machine with the same builds, so they are judged apart: these are "
+        f"{told[at]}; {others}"
+    )
+
+
+def _told(groups: Sequence[Sequence[Record]]) -> list[str]:
+    """Each group in words: its blocks, and what it is that others are not."""
+    facts = [{name: value for record in group for name, value in _facts(record).items()} for group in groups]
+    names = [name for name in dict.fromkeys(name for each in facts for name in each) if len({e[name] for e in facts if name in e}) > 1]
+    return [
+        f"{_blocks(group)} ({', '.join(f'{name} {each[name]}' for name in names[:SHOWN] if name in each)})"
+        for group, each in zip(groups, facts, strict=True)
+    ]
+
+
+def _blocks(group: Sequence[Record]) -> str:
+    numbers = sorted({record.block for record in group})
+    if len(numbers) == 1:
+        return f"block {numbers[0]}"
+    whole = numbers == list(range(numbers[0], numbers[-1] + 1))
+    return f"blocks {numbers[0]} to {numbers[-1]}" if whole else f"{len(numbers)} blocks from {numbers[0]} to {numbers[-1]}"

@@ -1,0 +1,182 @@
+"""Two arms that were not measured in turns: whoever numbered their lines made no pairs, so there is no verdict.
+
+What differs is told nonetheless, as the difference of two sides, and beside it what a drift such as the sides themselves show would have
+made of it: whatever warmed up, filled up or was shared meanwhile looks just like a change.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from scipy import stats
+
+from perfproof.analysis.stats import number_format
+from perfproof.analysis.stats.samples import Floats, Scale
+from perfproof.model.verdicts.judged import Judged, Outcome
+
+REMEDY = "if they were measured in turns after all, say --interleaved, or give each line its time in a column `time`"
+DRIFT = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One line of a table: what is compared in `value` (above 0; a share where differences are), and when, None where that isn't known."""
+
+    block: str
+    arm: str
+    value: float
+    at: float | None
+
+
+def as_sides(line: Judged, seen: Sequence[Seen], interleaved: bool) -> Judged:
+    """The line as it is where its arms were measured in turns, or nobody can see that they were not; else *inconclusive*, with both sides'
+    difference and what drift could have done.
+
+    `seen` are all lines of its metric as they stand; `interleaved` says that their order is not that of measuring. Moments are believed
+    before anything else.
+    """
+    how = apart([one for one in seen if one.arm in (line.baseline, line.candidate)], line, interleaved)
+    timed = all(one.at is not None for one in seen)
+    places = list(enumerate(sorted(seen, key=lambda one: one.at or 0.0) if timed else seen))
+    own = [(place, one) for place, one in places if one.arm in (line.baseline, line.candidate)]
+    if not how:
+        return line if interleaved and not timed else _unshifted(line, own, timed)
+    scale: Scale = "difference" if line.in_points else "log"
+    change, span, drift = _difference(own, line, 1 - (line.level or 0.98), scale)
+    effect, interval = _shown(change, scale), (_shown(span[0], scale), _shown(span[1], scale)) if span else None
+    told = f"{number_format.change(effect, scale)}, but {how}, so the blocks are no pairs and a drift looks like a change"
+    if drift:
+        made = number_format.span((_shown(drift[0], scale), _shown(drift[1], scale)), scale)
+        told = f"{told}: one such as within the two sides would by itself have made {made}"
+    reason = f"{told}; {REMEDY}" if not timed else f"{told}; measure them in turns"
+    return replace(line, verdict=Outcome.INCONCLUSIVE, effect=effect, interval=interval, mde=None, reason=reason, warnings=())
+
+
+Placed = Sequence[tuple[int, Seen]]
+"""Lines with their places among all that were measured."""
+
+
+def _unshifted(line: Judged, own: Placed, timed: bool) -> Judged:
+    """The line as it is, unless one arm stands first in every block and the drift within the sides made the verdict, or hid another.
+
+    Source: `_drift`.
+    """
+    first = {one.block: one.arm for _, one in reversed(own)}
+    if len(set(first.values())) > 1 or line.effect is None or line.interval is None:
+        return line
+    scale: Scale = "difference" if line.in_points else "log"
+    change, _, drift = _difference(own, line, 0.02, scale)
+    if drift is None or drift[0] * drift[1] <= 0 or not _made(line, change, drift, scale):
+        return line
+    made = number_format.span((_shown(drift[0], scale), _shown(drift[1], scale)), scale)
+    told = f"{number_format.change(line.effect, scale)}, but {own[0][1].arm} comes first in every block, and the drift within the two sides"
+    remedy = "measure the arms in changing order" + ("" if timed else ", or say --interleaved if these lines were only sorted")
+    reason = f"{told} would by itself have made {made}; {remedy}"
+    return replace(line, verdict=Outcome.INCONCLUSIVE, mde=None, reason=reason)
+
+
+def _made(line: Judged, change: float, drift: tuple[float, float], scale: Scale) -> bool:
+    """Whether a verdict would be another without the drift."""
+    margin = line.margin or 0.0
+    margin = margin if scale == "difference" else math.log1p(margin)
+    if line.verdict in (Outcome.REGRESSED, Outcome.IMPROVED):
+        sign = math.copysign(1.0, change)
+        return min(sign * (change - end) for end in drift) < margin
+    if line.verdict is Outcome.EQUIVALENT and line.interval is not None:
+        ends = line.interval if scale == "difference" else tuple(math.log1p(end) for end in line.interval)
+        return max(abs(end - sum(drift) / 2) for end in ends) > margin
+    return False
+
+
+def apart(own: Sequence[Seen], line: Judged, interleaved: bool) -> str:
+    """How the order shows that two arms were not measured in turns, in words; "" where they were, or where it can't be seen.
+
+    With moments: blocks that overlap. Without: far fewer turns than blocks, as in a table of one arm first and then the other; lines in any
+    other order say nothing of when they were measured. Source: none, the meaning of a block.
+    """
+    if all(one.at is not None for one in own):
+        together = _blocks_apart(own)
+        if together is not None:
+            return "" if together else "their times show that the arms were not measured in turns (a block began before another had ended)"
+    if interleaved:
+        return ""
+    turns = 1 + sum(before.arm != after.arm for before, after in pairwise(own))
+    if turns > len(own) // 4:
+        return ""
+    first, last = (line.baseline, line.candidate) if own[0].arm == line.baseline else (line.candidate, line.baseline)
+    return (
+        f"all of {first} stands before {last}" if turns == 2 else f"{first} and {last} stand in batches ({turns} turns in {len(own)} lines)"
+    )
+
+
+def _blocks_apart(own: Sequence[Seen]) -> bool | None:
+    """Whether each block ended before the next began; None where moments are too coarse to say."""
+    moments: dict[str, list[float]] = {}
+    for one in own:
+        moments.setdefault(one.block, []).append(one.at or 0.0)
+    spans = sorted((min(each), max(each)) for each in moments.values())
+    if any(after[0] < before[1] for before, after in pairwise(spans)):
+        return False
+    return True if all(after[0] > before[1] for before, after in pairwise(spans)) else None
+
+
+def _difference(
+    own: Placed, line: Judged, error: float, scale: Scale
+) -> tuple[float, tuple[float, float] | None, tuple[float, float] | None]:
+    """The difference of the sides' means, its interval, and what the drift within them makes of it; on the scale of differences or
+    logarithms.
+
+    Source: Welch, Biometrika 34, 1947; least squares with one slope and two levels.
+    """
+    places = np.array([float(place) for place, _ in own])
+    values = np.array([one.value if scale == "difference" else math.log(one.value) for _, one in own])
+    sides = [np.array([one.arm == arm for _, one in own]) for arm in (line.baseline, line.candidate)]
+    (before, after), (early, late) = ([each[side] for side in sides] for each in (values, places))
+    change = float(after.mean() - before.mean())
+    if min(before.size, after.size) < 2:
+        return change, None, None
+    return change, _welch(before, after, error), _drift([before, after], [early, late])
+
+
+def _welch(before: Floats, after: Floats, error: float) -> tuple[float, float]:
+    change = float(after.mean() - before.mean())
+    parts = [float(side.var(ddof=1)) / side.size for side in (before, after)]
+    spread = math.sqrt(sum(parts))
+    freedom = sum(parts) ** 2 / sum(part**2 / (side.size - 1) for part, side in zip(parts, (before, after), strict=True)) if spread else 1.0
+    half = spread * float(stats.t.isf(error / 2, freedom))
+    return change - half, change + half
+
+
+def _drift(values: Sequence[Floats], places: Sequence[Floats]) -> tuple[float, float] | None:
+    """What the common slope within the sides makes over the distance of their middles, at 95 %; None without enough lines."""
+    apart_by = float(places[1].mean() - places[0].mean())
+    x, y = (np.concatenate([side - side.mean() for side in each]) for each in (places, values))
+    freedom, width = x.size - 3, float(x @ x)
+    if freedom < 1 or width == 0:
+        return None
+    slope = float(x @ y) / width
+    half = math.sqrt(float(((y - slope * x) ** 2).sum()) / freedom / width) * float(stats.t.isf((1 - DRIFT) / 2, freedom))
+    ends = sorted(((slope - half) * apart_by, (slope + half) * apart_by))
+    return ends[0], ends[1]
+
+
+def _shown(change: float, scale: Scale) -> float:
+    if scale == "difference":
+        return change
+    return math.expm1(change) if change < 700 else math.inf
+
+
+def explain(line: Judged) -> Iterator[str]:
+    """The reasoning in sentences, each with its number."""
+    scale: Scale = "difference" if line.in_points else "log"
+    yield f"{line.candidate} against {line.baseline}: {number_format.count(line.blocks, 'block')} that are no pairs."
+    if line.interval is not None and line.level is not None:
+        yield (
+            f"Taken as two sides, their difference has the {number_format.level(line.level)} interval "
+            f"{number_format.span(line.interval, scale)} (Welch)."
+        )
+    yield f"So the verdict is {Outcome.INCONCLUSIVE.value}: {line.reason}."

@@ -1,0 +1,59 @@
+"""Does a batch that wants nothing of its output ids get them handed out all the same? (A witness; its time says nothing.)
+
+`InputBatch.refresh_metadata` hands the output lists on only if a request's parameters need them: where
+they are handed on, asynchronous scheduling has to wait for the sampled ids at every step to fill them in.
+vLLM 0.21.0 shipped the condition inverted (#41672) and handed them to every batch; before and after it does not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perfproof.bench.adapter import cached_request, input_batch
+
+PARAMETERS = {
+    "requests": 8,
+    "prompt_tokens": 16,
+    "output_tokens": 16,
+    "rounds": 5,
+    "warmup_rounds": 1,
+    "seed": 7,
+}
+EXERCISES = ("vllm.v1.worker.gpu_input_batch:InputBatch.refresh_metadata",)
+TIMES = ("round_time",)
+WITNESSES = ("output_ids_needed",)
+
+
+def test_output_ids_needed(benchmark: Any, parameters: dict[str, Any]) -> None:
+    """A batch of plain greedy requests: 1 if its metadata carries output ids, else 0."""
+    import random
+
+    from vllm import SamplingParams
+
+    draw = random.Random(parameters["seed"])
+    requests, prompt, output = parameters["requests"], parameters["prompt_tokens"], parameters["output_tokens"]
+    batch = input_batch(max_num_reqs=requests, max_model_len=max(256, prompt + output), vocab_size=1_000)
+    states = [
+        cached_request(
+            f"r{i}",
+            [draw.randrange(1_000) for _ in range(prompt)],
+            [draw.randrange(1_000) for _ in range(output)],
+            sampling_params=SamplingParams(temperature=0.0),
+        )
+        for i in range(requests)
+    ]
+    for state in states:
+        batch.add_request(state)
+
+    def change() -> None:
+        batch.remove_request(states[-1].req_id)
+        batch.add_request(states[-1])
+
+    batch.refresh_metadata()
+    handed_out = batch.sampling_metadata.output_token_ids
+    benchmark.pedantic(
+        batch.refresh_metadata, setup=change, rounds=parameters["rounds"], warmup_rounds=parameters["warmup_rounds"], iterations=1
+    )
+    benchmark.extra_info["parameters"] = parameters
+    benchmark.extra_info["witnesses"] = {"output_ids_needed": int(any(len(ids) > 0 for ids in handed_out))}
+    benchmark.extra_info["work"] = {"requests": requests, "output_ids": requests * output}

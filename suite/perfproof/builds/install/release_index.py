@@ -1,0 +1,118 @@
+"""The releases that the package index has: in their order, in a range, and since a day.
+
+The index is asked through pip for the versions there are, and through uv for what there was by the end of a day, so that whatever index,
+login and proxy those are set up with holds here too. Final releases only, post-releases among them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from perfproof.builds.install.install_steps import Installer, Say
+from perfproof.builds.install.lock_file import CHECK, Resolver, midnight
+from perfproof.builds.install.release_install import available
+from perfproof.model.base.errors import BadInput, CannotRun
+
+SETTLED = 4
+"""So many releases in a row that were there before a day end the search for later ones: lines of old versions get their fixes late."""
+
+
+class Releases:
+    """What the index has of a distribution; it is asked once. `builds` is where the log of asking goes."""
+
+    def __init__(self, distribution: str, builds: Path, say: Say) -> None:
+        self.distribution = distribution
+        self._builds = builds
+        self._say = say
+        self._known: list[str] | None = None
+
+    @property
+    def known(self) -> Sequence[str]:
+        """Every final release, oldest version first. Raises `CannotRun` where the index tells none."""
+        if self._known is None:
+            self._known = ordered(available(self.distribution, Path(sys.executable), self._installer()))
+        if not self._known:
+            raise CannotRun(
+                f"the package index tells no release of {self.distribution}: look at network, proxy and pip settings, or list the versions"
+            )
+        return self._known
+
+    def between(self, first: str, last: str) -> list[str]:
+        """The releases from one to another, both of them too where there are such. Raises `BadInput` where there is none."""
+        low, high = _version(first), _version(last)
+        found = [one for one in self.known if low <= Version(one) <= high]
+        if not found:
+            raise BadInput(f"{first}..{last}: there is no release of {self.distribution} in this range")
+        return found
+
+    def newest(self) -> str:
+        """The newest release there is now."""
+        return self.known[-1]
+
+    def since(self, day: date) -> list[str]:
+        """The releases that were uploaded on a day or later. Raises `CannotRun` where the index does not tell when that was."""
+        return later(self.known, lambda version: self._there(version, day), self.distribution)
+
+    def _there(self, version: str, day: date) -> bool:
+        """Whether a release was there when the day began (UTC)."""
+        installer = self._installer()
+        resolver = Resolver(installer=installer, interpreter=Path(sys.executable), cutoff=midnight(day))
+        scratch = self._builds / ".logs" / f".{self.distribution}.since.txt"
+        if resolver.resolve([f"{self.distribution}=={version}"], scratch, "--no-deps"):
+            scratch.unlink(missing_ok=True)
+            return True
+        if not resolver.missing:
+            raise CannotRun(installer.words("day of the release", CHECK))
+        return False
+
+    def _installer(self) -> Installer:
+        (self._builds / ".logs").mkdir(parents=True, exist_ok=True)
+        return Installer(what=self.distribution, builds=self._builds, log=self._builds / ".logs" / "releases.log", say=self._say)
+
+
+def ordered(versions: Sequence[str]) -> list[str]:
+    """The final releases among versions, oldest first; what is no version is passed over."""
+    found = {}
+    for text in versions:
+        try:
+            version = Version(text)
+        except InvalidVersion:
+            continue
+        if not (version.is_prerelease or version.local):
+            found[version] = text
+    return [found[version] for version in sorted(found)]
+
+
+def later(known: Sequence[str], there: Callable[[str], bool], distribution: str) -> list[str]:
+    """Those of the releases (oldest version first) that were not there yet when a day began, as `there` says.
+
+    Asked from the newest down, until some in a row had been there. Raises `CannotRun` where none of them ever had.
+    """
+    found: list[str] = []
+    before = 0
+    for version in reversed(known):
+        if there(version):
+            before += 1
+            if before == SETTLED:
+                break
+        else:
+            found.append(version)
+            before = 0
+    if not before and len(known) > 1:
+        raise CannotRun(
+            f"{distribution}: no release is older than that day, or the package index does not say when its files were uploaded: list "
+            "the versions with --builds instead"
+        )
+    return found[::-1]
+
+
+def _version(text: str) -> Version:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        raise BadInput(f"{text!r} is no version: a range reads 0.19.0..0.26.0") from None

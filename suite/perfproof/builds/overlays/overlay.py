@@ -1,0 +1,215 @@
+"""An overlay: another build with some of vLLM's Python files changed, made in seconds and without a copy.
+
+`builds/overlay-<hash>/site/vllm` is the base's vLLM over again: folders of its own, in which every file is a link to the base's but those
+that the change writes, which are real, and those that it deletes, which are not there. `site` goes first on `PYTHONPATH` of all
+of an arm's processes, so that the base's interpreter, with everything else that is installed there, takes its vLLM from here; vLLM's child
+processes inherit that, and `vllm.__file__` of each says so. The distribution and its version stay the base's.
+
+Because the folders are its own, nothing that Python writes beside a module reaches the base. The overlay is filled under another name
+and gets its own by a rename: a half-made one is never met.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from perfproof.builds.install import interpreter_probe
+from perfproof.builds.install.install_steps import Installer
+from perfproof.builds.install.ready_build import Fingerprint, ReadyBuild, Touched
+from perfproof.builds.install.vllm_commit import commit_of
+from perfproof.builds.overlays import git_changes
+from perfproof.builds.overlays.patched_files import changed
+from perfproof.builds.overlays.unified_diff import read_diff
+from perfproof.model.base.errors import BadInput, CannotRun
+from perfproof.model.scenarios.scenario import OverlayBuild
+
+_OURS = re.compile(rb"^\+.*(?:perfproof|suite\.patches)", re.IGNORECASE | re.MULTILINE)
+LAYOUT = 1
+"""Part of an overlay's name: another way of making them is another one."""
+
+
+def identity(build: OverlayBuild, base: ReadyBuild) -> str:
+    """The folder's name: of the change, the base, and what the base's files are now."""
+    defining = f"{LAYOUT} {build.sha256} {base.id} {base.fingerprint.sources}"
+    return f"overlay-{hashlib.sha256(defining.encode()).hexdigest()[:8]}"
+
+
+def change_of(build: OverlayBuild) -> bytes:
+    """The diff of an overlay, as its file or git has it now. Raises `BadInput` where that is not what the scenario was read with."""
+    if build.git is not None:
+        return git_changes.difference(build.name, build.git)
+    assert build.diff is not None  # noqa: S101 (one of the two is there)
+    try:
+        data = Path(build.diff.path).read_bytes()
+    except OSError as error:
+        raise BadInput(f"build {build.name}: {build.diff.name}: {error.strerror}") from error
+    if hashlib.sha256(data).hexdigest() != build.diff.sha256:
+        raise BadInput(f"build {build.name}: {build.diff.name} was changed after the scenario was read: run again")
+    return data
+
+
+def words_of(build: OverlayBuild) -> str:
+    """What the change is called in faults."""
+    return f"build {build.name}: {build.diff.name}" if build.diff else f"build {build.name}: {build.git.ref if build.git else ''}"
+
+
+def faults_of(build: OverlayBuild) -> list[str]:
+    """What is wrong with the change as far as can be seen without the base."""
+    try:
+        read_diff(change_of(build), words_of(build))
+    except BadInput as error:
+        return list(error.faults)
+    return []
+
+
+def make(build: OverlayBuild, base: ReadyBuild, name: str, installer: Installer, known: Fingerprint | None) -> tuple[ReadyBuild, bool]:
+    """The overlay on a base that is ready, and whether it was made just now. `known` is what was kept of one that is there.
+
+    Raises `BadInput` for a change that does not apply or leaves no valid Python.
+    """
+    folder = installer.builds / name
+    if known is not None and _whole(known):
+        return _ready(build, base, name, folder, known, installer), False
+    if folder.exists():
+        shutil.rmtree(folder)
+    with installer.step("overlay"):
+        _fill(build, base, folder, installer)
+    sources, files = interpreter_probe.hash_sources(folder / "site" / "vllm")
+    found = dataclasses.replace(base.fingerprint, package=folder / "site" / "vllm", sources=sources, files=files)
+    return _ready(build, base, name, folder, found, installer), True
+
+
+def _whole(known: Fingerprint) -> bool:
+    """Whether an overlay still has the files that it was made with; a link that leads nowhere is none."""
+    try:
+        return interpreter_probe.hash_sources(known.package) == (known.sources, known.files)
+    except OSError:
+        return False
+
+
+def _fill(build: OverlayBuild, base: ReadyBuild, folder: Path, installer: Installer) -> None:
+    """Makes the folder under another name, then gives it its own."""
+    data, words = change_of(build), words_of(build)
+    root = base.fingerprint.package.parent
+    made = changed(read_diff(data, words), root, words, base.label)
+    if not made.files:
+        raise BadInput(f"{words}: it leaves every file of {base.label} as it is")
+    behind = git_changes.left_behind(build.git) if build.git is not None else ""
+    for sentence in filter(None, [behind, *made.moved]):
+        installer.say(f"{words}: {sentence}")
+    draft = Path(tempfile.mkdtemp(prefix=".overlay-", dir=installer.builds))
+    try:
+        draft.chmod(0o755)
+        site = draft / "site"
+        link_tree(base.fingerprint.package, site / "vllm", made.files)
+        _link_libraries(root, site)
+        write(site, made.files)
+        _refuse_broken(site, made.files, base, words, installer)
+        (draft / "change.diff").write_bytes(data)
+        (draft / "touched.txt").write_text("".join(f"{path}\n" for path in made.files))
+        lock = base.folder / "lock.txt"
+        if base.ours and lock.is_file():
+            (draft / "lock.txt").symlink_to(lock.resolve())
+        os.rename(draft, folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def link_tree(package: Path, place: Path, files: Mapping[str, bytes | None]) -> None:
+    """Folders as in `package`, and in them a link to every file but `files` (paths from the folder that holds `vllm`).
+
+    What Python compiled there is linked too: a link has the time and size of the file that it leads to, so that it is valid.
+    """
+    for here, folders, names in os.walk(package):
+        folders.sort()
+        below = os.path.relpath(here, package)
+        there = os.path.join(place, below)
+        os.makedirs(there, exist_ok=True)
+        for name in [*names, *[folder for folder in folders if os.path.islink(os.path.join(here, folder))]]:
+            if _path(below, name) not in files:
+                source = os.path.join(here, name)
+                os.symlink(os.path.realpath(source) if os.path.islink(source) else source, os.path.join(there, name))
+
+
+def _path(below: str, name: str) -> str:
+    """The Python file that a file of the package stands for: itself, or what it was compiled from."""
+    parts = [part for part in ("vllm", *below.split(os.sep)) if part != "."]
+    if parts[-1] == "__pycache__":
+        return "/".join([*parts[:-1], f"{name.partition('.')[0]}.py"])
+    return "/".join([*parts, name])
+
+
+def _link_libraries(root: Path, site: Path) -> None:
+    """Libraries that a wheel keeps beside its package: compiled operators look for them from where they are loaded."""
+    for folder in root.glob("vllm*.libs"):
+        (site / folder.name).symlink_to(folder.resolve(), target_is_directory=True)
+
+
+def write(site: Path, files: Mapping[str, bytes | None]) -> None:
+    """The changed files, real; folders that have lost their last file go too. Raises `BadInput` where a folder of the base is a link."""
+    real = site.resolve()
+    for path, data in files.items():
+        folder = (site / path).parent
+        if folder.resolve() != (real / path).parent:
+            raise BadInput(f"{path}: a folder on the way to it is a link in the base, which leads out of the overlay")
+        if data is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            with open(site / path, "xb") as file:  # never through a link
+                file.write(data)
+    for path, data in files.items():
+        folder = (site / path).parent
+        while data is None and folder != site and folder.is_dir() and not any(one.name != "__pycache__" for one in folder.iterdir()):
+            shutil.rmtree(folder)
+            folder = folder.parent
+
+
+def _refuse_broken(site: Path, files: Mapping[str, bytes | None], base: ReadyBuild, words: str, installer: Installer) -> None:
+    """Raises `BadInput` for files that the base's Python can't compile."""
+    written = [path for path, data in files.items() if data is not None]
+    faults = interpreter_probe.syntax_faults(base.interpreter, site, written, installer.log)
+    if faults:
+        raise BadInput(*(f"{words}: after the change {fault}" for fault in faults))
+
+
+def _ready(build: OverlayBuild, base: ReadyBuild, name: str, folder: Path, found: Fingerprint, installer: Installer) -> ReadyBuild:
+    try:
+        paths = tuple((folder / "touched.txt").read_text().splitlines())
+    except OSError as error:
+        raise CannotRun(f"{build.label}: {folder.name} is not whole: delete it, and it is made again") from error
+    return dataclasses.replace(
+        base,
+        name=build.name,
+        label=build.label,
+        id=name,
+        folder=folder,
+        fingerprint=found,
+        front=folder / "site",
+        touched=Touched(base=base.label, files=paths, sources=hash_files(folder / "site", paths)),
+        commit=git_changes.commit(build.git) if build.git else commit_of(base.fingerprint.package),
+        warnings=(*base.warnings, *_knowing(folder / "change.diff", build.label)),
+        seconds={**base.seconds, **installer.seconds},
+    )
+
+
+def _knowing(diff: Path, label: str) -> tuple[str, ...]:
+    """A warning of a change that names perfproof: it runs in the processes that attest, and could behave otherwise there than elsewhere."""
+    if not diff.is_file() or not _OURS.search(diff.read_bytes()):
+        return ()
+    return (f"{label}: the change speaks of perfproof: what it does while it is measured may not be what it does elsewhere; read it",)
+
+
+def hash_files(root: Path, paths: tuple[str, ...]) -> str:
+    """Sixteen hex digits of a SHA-256 over some files with their names; one that is not there counts by its name."""
+    total = hashlib.sha256()
+    for path in paths:
+        data = (root / path).read_bytes() if (root / path).is_file() else b""
+        total.update(f"{path}\0{len(data)}\0".encode())
+        total.update(data)
+    return total.hexdigest()[:16]

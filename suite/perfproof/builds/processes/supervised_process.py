@@ -1,0 +1,372 @@
+"""Starting, watching and ending other programs: the only place that imports `subprocess`.
+
+Every program runs under a warden (`suite/perfproof/child/supervisor.py`) in a session of its own, without a
+standard input, its output in a log file, with an environment made from scratch. The warden holds the
+reading end of a pipe whose writing end lives here: if this process dies, even by `kill -9`, the
+program and all its descendants are killed. If the warden itself is killed, what it leaves is found by its
+session, or by the mark in its environment (`PERFPROOF_MARK`), and killed when the program is next looked after.
+
+Logs that are kept are scrubbed when their program ends (`redact`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import psutil
+
+from perfproof.builds.processes import temp_files
+from perfproof.builds.processes.redact import scrub, scrub_file
+from perfproof.model.base.errors import CannotRun
+
+WARDEN = Path(__file__).resolve().parents[2] / "child" / "supervisor.py"
+GRACE = 10.0
+"""Seconds between the request to end and the kill."""
+
+INHERITED = frozenset(
+    [
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "TMPDIR",
+        "TMP",
+        "TEMP",
+        "LD_LIBRARY_PATH",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "all_proxy",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+        "ALL_PROXY",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "REQUESTS_CA_BUNDLE",
+        "CURL_CA_BUNDLE",
+        "NETRC",
+        "XDG_CACHE_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_CONFIG_DIRS",
+        "XDG_DATA_HOME",
+        "CUDA_HOME",
+        "CUDA_VISIBLE_DEVICES",
+    ]
+)
+"""The variables that every program gets from ours; none of them is ever recorded as it is."""
+
+
+def inherited(*, also: Iterable[str] = (), prefixes: tuple[str, ...] = ("LC_",)) -> dict[str, str]:
+    """Those of our environment variables that a program may have: the common ones, those named, those so prefixed."""
+    names = INHERITED | set(also)
+    return {name: value for name, value in os.environ.items() if name in names or name.startswith(prefixes)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """How a program ended. `code` is its exit code, -N where signal N ended it, None where it ran out of time."""
+
+    command: Sequence[str]
+    code: int | None
+    seconds: float
+    log: Path
+
+    @property
+    def ok(self) -> bool:
+        return self.code == 0
+
+    def how(self) -> str:
+        """How it ended, in words."""
+        return how_ended(self.code, self.seconds)
+
+    def tail(self, lines: int = 12) -> str:
+        return tail(self.log, lines)
+
+
+def how_ended(code: int | None, seconds: float) -> str:
+    if code is None:
+        return f"ran out of time after {seconds:.0f} s"
+    if code < 0:
+        return f"was ended by {signal_name(-code)}"
+    return f"exited with code {code}"
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def tail(log: Path, lines: int = 12) -> str:
+    """The last lines of a log, scrubbed; of a large one only the end is read."""
+    try:
+        with open(log, "rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - 200 * lines - 4096))
+            text = file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+    return scrub("\n".join(text.rstrip().splitlines()[-lines:]))
+
+
+class Running:
+    """A program that runs, and all that it starts. As a context manager it is stopped on leaving.
+
+    `pid` is the warden's; `log` takes both outputs. Made by `start`.
+    """
+
+    def __init__(
+        self, command: Sequence[str], log: Path, mark: str, warden: subprocess.Popen[bytes], lifeline: int, empty: Path | None = None
+    ) -> None:
+        self.command = tuple(command)
+        self.log = log
+        self.started = time.monotonic()
+        self._mark = mark
+        self._warden = warden
+        self._lifeline: int | None = lifeline
+        self._ended: float | None = None
+        self._empty = empty
+
+    @property
+    def pid(self) -> int:
+        return self._warden.pid
+
+    @property
+    def seconds(self) -> float:
+        """How long it has run, or ran."""
+        return (self._ended or time.monotonic()) - self.started
+
+    def poll(self) -> int | None:
+        """None while it runs, else its exit code (-N for signal N)."""
+        code = self._warden.poll()
+        if code is None:
+            return None
+        self._settle()
+        return 128 - code if code > 128 else code
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Waits for its end; its exit code, or None if that has not come within `timeout` seconds."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._warden.wait(left_after_its_end(self.pid, timeout) if self._warden.returncode is None else 0)
+        return self.poll()
+
+    def processes(self) -> list[psutil.Process]:
+        """The program and its descendants, those that have left its session too; the warden is not among them."""
+        try:
+            return psutil.Process(self.pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            return []
+
+    def kill_now(self) -> None:
+        """Kills everything of it at once."""
+        self._close_lifeline()
+        if self.wait(GRACE) is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self._warden.wait()
+            self.poll()
+
+    def stop(self, grace: float = GRACE) -> int:
+        """Asks the program to end, kills it and all its descendants `grace` seconds later; its exit code."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._warden.terminate()
+            if self.wait(grace) is None:
+                self.kill_now()
+        code = self.poll()
+        return code if code is not None else -signal.SIGKILL
+
+    def finished(self) -> Finished:
+        return Finished(command=self.command, code=self.poll(), seconds=self.seconds, log=self.log)
+
+    def _settle(self) -> None:
+        """What is left to do once the warden has gone: once only."""
+        if self._ended is None:
+            self._ended = time.monotonic()
+            self._close_lifeline()
+            kill_marked(self._mark, self.pid)
+            scrub_file(self.log)
+            if self._empty is not None:
+                shutil.rmtree(self._empty, ignore_errors=True)
+
+    def _close_lifeline(self) -> None:
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+
+class Channel:
+    """Messages to and from a program, one JSON object a line, over two pipes of its own.
+
+    The program finds their numbers in `PERFPROOF_CHANNEL` ("reading,writing").
+    """
+
+    def __init__(self) -> None:
+        self._their_reader, self._writer = os.pipe()
+        self._reader, self._their_writer = os.pipe()
+        self._buffer = b""
+
+    @property
+    def theirs(self) -> tuple[int, int]:
+        return (self._their_reader, self._their_writer)
+
+    def started(self) -> None:
+        """Closes the program's ends in this process, so that its death is seen here."""
+        for end in self.theirs:
+            os.close(end)
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Raises `BrokenPipeError` if the program is gone."""
+        data = json.dumps(message).encode() + b"\n"
+        while data:
+            data = data[os.write(self._writer, data) :]
+
+    def receive(self, timeout: float) -> dict[str, Any] | None:
+        """The next message; None after `timeout` seconds. Raises `EOFError` if the program is gone."""
+        deadline = time.monotonic() + timeout
+        while b"\n" not in self._buffer:
+            ready, _, _ = select.select([self._reader], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                return None
+            data = os.read(self._reader, 65536)
+            if not data:
+                raise EOFError("the program has closed its channel")
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    def close(self) -> None:
+        os.close(self._reader)
+        os.close(self._writer)
+
+
+def start(
+    command: Sequence[str | Path],
+    *,
+    environment: Mapping[str, str],
+    log: Path,
+    folder: Path | None = None,
+    grace: float = GRACE,
+    channel: Channel | None = None,
+) -> Running:
+    """Starts a program under a warden, with `environment` and nothing else.
+
+    `log` is appended to; `folder` is where it runs, an empty one that goes with it if None: Python imports first what lies where it
+    runs, and whoever started us may stand in a folder that holds anything. Raises `CannotRun` if not even the warden starts.
+    """
+    words = [str(word.absolute() if isinstance(word, Path) and folder is None else word) for word in command]
+    empty = None if folder is not None else _empty_folder(words[0])
+    mark = uuid.uuid4().hex
+    reader, lifeline = os.pipe()
+    passed = (reader, *(channel.theirs if channel else ()))
+    given = {**environment, "PERFPROOF_MARK": mark}
+    if channel:
+        given["PERFPROOF_CHANNEL"] = ",".join(str(end) for end in channel.theirs)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with open(log, "ab") as output:
+            warden = subprocess.Popen(  # noqa: S603 (no shell; the words are ours)
+                [sys.executable, "-I", "-S", str(WARDEN), str(reader), str(grace), *words],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=given,
+                cwd=folder or empty,
+                start_new_session=True,
+                pass_fds=passed,
+            )
+    except OSError as error:
+        os.close(lifeline)
+        if empty is not None:
+            empty.rmdir()
+        raise CannotRun(f"cannot start {words[0]}: {error.strerror}") from error
+    finally:
+        os.close(reader)
+        if channel:
+            channel.started()
+    return Running(words, log, mark, warden, lifeline, empty)
+
+
+def _empty_folder(program: str) -> Path:
+    """A new folder to run a program in. Raises `CannotRun` where none can be made."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="perfproof-", dir=temp_files.folder()))
+    except OSError as error:
+        raise CannotRun(f"cannot make a folder to start {program} in: {error.strerror}") from error
+
+
+def run_to_end(
+    command: Sequence[str | Path], *, environment: Mapping[str, str], log: Path, timeout: float, folder: Path | None = None
+) -> Finished:
+    """Runs a program to its end, or kills it after `timeout` seconds; Ctrl-C ends it too."""
+    running = start(command, environment=environment, log=log, folder=folder)
+    try:
+        if running.wait(timeout) is None:
+            seconds = running.seconds
+            running.stop(grace=2.0)
+            return Finished(command=running.command, code=None, seconds=seconds, log=log)
+        return running.finished()
+    finally:
+        running.kill_now()
+
+
+def left_after_its_end(pid: int, timeout: float | None) -> float | None:
+    """Sleeps until a child of ours has ended, or `timeout` seconds have passed; what is left of them.
+
+    `Popen.wait` with a timeout looks only every 50 ms. Where the system tells no end (it is no Linux) nothing is waited for here.
+    """
+    if not hasattr(os, "pidfd_open"):
+        return timeout
+    began = time.monotonic()
+    try:
+        end = os.pidfd_open(pid)
+    except OSError:
+        return timeout
+    try:
+        watch = select.poll()
+        watch.register(end, select.POLLIN)
+        watch.poll(None if timeout is None else math.ceil(1000 * timeout))
+    finally:
+        os.close(end)
+    return None if timeout is None else max(0.0, timeout - (time.monotonic() - began))
+
+
+def kill_marked(mark: str, session: int) -> None:
+    """Kills every process that carries the mark or is of the session: what a killed warden left behind.
+
+    Either may be missing: a program that renames itself, as vLLM's engine does, writes over the environment that others
+    see of it, and one may leave its session. The session's number is not given to another process while one of it lives.
+    """
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.pid != os.getpid() and (os.getsid(process.pid) == session or process.environ().get("PERFPROOF_MARK") == mark):
+                process.kill()

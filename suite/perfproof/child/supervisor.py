@@ -1,0 +1,139 @@
+"""Runs one command and sees to it that nothing of it outlives its maker.
+
+`python -I -S supervisor.py LIFELINE GRACE COMMAND...`. LIFELINE is the reading end of a pipe whose
+writing end only the maker holds: it closes when the maker dies, however it dies, and then every
+descendant is killed at once. On SIGTERM the command itself is asked to end, and killed with all
+its descendants after GRACE seconds. When the command ends by itself, what it left running is killed.
+
+The warden adopts orphans (Linux), so that a server's engine process stays its descendant after the
+server is gone, in whatever session or group it put itself. It exits as the command did, with
+128 + N for signal N. It runs under the maker's interpreter and imports the standard library alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import sys
+import time
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+ADOPTS = sys.platform.startswith("linux")
+
+
+def prctl(option: int, value: int) -> None:
+    if ADOPTS:
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+def parents() -> dict[int, int]:
+    """Every process of this machine with its parent; empty where there is no /proc."""
+    found = {}
+    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else []:
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    found[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
+            except OSError:
+                continue
+    return found
+
+
+def descendants(root: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for pid, parent in parents().items():
+        children.setdefault(parent, []).append(pid)
+    found, rest = [], list(children.get(root, ()))
+    while rest:
+        pid = rest.pop()
+        found.append(pid)
+        rest.extend(children.get(pid, ()))
+    return found
+
+
+def send(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def reap(command: int) -> int | None:
+    """Takes leave of every child that has ended; the command's wait status if it is one of them."""
+    ended = None
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return ended
+        if pid == 0:
+            return ended
+        if pid == command:
+            ended = status
+
+
+def kill_all(command: int) -> None:
+    """Kills every descendant until none is left: those of the dead are adopted and met in the next turn."""
+    while True:
+        left = set(descendants(os.getpid())) or ({command} if not ADOPTS else set())
+        for pid in left:
+            send(pid, signal.SIGKILL)
+        reap(command)
+        if not ADOPTS or not left:
+            return
+        time.sleep(0.005)
+
+
+def start(command: list[str]) -> int:
+    """Forks and executes the command; it dies with the warden."""
+    pid = os.fork()
+    if pid:
+        return pid
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execvp(command[0], command)  # noqa: S606 (no shell is what is wanted)
+    except OSError as error:
+        os.write(2, f"cannot run {command[0]}: {error.strerror}\n".encode())
+        os._exit(127)
+
+
+def watch(lifeline: int, grace: float, command: list[str]) -> int:
+    """Runs the command to its end; the exit code to leave with."""
+    wake_reader, wake_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if ADOPTS else os.pipe()
+    os.set_blocking(wake_reader, False)
+    os.set_blocking(wake_writer, False)
+    for number in (signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(number, lambda *_: None)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.set_wakeup_fd(wake_writer, warn_on_full_buffer=False)
+    os.set_inheritable(lifeline, False)
+    pid = start(command)
+    deadline: float | None = None
+    while True:
+        status = reap(pid)
+        if status is not None:
+            kill_all(pid)
+            return os.waitstatus_to_exitcode(status)
+        timeout = None if deadline is None else max(0.0, deadline - time.monotonic())
+        ready, _, _ = select.select([lifeline, wake_reader], [], [], timeout)
+        if lifeline in ready or (deadline is not None and time.monotonic() >= deadline):
+            kill_all(pid)
+            return -signal.SIGKILL
+        if wake_reader in ready and signal.SIGTERM in os.read(wake_reader, 4096) and deadline is None:
+            deadline = time.monotonic() + grace
+            send(pid, signal.SIGTERM)
+
+
+def main(argv: list[str]) -> int:
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    code = watch(int(argv[0]), float(argv[1]), argv[2:])
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

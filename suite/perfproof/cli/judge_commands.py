@@ -1,0 +1,98 @@
+"""Commands that judge what is there: compare, judge, accuracy, pasted."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from perfproof.cli import options
+from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
+
+
+def add(verbs: Any) -> None:
+    compare = options.verb(verbs, "compare", _compare, "verdicts from records alone: no vLLM, torch or GPU needed")
+    options.results(compare)
+    compare.add_argument("--json", action="store_true", help="as JSON")
+
+    judge = options.verb(verbs, "judge", _judge, "the same verdict on anybody's numbers: a CSV with the columns block,arm,value")
+    judge.add_argument(
+        "file", type=Path, metavar="FILE.csv", help="block,arm,value, one line a trial; of rates block,arm,errors,requests (docs/judge.md)"
+    )
+    judge.add_argument(
+        "--baseline",
+        metavar="ARM",
+        help="the arm that the others are compared with (default: the one named baseline, base, before, "
+        "main, control, unpatched, as_released or old; else the first in the file)",
+    )
+    judge.add_argument("--better", choices=("lower", "higher"), required=True, help="which direction of the value is better")
+    judge.add_argument(
+        "--margin", type=options.fraction, default=DEFAULT_MARGIN, help="smallest change that matters, 0.05 or 5%% (default %(default)s)"
+    )
+    judge.add_argument(
+        "--metric",
+        metavar="NAME",
+        help="what the values are called (default: the file's name); of a table with a metric column, the one to judge",
+    )
+    judge.add_argument("--unit", default="", help="unit of the values; those that have another one in the table are converted")
+    judge.add_argument(
+        "--interleaved", action="store_true", help="the arms were measured in turns, though the lines stand in another order"
+    )
+    judge.add_argument("--json", action="store_true", help="as JSON")
+    judge.add_argument("--explain", action="store_true", help="the whole reasoning, each sentence with its number")
+
+    accuracy = options.verb(verbs, "accuracy", _accuracy, "judge two runs of lm_eval (--log_samples) item by item")
+    accuracy.add_argument(
+        "baseline", type=Path, metavar="BASELINE", help="a run of lm_eval: its folder, its results_<date>.json, or one samples file"
+    )
+    accuracy.add_argument("candidate", type=Path, metavar="CANDIDATE", help="likewise")
+    options.points(accuracy)
+    accuracy.add_argument("--passage", metavar="KEY", help="key of a document whose text several items ask about: they move together")
+    accuracy.add_argument("--json", action="store_true", help="as JSON")
+
+    paste = options.verb(verbs, "pasted", _pasted, "what a pasted before-and-after shows, and what it could not have seen")
+    paste.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE.txt",
+        help="lm_eval tables or blocks of `vllm bench serve` under headings, or a table of before and after (docs/judge.md)",
+    )
+    options.points(paste)
+    paste.add_argument("--items", type=options.positive, metavar="N", help="how many items the totals are of, for display")
+    paste.add_argument("--json", action="store_true", help="as JSON")
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from perfproof.commands import record_verdicts
+
+    return record_verdicts.compare(arguments.results, as_json=arguments.json)
+
+
+def _judge(arguments: argparse.Namespace) -> int:
+    from perfproof.commands import record_verdicts
+
+    return record_verdicts.judge(
+        arguments.file,
+        better=arguments.better,
+        margin=arguments.margin,
+        unit=arguments.unit,
+        as_json=arguments.json,
+        explain=arguments.explain,
+        baseline=arguments.baseline,
+        metric=arguments.metric,
+        interleaved=arguments.interleaved,
+    )
+
+
+def _accuracy(arguments: argparse.Namespace) -> int:
+    from perfproof.commands import evals
+
+    return evals.accuracy(
+        arguments.baseline, arguments.candidate, margin=arguments.margin, passage=arguments.passage, as_json=arguments.json
+    )
+
+
+def _pasted(arguments: argparse.Namespace) -> int:
+    from perfproof.commands import evals
+
+    return evals.paste(arguments.file, margin=arguments.margin, items=arguments.items, as_json=arguments.json)

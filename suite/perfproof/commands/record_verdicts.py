@@ -1,0 +1,400 @@
+"""The verbs that need records only: verdicts, the decision and the report of a results folder.
+
+No vLLM, torch or GPU is needed here. Each returns its exit code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from perfproof import __version__, store
+from perfproof.analysis.equality import equality_verdict
+from perfproof.analysis.judging import accuracy_tasks
+from perfproof.analysis.judging import judge as judging
+from perfproof.analysis.judging.apply_policy import decide
+from perfproof.analysis.trials.size_sweeps import sweeps
+from perfproof.analysis.trials.trial_groups import kept_apart
+from perfproof.analysis.verdicts import unpaired
+from perfproof.analysis.verdicts.error_rates import judge_rate_table
+from perfproof.model.base import clock
+from perfproof.model.base.errors import EXIT_PASS, BadInput, CannotRun, PerfproofError
+from perfproof.model.base.json_numbers import plain_json
+from perfproof.model.base.untrusted import line
+from perfproof.model.documents.decode import scenario_of
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios import metric_directions
+from perfproof.model.scenarios.equality_workload import EqualityDetails
+from perfproof.model.scenarios.metrics import Better
+from perfproof.model.scenarios.scenario import Scenario
+from perfproof.model.verdicts.gate_decision import Decision
+from perfproof.model.verdicts.judged import EXPLORATORY, Judged
+from perfproof.model.verdicts.noise_floor import Floor
+from perfproof.model.verdicts.policy import DEFAULT_POLICY, Policy, policed
+
+if TYPE_CHECKING:
+    from perfproof.importers.trials_csv import Row, Table
+    from perfproof.report.base.page_model import Page
+
+
+def show(results: Path, console: Console, report: Path | None, only: set[str] | None = None) -> int:
+    """Prints the verdicts of a results folder, writes its report, and returns what the default policy makes of it."""
+    from perfproof.report.formats import terminal
+
+    page, judged = page_of(results, only)
+    terminal.show(page, console)
+    if report is not None:
+        write_html(page, report)
+        console.print(f"report: {report}", highlight=False)
+    return decide(judged, DEFAULT_POLICY).exit_code
+
+
+def show_change(
+    results: Path, read: store.Read, console: Console, *, report: Path, text: Path, only: set[str], notes: Sequence[str], command: str
+) -> tuple[str, Decision]:
+    """As `show`, for a change: `read` is what the folder holds, `notes` say what the change touches; `command` measures it again. The text
+    is written, and returned with what the default policy makes of it."""
+    from perfproof.report.base import formatting
+    from perfproof.report.formats import pr_comment, terminal
+
+    page, judged = page_of(results, only, read=read)
+    again = tuple(dataclasses.replace(one, commands=(line(command), *one.commands[1:])) for one in page.scenarios)
+    page = dataclasses.replace(page, scenarios=again, notes=tuple(formatting.sentence(note) for note in notes))
+    terminal.show(page, console)
+    block = pr_comment.render(page)
+    write(block, text)
+    write_html(page, report)
+    return block, decide(judged, DEFAULT_POLICY)
+
+
+def compare(results: Path, *, as_json: bool, console: Console | None = None) -> int:
+    """Prints the verdicts of a results folder; exit code 0 whatever they are: the gate decides."""
+    console = console or Console()
+    if as_json:
+        read = store.read(results)
+        if not read.records:
+            raise _nothing_left(results, read, None)
+        for warning in read.warnings:
+            print(f"perfproof: warning: {warning}", file=sys.stderr)
+        records = kept_apart(read.records)
+        found = judging.judge_records(records, floors=store.read_floors(results))
+        comparisons = [_comparison(row) for one in found for row in one.judged]
+        growths = [told for one in found for told in _growths(one.scenario, records)]
+        print(plain_json({"schema": 1, "comparisons": comparisons, "growths": growths}))
+        return EXIT_PASS
+    from perfproof.report.formats import terminal
+
+    page, _ = page_of(results, None)
+    terminal.show(page, console)
+    return EXIT_PASS
+
+
+def print_json(rows: Sequence[Judged], **more: Any) -> None:
+    """Prints judged metrics as `compare --json` does, and more values by their names."""
+    print(plain_json({"schema": 1, "comparisons": [_comparison(row) for row in rows], **more}))
+
+
+def _comparison(row: Judged) -> dict[str, Any]:
+    """One entry of `compare --json`."""
+    return {
+        "scenario": row.scenario,
+        "metric": row.metric,
+        "unit": row.unit,
+        "better": row.better,
+        "primary": row.primary,
+        "baseline": row.baseline,
+        "candidate": row.candidate,
+        "blocks": row.blocks,
+        "effect": row.effect,
+        "interval": list(row.interval) if row.interval else None,
+        "level": row.level,
+        "margin": row.margin,
+        "mde": row.mde,
+        "verdict": row.verdict or EXPLORATORY,
+        "reason": row.reason,
+        "warnings": list(row.warnings),
+        "q": row.q,
+    }
+
+
+def _growths(scenario: Scenario, records: Sequence[Record]) -> Iterator[dict[str, Any]]:
+    """The entries of `compare --json` for one scenario's sweeps: an entry an arm, the baseline first."""
+    arms = [scenario.baseline.name, *(arm.name for arm in scenario.candidates)]
+    for sweep in sweeps(arms, [record for record in records if record.scenario == scenario.name]):
+        claims = dict(sweep.claims)
+        for arm, costs, growth in zip(sweep.arms, sweep.costs, sweep.growths, strict=True):
+            yield {
+                "scenario": scenario.name,
+                "metric": sweep.metric,
+                "parameter": sweep.parameter,
+                "arm": arm,
+                "exact": sweep.exact,
+                "sizes": list(sweep.sizes),
+                "costs": list(costs),
+                "exponent": growth.exponent if growth and math.isfinite(growth.exponent) else None,
+                "interval": list(growth.interval) if growth and growth.interval else None,
+                "factor": growth.factor if growth and math.isfinite(growth.factor) else None,
+                "factor_interval": list(growth.factor_interval) if growth and growth.factor_interval else None,
+                "shape": growth.shape if growth else None,
+                "claim": claims.get(arm),
+            }
+
+
+def judge(
+    file: Path,
+    *,
+    better: Better,
+    margin: float,
+    unit: str,
+    as_json: bool,
+    explain: bool,
+    baseline: str | None = None,
+    metric: str | None = None,
+    interleaved: bool = False,
+    console: Console | None = None,
+) -> int:
+    """Judges the numbers of a CSV, all its blocks as one look, each metric by itself; the metrics share the error.
+
+    `metric` is what the values are called, the file's stem by default, or the one of the table's metrics that is judged; which arm is the
+    baseline is told unless `baseline` names it. `interleaved` says that arms which stand apart were measured in turns.
+    """
+    from perfproof.importers import trials_csv
+
+    console = console or Console()
+    read = trials_csv.read(file, unit)
+    base = trials_csv.baseline_of(file, read.rows, baseline)
+    for told in (base.told, *read.notes):
+        if told:
+            print(line(told), file=sys.stderr if as_json else console.file)
+    judged: list[Judged] = []
+    sentences: list[str] = []
+    rates = any(row.requests is not None for row in read.rows)
+    asked = _asked_metrics(file, read.metrics, metric, None if rates else better)
+    for told in _odd_units(read, asked, better) if not rates else ():
+        print(line(told), file=sys.stderr if as_json else console.file)
+    for name in asked:
+        rows = [row for row in read.rows if row.metric == name]
+        named = name or metric or file.stem
+        found, told_of = _judge_rows(file, rows, named, base.arm, better, margin, read.units[name], interleaved, len(asked))
+        judged, sentences = [*judged, *found], [*sentences, *told_of]
+    if as_json:
+        print_json(judged)
+    elif not rates:
+        from perfproof.report import view
+        from perfproof.report.formats import terminal
+
+        terminal.show(view.build(judged, (), made="", version=__version__), console)
+    for sentence in sentences if not as_json and (explain or rates) else ():
+        console.print(line(sentence), highlight=False, markup=False)
+    return decide(judged, DEFAULT_POLICY).exit_code
+
+
+def _asked_metrics(file: Path, metrics: Sequence[str], metric: str | None, better: Better | None) -> list[str]:
+    """The table's metrics that are judged: the one that was named, else all.
+
+    Raises `BadInput` for a name that none has, and where a metric's own name says that the other direction is better; `better` is None
+    where it must be that of errors.
+    """
+    if metrics == ("",):
+        called = metric or file.stem
+        if better and metric_directions.better(called) not in (None, better):
+            raise BadInput(
+                f"{file}: --better {better}: of {called}, {metric_directions.better(called)} is better: say --better "
+                f"{metric_directions.better(called)}, "
+                "or what else the values are with --metric NAME"
+            )
+        return [""]
+    if metric is not None:
+        if metric not in metrics:
+            raise BadInput(f"{file}: --metric {metric}: there is no such metric; the metrics are {', '.join(metrics)}")
+        metrics = [metric]
+    for name in metrics:
+        if better and metric_directions.better(name) not in (None, better):
+            raise BadInput(
+                f"{file}: --better {better}: of {name}, {metric_directions.better(name)} is better; --metric {name} --better "
+                f"{metric_directions.better(name)} judges it alone"
+            )
+    return list(metrics)
+
+
+def _odd_units(table: Table, metrics: Sequence[str], better: Better) -> list[str]:
+    """Units of which the other direction is mostly better, in a sentence each."""
+    units = dict.fromkeys(table.units[name] for name in metrics if metric_directions.better(name) is None)
+    return [
+        f"of values in {unit}, {other} is mostly better; they are judged as --better {better} says"
+        for unit in units
+        if (other := metric_directions.better(f"({unit})")) not in (None, better)
+    ]
+
+
+def _judge_rows(
+    file: Path,
+    rows: Sequence[Row],
+    name: str,
+    baseline: str,
+    better: Better,
+    margin: float,
+    unit: str,
+    interleaved: bool,
+    metrics: int,
+) -> tuple[list[Judged], list[str]]:
+    """The lines of one metric, and the reasoning in sentences; counts of errors are compared by difference, in percentage points."""
+    counted = [(row.block, row.arm, int(row.value), row.requests) for row in rows if row.requests is not None]
+    if counted and better != "lower":
+        raise BadInput(f"{file}: --better {better}: of errors, fewer are better")
+    if counted:
+        judged, reasoning = judge_rate_table(counted, scenario=file.stem, name=name, baseline=baseline, margin=margin, metrics=metrics)
+    else:
+        plain = [(row.block, row.arm, row.value) for row in rows]
+        judged, reasoning = judging.judge_table(
+            plain, scenario=file.stem, name=name, baseline=baseline, better=better, margin=margin, unit=unit, metrics=metrics
+        )
+    seen = [unpaired.Seen(block=row.block, arm=row.arm, value=row.value / (row.requests or 1), at=row.at) for row in rows]
+    found = [unpaired.as_sides(one, seen, interleaved) for one in judged]
+    told = [own if one is other else unpaired.explain(one) for one, other, own in zip(found, judged, reasoning, strict=True)]
+    return found, [sentence for own in told for sentence in own]
+
+
+def report(results: Path, *, out: Path | None, pull_request: bool, junit: Path | None = None) -> int:
+    """Writes the HTML file and the JUnit file, or prints the pull request's block."""
+    page, _ = page_of(results, None)
+    if pull_request:
+        from perfproof.report.formats import pr_comment
+
+        print(pr_comment.render(page))
+    if out is not None:
+        write_html(page, out)
+        print(f"report: {out}")
+    if junit is not None:
+        from perfproof.report.formats import junit as forms
+
+        write(forms.render(page), junit)
+        print(f"junit: {junit}")
+    return EXIT_PASS
+
+
+def page_of(
+    results: Path,
+    only: set[str] | None,
+    policy: Policy = DEFAULT_POLICY,
+    rows: Sequence[Judged] | None = None,
+    read: store.Read | None = None,
+) -> tuple[Page, list[Judged]]:
+    """The report's view model of a results folder (of the named scenarios only), and the judged metrics behind it.
+
+    Which metrics are primary, and their margins, are the policy's; `rows` are shown instead, if given. `read` is what the folder holds,
+    where it was read already. A page is shown to others: a results folder given from the root of the disk is named by its end alone.
+    """
+    from perfproof.report import view
+
+    read = read or store.read(results)
+    records = kept_apart([record for record in read.records if only is None or record.scenario in only])
+    if not records:
+        raise _nothing_left(results, read, only)
+    found = [] if rows is not None else _judged([_policed(record, policy) for record in records], results)
+    judged = list(rows) if rows is not None else [row for one in found for row in one.judged]
+    named = results.name if results.is_absolute() else str(results)
+    warnings = [warning.replace(str(results), named) for warning in read.warnings]
+    page = view.build(
+        judged,
+        records,
+        made=clock.minute(),
+        version=__version__,
+        results=named,
+        warnings=warnings,
+        floors=_floors(results),
+        equality=_equality(records),
+        accuracy=accuracy_tasks.details(records),
+        unlisted=[row for one in found for row in one.unlisted],
+        worse=[row for one in found for row in one.worse],
+    )
+    return page, judged
+
+
+TOLD = 5
+"""Most faults of a folder's lines that are told where none of them can be used."""
+
+
+def _nothing_left(results: Path, read: store.Read, only: set[str] | None) -> PerfproofError:
+    """Why there is nothing to judge: a run left nothing of these scenarios, or no line is a record, and why not."""
+    if only and (read.records or not read.warnings):
+        return CannotRun(f"{results}: no record of {', '.join(sorted(only))} was left")
+    faults = [warning.removesuffix(store.REMEDY).removesuffix(store.SKIPPED) for warning in read.warnings]
+    if not faults:
+        return BadInput(f"{results}: its files (*.jsonl) hold no records")
+    rest = [f"and {len(faults) - TOLD:,} lines more"] if len(faults) > TOLD else []
+    return BadInput(f"{results}: none of its {len(faults):,} lines is a record of perfproof's", *faults[:TOLD], *rest)
+
+
+def _equality(records: Sequence[Record]) -> list[EqualityDetails]:
+    """What lies behind the verdicts of the equality scenarios among these records."""
+    asked = [record for record in records if record.definition.get("workload", {}).get("kind") == "equality"]
+    of_name = {name: [record for record in asked if record.scenario == name] for name in dict.fromkeys(record.scenario for record in asked)}
+    scenarios = {
+        name: dataclasses.replace(scenario_of(mine[0].definition, source=f"the records of {name}"), name=name)
+        for name, mine in of_name.items()
+    }
+    return [each for name, scenario in scenarios.items() for each in equality_verdict.details(scenario, of_name[name])]
+
+
+def _floors(results: Path) -> tuple[Floor, ...]:
+    """The folder's noise floors; those of an A/A's own folder lie in the one that it was made for."""
+    above = store.read_floors(results.parent.parent) if results.parent.name == "calibration" else ()
+    return (*above, *store.read_floors(results))
+
+
+def _policed(record: Record, policy: Policy) -> Record:
+    """The record as if its scenario had been asked under the policy."""
+    return record if policy is DEFAULT_POLICY else dataclasses.replace(record, definition=policed(record.definition, policy))
+
+
+def _judged(records: Sequence[Record], results: Path) -> list[judging.JudgedScenario]:
+    """Every metric of these records, with what the folder's A/A runs allow to be said."""
+    return judging.judge_records(records, floors=store.read_floors(results))
+
+
+def write_html(page: Page, out: Path) -> None:
+    from perfproof.report import html
+
+    write(html.render(page), out)
+
+
+def write(text: str, out: Path) -> None:
+    """Writes a page or a decision whole, by way of a rename; what is no file (a terminal, a pipe, /dev/null) is written into as it is.
+
+    Where `out` is a link, what it points to is written.
+    """
+    real = Path(os.path.realpath(out))
+    draft = real.with_name(real.name + ".new")
+    try:
+        if not _replaceable(out):
+            with open(out, "a", encoding="utf-8") as file:
+                file.write(text)
+            return
+        real.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(real)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise CannotRun(f"{out}: could not be written: {error.strerror}") from error
+
+
+def clear(*outs: Path | None) -> None:
+    """Removes what an earlier command wrote under these names: where this one ends early, nobody takes that for its answer."""
+    for out in outs:
+        if out is not None and out.is_file() and _replaceable(out):
+            os.unlink(os.path.realpath(out))
+
+
+def _replaceable(out: Path) -> bool:
+    """Whether another file may take this one's name: never a device's, nor that of a command's own output."""
+    return not Path(os.path.abspath(out)).is_relative_to("/dev") and (out.is_file() or not out.exists())

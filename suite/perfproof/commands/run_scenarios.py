@@ -1,0 +1,294 @@
+"""One function a verb: what `cli` calls, with files as paths and the answer as an exit code.
+
+Each reads as a table of contents. The console and the clock are handed in by tests.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from perfproof import store
+from perfproof.analysis.verdicts import calibration
+from perfproof.commands import calibrate as calibrating
+from perfproof.commands import record_verdicts
+from perfproof.commands.calibrate import Calibrated, OpenLanes, Say, against_itself
+from perfproof.executor import Conducted, conduct
+from perfproof.model.base import clock
+from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput
+from perfproof.model.documents.decode import load_scenario
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.plan import Plan
+from perfproof.model.scenarios.scenario import LEAST_BLOCKS, Profile, Scenario
+from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digest
+from perfproof.planning import Estimate, estimates, make_plan
+from perfproof.progress import RunProgress
+from perfproof.run.checks.resume import already, left
+from perfproof.run.host.preflight import Start
+
+BLOCKS = 8
+"""Blocks of a calibration, unless it is asked for more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Which trials are asked for, and where their records are: what `run`, `calibrate` and `plan` have in common.
+
+    `baseline` and `candidate` replace the builds of the scenarios' arms (`model.documents.build_spec`); `blocks` None is the scenario's own
+    design.
+    """
+
+    scenarios: Sequence[Path]
+    profile: Profile
+    seed: int
+    blocks: int | None
+    results: Path
+    baseline: str | None = None
+    candidate: str | None = None
+
+    def load(self) -> list[Scenario]:
+        """The scenarios, as they are asked for; see `session.load`."""
+        return load(self.scenarios, self.profile, self.blocks, self.baseline, self.candidate)
+
+
+# --- run ----------------------------------------------------------------------------------------------
+
+
+def run(asked: Asked, start: Start, *, builds: Path, report: Path | None, budget: float | None, console: Console | None = None) -> int:
+    """Plans, checks, runs what is missing, prints the verdicts and where the time went; the default policy decides the exit code.
+
+    `budget` is minutes, after which it ends.
+    """
+    console = console or Console()
+    plan = make_plan(asked.load(), asked.seed)
+    from perfproof.runners import check_arms, check_names, opened
+
+    check_names(plan)
+    check_arms(plan, {})
+    for sentence in _distrusted(plan, asked.results):
+        console.print(sentence, style="bold red", highlight=False, markup=False)
+    with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
+        lanes = partial(opened, plan, builds, asked.results, progress.say)
+        done = conduct(plan, asked.results, lanes, progress, alone=start.alone, settle=start.settle, budget=budget)
+    code = record_verdicts.show(asked.results, console, report, only={scenario.name for scenario in plan.scenarios})
+    _show_time(done, console)
+    return code
+
+
+def load(
+    files: Sequence[Path], profile: Profile, blocks: int | None, baseline: str | None = None, candidate: str | None = None
+) -> list[Scenario]:
+    """Every scenario of the files, on the builds that were asked for; all faults of all files at once."""
+    from perfproof.builds.overlays.git_changes import pinned
+
+    if blocks is not None and blocks < LEAST_BLOCKS:
+        raise BadInput(f"--blocks {blocks}: a timed metric is not judged on fewer than {LEAST_BLOCKS} blocks")
+    scenarios: list[Scenario] = []
+    faults: list[str] = []
+    for file in files:
+        try:
+            made = load_scenario(file, profile, blocks=blocks, baseline=baseline, candidate=candidate, here=Path.cwd())
+            scenarios.append(pinned(made))
+        except BadInput as error:
+            faults += error.faults
+    names = [scenario.name for scenario in scenarios]
+    faults += [f"{name}: named twice" for name in dict.fromkeys(names) if names.count(name) > 1]
+    if faults:
+        raise BadInput(*faults)
+    return scenarios
+
+
+def _show_time(done: Conducted, console: Console) -> None:
+    """Where the time went: a line a phase, longest first."""
+    for warning in done.warnings:
+        console.print(warning, style="yellow", highlight=False, markup=False)
+    console.print(f"{done.ran} trials run" + (f", {done.found} were there already" if done.found else ""), highlight=False)
+    phases = {name: seconds for name, seconds in done.seconds.items() if name != "total"}
+    other = done.seconds["total"] - sum(phases.values())
+    for name, seconds in sorted({**phases, "between trials": max(0.0, other)}.items(), key=lambda item: -item[1]):
+        if seconds >= 0.05:
+            console.print(f"  {name:<24}{seconds:8.1f} s", highlight=False)
+    console.print(f"  {'in all':<24}{done.seconds['total']:8.1f} s", highlight=False)
+
+
+def _distrusted(plan: Plan, results: Path) -> list[str]:
+    """Which scenarios' times an A/A of this machine keeps from being judged, told before they are measured."""
+    from perfproof.run.host import environment
+
+    floors = store.read_floors(results)
+    machines = {machine_fingerprint(environment.machine())} if floors else set()
+    trusts = {s.name: calibration.trusted(floors, machines, workload_digest(s.definition)) for s in plan.scenarios}
+    return [f"{name}: its times will be untestable: {trust.distrust}" for name, trust in trusts.items() if trust.distrust]
+
+
+# --- calibrate ----------------------------------------------------------------------------------------
+
+
+def calibrate(
+    asked: Asked,
+    start: Start | None,
+    *,
+    builds: Path,
+    second_install: bool,
+    console: Console | None = None,
+    open_lanes: OpenLanes | None = None,
+    now: Callable[[], str] = clock.now,
+) -> int:
+    """Runs each scenario's baseline against itself, prints and stores what that says of the machine; untestable if any A/A failed.
+
+    With `second_install` the other side of each A/A is the same release, installed once more. `start` is None where nothing is waited for.
+    """
+    from perfproof.runners import check_names
+    from perfproof.runners import second_install as install_again
+
+    console = console or Console()
+    say = partial(console.print, highlight=False, markup=False)
+    scenarios = [
+        against_itself(one, asked.blocks or BLOCKS, install_again(one.builds[one.baseline.build], builds, say) if second_install else None)
+        for one in asked.load()
+    ]
+    check_names(make_plan(scenarios, asked.seed))
+    lanes = open_lanes or partial(_itself, builds)
+    failed = False
+    for scenario in scenarios:
+        found = calibrating.calibrate(scenario, asked.results, lanes, partial(RunProgress, console), seed=asked.seed, now=now, start=start)
+        _show_calibration(found, asked.results, console)
+        failed = failed or bool(found.failed)
+    return EXIT_UNTESTABLE if failed else EXIT_PASS
+
+
+def _itself(builds: Path, plan: Plan, folder: Path, say: Say) -> Any:
+    """The lanes of an A/A, whose arms run the same code on purpose."""
+    from perfproof.runners import opened
+
+    return opened(plan, builds, folder, say, itself=True)
+
+
+def _show_calibration(found: Calibrated, results: Path, console: Console) -> None:
+    """What an A/A said, a sentence a number."""
+    console.print(f"[bold]{found.scenario.name}[/]  the baseline against itself, {found.scenario.blocks} blocks", highlight=False)
+    for floor in found.floors:
+        word, style = ("passed", "green") if floor.passed else ("failed", "bold red")
+        mark = f"[{style}]{word}[/]" if floor.primary else "[dim]spread[/]"
+        console.print(f"  {mark}  [bold]{floor.metric}[/]", highlight=False)
+        for sentence in calibration.told(found.checked[floor.metric], asked=floor.primary):
+            console.print(f"          {sentence}", highlight=False, markup=False)
+    for sentence in found.lost:
+        console.print(f"  {sentence}", highlight=False, markup=False)
+    _show_time(found.done, console)
+    if found.failed:
+        console.print(
+            "until an A/A passes, no verdict on a time is given for this machine and workload in this results folder", style="bold red"
+        )
+    console.print(f"noise floor: {store.floors_file(results, found.floors[0].machine)}", highlight=False, markup=False)
+
+
+# --- plan ----------------------------------------------------------------------------------------------
+
+
+def plan(asked: Asked, *, builds: Path, as_json: bool, console: Console | None = None) -> int:
+    """Prints what a run would do, and which builds it would make; starts nothing and writes nothing."""
+    console = console or Console()
+    made = make_plan(asked.load(), asked.seed)
+    from perfproof.run.host import environment
+    from perfproof.runners import check_arms, check_names, to_make
+
+    check_names(made)
+    check_arms(made, {})
+    kept, floors = _kept(asked.results), store.read_floors(asked.results)
+    told = estimates(made, kept, floors, machine_fingerprint(environment.machine()))
+    todo, refused = _left(made, asked.results, floors)
+    lacking = to_make(made.builds(), builds)
+    if as_json:
+        print(json.dumps({**_plan_document(made, told, todo), "builds_to_make": lacking}, indent=1))
+        return EXIT_PASS
+    for fault in refused:
+        console.print(f"a run into {asked.results} would be refused: {fault}", style="bold red", highlight=False, markup=False)
+    console.print(f"[bold]builds[/]  {escape(', '.join(build.label for build in made.builds()))}", highlight=False)
+    if lacking:
+        console.print(f"  to be made in {builds}: {', '.join(lacking)}", highlight=False, markup=False)
+    for one in told:
+        console.print(f"[bold]{one.scenario}[/]  about {one.minutes:.1f} min ({one.source})", highlight=False)
+        for sentence in (*_going_on(one, todo), *one.foreseen.told):
+            console.print(f"  {sentence}", highlight=False, markup=False)
+    for block in made.blocks:
+        console.print(f"  block {block.number:>3}  {block.scenario.name:<24} {' then '.join(block.order)}", highlight=False)
+    minutes = sum(one.minutes * todo[one.scenario] / one.trials for one in told)
+    console.print(f"at most {minutes:.0f} minutes after the builds are made; a decided scenario stops early", highlight=False)
+    return EXIT_PASS
+
+
+def _kept(results: Path) -> Sequence[Record]:
+    """The records of a results folder that may not be there yet."""
+    store.check_folder(results)
+    return store.records_in(results)
+
+
+def _left(made: Plan, results: Path, floors: Sequence[Floor]) -> tuple[Mapping[str, int], Sequence[str]]:
+    """The trials of each scenario that a run has still to make, and why one would be refused the records that are there."""
+    try:
+        return left(made, already(made, results)[0], floors), ()
+    except BadInput as error:
+        return left(made, (), floors), error.faults
+
+
+def _going_on(one: Estimate, todo: Mapping[str, int]) -> list[str]:
+    """What is left of a scenario of which something is there."""
+    count = todo[one.scenario]
+    if count == one.trials:
+        return []
+    if not count:
+        return ["nothing is left to measure: it is decided, or whole"]
+    return [f"{count} trials are left, about {one.minutes * count / one.trials:.1f} min; the others are there"]
+
+
+def _plan_document(made: Plan, told: Sequence[Estimate], todo: Mapping[str, int]) -> dict[str, Any]:
+    """What `plan --json` prints."""
+    return {
+        "schema": 1,
+        "seed": made.seed,
+        "builds": [build.label for build in made.builds()],
+        "minutes": {one.scenario: {"estimate": one.minutes, "from": one.source} for one in told},
+        "foresight": {
+            one.scenario: {
+                "told": list(one.foreseen.told),
+                "metrics": {name: [asdict(look) for look in looks] for name, looks in one.foreseen.looks.items()},
+            }
+            for one in told
+        },
+        "minutes_in_all": sum(one.minutes for one in told),
+        "left": dict(todo),
+        "trials": [{"scenario": b.scenario.name, "block": b.number, "order": list(b.order), "seed": b.seed} for b in made.blocks],
+    }
+
+
+# --- machine ------------------------------------------------------------------------------------------------
+
+
+def setup(files: Sequence[Path], *, profile: Profile, builds: Path, console: Console | None = None) -> int:
+    """Makes the builds that the scenarios need, or the default one."""
+    from perfproof.runners import default_build, prepare_all
+
+    console = console or Console()
+    wanted = make_plan(load(files, profile, None), 0).builds() if files else [default_build()]
+    for ready in prepare_all(wanted, builds, lambda message: console.print(message, highlight=False, markup=False)):
+        console.print(f"{ready.label}: {ready.interpreter}", highlight=False, markup=False)
+    return EXIT_PASS
+
+
+def doctor(*, builds: Path, console: Console | None = None) -> int:
+    """Prints what this machine can run, and why not."""
+    from perfproof.run.host.doctor import examine
+
+    console = console or Console()
+    for finding in examine(builds):
+        mark, style = {"ok": ("yes", "green"), "warn": ("but", "yellow"), "no": ("no", "red")}[finding.state]
+        console.print(f"[{style}]{mark:>4}[/]  [bold]{finding.what:<31}[/] {escape(finding.words)}", highlight=False)
+    return EXIT_PASS

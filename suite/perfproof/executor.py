@@ -1,0 +1,343 @@
+"""Carries out a Plan: what is missing is run, every record is kept as it comes, and the looks decide when to stop.
+
+In order: the records that are there are checked against the plan; names, parameters and versions are checked
+before anything is made; builds are prepared; blocks run in the plan's order, skipping what is done and what is
+decided; blocks that a rule of invalidation threw out are measured again at the end, three times at most. What this refuses: to mix
+records of different scenarios, seeds or profiles, and to run beside another run in the same folder or on the same machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from perfproof import store
+from perfproof.analysis.judging.judge import judge_scenario
+from perfproof.analysis.trials.invalidation import NOISE_ALLOWED, STANDARD, Rules, invalid
+from perfproof.analysis.trials.paired_trials import latest
+from perfproof.builds.install.integrity import CHANGED
+from perfproof.builds.processes import temp_files
+from perfproof.model.base.errors import BadInput, CannotRun
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.plan import Block, Plan
+from perfproof.model.scenarios.scenario import AccuracyWorkload, EqualityWorkload, Scenario
+from perfproof.model.verdicts.noise_floor import Floor
+from perfproof.progress import RunProgress
+from perfproof.run.checks.resume import Enough, already, decided, missing, of_block, open_blocks, standing
+from perfproof.run.host.disk_space import CAUSES, INTERRUPTED, unwritable
+from perfproof.run.host.time_budget import Spent, ends_after, nothing_measured
+from perfproof.run.processes.env_vars import unasked
+from perfproof.run.processes.scratch_folders import RUNNING, sweep
+from perfproof.run.trials.runner import Lane
+
+Say = Callable[[str], None]
+
+MAKE_ROOM = "make room, or raise the limit; every record that was whole is kept, and the same command goes on from there"
+AGAIN = 3
+"""How often a block that was invalid is measured again, at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conducted:
+    """What a run did: trials it ran, those that were there already, and the seconds of each phase."""
+
+    ran: int
+    found: int
+    seconds: Mapping[str, float]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stand:
+    """How far the plan is, from the results folder: the records of each scenario, to which those of this run are added, the noise floors,
+    and warnings of what doesn't fit. `stamp` is the folder's as it was read."""
+
+    kept: Mapping[str, list[Record]]
+    floors: Sequence[Floor]
+    warnings: tuple[str, ...]
+    stamp: object
+
+    @classmethod
+    def of(cls, plan: Plan, results: Path) -> _Stand:
+        stamp = store.stamp(results)
+        found, warnings = already(plan, results)
+        kept = {s.name: standing([record for record in found if record.scenario == s.name]) for s in plan.scenarios}
+        return cls(kept=kept, floors=store.read_floors(results), warnings=tuple(warnings), stamp=stamp)
+
+    def by_now(self, plan: Plan, results: Path) -> _Stand:
+        """How far it is now: read anew only where another run has written into the folder meanwhile."""
+        return self if store.stamp(results) == self.stamp else _Stand.of(plan, results)
+
+    def open(self, plan: Plan, enough: Enough) -> bool:
+        """Whether anything is left to measure."""
+        return any(open_blocks(plan, self.kept, self.floors, enough))
+
+
+def at_once(say: Say) -> contextlib.AbstractContextManager[None]:
+    """Begins without waiting and without holding anything."""
+    return contextlib.nullcontext()
+
+
+def conduct(
+    plan: Plan,
+    results: Path,
+    open_lanes: Callable[[], contextlib.AbstractContextManager[Callable[[Scenario], Lane]]],
+    progress: RunProgress,
+    *,
+    rules: Rules = STANDARD,
+    alone: Callable[[Say], contextlib.AbstractContextManager[object]] = at_once,
+    settle: Callable[[Say], object] = at_once,
+    budget: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    enough: Enough = decided,
+) -> Conducted:
+    """Runs what is missing of the plan; every record is on disk before the next trial starts.
+
+    `open_lanes` prepares builds and gives the lane that runs a scenario. `rules` of invalidation are put to what each trial tells of the
+    machine, and kept with it. `alone` holds the machine as long as trials may run, `settle` waits for a quiet one, or refuses.
+    `budget` is minutes for all of it, waiting and builds included: no block is begun that would not end in them, and what runs when they
+    are over is ended. `clock` gives seconds; `enough` says when a scenario is done, by its looks if nobody says otherwise. What a run that
+    was waited for has measured meanwhile is not measured again. Raises `BadInput` for records of another plan, `CannotRun` where another
+    run holds the folder or the machine, and where the budget was spent with nothing measured.
+    """
+    began, tell = clock(), progress.tell
+    stand, ran, seconds, skipped = _Stand.of(plan, results), list[Record](), dict[str, float](), list[str]()
+    for warning in stand.warnings:
+        tell(warning)
+    if stand.open(plan, enough):
+        with contextlib.ExitStack() as stack:
+            try:
+                with ends_after(None if budget is None else 60 * budget):
+                    stack.enter_context(alone(tell))
+                    folder = stack.enter_context(held(results))
+                    stack.enter_context(_swept(results))
+                    stack.enter_context(_full_disk_told(results, folder))
+                    stand, held_since = stand.by_now(plan, results), clock()
+                    if stand.open(plan, enough):
+                        lane_of, prepared = stack.enter_context(open_lanes()), clock()
+                        settle(tell)
+                        waited = held_since - began + clock() - prepared
+                        seconds = {"preparing builds": prepared - held_since, "waiting for a quiet machine": waited}
+                        _expect(plan, stand.kept, progress)
+                        spent = _spent(budget, began, clock)
+                        trials = _Trials(
+                            plan=plan, stand=stand, lane_of=lane_of, progress=progress, spent=spent, clock=clock, enough=enough
+                        )
+                        _measure(trials, results, folder, rules, ran)
+                        skipped = trials.skipped()
+            except Spent as over:
+                if not any(stand.kept.values()):
+                    raise CannotRun(nothing_measured(budget or 0.0)) from over
+                skipped = _undone(plan, list(open_blocks(plan, stand.kept, stand.floors, enough)))
+    there = sum(len(latest(mine)) for mine in stand.kept.values()) - len({record.trial for record in ran})
+    took = {**seconds, **_phases(ran), "total": clock() - began}
+    return Conducted(ran=len(ran), found=there, seconds=took, warnings=(*stand.warnings, *skipped))
+
+
+def _measure(trials: _Trials, results: Path, folder: Held, rules: Rules, ran: list[Record]) -> None:
+    """Runs the trials, which are added to `ran`; each is on disk before the next starts. Raises `CannotRun` where the folder takes no more
+    files or is gone, and where a build is no longer what it was."""
+    untimed = {one.name for one in trials.plan.scenarios if isinstance(one.workload, AccuracyWorkload | EqualityWorkload)}
+    for trial in trials.run():
+        kept = trials.stand.kept[trial.scenario]
+        record = ruled(paired(trial, latest([*kept, trial])), NOISE_ALLOWED if trial.scenario in untimed else rules)
+        folder.check()
+        store.append(results, record, after=bool(kept))
+        kept.append(record)
+        ran.append(record)
+        trials.progress.trial(record)
+        if record.status == "invalid":
+            _see_that_there_is_room(results, record)
+            if CHANGED in record.reason:
+                raise CannotRun(f"{record.reason}; leave it alone meanwhile: the same command makes it ready again and says how to go on")
+
+
+def _see_that_there_is_room(results: Path, spoilt: Record) -> None:
+    """Raises `CannotRun` where the folder of a spoilt trial takes no more files, or that for temporary ones, if the trial was interrupted:
+    the next trials would fare no better."""
+    for folder in (results, *([temp_files.folder()] if spoilt.reason.startswith(INTERRUPTED) else [])):
+        if cause := unwritable(folder):
+            raise CannotRun(f"{folder}: {cause}: {MAKE_ROOM}")
+
+
+def _expect(plan: Plan, kept: Mapping[str, Sequence[Record]], progress: RunProgress) -> None:
+    """Tells the display how many trials of each scenario are still to come."""
+    for scenario in plan.scenarios:
+        mine = [block for block in plan.blocks if block.scenario is scenario]
+        progress.expect(scenario.name, sum(len(missing(block, kept[scenario.name])) for block in mine))
+
+
+def _spent(budget: float | None, began: float, clock: Callable[[], float]) -> Callable[[float], bool]:
+    """Says whether what takes so many seconds would end after the budget, which began at `began`."""
+    end = None if budget is None else began + 60 * budget
+    return lambda needed: end is not None and (clock() >= end or clock() + needed > end)
+
+
+def _phases(ran: Sequence[Record]) -> dict[str, float]:
+    """The seconds of every phase of these trials together."""
+    seconds: dict[str, float] = {}
+    for record in ran:
+        for phase, took in record.seconds.items():
+            if phase != "total":
+                seconds[phase] = seconds.get(phase, 0.0) + took
+    return seconds
+
+
+def paired(record: Record, others: Sequence[Record]) -> Record:
+    """The trial, invalid where its environment differs from that of `others` of its block in what the scenario did not ask for."""
+    why = unasked(record, others) if record.status == "ok" else ""
+    return dataclasses.replace(record, status="invalid", reason=why) if why else record
+
+
+def ruled(record: Record, rules: Rules = STANDARD) -> Record:
+    """The trial as the rules of invalidation leave it, with the rules that were put to it.
+
+    A trial that failed, or proved nothing, stays what it is: a busy machine excuses no crash.
+    """
+    kept = dataclasses.replace(record, environment={**record.environment, "rules": dataclasses.asdict(rules)})
+    why = invalid(record.environment.get("telemetry", {}), rules)
+    return dataclasses.replace(kept, status="invalid", reason=why) if why and record.status == "ok" else kept
+
+
+@dataclass(slots=True, kw_only=True)
+class _Trials:
+    """The missing trials in the plan's order. `spent` says whether the time budget is, for a block that takes so many seconds; `stopped`
+    holds decided scenarios, `longest` the seconds of each one's longest block."""
+
+    plan: Plan
+    stand: _Stand
+    lane_of: Callable[[Scenario], Lane]
+    progress: RunProgress
+    spent: Callable[[float], bool]
+    clock: Callable[[], float]
+    enough: Enough
+    longest: dict[str, float] = field(default_factory=dict)
+    stopped: set[str] = field(default_factory=set)
+    left: list[Block] = field(default_factory=list)
+
+    def run(self) -> Iterator[Record]:
+        """Each record, as its trial ends; the caller keeps it before asking for the next."""
+        for block in self.plan.blocks:
+            name = block.scenario.name
+            if name in self.stopped:
+                continue
+            mine = self.stand.kept[name]
+            if missing(block, mine):
+                yield from self._block(block, mine)
+            if mine and self.enough(judge_scenario(name, mine, final=False, floors=self.stand.floors)):
+                self.stopped.add(name)
+                self.progress.done(name)
+        for _ in range(AGAIN):
+            for block in self.plan.blocks:
+                mine = of_block(block, latest(self.stand.kept[block.scenario.name]))
+                if block.scenario.name not in self.stopped and any(record.status == "invalid" for record in mine):
+                    if not self._is_spent(block):
+                        self.progress.say(f"{block.scenario.name}: block {block.number} was invalid and is measured again")
+                    yield from self._block(block, [])
+
+    def _block(self, block: Block, kept: Sequence[Record]) -> Iterator[Record]:
+        if self._is_spent(block):
+            self.left.append(block)
+            return
+        began, name = self.clock(), block.scenario.name
+        yield from _run_block(block, kept, self.lane_of, self.progress)
+        self.longest[name] = max(self.longest.get(name, 0.0), self.clock() - began)
+
+    def _is_spent(self, block: Block) -> bool:
+        """Whether the time budget would end before another block of that scenario."""
+        return self.spent(self.longest.get(block.scenario.name, 0.0))
+
+    def skipped(self) -> list[str]:
+        """What the time budget left undone: a sentence a scenario."""
+        return _undone(self.plan, self.left)
+
+
+def _undone(plan: Plan, blocks: Sequence[Block]) -> list[str]:
+    """That the time budget was spent before these blocks: a sentence a scenario."""
+    counts = [(one, len({block.number for block in blocks if block.scenario.name == one.name})) for one in plan.scenarios]
+    return [
+        f"{one.name}: the time budget is spent: {count} of {one.most_blocks} blocks were not measured; the same command without it goes on "
+        "from here"
+        for one, count in counts
+        if count
+    ]
+
+
+def _run_block(block: Block, kept: Sequence[Record], lane_of: Callable[[Scenario], Lane], progress: RunProgress) -> Iterator[Record]:
+    arms = missing(block, kept)
+    if arms:
+        progress.block(block)
+        yield from lane_of(block.scenario).trials(block, arms)
+
+
+@contextlib.contextmanager
+def _swept(results: Path) -> Iterator[None]:
+    """What a run that was killed left in the results folder is gone before this one begins."""
+    sweep(results / RUNNING)
+    yield
+
+
+@contextlib.contextmanager
+def _full_disk_told(results: Path, folder: Held) -> Iterator[None]:
+    """A disk that is full, wherever it was met, becomes `CannotRun` with what to do; so does a results folder that is gone."""
+    try:
+        yield
+    except OSError as error:
+        folder.check()
+        cause = CAUSES.get(error.errno or 0)
+        if cause is None:
+            raise
+        where = error.filename or results
+        raise CannotRun(f"{where}: {cause}: {MAKE_ROOM}") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A results folder while a run holds it. `lock` is the file that says so, `node` what of the disk it is."""
+
+    lock: Path
+    node: tuple[int, int]
+
+    @classmethod
+    def by(cls, lock: Path) -> Held:
+        at = lock.stat()
+        return cls(lock=lock, node=(at.st_dev, at.st_ino))
+
+    def check(self) -> None:
+        """Raises `CannotRun` where it is no longer the folder that was held: what was measured so far is gone with that."""
+        try:
+            there = Held.by(self.lock) == self
+        except FileNotFoundError:
+            there = False
+        if not there:
+            raise CannotRun(f"{self.lock.parent}: {store.LOST}")
+
+
+@contextlib.contextmanager
+def held(results: Path) -> Iterator[Held]:
+    """Holds the results folder, so that two runs never write into it at once."""
+    store.check_folder(results)
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"{results}: can't be made: {error.strerror}") from error
+    lock = FileLock(results / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise CannotRun(
+            f"{results}: another run is writing here, one that has other locks (PERFPROOF_LOCKS) or another machine; wait for it, "
+            "or name another --results folder"
+        ) from error
+    except OSError as error:
+        raise BadInput(f"{results}: can't be written to: {error.strerror}") from error
+    try:
+        yield Held.by(results / ".lock")
+    finally:
+        lock.release()

@@ -1,0 +1,134 @@
+"""Lines on disk that many may append to at once, and that nobody loses: one write under a lock, whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from perfproof.model.base.errors import BadInput, CannotRun
+
+_ID = re.compile(rb'"id":"([0-9a-f]+)"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line of a file without its end, and its number from 1."""
+
+    number: int
+    text: bytes
+
+    def parsed(self) -> Any:
+        """Its JSON; raises `ValueError` where it is none, as after a crash in the middle of a write."""
+        try:
+            return orjson.loads(self.text)
+        except orjson.JSONDecodeError as error:
+            raise ValueError("not a whole line") from error
+
+
+Change = Callable[[Line], bytes | None]
+"""What becomes of a line: its text, another one, or None if it goes."""
+
+
+def lines(path: Path) -> Iterator[Line]:
+    """The lines of a file that are not empty; raises `BadInput` if it can't be read."""
+    try:
+        with open(path, "rb") as file:
+            for number, text in enumerate(file, start=1):
+                if text.strip():
+                    yield Line(number=number, text=text.rstrip(b"\n"))
+    except OSError as error:
+        raise BadInput(f"{path}: can't be read: {error.strerror}") from error
+
+
+def append_lines(path: Path, new: Mapping[str, bytes]) -> int:
+    """Appends those of the lines, by their ids, that the file does not hold yet, in one write; returns how many.
+
+    Raises `CannotRun` if that fails; the file then ends where it ended before.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(path) as file:
+            known = set(_ID.findall(_content(file)))
+            fresh = [text for key, text in new.items() if key.encode() not in known]
+            if fresh:
+                _write_whole(file, fresh)
+            return len(fresh)
+    except OSError as error:
+        told = f"{path}: {len(new)} line{'s' * (len(new) != 1)} could not be written: {error.strerror}; what was there is kept"
+        raise CannotRun(told) from error
+
+
+def _write_whole(file: int, fresh: list[bytes]) -> None:
+    size = os.fstat(file).st_size
+    cut_off = size > 0 and os.pread(file, 1, size - 1) != b"\n"
+    rest = memoryview((b"\n" if cut_off else b"") + b"\n".join(fresh) + b"\n")
+    try:
+        while rest:
+            rest = rest[os.write(file, rest) :]
+        os.fsync(file)
+    except OSError:
+        os.ftruncate(file, size)
+        raise
+
+
+def _content(file: int) -> bytes:
+    return os.pread(file, os.fstat(file).st_size, 0)
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[int]:
+    """The file, opened to append and locked against other processes; the one that the name stands for when the lock is got."""
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if _is(path, file):
+                yield file
+                return
+        finally:
+            os.close(file)
+
+
+def _is(path: Path, file: int) -> bool:
+    """Whether the name still stands for the open file: a rewrite puts another in its place."""
+    try:
+        there = os.stat(path)
+    except FileNotFoundError:
+        return False
+    here = os.fstat(file)
+    return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+
+
+def rewrite(path: Path, change: Change, *, dry: bool) -> int:
+    """Puts a file in this one's place whose lines are changed, and returns how many were; where none is, nothing is written.
+
+    The new file is written beside it, whole, and renamed, while appending waits. Raises `CannotRun` if that fails; then nothing changed.
+    """
+    draft = path.with_name(path.name + ".new")
+    try:
+        with _locked(path):
+            kept = [(line.text, change(line)) for line in lines(path)]
+            changed = sum(old != new for old, new in kept)
+            if changed and not dry:
+                _replace(path, draft, b"".join(new + b"\n" for _, new in kept if new is not None))
+            return changed
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise CannotRun(f"{path}: could not be rewritten: {error.strerror}; it is as it was") from error
+
+
+def _replace(path: Path, draft: Path, content: bytes) -> None:
+    with open(draft, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)

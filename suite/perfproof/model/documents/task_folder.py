@@ -1,0 +1,81 @@
+"""A folder of lm_eval's task YAMLs: which tasks it holds, how many items they have, and a hash over all its files.
+
+Only what can be told without lm_eval is looked at; a YAML with tags of lm_eval's own (`!function`) is read by its lines.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from perfproof.model.base.errors import BadInput
+from perfproof.model.base.yaml_io import read_mapping
+from perfproof.model.scenarios.accuracy_workload import OwnTask, TaskFolder
+
+MOST_BYTES = 200_000_000
+_LINE = re.compile(r"^(task|output_type):\s*['\"]?([^'\"#\n]+?)['\"]?\s*(?:#.*)?$", re.MULTILINE)
+
+
+def read_task_folder(named: str, sha256: str | None, folder: Path | None, faults: list[str]) -> TaskFolder | None:
+    """The folder that a scenario names, from the scenario's own folder; what is wrong with it goes to `faults`.
+
+    `folder` None reads nothing: a record keeps only name and hash.
+    """
+    if folder is None:
+        return TaskFolder(path=named, sha256=sha256 or "", own=())
+    path = Path(os.path.abspath(folder / os.path.expanduser(named)))
+    where = "workload.task_folder"
+    if not path.is_dir():
+        faults.append(f"{where}: {named}: there is no such folder (paths are relative to the scenario file)")
+        return None
+    files = sorted(file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    size = sum(file.stat().st_size for file in files)
+    if size > MOST_BYTES:
+        faults.append(f"{where}: {named}: it has {size:,} bytes, at most {MOST_BYTES:,} are taken: keep data elsewhere, named by its path")
+        return None
+    own = tuple(_tasks(files))
+    if not own:
+        faults.append(f"{where}: {named}: no *.yaml there has a 'task:'")
+    digest = _digest(path, files)
+    if sha256 not in (None, digest):
+        faults.append(f"{where}: {named}: its files have the SHA-256 {digest}, the scenario expects {sha256}")
+    return TaskFolder(path=str(path), sha256=digest, own=own)
+
+
+def _digest(path: Path, files: list[Path]) -> str:
+    total = hashlib.sha256()
+    for file in files:
+        content = file.read_bytes()
+        total.update(f"{file.relative_to(path).as_posix()}\0{len(content)}\0".encode())
+        total.update(content)
+    return total.hexdigest()
+
+
+def _tasks(files: list[Path]) -> Iterator[OwnTask]:
+    for file in files:
+        if file.suffix in (".yaml", ".yml"):
+            said = _said(file)
+            if isinstance(said.get("task"), str):
+                yield OwnTask(name=said["task"], output_type=str(said.get("output_type", "")), items=_items(said, file.parent))
+
+
+def _said(file: Path) -> Mapping[str, Any]:
+    try:
+        return read_mapping(file)
+    except BadInput:
+        return dict(_LINE.findall(file.read_text(encoding="utf-8", errors="replace")))
+
+
+def _items(said: Mapping[str, Any], folder: Path) -> int | None:
+    """The lines of the JSON lines file that the task's test split is read from."""
+    arguments, split = said.get("dataset_kwargs"), said.get("test_split") or said.get("validation_split")
+    files = arguments.get("data_files") if isinstance(arguments, dict) else None
+    named = files.get(split) if isinstance(files, dict) else None
+    if not isinstance(named, str) or not named.endswith(".jsonl") or not (folder / named).is_file():
+        return None
+    with open(folder / named, "rb") as stream:
+        return sum(1 for line in stream if line.strip())

@@ -1,0 +1,98 @@
+"""The shapes of the answers in a record's `raw`: columns that belong together have one length, and hold what their names say.
+
+Two kinds of answers are kept there: those of an equality scenario, every part's prompts joined with their lengths beside
+(`greedy_outputs.tokens`, `greedy_outputs.lengths`), and the items of an accuracy scenario (`items.raw_of`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from perfproof.model.records.eval_items import AGAIN, EXACT_BYTES, FIRST
+from perfproof.model.scenarios.equality_workload import PARTS
+
+Raw = Mapping[str, Sequence[float]]
+
+_ANSWERED = ("tokens", "logprobs", "runners_up")
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "greedy_outputs": _ANSWERED,
+    "sampled_outputs": _ANSWERED,
+    "text_perplexity": ("tokens", "logprobs"),
+    "embeddings": ("values",),
+}
+"""What is kept of each part, beside the lengths."""
+ITEM_COLUMNS = ("score", "item", "digest")
+"""What is kept of every item of a task; `passage` beside them where all items have one."""
+MOST_WHOLE = 2**53
+"""Whole numbers up to this are exact in JSON."""
+
+
+def faults(raw: Raw) -> Iterator[str]:
+    """What is wrong with the answers among these lists of numbers, a sentence each; lists of anything else are passed over."""
+    for part in PARTS:
+        if any(f"{part}.{name}" in raw for name in ("lengths", *COLUMNS[part])):
+            yield from _part_faults(part, raw)
+    yield from _item_faults(raw)
+
+
+def _part_faults(part: str, raw: Raw) -> Iterator[str]:
+    lengths = raw.get(f"{part}.lengths", ())
+    if not lengths or not _whole(lengths, MOST_WHOLE):
+        yield f"raw.{part}.lengths: expected the length of every answer, whole numbers from 0 on"
+        return
+    if not min(lengths) and (part == "embeddings" or not any(lengths)):
+        yield f"raw.{part}.lengths: expected answers that hold something, got an empty one"
+        return
+    for name in COLUMNS[part]:
+        values = raw.get(f"{part}.{name}")
+        if values is None:
+            yield f"raw.{part}.{name}: is missing"
+        elif len(values) != sum(lengths):
+            yield f"raw.{part}.{name}: expected {sum(lengths):,.0f} values, as the lengths of the answers say, got {len(values):,}"
+
+
+def _item_faults(raw: Raw) -> Iterator[str]:
+    tasks: dict[tuple[str, ...], dict[str, Sequence[float]]] = {}
+    for key, values in raw.items():
+        if not key.startswith('["'):
+            continue
+        words = _words(key)
+        if words is None:
+            yield f"raw: {key[:80]!r} names no items (run, column, task, filter, metric)"
+            return
+        run, column, *task = words
+        tasks.setdefault((run, *task), {})[column] = values
+    for (run, *task), columns in tasks.items():
+        yield from (f"raw, items of {', '.join(task)} ({run} run): {fault}" for fault in _task_faults(columns))
+
+
+def _words(key: str) -> list[str] | None:
+    """The five words of an item's key; None where it has others."""
+    try:
+        said = json.loads(key)
+    except (ValueError, RecursionError):
+        return None
+    whole = isinstance(said, list) and len(said) == 5 and all(isinstance(word, str) for word in said)
+    return said if whole and said[0] in (FIRST, AGAIN) and said[1] in (*ITEM_COLUMNS, "passage") else None
+
+
+def _task_faults(columns: Mapping[str, Sequence[float]]) -> Iterator[str]:
+    missing = [name for name in ITEM_COLUMNS if name not in columns]
+    if missing:
+        yield f"expected {', '.join(ITEM_COLUMNS)}, {', '.join(missing)} missing"
+        return
+    sizes = {name: len(values) for name, values in columns.items()}
+    if len(set(sizes.values())) > 1 or not sizes["score"]:
+        yield f"expected a value an item in every column, got {', '.join(f'{size:,} of {name}' for name, size in sizes.items())}"
+        return
+    for name, most in (("item", MOST_WHOLE), ("digest", 256**EXACT_BYTES - 1), ("passage", MOST_WHOLE)):
+        if not _whole(columns.get(name, ()), most):
+            yield f"{name}: expected whole numbers from 0 to {most:,}"
+    if len(set(columns["item"])) != len(columns["item"]):
+        yield "item: the same one stands there twice"
+
+
+def _whole(values: Sequence[float], most: int) -> bool:
+    """Whether all are whole numbers from nought to `most`."""
+    return all(0 <= value <= most and value == int(value) for value in values)

@@ -1,0 +1,96 @@
+"""What a record says twice, and not alike: its digest and its definition, its arm and the arms, its status and its proof.
+
+A record is written whole by the suite; where two of its parts disagree, somebody changed one, or two files were mixed. Nothing is guessed
+of which is right: the record is told and does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+from perfproof.model.scenarios.scenario import digest_of
+
+UNPROVEN = "it says that it is ok, and not what ran"
+
+
+def faults(data: Mapping[str, Any]) -> Iterator[str]:
+    """The contradictions of a record whose shape is right (`record_schema`), a sentence each that begins with the field."""
+    definition = data["definition"]
+    if (right := digest_of(definition)) != data["digest"]:
+        yield f"digest: is {data['digest'][:40]!r}, that of its definition is {right!r}: one of the two was changed"
+    for field, said in (("scenario", definition["name"]), ("profile", definition.get("profile", data["profile"]))):
+        if data[field] != said:
+            yield f"{field}: is {data[field][:80]!r}, its definition says {str(said)[:80]!r}"
+    if data["arm"] not in definition["arms"]:
+        yield f"arm: {data['arm'][:80]!r} is none of its definition's ({', '.join(definition['arms'])[:200]})"
+    yield from _order(data)
+    yield from _launches(data)
+
+
+def _order(data: Mapping[str, Any]) -> Iterator[str]:
+    order, arm, position = data["order"], data["arm"], data["position"]
+    if arm not in order:
+        yield f"order: does not name the arm {arm[:80]!r}"
+    elif not (position < len(order) and order[position] == arm):
+        yield f"position: is {position}, its order has {arm[:80]!r} at {order.index(arm)}"
+
+
+def _launches(data: Mapping[str, Any]) -> Iterator[str]:
+    """How servers were launched is a part of the question: what one launch of each arm decided must not pass for more."""
+    workload, how = data["definition"]["workload"], data["how"]
+    if workload.get("kind") != "serve" or how not in ("shared server", "fresh server"):
+        return
+    asked = workload.get("launches") or ("shared" if data["profile"] == "quick" else "fresh")
+    if how != f"{asked} server":
+        yield f"how: is {how!r}, its definition asks for {asked!r} launches (profile {data['profile']!r})"
+
+
+def unproven(data: Mapping[str, Any]) -> str:
+    """Why a record that says it is ok proves nothing; "" where it does, or says that it is not. No side of a pytest run attests."""
+    definition, attestation = data["definition"], data["attestation"]
+    if data["status"] != "ok" or definition["workload"].get("kind") == "pytest":
+        return ""
+    if attestation is None:
+        return f"{UNPROVEN}: it has no attestation"
+    arm = definition["arms"][data["arm"]]
+    why = next(chain(_patches(arm, attestation), _version(arm, definition, attestation), _surroundings(attestation)), "")
+    return f"{UNPROVEN}: {why}" if why else ""
+
+
+def _patches(arm: Mapping[str, Any], attestation: Mapping[str, Any]) -> Iterator[str]:
+    asked, applied = set(arm.get("patches") or ()), attestation["patches"]
+    if lost := sorted(asked - set(applied)):
+        yield f"its attestation lacks patch {', '.join(lost)}"
+    if foreign := sorted(set(applied) - asked):
+        yield f"it attests patch {', '.join(map(str, foreign))}, which its arm does not name"
+    for name in sorted(asked):
+        if name in attestation["refused"]:
+            yield f"its attestation refuses patch {name}: {attestation['refused'][name][:200]}"
+        if applied[name].get("verified") is False and arm.get("allow_unverified") is not True:
+            yield f"patch {name} ran where it was not tested, and its arm does not allow that (allow_unverified)"
+        counts = [attestation["counts"].get(f"calls {target}") for target in applied[name].get("targets") or ()]
+        if counts and not any(count is None or count for count in counts):
+            yield f"what patch {name} replaces was never called"
+
+
+def _version(arm: Mapping[str, Any], definition: Mapping[str, Any], attestation: Mapping[str, Any]) -> Iterator[str]:
+    """A release, or an overlay of one, is of the version that its name says; only what follows a plus is free."""
+    builds, build = definition.get("builds") or {}, arm.get("build")
+    for _ in range(len(builds)):
+        named = builds.get(build) if isinstance(build, str) else None
+        if not named or named.get("kind") != "overlay":
+            break
+        build = named.get("base")
+    said = (builds.get(build) if isinstance(build, str) else None) or {}
+    if said.get("kind") == "release" and isinstance(said.get("version"), str):
+        ran, asked = attestation["vllm_version"], said["version"]
+        if ran.partition("+")[0] != asked.partition("+")[0]:
+            yield f"it attests vLLM {ran[:80]}, and its build is {asked[:80]}"
+
+
+def _surroundings(attestation: Mapping[str, Any]) -> Iterator[str]:
+    """Plugins and variables of the arm's own that some process did not show."""
+    for kind in ("plugins", "variables"):
+        yield from (fault[:200] for fault in (attestation.get(kind) or {}).values() if fault)

@@ -1,0 +1,116 @@
+"""Which direction of a printed number is better, from the words that people have for metrics.
+
+A label is read as a noun phrase: what stands behind a preposition, a comma or in brackets is a condition ("latency at 4 rps"), and what is
+left ends with the metric ("Output token throughput"). It refuses to guess: a label whose last words are no metric has no direction, nor has
+one whose unit is none of its metric's ("time in budget (%)").
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from perfproof.model.base.quantities import known, scale
+from perfproof.model.scenarios.metrics import METRICS, Better
+
+Kind = Literal["time", "rate", "memory", "share", "count", "number"]
+
+_NOUNS: tuple[tuple[Better, Kind, str], ...] = (
+    ("lower", "time", "latency|latencies|ttft|tpot|itl|e2el|e2e|duration|runtime|time|times|elapsed"),
+    ("lower", "time", "time to first token|time to first output token|time per output token|time per token|inter-token latency"),
+    ("higher", "rate", "throughput|goodput|bandwidth|flops|gflops|tflops|speed|tps|qps|rps"),
+    ("higher", "rate", "tokens per second|requests per second|queries per second|tokens per sec|requests per sec"),
+    ("lower", "memory", "memory|memory usage|memory used|vram|rss"),
+    ("higher", "share", "accuracy|acc|acc norm|exact match|f1|pass rate|hit rate|acceptance rate|mfu"),
+    ("lower", "share", "error rate|failure rate|rejection rate|drop rate|word error rate|wer|cer"),
+    ("lower", "count", "errors|failures|failed requests|failed"),
+    ("higher", "number", "acceptance length"),
+    ("lower", "number", "overhead|perplexity|ppl|loss"),
+)
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
+NOUNS: dict[str, tuple[Better, Kind]] = {noun: (better, kind) for better, kind, nouns in _NOUNS for noun in nouns.split("|")}
+LONGEST = max(len(noun.split()) for noun in NOUNS)
+STATISTICS = word_set(
+    "mean average avg median p50 p75 p90 p95 p99 p999 p99.9 p99.99 min max minimum maximum peak total overall geomean sum"
+)
+"""Words that say what was made of many numbers of the metric, wherever they stand."""
+_CONDITION = re.compile(
+    r"(?i)(?:^|(?<=\s))(?:at|with|for|on|in|of|by|under|over|within|above|below|per|to|during|when|from|using|vs|versus)(?=\s|$)|@|,|;|:|\s-\s"
+)
+_PREPOSITIONAL = sorted((noun for noun in NOUNS if re.search(" (?:to|per) ", noun)), key=len, reverse=True)
+_WITH_CONDITION = re.compile(rf"(?i)\b(?:{'|'.join(_PREPOSITIONAL)})\b")
+"""Names of metrics that hold a preposition themselves."""
+_OPPOSED = {
+    "lower": word_set(
+        "free available idle saved remaining spare kv cache no non zero up until before between since without left reduction saving savings"
+    ),
+    "higher": word_set("failed rejected dropped lost error errors missed timeout cancelled preempted"),
+}
+"""Words with which a cost is none ("idle time", "free memory"), or a gain is a cost ("failed requests per second")."""
+_BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
+
+
+def better(label: str) -> Better | None:
+    """The direction in which a metric of this name is better, None where the name does not say.
+
+    "P99 TTFT (ms)", "latency at 4 rps (ms)" and "mean_itl" are better lower, "Output token throughput (tok/s)" higher; "latency reduction"
+    and "answered in time (%)" may be either.
+    """
+    if (row := METRICS.get(label.partition("@")[0])) is not None:
+        return row.better
+    words, unit = _read(label)
+    if not words:
+        return _by_unit(unit)
+    found = _noun(words)
+    if found is None or {"/", "÷"} & set(words) or _OPPOSED[found[0]] & set(words) or (unit and not _fits(found[1], unit)):
+        return None
+    return found[0]
+
+
+def zero_is_ordinary(label: str) -> bool:
+    """Whether 0 is a value like others of this metric (failed requests), rather than a sign that nothing was measured (a latency)."""
+    found = _noun(_read(label)[0])
+    return found is not None and found[1] in ("share", "count")
+
+
+def _read(label: str) -> tuple[list[str], str]:
+    """The words that name the metric, and its unit: no brackets, no condition, no statistics."""
+    inside = [(first or second).strip() for first, second in _BRACKETS.findall(label)]
+    unit = next((each for each in reversed(inside) if known(each)), "")
+    plain = " ".join(_BRACKETS.sub(" ", label).replace("_", " ").strip("*` ").split())
+    whole = _WITH_CONDITION.sub(lambda noun: noun[0].replace(" ", "~"), plain)
+    plain = _CONDITION.split(whole, maxsplit=1)[0].replace("~", " ")
+    words = [word for word in plain.lower().split() if word not in STATISTICS]
+    last = plain.split()[-1] if plain.split() else ""
+    if words and known(last) and words[-1] == last.lower() and _noun(words) is None:
+        return words[:-1], unit or last
+    return words, unit
+
+
+def _noun(words: list[str]) -> tuple[Better, Kind] | None:
+    """The metric that a phrase ends with, by its longest name."""
+    return next((NOUNS[tail] for size in range(LONGEST, 0, -1) if (tail := " ".join(words[-size:])) in NOUNS), None)
+
+
+def _fits(kind: Kind, unit: str) -> bool:
+    dimension = scale(unit)[0]
+    return {
+        "time": dimension.startswith("time"),
+        "rate": "/time" in dimension,
+        "memory": dimension in ("bytes", "%"),
+        "share": dimension == "%",
+        "count": "/" not in dimension and dimension != "time",
+        "number": dimension != "time",
+    }[kind]
+
+
+def _by_unit(unit: str) -> Better | None:
+    """The direction of a bare statistic, "mean (ms)" or "tok/s", by its unit."""
+    dimension = scale(unit)[0]
+    return "lower" if dimension.startswith("time") else "higher" if "/time" in dimension else None

@@ -1,0 +1,152 @@
+"""The one registry of metrics: unit, direction and kind of everything that is ever compared.
+
+A metric may carry a case behind an `@` (`round_time@output_length=16000`): the registry is asked
+for the part before it. Values are kept in base units (seconds, bytes, tokens) and scaled when shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal
+
+from perfproof.model.scenarios.equality_workload import PARTS
+
+Better = Literal["lower", "higher"]
+Kind = Literal["time", "rate", "memory", "witness", "share"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One row of the registry.
+
+    `kind` is `witness` for exact counts of work, which compare exactly, and `share` for fractions that are compared by their difference in
+    points (accuracy, errors of requests); everything else is timed.
+    `per` says in words what one value is.
+    """
+
+    name: str
+    unit: str
+    better: Better
+    kind: Kind
+    per: str
+
+
+def _rows(unit: str, better: Better, kind: Kind, **names: str) -> list[Metric]:
+    return [Metric(name=name, unit=unit, better=better, kind=kind, per=per) for name, per in names.items()]
+
+
+def _latencies() -> dict[str, str]:
+    what = {
+        "ttft": "time to first token",
+        "tpot": "time per output token after the first",
+        "itl": "inter-token latency",
+        "e2el": "end-to-end latency",
+    }
+    return {f"{stat}_{short}": f"{stat} {words}" for short, words in what.items() for stat in ("mean", "median", "p90", "p95", "p99")}
+
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in [
+        *_rows(
+            "s",
+            "lower",
+            "time",
+            round_time="median round of a trial",
+            feed_time="median host time to make what the penalties operation is fed, a round",
+            apply_time="median time of the whole penalties step, a round",
+            device_time="median device time, a round",
+            duration="measured part of a serving trial",
+            start_time="launch to ready",
+            cpu_time_per_token="CPU time of the server's processes per output token",
+            cpu_time_per_request="CPU time of the server's processes per request",
+            batch_latency="median time of a batch, offline",
+            **_latencies(),
+        ),
+        *_rows("tok/s", "higher", "rate", output_throughput="output tokens", total_token_throughput="input and output tokens"),
+        *_rows("req/s", "higher", "rate", request_throughput="requests", request_goodput="requests that met the objective"),
+        *_rows(
+            "B",
+            "lower",
+            "memory",
+            peak_memory="largest resident memory of the server's processes",
+            peak_gpu_memory="most memory in use on the GPUs while measuring",
+        ),
+        *_rows("1", "higher", "memory", kv_blocks="blocks of the server's KV cache"),
+        *_rows(
+            "1",
+            "lower",
+            "time",
+            instructions_per_token="instructions of the server's processes per output token",
+            instructions_per_request="instructions of the server's processes per request",
+        ),
+        *_rows(
+            "1",
+            "higher",
+            "share",
+            greedy_outputs="prompts whose greedy answer is the baseline's",
+            sampled_outputs="prompts whose answer by seeded sampling is the baseline's",
+            embeddings="prompts whose embedding is the baseline's",
+            accuracy="items of a task that were answered right",
+        ),
+        *_rows("1", "lower", "time", text_perplexity="perplexity of a fixed text, teacher-forced"),
+        *_rows("B", "lower", "witness", bytes_per_swap="copied per swap", bytes_allocated_per_step="allocated per step"),
+        *_rows(
+            "1",
+            "lower",
+            "witness",
+            tokens_compared_per_step="tokens compared per request and step",
+            list_elements_converted_per_step="list elements converted per step",
+            host_syncs_per_step="device-to-host synchronisations per step",
+            token_ids_built_per_step="token ids put into padded tensors per step",
+            output_ids_needed="1 if a batch that needs no output ids is handed them",
+        ),
+    ]
+}
+
+
+def base_name(name: str) -> str:
+    return name.partition("@")[0]
+
+
+def metric(name: str) -> Metric:
+    """The registry's row for a metric, with or without a case; `KeyError` with the near names if there is none."""
+    row = METRICS.get(base_name(name))
+    if row is None:
+        near = get_close_matches(base_name(name), METRICS, n=3)
+        raise KeyError(f"unknown metric {base_name(name)!r}" + (f", did you mean {', '.join(near)}?" if near else ""))
+    return row
+
+
+def is_timed(name: str) -> bool:
+    return metric(name).kind != "witness"
+
+
+OF_ROUNDS = frozenset(["round_time", "feed_time", "apply_time", "device_time"])
+"""The times that a microbenchmark takes of its rounds; witnesses are its counts."""
+OFFLINE = frozenset(
+    ["batch_latency", "duration", "output_throughput", "request_throughput", "total_token_throughput", "peak_memory", "peak_gpu_memory"]
+)
+"""What a run without a server leaves."""
+
+
+ACCURACY = "accuracy"
+"""What scenarios of kind accuracy compare, task by task."""
+ANSWERS = frozenset(PARTS)
+"""What is compared of answers, by scenarios of kind equality alone."""
+
+
+def is_measured_by(name: str, kind: str) -> bool:
+    """Whether a workload of that kind (`micro`, `serve`, `offline`, `equality`, `accuracy`) can leave the metric; cases are
+    a microbenchmark's, and tasks of accuracy (`accuracy@gsm8k`)."""
+    row = metric(name)
+    if kind == "accuracy" or row.name == ACCURACY:
+        return kind == "accuracy" and row.name == ACCURACY
+    if kind == "equality" or row.name in ANSWERS:
+        return kind == "equality" and name in ANSWERS
+    if kind == "micro":
+        return row.name in OF_ROUNDS or row.kind == "witness"
+    if "@" in name or row.name in OF_ROUNDS or row.kind == "witness":
+        return False
+    return row.name in OFFLINE if kind == "offline" else row.name != "batch_latency"

@@ -1,0 +1,71 @@
+"""What an A/A leaves behind: the noise floor of one metric of one workload on one machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from perfproof.model.scenarios.scenario import digest_of
+
+FLOOR_SCHEMA = 1
+_GIB = 2**30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floor:
+    """One metric's A/A: one line of `results/<DIR>/machine/<fingerprint>.jsonl`.
+
+    `machine` and `workload` are the digests of `machine_fingerprint` and `workload_digest`: a floor says nothing of another machine
+    or workload. `sd` is the deviation over blocks of the log ratio, with its 95 % interval; `widening` stretches later
+    intervals for the autocorrelation `rho`. `order_p` and `rho` are None in the short form. `primary` metrics decide whether the
+    machine is trusted. `records` is the folder of the A/A's records, relative to the results folder.
+    """
+
+    schema: int
+    scenario: str
+    metric: str
+    unit: str
+    better: str
+    primary: bool
+    workload: str
+    machine: str
+    blocks: int
+    sd: float
+    sd_low: float
+    sd_high: float
+    effect: float
+    order_p: float | None
+    rho: float | None
+    widening: float
+    false_verdicts: int
+    windows: int
+    minutes_per_block: float | None
+    passed: bool
+    reason: str
+    when: str
+    records: str
+
+
+def machine_fingerprint(environment: Mapping[str, Any]) -> str:
+    """Twelve hex digits that stand for a kind of machine, from what a record keeps of it; no name of a host or user goes in.
+
+    Processor, cores, memory (in GiB), governor, and the GPUs by name: what a noise floor depends on. Not the kernel or the driver,
+    whose small updates would void it.
+    """
+    said = {key: environment.get(key) for key in ("system", "machine", "processor", "cores", "cores_of_machine", "governor", "virtual")}
+    said["memory"] = round(float(environment.get("memory_bytes") or 0) / _GIB)
+    said["gpus"] = [gpu.get("name", "") for gpu in environment.get("gpus") or ()]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def workload_digest(definition: Mapping[str, Any]) -> str:
+    """Twelve hex digits that stand for what an A/A measures: the workload, and the baseline's build and settings, without any arm's name.
+
+    So the A/A of a scenario counts for every scenario that has the same baseline do the same work.
+    """
+    baseline = next(arm for arm in definition["arms"].values() if arm["baseline"])
+    settings = {key: value for key, value in baseline.items() if key not in ("baseline", "build")}
+    return digest_of({"workload": definition["workload"], "build": definition["builds"][baseline["build"]], "settings": settings})

@@ -1,0 +1,119 @@
+"""From scenarios to a Plan: which trials, in which order, with which seeds; and what it will take and can see.
+
+Block n of every scenario belongs to round n; within a round the scenarios come in random order, and the arms of
+a block in the order that `analysis.stats.block_order` gives. So all scenarios share the machine's drift, and the micro
+trials of a round can share one freshly imported parent. Scenarios whose servers stay up for all blocks come after
+these, one after another: nothing is measured beside another's idle servers, and a GPU need hold only one's at a time.
+Blocks are numbered from 1, everywhere.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from perfproof.analysis.judging.design_power import Foreseen, foreseen
+from perfproof.analysis.stats.block_order import orders
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.plan import Block, Plan
+from perfproof.model.scenarios.scenario import LEAST_SECONDS, AccuracyWorkload, Scenario, ServeWorkload, Workload, one_wave, requests_for
+from perfproof.model.verdicts.noise_floor import Floor
+
+GUESSED_SECONDS = {"micro": 8.0, "serve": 40.0, "offline": 90.0, "equality": 40.0, "accuracy": 90.0}
+"""A trial's wall time before any has been measured: a share of the import and a few rounds; a measured run with its warm-up."""
+FRESH_SECONDS = 60.0
+"""What a server of its own adds to a trial, until it has been measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What a scenario will take, in `minutes` of measuring all its `trials` (`source` says in words where they come from), and what it can
+    see."""
+
+    scenario: str
+    trials: int
+    minutes: float
+    source: str
+    foreseen: Foreseen
+
+
+def make_plan(scenarios: Sequence[Scenario], seed: int) -> Plan:
+    """The plan of a run; the same scenarios and seed give the same plan."""
+    alone = [[s] for s in scenarios if _servers_stay(s)]
+    blocks = [block for group in [[s for s in scenarios if not _servers_stay(s)], *alone] for block in _rounds(group, seed)]
+    return Plan(scenarios=tuple(scenarios), blocks=tuple(blocks), seed=seed)
+
+
+def _servers_stay(scenario: Scenario) -> bool:
+    """Whether servers of the scenario's arms are up from its first trial to its last."""
+    workload = scenario.workload
+    if isinstance(workload, AccuracyWorkload) and workload.through != "server":
+        return False
+    return isinstance(workload, ServeWorkload | AccuracyWorkload) and workload.launches == "shared"
+
+
+def _rounds(scenarios: Sequence[Scenario], seed: int) -> Iterator[Block]:
+    """The blocks of these scenarios, round by round."""
+    arms = {s.name: _orders(s, seed) for s in scenarios}
+    for place in range(max((s.most_blocks for s in scenarios), default=0)):
+        taking_part = [s for s in scenarios if place < s.most_blocks]
+        random.Random(f"{seed}/round/{place}").shuffle(taking_part)
+        for s in taking_part:
+            yield Block(scenario=s, number=place + 1, order=arms[s.name][place], seed=_block_seed(seed, s.name, place))
+
+
+def _orders(scenario: Scenario, seed: int) -> Sequence[tuple[str, ...]]:
+    """The arms of every block; of a scenario about answers all of them once, then the baseline alone."""
+    found = orders([arm.name for arm in scenario.arms], 1 if scenario.again else scenario.most_blocks, seed, scenario.name)
+    return [*found, *[(scenario.baseline.name,)] * scenario.again]
+
+
+def _block_seed(seed: int, scenario: str, place: int) -> int:
+    """What the arms of a block share and no other block has: else a server's prefix cache would be measured."""
+    return random.Random(f"{seed}/block/{scenario}/{place}").randrange(2**31)
+
+
+def estimates(plan: Plan, records: Sequence[Record], floors: Sequence[Floor], machine: str) -> list[Estimate]:
+    """An estimate a scenario, from the records that are there; `machine` is the fingerprint of the one that it will run on."""
+    return [_estimate(scenario, records, foreseen(scenario, floors, machine)) for scenario in plan.scenarios]
+
+
+def _estimate(scenario: Scenario, records: Sequence[Record], seen: Foreseen) -> Estimate:
+    mine = [record for record in records if record.scenario == scenario.name and record.digest == scenario.digest]
+    taken = [record.took for record in mine if "total" in record.seconds]
+    known = sum(taken) / len(taken) if taken else _vouched_seconds(seen, len(scenario.arms))
+    typical = known or guessed_seconds(scenario.workload)
+    trials = scenario.most_trials
+    how = "measured" if taken else "measured in an A/A" if known else "guessed"
+    source = f"{trials} trials, {how} at {typical:.1f} s each"
+    measured = [record.seconds["measuring"] for record in mine if "measuring" in record.seconds]
+    told = dataclasses.replace(seen, told=(*seen.told, *_doubts(scenario, measured)))
+    return Estimate(scenario=scenario.name, trials=trials, minutes=trials * typical / 60, source=source, foreseen=told)
+
+
+def _vouched_seconds(seen: Foreseen, arms: int) -> float | None:
+    """Seconds that a trial took in the A/A of this machine and workload, by which the looks are told too; None where there was none."""
+    looks = (looks[0] for looks in seen.looks.values())
+    return next((60 * look.minutes / look.blocks / arms for look in looks if look.minutes is not None), None)
+
+
+def guessed_seconds(workload: Workload) -> float:
+    """Seconds that a trial may take before any has been measured."""
+    fresh = isinstance(workload, ServeWorkload) and workload.launches == "fresh"
+    return GUESSED_SECONDS[workload.kind] + (FRESH_SECONDS if fresh else 0.0)
+
+
+def _doubts(scenario: Scenario, measured: Sequence[float]) -> Iterator[str]:
+    """What makes one doubt a serving workload before it runs: less than a wave of warm-ups; trials that were too short so far."""
+    workload = scenario.workload
+    if not isinstance(workload, ServeWorkload):
+        return
+    wave, least = one_wave(workload.requests, workload.client), LEAST_SECONDS[scenario.profile]
+    if wave is not None and workload.warmups < wave:
+        yield f"{workload.warmups} warm-ups are less than one wave: {wave} requests run at once; leave out 'warmups', or ask for {wave}"
+    if measured and min(measured) < least:
+        more = requests_for(least, workload.requests, min(measured), wave)
+        short = f"its trials measured for {min(measured):.1f} s; {scenario.profile} asks for {least:.0f} s"
+        yield f"{short}: longer outputs, or 'requests: {more}'"

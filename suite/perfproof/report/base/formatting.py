@@ -1,0 +1,256 @@
+"""Every sentence and every formatted number of the report, said once for all its forms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from perfproof.model.base.untrusted import line
+from perfproof.model.scenarios.metrics import ACCURACY, ANSWERS, METRICS, Better, base_name
+from perfproof.model.verdicts.judged import EXPLORATORY, OUTCOMES, Judged, Outcome
+from perfproof.report.base import units
+from perfproof.report.base.page_model import GrowthView
+from perfproof.report.base.units import NONE, THIN
+
+SYMBOLS = {"regressed": "✗", "untestable": "⊘", "inconclusive": "?", "improved": "✓", "equivalent": "=", "suggests": "~", None: "·"}
+"""A sign beside each look of a verdict (see `look`), for the eye; the word always stands with it."""
+MEANINGS = {
+    "improved": "better by at least the margin, and the whole interval lies on the better side of 0",
+    "regressed": "worse by at least the margin, and the whole interval lies on the worse side of 0",
+    "equivalent": "the change lies inside the margin, with confidence: shown not to matter",
+    "inconclusive": "the data neither show a change that matters nor rule one out: not good news, not bad news, no news",
+    "untestable": "a trial failed, was invalid or unattested, or the arms did unequal work: nothing may be concluded",
+}
+HINT = "a hint, no proof: one server an arm served all blocks, so a lucky or unlucky launch is not ruled out"
+"""What a verdict that only suggests is worth."""
+_ACRONYMS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL", "cpu": "CPU", "gpu": "GPU", "kv": "KV"}
+
+
+_SUGGESTED = {"improved": "an improvement", "regressed": "a regression", "equivalent": "equivalence"}
+"""An outcome as that which a hint suggests."""
+
+
+def sentence(text: object) -> str:
+    """What somebody wrote in words, as every form of the report shows it: harmless, on one line, with one minus sign throughout."""
+    return units.with_minus(line(text))
+
+
+def reason(row: Judged) -> str:
+    """Why a row's verdict is what it is, to stand within a sentence: without its full stop."""
+    return re.sub(r"[.\s]+$", "", row.reason) or "no reason was given"
+
+
+def whole(value: object) -> str:
+    """A number that somebody wrote into a file as the report writes numbers; anything else as it is."""
+    return units.exact(value) if type(value) is int else line(str(value))
+
+
+def label(metric: str) -> str:
+    """A metric's name for people: "median TTFT", "round time, pooler=gritlm, requests=57"."""
+    base, _, case = metric.partition("@")
+    case = re.sub(r",(?! )", ", ", case)
+    name = " ".join(_ACRONYMS.get(part, part) for part in base.split("_"))
+    return f"{name}{' in ' if base == ACCURACY else ', '}{case}" if case else name
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as a list; of accuracy in several tasks the tasks alone: "accuracy in sums, copying and series".
+
+    Names that hold commas themselves are parted by semicolons.
+    """
+    head = f"{label(ACCURACY)} in "
+    alike = all(name.startswith(head) for name in names)
+    every = [names[0], *(name.removeprefix(head) if alike else name for name in names[1:])]
+    comma = "; " if len(every) > 2 and any(", " in name for name in every) else ", "
+    return every[0] if len(every) == 1 else f"{comma.join(every[:-1])} and {every[-1]}"
+
+
+def meaning(metric: str) -> str:
+    """What one value of the metric is, from the registry; "" for a metric that is not in it."""
+    row = METRICS.get(base_name(metric))
+    return row.per if row else ""
+
+
+def unit_of(metric: str) -> tuple[str, Better]:
+    """Unit and direction from the registry; a plain count, lower is better, for names that are not in it."""
+    row = METRICS.get(base_name(metric))
+    return (row.unit, row.better) if row else ("1", "lower")
+
+
+def direction(better: Better) -> str:
+    return "lower is better ↓" if better == "lower" else "higher is better ↑"
+
+
+def verdict(row: Judged) -> str:
+    """A row's verdict: "improved", "suggests an improvement" where it is no more than a hint, "exploratory" where nobody asked."""
+    return said(row.verdict, row.suggests)
+
+
+def said(outcome_: Outcome | None, suggests: bool = False) -> str:
+    """An outcome's word; see `verdict`."""
+    return f"suggests {_SUGGESTED.get(outcome_, outcome_)}" if outcome_ and suggests else outcome_ or EXPLORATORY
+
+
+def look(outcome_: str | None, suggests: bool = False) -> str:
+    """What an outcome is coloured and marked as: a hint is never coloured as if it were settled."""
+    return "suggests" if outcome_ and suggests else outcome_ or EXPLORATORY
+
+
+def symbol(outcome_: str | None, suggests: bool = False) -> str:
+    return SYMBOLS["suggests" if outcome_ and suggests else outcome_]
+
+
+def rank(row: Judged) -> int:
+    """The place of a row's verdict when sorted: what a reader must not miss first."""
+    return OUTCOMES.index(row.verdict) if row.verdict else len(OUTCOMES)
+
+
+def change(row: Judged) -> str:
+    """The candidate's change: "+31.2 %"; for counts that did not move "unchanged"."""
+    if row.effect is None:
+        return NONE
+    return "unchanged" if row.exact and row.effect == 0 else change_of(row, row.effect)
+
+
+def change_of(row: Judged, effect: float) -> str:
+    """Any change of a row's metric, as its own is written."""
+    told = units.percent(effect, units.places_for(effect))
+    return told if told.startswith("×") else with_unit(row, told)
+
+
+def with_unit(row: Judged, number: str) -> str:
+    """A number with what stands behind a change: per cent, or points for what is compared by its difference."""
+    return units.points(number) if row.in_points else f"{number}{THIN}%"
+
+
+def interval(row: Judged) -> str:
+    """The interval in per cent, without its sign: "[+29.8, +32.6]"; "exact" for counts; "" where there is none."""
+    if row.exact:
+        return "exact" if row.effect is not None else ""
+    if row.low is None or row.high is None or row.effect is None:
+        return ""
+    return f"[{', '.join(units.percents(row.low, row.high, units.places_for(row.effect)))}]"
+
+
+def bound(row: Judged, bound_: float | None) -> str:
+    """The bound that decides of a drop whether it is equivalent: "at least −1.49 decides"; "" where the interval decides."""
+    if bound_ is None or row.verdict != "equivalent":
+        return ""
+    return f"decides: at most {units.points(units.percent(max(0.0, -bound_), 2, plus=False))} lost"
+
+
+def factor(row: Judged) -> str:
+    """How many times, where per cent tell it badly; "" where they don't, and where the change is told as a multiple anyway."""
+    return "" if row.effect is None or row.in_points or row.effect >= units.MOST else units.factor(row.effect)
+
+
+def margin(row: Judged) -> str:
+    if row.margin is None or row.exact:
+        return NONE
+    return f"±{THIN}{with_unit(row, units.percent(row.margin, _few(row.margin), plus=False))}"
+
+
+def detectable(row: Judged) -> str:
+    """The smallest true worsening that this comparison would have seen: "1.4 %", from a doubling on "× 8.9"."""
+    if row.mde is None or row.exact:
+        return NONE
+    if row.mde >= 1 and not row.in_points:
+        return units.factor(row.mde)
+    return with_unit(row, units.percent(row.mde, _few(row.mde), plus=False))
+
+
+def worsening(row: Judged) -> str:
+    """The same as a phrase: "a slowdown of 7.8 %", "a loss of 12 %", "a slowdown to 8.9 times"."""
+    what = "drop" if row.in_points else "loss" if row.better == "higher" else "slowdown" if row.unit == "s" else "growth"
+    seen = detectable(row)
+    return f"a {what} to {seen.removeprefix('×').strip(THIN)} times the baseline" if seen.startswith("×") else f"a {what} of {seen}"
+
+
+def _few(fraction: float) -> int:
+    return 0 if fraction >= 0.995 or round(fraction * 100, 6) == round(fraction * 100) else 1 if fraction >= 0.01 else 2
+
+
+def values(row: Judged) -> tuple[str, str]:
+    """The arms' typical values, in one scale if they are near each other; counts unrounded."""
+    first, second = row.baseline_value, row.candidate_value
+    if row.in_points:
+        return (_share(first), _share(second))
+    if row.exact and row.unit == "1":
+        return (NONE if first is None else units.exact(first), NONE if second is None else units.exact(second))
+    return units.pair(first, second, row.unit)
+
+
+def _share(value: float | None) -> str:
+    return NONE if value is None else f"{value * 100:.2f}{THIN}%"
+
+
+def blocks(count: int) -> str:
+    return f"{count} block{'' if count == 1 else 's'}"
+
+
+def counted(row: Judged) -> str:
+    """What the verdict rests on: "9 blocks", or for answers "1,319 items", for those that are compared word by word "24 prompts"."""
+    return f"{row.blocks:,} {noun(row).removesuffix('s') if row.blocks == 1 else noun(row)}"
+
+
+def noun(row: Judged) -> str:
+    """What a verdict rests on, without the number: "blocks", "items", "prompts", "tokens"."""
+    if row.metric in ANSWERS:
+        return "tokens" if row.metric == "text_perplexity" else "prompts"
+    return "items" if row.in_points and row.unit == "1" else "blocks"
+
+
+def outcome(rows: Sequence[Judged]) -> Outcome:
+    """The scenario's outcome: that of its judged primary rows which a reader must not miss; untestable if there are none.
+
+    *improved* needs every other judged row to be improved or equivalent.
+    """
+    found = {row.verdict for row in deciding(rows)}
+    return next((each for each in OUTCOMES if each in found), Outcome.UNTESTABLE)
+
+
+def deciding(rows: Sequence[Judged]) -> list[Judged]:
+    """The rows that make the outcome: judged primaries, and witnesses that got worse whether primary or not."""
+    return [row for row in rows if row.verdict and (row.primary or (row.exact and row.verdict in ("regressed", "untestable")))]
+
+
+def suggests(rows: Sequence[Judged], outcome_: Outcome) -> bool:
+    """Whether a scenario's outcome is no more than a hint: for bad news where all of its rows hint, for any other where one does."""
+    mine = [row.suggests for row in deciding(rows) if row.verdict == outcome_]
+    return bool(mine) and (all(mine) if outcome_ == "regressed" else any(mine))
+
+
+def growth(view: GrowthView) -> tuple[str, ...]:
+    """How each candidate's cost grows with the swept size: "round time: constant in output length, as_released linear in …"."""
+    return tuple(f"{view.name}: {claim}" for claim in view.claims)
+
+
+def of_accuracy(row: Judged) -> bool:
+    """Whether a row compares answers by how many are right; its reason tells the flips and the bound, which no bracket does."""
+    return base_name(row.metric) == ACCURACY and bool(row.reason)
+
+
+def work(values: Sequence[float], unit: str) -> str:
+    """A witness in one arm: the exact count, or the range if its trials differ; bytes also scaled."""
+    if not values:
+        return NONE
+    text = units.exact(values[0]) if len(values) == 1 else f"{units.exact(values[0])} to {units.exact(values[-1])}"
+    if unit == "B":
+        scaled = f" ({units.quantity(values[0], 'B')})" if len(values) == 1 and abs(values[0]) >= 1024 else ""
+        return f"{text}{THIN}B{scaled}"
+    return text if unit == "1" else f"{text}{THIN}{unit}"
+
+
+def span(changes: Sequence[float]) -> str:
+    """Several changes as a range: "+3.1 to +9.0 %"."""
+    low, high = min(changes), max(changes)
+    places = min(units.places_for(low), units.places_for(high))
+    first, last = units.percent(low, places), units.percent(high, places)
+    told = last if first == last else f"{first} to {last}"
+    return told if last.startswith("×") else f"{told}{THIN}%"
+
+
+def per_cent(fraction: float) -> str:
+    """A change on its own, as marked on an axis or said when pointed at."""
+    told = units.percent(fraction, units.places_for(fraction))
+    return told if told.startswith("×") else f"{told}{THIN}%"

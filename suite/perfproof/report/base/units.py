@@ -1,0 +1,150 @@
+"""Numbers as a page shows them: scaled values with their units, fractions as per cent, exact counts; with the signs and spaces of print."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from perfproof.model.base import unit_prefix
+
+THIN = "\u202f"
+"""Narrow no-break space, between a number and its unit."""
+MINUS = "\u2212"
+NONE = "\u2013"
+"""What stands where there is no number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """A unit as shown: base value divided by `factor`, followed by `name` ("" for plain counts)."""
+
+    factor: float
+    name: str
+
+    def number(self, value: float) -> str:
+        return digits(value / self.factor)
+
+    def text(self, value: float | None) -> str:
+        if value is None or not math.isfinite(value):
+            return NONE
+        return f"{self.number(value)}{THIN}{self.name}" if self.name else self.number(value)
+
+
+def scale(values: Iterable[float], unit: str) -> Scale:
+    """The scale in which the largest of the values reads best."""
+    factor, name = unit_prefix.fitting(values, unit)
+    return Scale(factor=factor, name=name)
+
+
+def pair(first: float | None, second: float | None, unit: str) -> tuple[str, str]:
+    """Two values to be compared by eye: one scale for both unless they are two orders of magnitude apart."""
+    known = [abs(value) for value in (first, second) if value is not None and math.isfinite(value)]
+    if len(known) == 2 and min(known) * 100 >= max(known):
+        shared = scale(known, unit)
+        return shared.text(first), shared.text(second)
+    return quantity(first, unit), quantity(second, unit)
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """One value with its unit, "412.1 µs"."""
+    return NONE if value is None else scale([value], unit).text(value)
+
+
+def digits(value: float) -> str:
+    """About four significant digits with thousands separated; whole numbers stay whole."""
+    return signed_minus(unit_prefix.digits(value))
+
+
+def rough(value: float | None, unit: str) -> str:
+    """A reading to three digits with its unit, "0.38", "2,571 MHz"."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    fitting = scale([value], unit)
+    scaled = value / fitting.factor
+    text = f"{scaled:,.0f}" if abs(scaled) >= 100 else f"{scaled:.3g}"
+    return signed_minus(f"{text}{THIN}{fitting.name}" if fitting.name else text)
+
+
+def exact(value: float) -> str:
+    """A count as it is, thousands separated; not rounded, but for a mean of counts that is no whole number."""
+    if value == int(value):
+        return signed_minus(f"{int(value):,}")
+    return signed_minus(f"{value:,.2f}".rstrip("0").rstrip(".") if abs(value) >= 1000 else f"{value:.7g}")
+
+
+MOST = 9.0
+"""A change from which per cent are no more than a size: tenfold."""
+
+
+def percent(fraction: float, places: int, plus: bool = True) -> str:
+    """Without the sign for per cent: "+31.2", "−4.0"; from a tenfold on a multiple, "× 13.7"."""
+    if math.isfinite(fraction) and fraction >= MOST:
+        return factor(fraction)
+    text = f"{100 * fraction:{'+' if plus else ''},.{places}f}"
+    return signed_minus(text.lstrip("+-") if float(text.replace(",", "")) == 0 else text)
+
+
+def percents(low: float, high: float, places: int) -> tuple[str, str]:
+    """The two ends of an interval; both as multiples where the upper one is and the lower one is a doubling or more."""
+    if math.isfinite(high) and high >= MOST and low >= 1:
+        return factor(low), factor(high)
+    return percent(low, places), percent(high, places)
+
+
+def points(number: str) -> str:
+    """A number, as written, of percentage points: "−0.23 points", "1 point"."""
+    return f"{number}{THIN}point{'' if number.lstrip('+' + MINUS) == '1' else 's'}"
+
+
+def places_for(effect: float) -> int:
+    """Decimals that a change in per cent deserves: more near nothing and near −100 %, none beyond a doubling."""
+    if abs(effect) < 0.01 or 1 + effect < 0.05:
+        return 2
+    return 0 if effect >= 1 else 1
+
+
+def factor(effect: float) -> str:
+    """How many times, for changes that per cent tell badly ("÷ 112", "× 3.4"); "" below a doubling or above a halving."""
+    ratio = 1 + effect
+    if ratio <= 0 or 0.5 < ratio < 2:
+        return ""
+    return f"÷{THIN}{_three(1 / ratio)}" if ratio < 1 else f"×{THIN}{_three(ratio)}"
+
+
+def _three(value: float) -> str:
+    return f"{value:,.0f}" if value >= 99.5 else f"{value:.3g}"
+
+
+def duration(seconds: float) -> str:
+    """Time spent, for people: "38 s", "4 min 10 s", "2 h 5 min"."""
+    whole = round(seconds)
+    if whole < 1:
+        return f"{digits(seconds)}{THIN}s"
+    minutes, rest = divmod(whole, 60)
+    hours, left = divmod(minutes, 60)
+    if hours:
+        return f"{hours}{THIN}h {left}{THIN}min"
+    return f"{minutes}{THIN}min {rest}{THIN}s" if minutes else f"{rest}{THIN}s"
+
+
+def sortable(value: float | None) -> str:
+    """A number as the page's own script reads it to sort by; "" where there is none."""
+    if value is None or math.isnan(value):
+        return ""
+    return repr(float(value)).replace("inf", "Infinity")
+
+
+def signed_minus(text: str) -> str:
+    return text.replace("-", MINUS)
+
+
+_HYPHEN = re.compile(r"(?<![\w.\-])-(?=\d[\d.,]*\s(?:%|points?\b))|(?<![^\s(\[])-(?=\d[\d,]*\.\d+(?![\w.]))")
+"""A hyphen that stands for a minus: before per cent or points, and before a free-standing decimal; not that of a name, an option, a date
+or an exit code."""
+
+
+def with_minus(sentence: str) -> str:
+    """A sentence with one minus sign throughout: reasons are written for plain terminals too, with hyphens before numbers."""
+    return _HYPHEN.sub(MINUS, sentence)

@@ -1,0 +1,78 @@
+"""What the A/A runs of a results folder say of the machine behind a scenario, and the command that makes one where there is none."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Mapping, Sequence
+
+from perfproof.analysis.judging.design_power import foreseen
+from perfproof.analysis.verdicts.calibration import counts_for, trusted
+from perfproof.model.base.errors import BadInput
+from perfproof.model.base.untrusted import line
+from perfproof.model.documents.decode import scenario_of
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.metrics import METRICS, base_name
+from perfproof.model.scenarios.scenario import Scenario
+from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digest
+from perfproof.report.base import formatting
+from perfproof.report.base.page_model import TrustView
+
+
+def of_scenario(name: str, records: Sequence[Record], floors: Sequence[Floor], results: str) -> TrustView:
+    """The trust in the machine of these records, all of one scenario; `results` is the folder as a command should name it.
+
+    Records whose definition is no scenario (made by hand, or by a newer suite) are trusted no further than they tell.
+    """
+    command = shlex.join(["perfproof", "calibrate", f"scenarios/{name}.yaml", "--results", results])
+    scenario = _scenario(name, records)
+    if scenario is None:
+        return TrustView(floors=(), seen=(), distrust="", command=command if _timed(records) else "")
+    machines = {machine_fingerprint(record.environment) for record in records if record.environment}
+    workload = workload_digest(scenario.definition)
+    mine = {floor.metric: floor for floor in floors if counts_for(floor, machines, workload)}
+    if not mine:
+        kin = {floor.metric: floor for floor in floors if floor.primary and floor.scenario == name and floor.machine in machines}
+        return TrustView(floors=(), seen=(), distrust="", command=command if _timed(records) else "", kin=tuple(map(_clean, kin.values())))
+    seen = foreseen(scenario, floors, next(iter(mine.values())).machine).told
+    return TrustView(
+        floors=tuple(_clean(floor) for floor in sorted(mine.values(), key=lambda floor: not floor.primary)),
+        seen=tuple(formatting.sentence(told) for told in seen if "no noise floor" not in told),
+        distrust=formatting.sentence(trusted(floors, machines, workload).distrust),
+        command="",
+    )
+
+
+def against_itself(definition: Mapping[str, object]) -> bool:
+    """Whether all arms of a definition are one and the same: an A/A."""
+    arms = definition.get("arms")
+    if not isinstance(arms, Mapping) or len(arms) < 2:
+        return False
+    return not _differ([arm for arm in arms.values() if isinstance(arm, Mapping)])
+
+
+def _differ(arms: Sequence[Mapping[str, object]]) -> bool:
+    """Whether arms differ in more than their part; the same release installed a second time is the same."""
+    said = [{key: value for key, value in arm.items() if key not in ("baseline", "equality")} for arm in arms]
+    builds = {str(arm.get("build")) for arm in said} - {"second_install"}
+    return len(builds) > 1 or any({**arm, "build": ""} != {**said[0], "build": ""} for arm in said)
+
+
+def _scenario(name: str, records: Sequence[Record]) -> Scenario | None:
+    if not records or not isinstance(records[-1].definition.get("arms"), Mapping):
+        return None
+    try:
+        return scenario_of(records[-1].definition, source=f"scenarios/{name}.yaml")
+    except BadInput:
+        return None
+
+
+def _timed(records: Sequence[Record]) -> bool:
+    """Whether anything was measured that noise can move."""
+    names = {base_name(name) for record in records for name in record.measurements}
+    return any(METRICS[name].kind not in ("witness", "share") for name in names if name in METRICS)
+
+
+def _clean(floor: Floor) -> Floor:
+    texts = {name: line(getattr(floor, name)) for name in ("scenario", "metric", "unit", "better", "when", "records")}
+    return dataclasses.replace(floor, **texts, reason=formatting.sentence(floor.reason))  # type: ignore[arg-type]

@@ -1,0 +1,295 @@
+"""Plain facts drawn from records, before anybody words them: environment, attestations, commands, time spent."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from perfproof.model.base.untrusted import line
+from perfproof.model.records.record import Attestation, Record
+from perfproof.model.scenarios.group_names import own_name
+from perfproof.report.base import units
+
+Found = tuple[str, tuple[str, ...], bool]
+"""A name, its values, and whether they differ."""
+MOST_VALUES = 6
+MOST_FACTS = 400
+
+
+def defined_arms(definition: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The arms of a definition as a list of mappings with a `name`, whether they were a list or a mapping there."""
+    arms = definition.get("arms") or []
+    if isinstance(arms, Mapping):
+        return [{**(arm if isinstance(arm, Mapping) else {}), "name": name} for name, arm in arms.items()]
+    return [arm for arm in arms if isinstance(arm, Mapping) and "name" in arm]
+
+
+def build_of(defined: Mapping[str, Any], records: Sequence[Record]) -> str:
+    """The build as attested, else as defined."""
+    attested = next((record.attestation.build for record in records if record.attestation), "")
+    return attested or str(defined.get("build", ""))
+
+
+def settings(defined: Mapping[str, Any]) -> Iterable[str]:
+    """What an arm sets beyond its build and patches: environment variables, then server arguments."""
+    for name, value in (defined.get("environment") or {}).items():
+        yield f"{name}={value}"
+    yield from (str(argument) for argument in defined.get("server_arguments") or ())
+
+
+def environment(records: Sequence[Record]) -> Iterable[Found]:
+    """Every leaf of the environments: one value where all trials agree, else the values (numbers as a range)."""
+    seen: dict[str, dict[str, Any]] = {}
+    counts: dict[str, int] = {}
+    for record in records:
+        for name, value in flat(record.environment):
+            seen.setdefault(name, {}).setdefault(repr(value), str(value) if type(value) is int and name.endswith(_MARKS) else value)
+            counts[name] = counts.get(name, 0) + 1
+    for name in list(seen)[:MOST_FACTS]:
+        label, unit = named(name)
+        values = summary(list(seen[name].values()), unit)
+        lacking = len(records) - counts[name]
+        yield label, (*values, *((f"not told in {lacking} trials",) if lacking else ())), len(seen[name]) > 1 or lacking > 0
+
+
+_MARKS = ("seed", "port", "pid")
+"""How the names of numbers end that count nothing: they are written without separators, and have no range."""
+_UNITS = {"rules.swapped": "B", "telemetry.swapped": "B"}
+"""Units of leaves whose names do not tell them."""
+_SUFFIXES = {"_bytes": "B", "_seconds": "s", "_mhz": "MHz", "_celsius": "°C", "_watts": "W"}
+
+
+def named(name: str) -> tuple[str, str]:
+    """A leaf's name for people and the unit that its suffix tells: "before.memory_available_bytes" is "before: memory available" in B."""
+    suffix = next((each for each in _SUFFIXES if name.endswith(each)), "")
+    head, _, tail = name.removesuffix(suffix).rpartition(".")
+    if head in ("variables", "packages"):
+        return tail, ""
+    unit = _SUFFIXES.get(suffix, _UNITS.get(name, ""))
+    return f"{head.replace('_', ' ')}: {tail.replace('_', ' ')}" if head else tail.replace("_", " "), unit
+
+
+def flat(found: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """The leaves of nested mappings with dotted names; lists are leaves."""
+    for key, value in found.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{name}.")
+        else:
+            yield name, value
+
+
+def summary(values: Sequence[Any], unit: str = "") -> tuple[str, ...]:
+    """A range for numbers, the first few for anything else."""
+    if len(values) > 1 and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+        return (f"{plain(min(values), unit)} to {plain(max(values), unit)}",)
+    shown = tuple(plain(value, unit) for value in values[:MOST_VALUES])
+    return (*shown, f"and {len(values) - MOST_VALUES} more") if len(values) > MOST_VALUES else shown
+
+
+def plain(value: Any, unit: str = "") -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "unknown"}[value]
+    if isinstance(value, (int, float)) and unit:
+        return units.quantity(value, unit)
+    if isinstance(value, int):
+        return units.exact(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(plain(each) for each in value) or "none"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{'' if key == 'name' else f'{named(str(key))[0]} '}{plain(each)}" for key, each in value.items()) or "none"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def attestations(arms: Sequence[str], records: Sequence[Record], arm_of: Callable[[Record], str]) -> Iterable[Found]:
+    """What ran in each arm, one row a property, one value an arm; `differs` compares the arms with each other."""
+    of_arm: dict[str, list[Record]] = {arm: [] for arm in arms}
+    for record in records:
+        of_arm[arm_of(record)].append(record)
+    columns = [_attested([record.attestation for record in of_arm[arm] if record.attestation]) for arm in arms]
+    yield from _touched([of_arm[arm] for arm in arms])
+    counts = {name for record in records if record.attestation for name in record.attestation.counts}
+    for name in dict.fromkeys(name for column in columns for name in column):
+        values = tuple(" / ".join(column[name]) if name in column else "–" for column in columns)
+        apart = _other_processes(of_arm) if name == PROCESSES else name not in counts or _called(name, values)
+        yield name, values, len(set(values)) > 1 and apart
+    yield from _apart([of_arm[arm] for arm in arms])
+
+
+PROCESSES = "processes"
+
+
+def _other_processes(of_arm: Mapping[str, Sequence[Record]]) -> bool:
+    """Whether arms had other numbers of processes; one that varies from trial to trial parts them only if they have none in common."""
+    seen = [{each.attestation.processes for each in records if each.attestation} for records in of_arm.values()]
+    told = [values for values in seen if values]
+    return len(told) > 1 and not set.intersection(*told)
+
+
+CALLS = "calls "
+"""How the count of calls of a function begins."""
+
+
+def _called(name: str, values: Sequence[str]) -> bool:
+    """Whether one arm called a function and another never did; how often is what was asked of an arm, and no other code."""
+    told = [value for value in values if value != "–"]
+    return name.startswith(CALLS) and "0" in told and any(value != "0" for value in told)
+
+
+def _touched(columns: Sequence[Sequence[Record]]) -> Iterable[Found]:
+    """The files of vLLM that an overlay changes, an arm a value; nothing where no arm has one."""
+    found = [dict.fromkeys(each for record in column for each in _files(record.environment.get("overlay"))) for column in columns]
+    if any(found):
+        values = tuple(", ".join(summary(list(files))) or "none" for files in found)
+        yield "files of vLLM changed", values, len(set(values)) > 1
+
+
+def _files(overlay: Any) -> Sequence[str]:
+    files = overlay.get("files") if isinstance(overlay, Mapping) else None
+    return [str(each) for each in files] if isinstance(files, list | tuple) else []
+
+
+_SURROUNDINGS = ("variables", "packages", "server_arguments", "client", "build", "device", "lock", "commit", "driver")
+"""What of an environment belongs to the arm: where it differs between arms, it is part of what was compared."""
+_PLACES = ("VLLM_CACHE_ROOT",)
+"""Variables that name a folder of an arm's own: where it lies changes nothing that runs."""
+_OF_THE_DAY = ("--port=", "--served-model-name=")
+"""Server arguments that every launch has anew."""
+
+
+def _apart(columns: Sequence[Sequence[Record]]) -> Iterable[Found]:
+    """What else of the arms' surroundings differs between them: packages, variables, server arguments."""
+    seen: list[dict[str, dict[str, Any]]] = [{} for _ in columns]
+    for values_of, column in zip(seen, columns, strict=True):
+        for record in column:
+            for name, value in flat({key: _lasting(record.environment[key]) for key in _SURROUNDINGS if key in record.environment}):
+                values_of.setdefault(name, {}).setdefault(repr(value), value)
+    for name in dict.fromkeys(name for values_of in seen for name in values_of):
+        values = tuple(" / ".join(summary(list(values_of.get(name, {}).values()))) or "–" for values_of in seen)
+        if len(set(values)) > 1:
+            yield _apart_name(name), values, name.rpartition(".")[2] not in _PLACES
+
+
+def _apart_name(name: str) -> str:
+    """A surrounding for people: "package torch", "variable OMP_NUM_THREADS", "server arguments"."""
+    head, _, tail = name.partition(".")
+    if tail:
+        return f"{head.removesuffix('s').replace('_', ' ')} {tail}"
+    return "build in words" if head == "build" else head.replace("_", " ")
+
+
+def _lasting(value: Any) -> Any:
+    """Server arguments without those that are made up for each launch; everything else as it is."""
+    return [each for each in value if not str(each).startswith(_OF_THE_DAY)] if isinstance(value, list) else value
+
+
+def _attested(found: Sequence[Attestation]) -> dict[str, tuple[str, ...]]:
+    """The properties of one arm's attestations; several values where its trials differ."""
+    every: dict[str, dict[str, Any]] = {}
+    for attestation in found:
+        for name, value in _properties(attestation):
+            every.setdefault(name, {}).setdefault(repr(value), value)
+    return {name: summary(list(values.values())) for name, values in every.items()}
+
+
+def _properties(attestation: Attestation) -> Iterable[tuple[str, Any]]:
+    yield "build", attestation.build
+    yield "vLLM version", attestation.vllm_version
+    yield "vLLM file", attestation.vllm_file
+    yield "hash of vLLM's Python files", attestation.sources
+    yield "torch version", attestation.torch_version
+    yield "compiled operators", attestation.compiled_operators
+    yield "model runner", attestation.runner or "none took part"
+    yield "Python", attestation.python
+    yield PROCESSES, attestation.processes
+    yield "patches", ", ".join(patch_words(name, patch) for name, patch in attestation.patches.items()) or "none"
+    for name, why in attestation.refused.items():
+        yield f"refused: {name}", why
+    for target in attestation.unwatchable:
+        yield f"not watchable: {target}", "in this build"
+    yield from ((name, count) for name, count in sorted(attestation.counts.items()))
+
+
+def patch_words(name: str, patch: Mapping[str, Any]) -> str:
+    """A patch as applied: "swap_states_full_rows (removes, verified)"."""
+    verified = "verified" if patch.get("verified") else "NOT verified"
+    return f"{name} ({', '.join(part for part in (str(patch.get('direction', '')), verified) if part)})"
+
+
+AGAIN = "results/again"
+"""Where a repeat's records go."""
+
+
+def commands(name: str, records: Sequence[Record], results: str) -> Iterable[str]:
+    """What to type to run this again, and to judge and show what the repeat measured; arguments quoted for a shell.
+
+    The repeat has a folder of its own, so that nobody takes the old records for it; without records, `results` is judged again.
+    """
+    if records:
+        last = records[-1]
+        run = [
+            "perfproof",
+            "run",
+            f"scenarios/{own_name(name)}.yaml",
+            "--profile",
+            line(last.profile),
+            "--seed",
+            str(last.seed),
+            "--results",
+            AGAIN,
+            *_blocks(last),
+        ]
+        own = _of_pytest(last)
+        yield shlex.join(own or run)
+        results = results if own else AGAIN
+    yield shlex.join(["perfproof", "compare", "--results", results])
+    yield shlex.join(["perfproof", "report", "--results", results, "--out", "report.html"])
+
+
+def _blocks(record: Record) -> list[str]:
+    """The option that gives a repeat the blocks of its design, where it had a fixed number."""
+    blocks = record.definition.get("blocks")
+    return ["--blocks", str(blocks)] if type(blocks) is int else []
+
+
+def _of_pytest(record: Record) -> list[str]:
+    """The command that measures a project's own benchmark again; none for a trial of anything else."""
+    workload = record.definition.get("workload")
+    if not isinstance(workload, Mapping) or workload.get("kind") != "pytest":
+        return []
+    return [
+        "python",
+        "-m",
+        "pytest",
+        "--perfproof",
+        "--perfproof-base",
+        line(workload.get("base", ""))[:12],
+        line(workload.get("test", "")),
+    ]
+
+
+def seconds(records: Sequence[Record]) -> tuple[tuple[str, float], ...]:
+    """Where the trials' time went, longest phase first, and "in all" at the end: never less than the phases together.
+
+    A trial's own total leaves out what was done before it, the start of its server above all.
+    """
+    spent: dict[str, float] = {}
+    whole = 0.0
+    for record in records:
+        phases = {line(phase): float(taken) for phase, taken in record.seconds.items()}
+        total = phases.pop("total", 0.0)
+        whole += max(total, sum(phases.values()))
+        for phase, taken in phases.items():
+            spent[phase] = spent.get(phase, 0.0) + taken
+    return (*sorted(spent.items(), key=lambda item: -item[1]), ("in all", whole)) if spent or whole else ()
+
+
+def as_yaml(definition: Mapping[str, Any]) -> str:
+    """The scenario's definition as YAML text."""
+    return yaml.safe_dump(json.loads(json.dumps(definition, default=str)), sort_keys=False, allow_unicode=True, width=100)

@@ -1,0 +1,97 @@
+"""The head of a gate's comment and step summary: the decision, a line a metric, the reasons that matter, what to do, what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from perfproof.model.base.errors import EXIT_UNTESTABLE
+from perfproof.model.verdicts.gate_decision import Decision, Effect, Ruling
+from perfproof.model.verdicts.judged import Judged
+from perfproof.report.base import formatting, units
+from perfproof.report.base.page_model import Page
+from perfproof.report.formats import gate_view
+from perfproof.report.formats.gate_view import Line
+from perfproof.report.formats.markdown import escape, few, fold, table
+
+MARK = "<!-- perfproof gate -->"
+"""The first line of a comment, by which the next one finds it and takes its place."""
+SIGNS: dict[Effect, str] = {"fail": "❌", "waived": "🩹", "warn": "⚠️", "pass": "✅", "report": "▫️"}
+NEUTRAL = "⚪"
+"""The sign of a change that was not judged."""
+OPEN = "❔"
+"""The sign of what passes because the policy lets it, though nothing is settled."""
+HEAD = ("", "scenario", "metric", "base", "change", "by", "what was asked")
+FEW, MOST = 8, 40
+"""Lines of the table with those that have no say, and without."""
+
+
+def head(page: Page, decision: Decision) -> Iterable[str]:
+    """The parts, each a paragraph, list or table."""
+    lines = gate_view.laid(page)
+    yield f"{MARK}\n### {_sign(decision)} {escape(gate_view.headline(decision))}"
+    with_say = [one for one in lines if one.ruling.effect != "report"]
+    shown = (lines if len(lines) <= FEW else with_say)[:MOST]
+    if shown:
+        yield table(HEAD, "lllrrrl", (_cells(one) for one in shown))
+    if len(lines) > len(shown):
+        yield f"{len(lines) - len(shown)} further metrics have no say and stand below."
+    told = [f"- {_mark(one.ruling)} {escape(f'{one.name}: {one.ruling.reason}')}" for one in lines if _is_told(one)]
+    if told:
+        yield few(told, 20)
+    if decision.todo:
+        yield "**What to do**\n\n" + few([f"- {escape(each)}" for each in decision.todo])
+    if decision.notes:
+        yield _measured([f"- {escape(each)}" for each in decision.notes])
+
+
+def _measured(notes: Sequence[str]) -> str:
+    """What was measured and why: a few lines stand open, many fold."""
+    if len(notes) <= 6:
+        return "**What was measured, and why**\n\n" + few(notes)
+    return fold("What was measured, and why", few(notes, 60))
+
+
+def _sign(decision: Decision) -> str:
+    if decision.passes and not decision.judged:
+        return NEUTRAL
+    return (
+        "✅" if decision.passes and not decision.of("warn") else "⚠️" if decision.passes else "❌" if decision.exit_code in (1, 4) else "🚫"
+    )
+
+
+def _mark(ruling: Ruling) -> str:
+    """An effect's sign; others where nothing could be tested, which is no bad news of the change, and where what passes is open."""
+    if ruling.effect == "fail" and ruling.code == EXIT_UNTESTABLE:
+        return "🚫"
+    return OPEN if gate_view.is_open(ruling) else SIGNS[ruling.effect]
+
+
+def _is_told(one: Line) -> bool:
+    """Whether a metric's reason stands below the table: where it fails, is waived or warns."""
+    return one.ruling.effect in ("fail", "waived", "warn")
+
+
+def _cells(one: Line) -> Sequence[str]:
+    ruling, row = one.ruling, one.row
+    word = f"{_mark(ruling)} {gate_view.WORDS[ruling.effect]}"
+    arrow = f"\u00a0{'↓' if row.better == 'lower' else '↑'}" if row else ""
+    first, second = formatting.values(row) if row else (units.NONE, units.NONE)
+    change = _change(row) if row else units.NONE
+    metric = f"{escape(one.metric)}{arrow}"
+    decides = ruling.effect != "report" and change != units.NONE
+    return (
+        word,
+        escape(ruling.scenario),
+        metric,
+        first,
+        second,
+        f"**{change}**" if decides else change,
+        escape(ruling.rule),
+    )
+
+
+def _change(row: Judged) -> str:
+    """The change with its interval, or its factor where it is counted exactly."""
+    said = formatting.interval(row)
+    behind = f" ({formatting.factor(row)})" if said == "exact" and formatting.factor(row) else "" if said in ("", "exact") else f" {said}"
+    return f"{formatting.change(row)}{behind}"

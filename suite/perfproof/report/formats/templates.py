@@ -1,0 +1,49 @@
+"""The page's templates: one jinja2 environment that escapes everything and refuses an undefined name."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
+from markupsafe import Markup, escape
+
+from perfproof.report.base import formatting, units
+from perfproof.report.figures import sparklines
+from perfproof.report.text import sentences
+
+ASSETS = files("perfproof.report") / "assets"
+
+
+class _Assets(BaseLoader):
+    """Templates from the package's own folder, wherever it is installed."""
+
+    def get_source(self, environment: Environment, template: str) -> tuple[str, None, None]:
+        found = ASSETS / template
+        if not found.is_file():
+            raise TemplateNotFound(template)
+        return found.read_text("utf-8"), None, None
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(loader=_Assets(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.globals.update(claims=sentences, words=formatting, units=units, strips=sparklines)
+    made.filters["breakable"] = breakable
+    return made
+
+
+def breakable(name: str) -> Markup:
+    """A function's or variable's name that a narrow column breaks between its words, not within one; its text stays as it is."""
+    return Markup(re.sub(r"([._:])(?=\w)", r"\1<wbr>", str(escape(name))))  # noqa: S704  (escaped)
+
+
+def render(template: str, **values: Any) -> Markup:
+    """A template of the package with these values, as markup."""
+    return Markup(_environment().get_template(template).render(**values))  # noqa: S704  (autoescaped)
+
+
+def asset(name: str) -> str:
+    return (ASSETS / name).read_text("utf-8")

@@ -1,0 +1,240 @@
+"""The table in the terminal: the same words as the page, as wide as the terminal is."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from perfproof.model.scenarios.metrics import ANSWERS
+from perfproof.model.verdicts.gate_decision import Decision, Effect
+from perfproof.model.verdicts.judged import Judged, Outcome
+from perfproof.report.base import formatting, units
+from perfproof.report.base.page_model import Page, ScenarioView
+from perfproof.report.formats import gate_view
+from perfproof.report.text import sentences, table_headers
+
+COLOURS: dict[Outcome | None, str] = {
+    Outcome.REGRESSED: "bold red",
+    Outcome.UNTESTABLE: "bold magenta",
+    Outcome.INCONCLUSIVE: "bold yellow",
+    Outcome.IMPROVED: "bold green",
+    Outcome.EQUIVALENT: "bold",
+    None: "dim",
+}
+HINT = "bold italic"
+"""The style of a verdict that only suggests, in no outcome's colour."""
+EFFECTS: dict[Effect, str] = {"fail": "bold red", "waived": "bold yellow", "warn": "bold yellow", "pass": "bold green", "report": "dim"}
+WIDE = 108
+"""From so many columns on, a table also shows the arms' values and the margin."""
+
+
+class Fitting:
+    """A renderable that asks the console for its width and gives what `make` lays out for it."""
+
+    def __init__(self, make: Callable[[int], RenderableType]) -> None:
+        self._make = make
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield self._make(options.max_width)
+
+
+def render(page: Page) -> RenderableType:
+    """The page, for a console to print."""
+    return Fitting(lambda width: _page(page, width))
+
+
+def show(page: Page, console: Console) -> None:
+    """Prints the page."""
+    console.print(render(page))
+
+
+def text(page: Page, width: int = 120) -> str:
+    """The page as plain text without colour."""
+    console = Console(width=width, force_terminal=False, no_color=True, color_system=None, legacy_windows=False)
+    with console.capture() as found:
+        console.print(render(page))
+    return "\n".join(line.rstrip() for line in found.get().splitlines()) + "\n"
+
+
+def _page(page: Page, width: int) -> RenderableType:
+    parts: list[RenderableType] = [Text(""), Text(f"{page.headline}.", style="bold")]
+    for scenario in page.scenarios:
+        parts.extend(_scenario(scenario, width))
+    if page.warnings:
+        parts.append(Text(""))
+        parts.extend(Text("warning: ", style="yellow").append(each, style="default") for each in page.warnings)
+    if page.decision is not None:
+        parts.extend(_decision(page, page.decision))
+    return Group(*parts, Text(""))
+
+
+def _decision(page: Page, decision: Decision) -> Iterable[RenderableType]:
+    """A gate's decision: a line a metric, the reasons of those that do something, what to do, and last the headline."""
+    yield Text("")
+    for one in gate_view.laid(page):
+        ruling = one.ruling
+        mark, style = gate_view.mark(ruling), "bold yellow" if gate_view.is_open(ruling) else EFFECTS[ruling.effect]
+        head = Text(f"{mark} {gate_view.WORDS[ruling.effect]:<9}", style=style).append(f"{ruling.scenario}  ", style="default not bold")
+        head.append(one.metric, style="default bold").append(f"  {gate_view.verdict(one)}", style="default not bold")
+        yield head
+        if ruling.effect != "report":
+            yield Padding(Text(f"{ruling.rule}: ", style="dim").append(ruling.reason, style="default not dim"), (0, 0, 0, 11))
+    for what, told in (("what to do", decision.todo), ("note", decision.notes)):
+        yield from (Text(f"{what}: ", style="dim").append(each, style="default not dim") for each in told)
+    fine = "bold green" if decision.judged else "bold yellow"
+    style = fine if decision.passes else "bold red" if decision.exit_code in (1, 4) else "bold magenta"
+    count = len(page.warnings)
+    skipped = f"; {count} line{'s' * (count > 1)} of the records skipped, see above" if count else ""
+    yield Text(f"{gate_view.headline(decision)} (exit code {decision.exit_code}){skipped}", style=style)
+
+
+def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
+    head = Text("\n").append(_word(scenario.outcome, scenario.suggests)).append("  ").append(scenario.name, style="bold")
+    if scenario.rows:
+        candidates = ", ".join(dict.fromkeys(row.candidate for row in scenario.rows))
+        head.append(f"  {candidates} against {scenario.rows[0].baseline}", style="dim")
+    yield head
+    if scenario.rows:
+        yield Padding(_table(scenario.rows, width), (0, 0, 0, 2), expand=False)
+    yield from _bullets((told for view in scenario.growths for told in formatting.growth(view)), "growth", "")
+    yield from _bullets(_answers(scenario.rows), "answers", "")
+    yield from _bullets(scenario.provisos, "bear in mind", "")
+    yield from _bullets(scenario.unjudged, "not judged or not counted", "yellow")
+    yield from _bullets(scenario.warnings, "warning", "")
+
+
+_LEAST, _APART = 14, 2
+"""Columns that a metric has at least, and those between one column and the next."""
+DECIDED = ("regressed", "improved", "equivalent")
+"""Verdicts whose reason stands nowhere else."""
+
+
+def _answers(rows: Sequence[Judged]) -> list[str]:
+    """What is said of answers, alike ones together: it tells what the baseline did when asked again. What was not settled stands below."""
+    told = [row for row in rows if (row.verdict if row.metric in ANSWERS else formatting.of_accuracy(row) and row.verdict in DECIDED)]
+    return sentences.told(told, len({row.candidate for row in rows}) > 1)
+
+
+class Form(Enum):
+    """How much a table shows: everything; all but the arms' values and the margin; without what could have been seen either."""
+
+    WIDE = "wide"
+    USUAL = "usual"
+    SHORT = "short"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column: its head, and a cell a row."""
+
+    head: str
+    cells: tuple[Text, ...]
+    justify: Literal["left", "right"] = "right"
+
+    @property
+    def width(self) -> int:
+        return max([cell_len(self.head), *(cell_len(line) for cell in self.cells for line in cell.plain.split("\n"))])
+
+    @property
+    def empty(self) -> bool:
+        return all(cell.plain == units.NONE for cell in self.cells)
+
+
+def _table(rows: Sequence[Judged], width: int) -> RenderableType:
+    """The verdict table; where there are several candidates, each is named on a line above its rows."""
+    candidates = list(dict.fromkeys(row.candidate for row in rows))
+    ordered = sorted(rows, key=lambda row: candidates.index(row.candidate))
+    columns = _columns(ordered, width)
+    parts: list[RenderableType] = [_grid(columns, [], head=True)]
+    for candidate in candidates:
+        if len(candidates) > 1:
+            parts.append(Text(candidate, style="bold"))
+        parts.append(_grid(columns, [(place, row) for place, row in enumerate(ordered) if row.candidate == candidate], head=False))
+    return Group(*parts)
+
+
+def _grid(columns: Sequence[Column], rows: Sequence[tuple[int, Judged]], *, head: bool) -> Table:
+    """Rows of the table by their places in it, in columns as wide as all of it needs; or its head."""
+    grid = Table(box=None, padding=(0, _APART, 0, 0), header_style="dim", collapse_padding=True, pad_edge=False, show_header=head)
+    for number, column in enumerate(columns):
+        grid.add_column(column.head, justify=column.justify, width=column.width, no_wrap=number > 0, overflow="fold")
+    for place, row in rows:
+        grid.add_row(*(column.cells[place] for column in columns), style="" if row.verdict else "dim")
+    return grid
+
+
+def _columns(rows: Sequence[Judged], width: int) -> list[Column]:
+    """As many columns as leave room for the metrics, whose words are broken only where nothing more can be left out."""
+    head = table_headers.metric(rows)
+    metrics = [f"{'↓' if row.better == 'lower' else '↑'} {table_headers.named(row, head)}" for row in rows]
+    longest = max(_LEAST, 2 + max(cell_len(word) for told in metrics for word in told.split()))
+    for form in Form if width >= WIDE else (Form.USUAL, Form.SHORT):
+        columns = _behind(rows, form)
+        room = width - 2 - sum(_APART + column.width for column in columns)
+        if room >= longest:
+            break
+    return [_metrics(head, metrics, max(_LEAST, room)), *columns]
+
+
+def _metrics(head: str, metrics: Sequence[str], room: int) -> Column:
+    """The metrics, folded between words where there is too little room."""
+    cells = tuple(Text("\n".join(_folded(told, room))) for told in metrics)
+    return Column(head=head.ljust(_LEAST), cells=cells, justify="left")
+
+
+def _folded(told: str, room: int) -> list[str]:
+    """The lines of a metric, what is folded set in by as much as takes no further line."""
+    ways = (textwrap.wrap(told, room, subsequent_indent=indent, break_on_hyphens=False) for indent in ("  ", " "))
+    return min(ways, key=len)
+
+
+def _behind(rows: Sequence[Judged], form: Form) -> list[Column]:
+    """The columns behind the metrics; none that would be empty, but for the change."""
+    wide, values = form == Form.WIDE, [formatting.values(row) for row in rows]
+    columns = [
+        _column("baseline", (first for first, _ in values) if wide else ()),
+        _column("candidate", (second for _, second in values) if wide else ()),
+        Column(head="change", cells=tuple(_change(row, wide) for row in rows)),
+        _column(table_headers.interval(rows), (formatting.interval(row) or units.NONE for row in rows)),
+        _column(table_headers.counted(rows), table_headers.counts(rows)),
+        _column("margin", (formatting.margin(row) for row in rows) if wide else ()),
+        _column("detectable" if wide else "detect.", (formatting.detectable(row) for row in rows) if form != Form.SHORT else ()),
+        Column(head="verdict", cells=tuple(_verdict(row, wide) for row in rows), justify="left"),
+    ]
+    return [column for column in columns if column.head == "change" or not column.empty]
+
+
+def _column(head: str, cells: Iterable[str]) -> Column:
+    return Column(head=head, cells=tuple(map(Text, cells)))
+
+
+def _change(row: Judged, wide: bool) -> Text:
+    times = formatting.factor(row) if wide else ""
+    return Text(f"{formatting.change(row)} ({times})" if times else formatting.change(row), style="bold" if row.primary else "")
+
+
+def _word(outcome: Outcome | None, suggests: bool = False) -> Text:
+    style = HINT if outcome and suggests else COLOURS[outcome]
+    return Text(f"{formatting.symbol(outcome, suggests)} {formatting.said(outcome, suggests)}", style=style)
+
+
+def _verdict(row: Judged, wide: bool) -> Text:
+    """The verdict's cell; a hint, "~ suggests an improvement", takes two lines where room is short."""
+    word = _word(row.verdict, row.suggests)
+    if wide or not row.suggests:
+        return word
+    return Text("\n  ".join(word.plain.rsplit(" ", 1)), style=word.style)
+
+
+def _bullets(told: Iterable[str], what: str, style: str) -> Iterable[RenderableType]:
+    for each in told:
+        yield Padding(Text(f"{what}: ", style="dim").append(each, style=style), (0, 0, 0, 2))

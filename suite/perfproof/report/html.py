@@ -1,0 +1,60 @@
+"""The page: its panels in order, joined by one template into a single file that asks the network for nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+from markupsafe import Markup
+
+from perfproof.report.base.page_model import Page
+from perfproof.report.formats import gate_view
+from perfproof.report.formats.templates import asset
+from perfproof.report.formats.templates import render as render_template
+from perfproof.report.panels import (
+    answer,
+    answers,
+    attestation,
+    decision,
+    frontier,
+    glossary,
+    machine,
+    repeat,
+    spread,
+    trials,
+    verdicts,
+    work,
+)
+
+PANELS = (
+    ("answer", "The answer", answer.render),
+    ("decision", "What the gate decides", decision.render),
+    ("verdicts", "Where it helps, where it doesn’t", verdicts.render),
+    ("trials", "Every trial", trials.render),
+    ("spread", "Within the trials", spread.render),
+    ("frontier", "Throughput against latency", frontier.render),
+    ("work", "The work done", work.render),
+    ("answers", "Did the answers change", answers.render),
+    ("machine", "Can this machine be trusted", machine.render),
+    ("attestation", "What ran in each arm", attestation.render),
+    ("repeat", "Repeat it", repeat.render),
+    ("glossary", "What the words mean", glossary.render),
+)
+"""The panels in the order of the page: id, title, and the function that renders it; one that renders nothing is left out."""
+
+
+def render(page: Page) -> str:
+    """The whole report as one HTML document."""
+    panels = [(name, title, markup) for name, title, panel in PANELS if (markup := panel(page))]
+    return shell("page.html", page=page, panels=panels, deciding=gate_view)
+
+
+def shell(template: str, **values: Any) -> str:
+    """A template with the page's style and script inside, and the policy that allows just these and nothing from elsewhere."""
+    script, style = asset("page.js"), asset("page.css")
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    policy = (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    return render_template(template, policy=policy, style=Markup(style), script=Markup(script), **values)  # noqa: S704

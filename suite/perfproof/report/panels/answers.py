@@ -1,0 +1,44 @@
+"""Whether the answers changed: accuracy task by task with what flipped, and equality down to the first token that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from perfproof.model.scenarios.equality_workload import EqualityDetails
+from perfproof.model.verdicts.accuracy_details import AccuracyDetails
+from perfproof.model.verdicts.judged import Outcome
+from perfproof.report.base.page_model import Page, ScenarioView
+from perfproof.report.formats.templates import render as render_template
+from perfproof.report.text import answer_text
+
+MOST_DIFFERENCES = 40
+"""Prompts listed of each part; the raw records hold the rest."""
+OPEN = 8
+"""Differences up to which their table stands open."""
+
+
+def render(page: Page) -> Markup:
+    shown = [scenario for scenario in page.scenarios if scenario.kind in answer_text.KINDS]
+    return render_template(
+        "answers.html",
+        page=page,
+        shown=shown,
+        answered=answer_text,
+        most=MOST_DIFFERENCES,
+        open=OPEN,
+        verdict_of=verdict_of,
+        in_common=in_common,
+    )
+
+
+def verdict_of(scenario: ScenarioView, part: EqualityDetails) -> Outcome | None:
+    """What was judged of a part of the answers."""
+    return next((row.verdict for row in scenario.rows if (row.metric, row.candidate) == (part.part, part.candidate)), None)
+
+
+def in_common(one: AccuracyDetails) -> str:
+    """The reason that all of several tasks share; "" where each has its own."""
+    reasons: Sequence[str] = [task.reason for task in one.tasks]
+    return reasons[0] if len(reasons) > 1 and len(set(reasons)) == 1 else ""

@@ -1,0 +1,14 @@
+"""What the words of the page mean, for whoever reads one for the first time."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from perfproof.report.base.page_model import Page
+from perfproof.report.formats.templates import render as render_template
+from perfproof.report.text import word_list
+
+
+def render(page: Page) -> Markup:
+    found = word_list.terms(page)
+    return render_template("glossary.html", terms=found) if found else Markup("")

@@ -1,0 +1,41 @@
+"""Within the trials: how rounds and requests were distributed, for the eye; only one number a trial is ever judged."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from perfproof.report.base.page_model import Page, SpreadView
+from perfproof.report.figures import distributions, plots
+from perfproof.report.formats.templates import render as render_template
+
+SHOWN = (2, 10, 20, 30, 38, 40)
+"""The levels (fortieths) of the table behind each figure."""
+
+
+MOST_FIGURES = 12
+"""Figures on a page, shared evenly among its scenarios; at least one each."""
+
+
+def render(page: Page) -> Markup:
+    most = max(1, MOST_FIGURES // max(1, sum(bool(scenario.spreads) for scenario in page.scenarios)))
+    drawn = [
+        [
+            Markup(plots.spread(view, [arm.name for arm in scenario.arms], f"e{number}-{index}"))  # noqa: S704  (escaped in plots)
+            for index, view in enumerate(scenario.spreads[:most])
+        ]
+        for number, scenario in enumerate(page.scenarios, 1)
+    ]
+    levels = [f"{100 * distributions.LEVELS[place]:g} %" for place in SHOWN]
+    return render_template("spread.html", page=page, drawn=drawn, levels=levels, middle=middle, ends=ends)
+
+
+def middle(view: SpreadView, arm: int) -> list[float]:
+    """The quantiles, at the levels shown, of an arm's middle trial: the one that is drawn as a thick line."""
+    found = distributions.middle(view.curves[arm])
+    return [found[place] for place in SHOWN] if found else []
+
+
+def ends(view: SpreadView, arm: int) -> list[tuple[float, float]]:
+    """The lowest and the highest quantile of all of an arm's trials, at the levels shown: between them lie the thin lines."""
+    trials = view.curves[arm]
+    return [(min(curve[place] for curve in trials), max(curve[place] for curve in trials)) for place in SHOWN] if len(trials) > 1 else []

@@ -1,0 +1,192 @@
+"""Whether answers changed, in words: accuracy task by task, equality part by part, and one line for the head of the page.
+
+A speed without this beside it is half an answer: a patch that computes something else may well be faster.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from perfproof.model.base.untrusted import line
+from perfproof.model.scenarios.equality_workload import EqualityDetails
+from perfproof.model.verdicts.accuracy_details import AccuracyDetails, TaskDetails
+from perfproof.model.verdicts.judged import OUTCOMES, Outcome
+from perfproof.report.base import formatting, units
+from perfproof.report.base.page_model import ArmView, ScenarioView
+from perfproof.report.base.units import NONE, THIN
+from perfproof.report.text.sentences import sharing
+
+KINDS = ("accuracy", "equality")
+"""Kinds of workload that compare answers."""
+NOT_COMPARED = "Answers were not compared in this run: nothing here says whether the candidates still answer what the baseline answers"
+IDENTICAL = "No answer that was compared changed"
+"""Said where every answer is the same bit by bit, and no item changed between right and wrong."""
+HEADS = {
+    Outcome.REGRESSED: "Answers changed for the worse",
+    Outcome.UNTESTABLE: "Whether answers changed could not be tested",
+    Outcome.INCONCLUSIVE: "Whether answers changed is not settled",
+    Outcome.IMPROVED: "Answers changed, for the better",
+    Outcome.EQUIVALENT: "Answers did not change beyond what is allowed",
+}
+MOST_TOLD = 6
+"""Claims in the line at the head of the page."""
+GENERATED = ("greedy_outputs", "sampled_outputs")
+"""Parts whose answers are tokens."""
+_ASKED = {"text_perplexity": "tokens of the text", "embeddings": "embeddings"}
+
+
+def head(scenarios: Sequence[ScenarioView]) -> str:
+    """The line at the head of the page: whether answers changed, and the figures behind it."""
+    asked = [scenario for scenario in scenarios if scenario.kind in KINDS]
+    if not asked:
+        return NOT_COMPARED
+    worst = next(outcome for outcome in OUTCOMES if any(scenario.outcome == outcome for scenario in asked))
+    begins = IDENTICAL if worst == Outcome.EQUIVALENT and _identical(asked) else HEADS[worst]
+    several = len({arm.name for scenario in asked for arm in scenario.arms if not arm.baseline}) > 1
+    found = [(scenario.name, claim) for scenario in asked for claim in claims(scenario, several)]
+    if begins == IDENTICAL and len(found) > MOST_TOLD:
+        return f"{begins}: {_in_short(asked)}{_unasked(scenarios)}"
+    told = [f"{name}: {claim}" if place == 0 or found[place - 1][0] != name else claim for place, (name, claim) in enumerate(found)]
+    more = [f"and {len(told) - MOST_TOLD} more, below"] if len(told) > MOST_TOLD else []
+    return f"{begins}{': ' if told else ''}{'; '.join([*told[:MOST_TOLD], *more])}{_unasked(scenarios)}"
+
+
+def _in_short(asked: Sequence[ScenarioView]) -> str:
+    """What many scenarios found in which no answer changed: one claim for those bit by bit, one for those item by item."""
+    alike = [scenario.name for scenario in asked if scenario.equality]
+    items = [scenario.name for scenario in asked if scenario.accuracy]
+    told = [
+        f"identical to the last bit in {formatting.listed(alike)}" if alike else "",
+        f"not one item changed between right and wrong in {formatting.listed(items)}" if items else "",
+    ]
+    return "; ".join(filter(None, told))
+
+
+def _unasked(scenarios: Sequence[ScenarioView]) -> str:
+    """Which candidates have a verdict on speed and no answer compared, in a sentence of its own; "" where there are none."""
+    asked = {_code(arm) for scenario in scenarios if scenario.kind in KINDS for arm in scenario.arms if not arm.baseline}
+    found: dict[str, list[str]] = {}
+    for scenario in scenarios:
+        if scenario.kind not in KINDS and not scenario.itself:
+            for arm in scenario.arms:
+                if not arm.baseline and _code(arm) not in asked:
+                    found.setdefault(arm.name, []).append(scenario.name)
+    told = [f"{arm} ({', '.join(where[:MOST_TOLD])})" for arm, where in found.items()]
+    if not told:
+        return ""
+    more = f" and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
+    return f". Nothing here tests the answers of {formatting.listed(told[:MOST_TOLD])}{more}"
+
+
+def _code(arm: ArmView) -> tuple[str, ...]:
+    """What makes an arm answer as it does: its patches, whatever it is called; an arm without any is known by its name and build."""
+    return arm.patches or (arm.name, arm.build)
+
+
+def _identical(scenarios: Sequence[ScenarioView]) -> bool:
+    """Whether answers were held against each other bit by bit, and none differs."""
+    parts = [part for scenario in scenarios for part in scenario.equality]
+    flips = sum(task.lost + task.won for scenario in scenarios for one in scenario.accuracy for task in one.tasks)
+    return bool(parts) and all(part.identical == part.asked for part in parts) and not flips
+
+
+def claims(scenario: ScenarioView, several: bool = False) -> list[str]:
+    """What a scenario found of answers, a claim a part or task, what differs first; parts and candidates that are alike share one.
+
+    They are named where there are `several` on the page, or in the scenario.
+    """
+    said: dict[str, list[tuple[str, str]]] = {}
+    for part in sorted(scenario.equality, key=lambda each: each.identical == each.asked):
+        said.setdefault(equal(part), []).append((part.candidate, formatting.label(part.part)))
+    for one in scenario.accuracy:
+        for claim in _scored([task for task in one.tasks if task.primary]):
+            said.setdefault(claim, []).append((one.candidate, ""))
+    several = several or len({candidate for pairs in said.values() for candidate, _ in pairs}) > 1
+    told = [(names, who, claim) for claim, pairs in said.items() for names, who in sharing(pairs)]
+    return [
+        f"{f'{formatting.listed(who)}: ' if several else ''}{f'{formatting.listed(names)} {claim}'.lstrip()}" for names, who, claim in told
+    ]
+
+
+def _scored(tasks: Sequence[TaskDetails]) -> list[str]:
+    """A claim a task; tasks in which not one answer flipped share one."""
+    still = [task for task in tasks if not task.lost + task.won]
+    if len(still) < 2:
+        return [scored(task) for task in tasks]
+    names = formatting.listed([formatting.label(task.name) for task in still])
+    whole = f"{names}: not one of {sum(task.items for task in still):,} items changed between right and wrong"
+    return [whole, *(scored(task) for task in tasks if task not in still)]
+
+
+def equal(part: EqualityDetails) -> str:
+    """What is said of a part behind its name: "identical on 198 of 200 prompts, 2 with other tokens"."""
+    tokens = f" ({part.tokens:,} tokens)" if part.part in GENERATED and part.tokens else ""
+    said = f"identical on {part.identical:,} of {part.asked:,} {_ASKED.get(part.part, 'prompts')}{tokens}"
+    allowed, near = part.equal - part.identical, nearly(part)
+    same = "differ beyond it" if allowed > 0 else "differ"
+    told = [
+        said,
+        f"{allowed:,} more within the tolerance" if allowed > 0 else "",
+        f"{near:,} {'with the same tokens and other logprobs' if part.part in GENERATED else same}" if near > 0 else "",
+        f"{part.parted:,} with other tokens" if part.parted else "",
+    ]
+    return ", ".join(filter(None, told))
+
+
+def nearly(part: EqualityDetails) -> int:
+    """Answers that differ beyond the tolerance and have the same tokens all the same."""
+    return part.asked - part.equal - part.parted
+
+
+def floor(part: EqualityDetails) -> str:
+    """What the baseline did against itself."""
+    if part.deterministic:
+        return "the very same bits"
+    return f"{part.floor_parted:,} with other tokens, largest difference {units.digits(part.floor)}"
+
+
+def scored(task: TaskDetails) -> str:
+    """ "gsm8k 41.24 % to 41.02 %, −0.23 points [−0.91, +0.45], 12 of 1,319 answers flipped"."""
+    flips, shares = task.lost + task.won, f"{share(task.baseline)} to {share(task.candidate)}"
+    return f"{formatting.label(task.name)} {shares}, {points(task)}, {flips:,} of {task.items:,} answers flipped"
+
+
+def points(task: TaskDetails) -> str:
+    """The difference in points with its interval."""
+    ends = ", ".join(units.percent(end, 2) for end in task.interval)
+    return f"{units.points(units.percent(task.difference, 2))} [{ends}]"
+
+
+def in_points(value: float) -> str:
+    return units.points(f"{value * 100:.3g}")
+
+
+def share(value: float) -> str:
+    return f"{value * 100:.2f}{THIN}%"
+
+
+def mcnemar(p: float | None) -> str:
+    return NONE if p is None else f"p = {p:.2g}"
+
+
+def clean_equality(part: EqualityDetails) -> EqualityDetails:
+    """The details with their texts made harmless."""
+    return dataclasses.replace(part, scenario=line(part.scenario), baseline=line(part.baseline), candidate=line(part.candidate))
+
+
+def clean_accuracy(one: AccuracyDetails) -> AccuracyDetails:
+    """The details with their texts made harmless."""
+    tasks = tuple(
+        dataclasses.replace(
+            task,
+            name=line(task.name),
+            task=line(task.task),
+            filter=line(task.filter),
+            metric=line(task.metric),
+            reason=formatting.sentence(task.reason),
+        )
+        for task in one.tasks
+    )
+    names = line(one.scenario), line(one.baseline), line(one.candidate)
+    return AccuracyDetails(scenario=names[0], baseline=names[1], candidate=names[2], through=line(one.through), tasks=tasks)

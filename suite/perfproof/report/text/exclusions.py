@@ -1,0 +1,57 @@
+"""What could not be judged, and what does not count, with the reasons: never folded away, told once however many trials say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from perfproof.analysis.stats.number_format import count, folded
+from perfproof.model.verdicts.judged import Judged
+from perfproof.report.base import formatting
+from perfproof.report.base.page_model import TrialView
+from perfproof.report.text import sentences
+
+REPLACED = "its block was measured again"
+"""Why a trial that was fine does not count."""
+
+
+def unjudged(rows: Sequence[Judged], trials: Sequence[TrialView]) -> tuple[str, ...]:
+    """What could not be judged and why, and every trial that does not count; never empty when something is amiss."""
+    open_ = [row for row in rows if row.verdict in ("untestable", "inconclusive")]
+    told = [f"{_which(group)}: {_open(group[0])}" for group in sentences.alike(open_, _open)]
+    if not any(row.verdict and row.primary for row in rows):
+        told.insert(0, "no primary metric was judged")
+    return (*told, *spoilt(trials))
+
+
+def spoilt(trials: Sequence[TrialView]) -> Iterable[str]:
+    """The trials that do not count, by arm, status and reason, with their blocks; reasons that differ in their numbers alone are one.
+
+    Those that were fine, and went with their block, are one line at the end.
+    """
+    replaced = [trial.block for trial in trials if not trial.ok and trial.reason == REPLACED]
+    amiss = [trial for trial in trials if not trial.ok and trial.reason != REPLACED]
+    one_for = folded(trial.reason for trial in amiss)
+    groups: dict[tuple[str, str, str], list[int]] = {}
+    for trial in amiss:
+        groups.setdefault((trial.arm, trial.status, one_for[trial.reason]), []).append(trial.block)
+    for (arm, status, reason), found in groups.items():
+        yield f"{count(len(found), 'trial')} of {arm} {status} ({_blocks(found)}): {reason or 'no reason was given'}"
+    if replaced:
+        yield f"{count(len(replaced), 'trial')} not counted, as the block was measured again ({_blocks(replaced)})"
+
+
+def _blocks(found: Sequence[int]) -> str:
+    return f"block {shortened(', '.join(map(str, dict.fromkeys(found))))}"
+
+
+def _which(rows: Sequence[Judged]) -> str:
+    """Which comparisons one reason is about."""
+    return sentences.who(rows, name_candidate=True) if len(rows) > 1 else f"{formatting.label(rows[0].metric)} ({rows[0].candidate})"
+
+
+def _open(row: Judged) -> str:
+    return f"{row.verdict}; {formatting.reason(row)}"
+
+
+def shortened(listed: str, most: int = 80) -> str:
+    return listed if len(listed) <= most else f"{listed[:most].rpartition(',')[0]}, …"

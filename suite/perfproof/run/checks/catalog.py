@@ -1,0 +1,267 @@
+"""The benchmarks and patches there are, known without importing vLLM.
+
+Benchmark files are read, not imported: their constants are literals. Patch modules import nothing heavy at the
+top (vLLM's plugin rules demand it), so they are imported and asked for their `PATCH`. `faults` tells everything
+about a scenario that can be known to be wrong before anything is built or run.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from perfproof.builds.install.side_folder import ATTEST, PACKAGE, entry_points, patch_files
+from perfproof.model.base.errors import BadInput
+from perfproof.model.scenarios.scenario import Arm, MicroWorkload, ReleaseBuild, Scenario
+from perfproof.patches.guard import Patch, release_key
+
+CONSTANTS = ("PARAMETERS", "CHOICES", "EXERCISES", "LEAST", "TIMES", "WITNESSES")
+LEAST: Mapping[str, int] = {"warmup_rounds": 0, "seed": 0}
+"""Parameters of every benchmark that may be nought though their defaults are more; a benchmark's own `LEAST` names its others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """A benchmark file: its default parameters, the vLLM functions that it exercises, the times it takes and the witnesses it counts.
+
+    `declared` says how small an integer may be where `least` would tell otherwise, `choices` which values a parameter may have at all.
+    """
+
+    name: str
+    file: Path
+    parameters: Mapping[str, Any]
+    exercises: tuple[str, ...]
+    witnesses: tuple[str, ...]
+    times: tuple[str, ...] = ("round_time",)
+    declared: Mapping[str, int] = field(default_factory=dict)
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What it leaves of a trial, case by case."""
+        return (*self.times, *self.witnesses)
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules of vLLM that it exercises."""
+        return tuple(dict.fromkeys(target.partition(":")[0] for target in self.exercises))
+
+    def least(self, name: str) -> int | None:
+        """The smallest that a parameter may be: 1 where the default is a positive integer, 0 where it is 0; None for what is no integer."""
+        default = self.parameters[name]
+        if type(default) is not int:
+            return None
+        return {**LEAST, **self.declared}.get(name, min(default, 1))
+
+
+@cache
+def benches(folder: Path = PACKAGE / "bench") -> dict[str, Bench]:
+    """Every benchmark file by name. Raises `BadInput` for one whose constants are not literals."""
+    found = {}
+    for file in sorted(folder.glob("*.py")):
+        constants = _constants(file)
+        if "PARAMETERS" in constants:
+            found[file.stem] = Bench(
+                name=file.stem,
+                file=file,
+                parameters=constants["PARAMETERS"],
+                exercises=tuple(constants.get("EXERCISES", ())),
+                witnesses=tuple(constants.get("WITNESSES", ())),
+                times=tuple(constants.get("TIMES", ("round_time",))),
+                declared=constants.get("LEAST", {}),
+                choices=constants.get("CHOICES", {}),
+            )
+    return found
+
+
+def _constants(file: Path) -> dict[str, Any]:
+    found = {}
+    try:
+        tree = ast.parse(file.read_bytes())
+    except SyntaxError as error:
+        raise BadInput(f"{file}: line {error.lineno}: {error.msg}") from error
+    for node in tree.body:
+        names = [target.id for target in node.targets if isinstance(target, ast.Name)] if isinstance(node, ast.Assign) else []
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names = [node.target.id]
+        for name in names:
+            if name in CONSTANTS and isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                try:
+                    found[name] = ast.literal_eval(node.value)
+                except ValueError:
+                    raise BadInput(f"{file}: line {node.lineno}: {name} must be written out as a literal") from None
+    return found
+
+
+def patches() -> dict[str, Patch]:
+    """Every patch by name, but for those that do not import here (`broken`)."""
+    return {name: patch for name, patch in _imported().items() if isinstance(patch, Patch)}
+
+
+def broken() -> dict[str, str]:
+    """Why a patch's file does not import here, by the patch's name. A trial tells whether it does inside vLLM, which may be otherwise."""
+    return {name: why for name, why in _imported().items() if isinstance(why, str)}
+
+
+@cache
+def _imported() -> dict[str, Patch | str]:
+    found: dict[str, Patch | str] = {}
+    for name, where in entry_points(PACKAGE).items():
+        if name == ATTEST[0]:
+            continue
+        try:
+            patch = getattr(importlib.import_module(where.partition(":")[0]), "PATCH", None)
+        except BaseException as error:  # whatever a patch's author wrote, sys.exit() too; it is told, and tried inside vLLM
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            patch = f"{type(error).__name__}: {error}"
+        if isinstance(patch, Patch | str):
+            found[name] = patch
+    return found
+
+
+def bench(name: str) -> Bench:
+    """The benchmark of that name; raises `BadInput` with the near names."""
+    found = benches().get(name)
+    if found is None:
+        raise BadInput(_unknown("bench", name, benches()))
+    return found
+
+
+def targets_of(arms: Iterable[Arm]) -> tuple[str, ...]:
+    """The functions that the patches of these arms replace, or their builds change: watched in every arm, so that the other one shows its
+    calls too."""
+    arms = tuple(arms)
+    names = dict.fromkeys(name for arm in arms for name in arm.patches)
+    replaced = [target.name for name in names if name in patches() for target in patches()[name].targets]
+    return tuple(dict.fromkeys([*replaced, *(name for arm in arms for name in arm.changed)]))
+
+
+def watched(scenario: Scenario) -> tuple[str, ...]:
+    """What is counted in every arm of a scenario."""
+    exercised = bench(scenario.workload.bench).exercises if isinstance(scenario.workload, MicroWorkload) else ()
+    return tuple(sorted({*exercised, *targets_of(scenario.arms)}))
+
+
+def exercised(scenario: Scenario) -> tuple[str, ...]:
+    """The modules and functions of vLLM that a scenario says it exercises: its own list, and its benchmark's."""
+    known = benches().get(scenario.workload.bench) if isinstance(scenario.workload, MicroWorkload) else None
+    return tuple(dict.fromkeys([*(known.exercises if known else ()), *scenario.exercises]))
+
+
+def case_name(case: Mapping[str, Any]) -> str:
+    """What stands behind the `@` of a case's metrics: "output_length=16000"."""
+    return ",".join(f"{key}={value}" for key, value in case.items())
+
+
+# --- what is wrong with a scenario -------------------------------------------------------------------------
+
+
+def faults(scenario: Scenario, versions: Mapping[str, str] | None = None) -> list[str]:
+    """Unknown benchmarks, parameters and patches, and patches that do not hold for their build's version.
+
+    `versions` maps the key of a build to its vLLM version, where that is only known by asking it.
+    """
+    found = [f"{scenario.source}: {fault}" for fault in _bench_faults(scenario)]
+    for arm in scenario.arms:
+        build = scenario.builds[arm.build]
+        version = build.version if isinstance(build, ReleaseBuild) else (versions or {}).get(build.key)
+        for name in arm.patches:
+            found += [f"{scenario.source}: arms.{arm.name}.patches: {fault}" for fault in _patch_faults(name, arm, version)]
+    return found
+
+
+def _bench_faults(scenario: Scenario) -> Iterator[str]:
+    workload = scenario.workload
+    if not isinstance(workload, MicroWorkload):
+        return
+    if workload.bench not in benches():
+        yield f"workload.bench: {_unknown('bench', workload.bench, benches())}"
+        return
+    asked = benches()[workload.bench]
+    given = [("parameters", workload.parameters), *((f"cases.{n}", case) for n, case in enumerate(workload.cases))]
+    for where, values in given:
+        for key, value in values.items():
+            if key not in asked.parameters:
+                yield f"workload.{where}: {_unknown('parameter', key, asked.parameters)}"
+            elif expected := _expected(asked, key, value):
+                yield f"workload.{where}.{key}: expected {expected}, got {value!r}"
+    cases = [case_name(case) for case in workload.cases]
+    for choice in scenario.metrics:
+        if fault := _metric_fault(choice.name, asked, cases):
+            yield f"metrics.{choice.name}: {fault}"
+
+
+def _expected(asked: Bench, key: str, value: Any) -> str:
+    """What a known parameter should be where it can't have that value; "" where it can."""
+    default, least = asked.parameters[key], asked.least(key)
+    if not fits(value, default):
+        return f"{_kind(default)} such as {default!r}"
+    if least is not None and value < least:
+        return f"{least} or more, such as {default!r}"
+    if value not in asked.choices.get(key, (value,)):
+        return " or ".join(map(repr, asked.choices[key]))
+    return ""
+
+
+def _metric_fault(name: str, asked: Bench, cases: Sequence[str]) -> str:
+    """Why a benchmark leaves no such metric, "" if it does: each is left case by case, under the case's name."""
+    base, at, case = name.partition("@")
+    named = [each for each in cases if each]
+    if base not in asked.metrics:
+        return f"the benchmark {asked.name} does not measure it; it measures {', '.join(asked.metrics)}"
+    if at and not named:
+        return "the workload has no cases"
+    if at and case not in named:
+        return f"no such case; the cases are {'; '.join(named)}"
+    if not at and "" not in cases:
+        return f"with cases write {' or '.join(f'{base}@{each}' for each in named)}"
+    return ""
+
+
+def fits(value: object, default: object) -> bool:
+    """Whether a parameter may have that value: of the default's type, a whole number for a float, anything for None."""
+    return default is None or type(value) is type(default) or (isinstance(default, float) and type(value) is int)
+
+
+def _kind(value: object) -> str:
+    names = {bool: "true or false", int: "an integer", float: "a number", str: "a text", list: "a list", tuple: "a list"}
+    return names.get(type(value), "a value")
+
+
+def _patch_faults(name: str, arm: Arm, version: str | None) -> Iterator[str]:
+    if name in broken():
+        return
+    if name not in patches():
+        yield _lacks(name) or _unknown("patch", name, _imported())
+        return
+    if patches()[name].name != name:
+        yield f"patch {name}: the PATCH in its file is named {patches()[name].name!r}, which nobody asks for; a patch has its file's name"
+        return
+    release = re.match(r"\d+\.\d+\.\d+", version or "")
+    holds = patches()[name].holds
+    if version is not None and not arm.allow_unverified and (release.group() if release else version) not in holds:
+        held = ", ".join(sorted(holds, key=release_key)) or "no version yet"
+        yield f"patch {name} does not hold for vLLM {version}; it was tested with {held} (allow_unverified: true runs it all the same)"
+
+
+def _lacks(name: str) -> str:
+    """What a file of that name lacks to be a patch; "" where there is no such file."""
+    file = patch_files(PACKAGE).get(name)
+    if file is None:
+        return ""
+    lacking = "PATCH = Patch(...)" if name in entry_points(PACKAGE) else "function register()"
+    return f"patch {name}: {file} has no {lacking}, so it is no patch"
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> str:
+    names = sorted(known)
+    near = get_close_matches(name, names, n=3)
+    return f"unknown {what} {name!r}" + (f", did you mean {', '.join(near)}?" if near else f"; there are {', '.join(names)}")

@@ -1,0 +1,52 @@
+"""Two arms that run the same code with the same settings compare nothing: refused, but in a calibration, which asks for just that.
+
+What runs is a build's code (the hash over all of vLLM's Python files, Python, PyTorch, packages, the lock), the patches, the environment
+and the arguments. Two installs of different PyTorchs with one vLLM are two; a release and an interpreter that hold the same are one.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.model.scenarios.scenario import Arm, Scenario
+
+
+def faults(scenario: Scenario, ready: Mapping[str, ReadyBuild]) -> list[str]:
+    """A sentence for every arm of a scenario that runs the same as one before it. `ready` maps keys of builds to ready ones; what is not
+    there yet is told apart by its key alone."""
+    found: list[str] = []
+    different: dict[object, list[Arm]] = {}
+    calibrating = f"perfproof calibrate {shlex.quote(scenario.source)} --profile {scenario.profile}"
+    for arm in scenario.arms:
+        before = different.setdefault(_settings(arm), [])
+        same = next(((one.name, words) for one in before if (words := _same(scenario, one, arm, ready))), None)
+        if same is None:
+            before.append(arm)
+            continue
+        told = f"{scenario.source}: arms {same[0]} and {arm.name}: both arms run the same code: {same[1]}"
+        found.append(f"{told}; one arm against itself is what calibrate measures: {calibrating}")
+    return found
+
+
+def _settings(arm: Arm) -> object:
+    """What arms with equal patches, environment and arguments share, and no others do."""
+    return frozenset(arm.patches), frozenset(arm.environment.items()), arm.server_arguments, frozenset(arm.client.items())
+
+
+def _same(scenario: Scenario, one: Arm, other: Arm, ready: Mapping[str, ReadyBuild]) -> str:
+    """How the code of two arms is the same, in words; "" if it is not."""
+    builds = [scenario.builds[arm.build] for arm in (one, other)]
+    equal = "with equal patches, environment and arguments"
+    if builds[0].key == builds[1].key:
+        return f"the build {builds[0].label}, {equal}"
+    here, there = (ready.get(build.key) for build in builds)
+    if here is None or there is None or _code(here) != _code(there) or (here.lock and there.lock and here.lock != there.lock):
+        return ""
+    return f"vLLM's files have the hash {here.fingerprint.sources} in {here.label} and in {there.label}, {equal}"
+
+
+def _code(build: ReadyBuild) -> tuple[object, ...]:
+    print_ = build.fingerprint
+    return print_.sources, print_.files, print_.python, print_.torch_version, dict(print_.packages)

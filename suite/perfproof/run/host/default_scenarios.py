@@ -1,0 +1,78 @@
+"""The main scenarios of this machine: what is measured where nobody names any.
+
+`scenarios/main.toml` has a list for machines with a GPU that our processes may use and one for those without. It lies beside the scenarios
+and is none itself: what takes every `*.yaml` there passes over it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomllib
+
+from perfproof.builds.install.side_folder import PACKAGE
+from perfproof.model.base.errors import BadInput
+from perfproof.model.base.yaml_io import shown
+from perfproof.run.host import gpus
+
+NAME = "main.toml"
+FOLDERS = (Path("scenarios"), PACKAGE.parents[1] / "scenarios")
+"""Where the list is looked for: here, else in the suite's own checkout."""
+DEVICES = {"cpu": "the CPU", "cuda": "CUDA"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MainScenarios:
+    """The files, in the list's order; `told` says which list that was and why, in one line."""
+
+    files: tuple[Path, ...]
+    told: str
+
+
+def pick(folders: Sequence[Path] = FOLDERS) -> MainScenarios:
+    """Those of this machine. Raises `BadInput` for a list, or a file in it, that is not there or can't be read."""
+    path = next((folder / NAME for folder in folders if (folder / NAME).is_file()), None)
+    if path is None:
+        raise BadInput(
+            f"no scenario is named, and there is no {folders[0] / NAME} here: name scenario files, or run this in a checkout of perfproof"
+        )
+    names = [gpu["name"] for gpu in gpus.describe()]
+    device = "cuda" if names else "cpu"
+    files = _files(path, device)
+    return MainScenarios(
+        files=files, told=f"{_seen(names)}: the main scenarios for {DEVICES[device]} ({path}); name scenarios to run others"
+    )
+
+
+def _seen(names: Sequence[str]) -> str:
+    """The GPUs in words: how many, and which."""
+    if names:
+        return f"{len(names)} GPU{'s' if len(names) > 1 else ''} ({', '.join(dict.fromkeys(filter(None, names))) or 'of unknown name'})"
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return "no NVIDIA GPU" if chosen is None else f"no NVIDIA GPU that CUDA_VISIBLE_DEVICES={chosen!r} lets us use"
+
+
+def _files(path: Path, device: str) -> tuple[Path, ...]:
+    """The files of a device's list; all that is wrong with it at once."""
+    said = _read(path)
+    faults = [f"{path}: {key}: there is no such list; expected {' and '.join(DEVICES)}" for key in said if key not in DEVICES]
+    names = said.get(device)
+    if not (isinstance(names, list) and names and all(isinstance(name, str) for name in names)):
+        got = "nothing" if names is None else shown(names)
+        raise BadInput(*faults, f'{path}: {device}: expected a list of scenario files, such as ["penalties.yaml"], got {got}')
+    files = tuple(path.parent / name for name in names)
+    faults += [f"{path}: {device}: {name}: there is no {file}" for name, file in zip(names, files, strict=True) if not file.is_file()]
+    if faults:
+        raise BadInput(*faults)
+    return files
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: can't be read as TOML: {error}") from error

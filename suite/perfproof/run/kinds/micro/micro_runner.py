@@ -1,0 +1,303 @@
+"""Trials of microbenchmarks: forked from a parent that has only imported, the parent fresh for every block.
+
+For a block, one parent is started for every build (and for every set of environment variables that its
+arms ask for, since vLLM reads some of them while it is imported; those of the suite's own patches, which only a trial reads, do not
+count), all parents import at the same time, and
+then the arms run one after the other in the block's order. A trial is a fork of its parent: it takes the arm's
+plugins, runs the benchmark under pytest-benchmark, and dies. What it left is read, its attestation verified,
+and a Record made of it. Blocks of the same number of several scenarios share their parents, because importing
+vLLM takes longer than most trials; a parent never lives into the next number.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from perfproof.builds.install.integrity import changed, lost
+from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.model.base import clock
+from perfproof.model.base.errors import CannotRun
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.plan import Block
+from perfproof.model.scenarios.scenario import Arm, MicroWorkload
+from perfproof.run.checks import catalog
+from perfproof.run.checks.catalog import Bench
+from perfproof.run.host import environment, telemetry
+from perfproof.run.host.disk_space import no_room
+from perfproof.run.kinds.micro.micro_result import UNWRITTEN, judge, phases, read_trial
+from perfproof.run.processes import attestation as attest
+from perfproof.run.processes.trial_process import (
+    ATTEST_PLUGIN,
+    Channel,
+    Running,
+    arm_variables,
+    build_environment,
+    how_ended,
+    own_variables,
+    scrub_file,
+    start,
+    tail,
+)
+from perfproof.run.servers.log_diagnosis import last_words
+from perfproof.run.trials.record_builder import recorded
+
+IMPORT_LIMIT = 600.0
+TRIAL_LIMIT = 1800.0
+"""Seconds after which an import or a trial is ended and told as failed."""
+NO_ROOM = 74
+"""The exit code of a trial that found no room for what it leaves; `suite/perfproof/child/micro.py` has it, too."""
+OURS = "PERFPROOF_"
+"""How the variables begin that only the suite's own code inside a trial reads."""
+
+
+class Parent:
+    """A process of one build that has imported what a benchmark needs, and forks a trial for every order."""
+
+    def __init__(self, build: ReadyBuild, benches: Sequence[str], variables: Mapping[str, str], log: Path) -> None:
+        self.build = build
+        self._channel = Channel()
+        words = [build.interpreter, build.child / "micro.py", build.tools or "", *(build.bench / f"{bench}.py" for bench in benches)]
+        self._running: Running = start(words, environment=variables, log=log, channel=self._channel)
+        self._closed = False
+        self.seconds = 0.0
+        self.threads = 0
+        self.faults: Sequence[str] = ()
+        self.fault = ""
+
+    def ready(self, limit: float = IMPORT_LIMIT) -> None:
+        """Waits until it has imported; one that can't is closed, and `fault` says why."""
+        try:
+            said = self._hear(limit, "importing vLLM")
+        except CannotRun as error:
+            self.fault = str(error)
+            self.close()
+            return
+        self.seconds, self.threads, self.faults = float(said["seconds"]), int(said["threads"]), said["faults"]
+
+    def trial(self, bench: str, variables: Mapping[str, str], seed: int, folder: Path, log: Path) -> int:
+        """Runs one trial, its random numbers seeded with `seed`; its exit code, -N for signal N.
+
+        Raises `CannotRun` if the parent died or time ran out.
+        """
+        try:
+            said = {"bench": str(self.build.bench / f"{bench}.py"), "seed": seed, "folder": str(folder), "log": str(log)}
+            self._channel.send({**said, "environment": dict(variables)})
+        except BrokenPipeError:
+            raise CannotRun(f"the process that imports vLLM {self._end()}") from None
+        return int(self._hear(TRIAL_LIMIT, "the trial")["code"])
+
+    def _hear(self, limit: float, what: str) -> dict[str, Any]:
+        try:
+            said = self._channel.receive(limit)
+        except EOFError:
+            raise CannotRun(f"the process that imports vLLM {self._end()}") from None
+        if said is None:
+            self._running.kill_now()
+            raise CannotRun(f"{what} {how_ended(None, limit)}")
+        return said
+
+    def _end(self) -> str:
+        """How it ended, with the last lines of its log."""
+        code = self._running.wait(10.0)
+        log = tail(self._running.log)
+        return how_ended(code, self._running.seconds) + (f"; the end of its log:\n{last_words(log)}" if log else "")
+
+    @property
+    def log(self) -> Path:
+        return self._running.log
+
+    @property
+    def alive(self) -> bool:
+        return self._running.poll() is None
+
+    def close(self) -> None:
+        """Ends it; once more does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._running.kill_now()
+            self._channel.close()
+
+
+class MicroLane:
+    """Runs blocks of micro scenarios.
+
+    `builds` maps a build's key to the ready build; `folder`, in the results folder, takes what the trials leave.
+    `seed` is the plan's; `benches` are all that it will run, for which its parents import. `threads` is `OMP_NUM_THREADS` in
+    every arm, the usable cores if None. `bench_of` finds a benchmark by name.
+    """
+
+    def __init__(
+        self,
+        builds: Mapping[str, ReadyBuild],
+        folder: Path,
+        *,
+        seed: int,
+        benches: Sequence[str] = (),
+        threads: int | None = None,
+        bench_of: Callable[[str], Bench] = catalog.bench,
+    ) -> None:
+        self._builds = builds
+        self._folder = folder.resolve()
+        self._seed = seed
+        self._benches = tuple(dict.fromkeys(benches))
+        self._threads = threads or environment.usable_cores()
+        self._bench_of = bench_of
+        self._parents: dict[tuple[str, str], Parent] = {}
+        self._round: int | None = None
+        self._hash_seed = 0
+
+    def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
+        """Runs a trial of each of `arms` in that order, yielding each record as its trial ends."""
+        began = time.monotonic()
+        if block.number != self._round:
+            self.close()
+            self._round, self._hash_seed = block.number, _hash_seed(self._seed, block.number)
+        self._start(block, arms)
+        imports = time.monotonic() - began
+        for name in arms:
+            parent = self._parents[_key(block, _arm(block, name))]
+            if not parent.fault and not parent.alive:
+                self._start(block, (name,))
+            yield self._trial(block, _arm(block, name), imports / len(arms))
+
+    def rest(self) -> None:
+        """Nothing: parents that wait for orders take nothing of what others measure."""
+
+    def close(self) -> None:
+        """Ends every parent, and the trial in hand with it."""
+        parents, self._parents, self._round = self._parents, {}, None
+        for parent in parents.values():
+            parent.close()
+
+    def _start(self, block: Block, arms: Sequence[str]) -> None:
+        """Starts the parents that these arms lack, together, and waits until all have imported; one that can't leaves its reason."""
+        starting: dict[tuple[str, str], Parent] = {}
+        for name in arms:
+            arm = _arm(block, name)
+            key = _key(block, arm)
+            known = self._parents.get(key)
+            if known is None or not known.alive:
+                if known is not None:
+                    known.close()
+                build = self._build(block, arm)
+                variables = {**build_environment(build, arm, threads=self._threads, hash_seed=self._hash_seed), **_of_imports(arm)}
+                variables["VLLM_PLUGINS"] = ATTEST_PLUGIN
+                log = self._folder / "imports" / f"block{block.number:03d}-{len(self._parents)}.log"
+                log.unlink(missing_ok=True)
+                starting[key] = self._parents[key] = Parent(build, self._benches or (_workload(block).bench,), variables, log)
+        for parent in starting.values():
+            parent.ready()
+
+    def _build(self, block: Block, arm: Arm) -> ReadyBuild:
+        return self._builds[block.scenario.builds[arm.build].key]
+
+    def _trial(self, block: Block, arm: Arm, imports: float) -> Record:
+        build, parent = self._build(block, arm), self._parents[_key(block, arm)]
+        folder = self._empty_folder(block, arm)
+        log, variables = folder / "trial.log", self._variables(block, arm, folder)
+        started, before, quiet, began = clock.now(), environment.moment(), telemetry.read(), time.monotonic()
+        fault = parent.fault or _run(parent, block, variables, folder, log)
+        spent = time.monotonic() - began
+        seen = telemetry.between(quiet, telemetry.read(gpus=True))
+        scrub_file(log)
+        bench = self._bench_of(_workload(block).bench)
+        reading, attestation = read_trial(folder, _cases(block, bench)), attest.read(folder / "attest", build, arm)
+        unproven = attest.verify(attestation, arm, build, log.read_text(errors="replace") if log.exists() else "", bench.exercises)
+        status, reason = judge(reading, fault, unproven, folder, log)
+        if status in ("failed", "unattested") and (outside := no_room(folder, reason) or lost(build)):
+            status, reason = "invalid", outside
+        if status == "ok" and (why := changed(build)):
+            status, reason = "invalid", why
+        return recorded(
+            block,
+            arm.name,
+            seed=self._seed,
+            started=started,
+            status=status,
+            reason=reason,
+            how="forked",
+            log=parent.log if parent.fault else log,
+            results=self._folder.parent,
+            attestation=attestation,
+            seconds=phases(folder, reading, imports, spent),
+            told={**self._describe(build, variables, before), "telemetry": seen, "threads_at_fork": parent.threads or None},
+            warnings=[*build.warnings, *reading.warnings, *(f"did not import: {one}" for one in parent.faults)],
+            measurements=reading.measurements,
+            raw=reading.raw,
+            work=reading.work,
+            witnesses=reading.witnesses,
+        )
+
+    def _empty_folder(self, block: Block, arm: Arm) -> Path:
+        """The trial's own folder among the logs, without what an earlier try left there."""
+        folder = self._folder / block.scenario.name / f"block{block.number:03d}-{arm.name}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return folder
+
+    def _variables(self, block: Block, arm: Arm, folder: Path) -> dict[str, str]:
+        bench = self._bench_of(_workload(block).bench)
+        watch = {*bench.exercises, *catalog.targets_of(block.scenario.arms)}
+        return {
+            **arm_variables(arm, attest=folder / "attest", watch=watch),
+            "PERFPROOF_CASES": json.dumps(list(_cases(block, bench).values())),
+        }
+
+    def _describe(self, build: ReadyBuild, variables: Mapping[str, str], before: Mapping[str, Any]) -> dict[str, Any]:
+        everything = {**build_environment(build, threads=self._threads, hash_seed=self._hash_seed), **variables}
+        return {
+            **environment.machine(),
+            "before": before,
+            **environment.of_build(build, everything),
+        }
+
+
+def _hash_seed(seed: int, number: int) -> int:
+    """The hash seed of all blocks of that number, whichever scenario is measured first in them: their trials share imports, also when a
+    block is measured again or goes on in a later run."""
+    return random.Random(f"{seed}/imports/{number}").randrange(2**31)
+
+
+def _arm(block: Block, name: str) -> Arm:
+    return next(arm for arm in block.scenario.arms if arm.name == name)
+
+
+def _key(block: Block, arm: Arm) -> tuple[str, str]:
+    """Arms with the same build and the same variables of their own share a parent."""
+    everything = {name: value for name, value in arm.environment.items() if not name.startswith(OURS)}
+    return block.scenario.builds[arm.build].key, json.dumps(everything, sort_keys=True)
+
+
+def _of_imports(arm: Arm) -> dict[str, str]:
+    """The arm's variables that an import may read; those of the suite's own patches are read in the trial, and set there."""
+    return {name: value for name, value in own_variables(arm).items() if not name.startswith(OURS)}
+
+
+def _workload(block: Block) -> MicroWorkload:
+    workload = block.scenario.workload
+    assert isinstance(workload, MicroWorkload)  # noqa: S101 (the caller chose this lane by it)
+    return workload
+
+
+def _cases(block: Block, bench: Bench) -> dict[str, dict[str, Any]]:
+    """The parameters of every case by its name; one alone has the name ""."""
+    workload = _workload(block)
+    cases = workload.cases or ({},)
+    if len(cases) == 1:
+        return {"": {**workload.parameters, **cases[0]}}
+    return {catalog.case_name(case): {**workload.parameters, **case} for case in cases}
+
+
+def _run(parent: Parent, block: Block, variables: Mapping[str, str], folder: Path, log: Path) -> str:
+    """Runs a trial to its end; how it failed, "" if it did not."""
+    try:
+        code = parent.trial(_workload(block).bench, variables, block.seed, folder, log)
+    except CannotRun as error:
+        return str(error)
+    return "" if code == 0 else UNWRITTEN if code == NO_ROOM else f"the trial {how_ended(code, 0.0)}"

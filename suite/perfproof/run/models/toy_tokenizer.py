@@ -1,0 +1,109 @@
+"""The tokenizer of a generated model: any vocabulary size, from nothing but a rule.
+
+Half of the vocabulary at most are pieces of text (single characters, then pairs of letters), so that English prompts of a custom
+data set become token ids of a plausible number; the rest are whole words `w512`, `w513`, .... Every piece and word stands for itself
+between blanks: decoding ids and encoding the text again gives the same ids, which keeps the lengths that `vllm bench serve` asks for
+exact.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from perfproof.model.scenarios.scenario import ToyModel
+
+SPECIAL = ("<unk>", "<s>", "</s>")
+UNKNOWN, BEGIN, END = range(len(SPECIAL))
+CHARACTERS = string.ascii_lowercase + string.digits + string.punctuation
+PAIRS = tuple("".join(letters) for letters in product(string.ascii_lowercase, repeat=2))
+PIECES = r"w[0-9]+|[a-z]{1,2}|[^\s]"
+"""How a text is cut, blanks apart: a numbered word, one or two letters, or any other single character."""
+
+GRITLM_MARKS = ("▁<", "<0x0A>", "user", "embed")
+"""What GritLM's pooler looks for in a prompt, beside `<`, `|` and `>`."""
+
+
+def words_of(model: ToyModel) -> list[str]:
+    """Every token's text in the order of the ids."""
+    marks = GRITLM_MARKS if model.toy == "gritlm" else ()
+    pieces = [*SPECIAL, *marks, *CHARACTERS, *PAIRS][: max(len(SPECIAL), model.vocabulary // 2)]
+    return [*pieces, *(f"w{number}" for number in range(len(pieces), model.vocabulary))]
+
+
+def tokenizer_of(model: ToyModel) -> Mapping[str, Any]:
+    """The tokenizer in the format of the `tokenizers` library; models that encode also get their marks of beginning and end."""
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [_added_token(number, word) for number, word in enumerate(SPECIAL)],
+        "normalizer": {"type": "Sequence", "normalizers": _normalizers(model)},
+        "pre_tokenizer": {
+            "type": "Sequence",
+            "pretokenizers": [
+                {"type": "WhitespaceSplit"},
+                {"type": "Split", "pattern": {"Regex": _pieces(model)}, "behavior": "Isolated", "invert": False},
+            ],
+        },
+        "post_processor": _marks(model),
+        "decoder": None,
+        "model": {
+            "type": "WordLevel",
+            "vocab": {word: number for number, word in enumerate(words_of(model))},
+            "unk_token": SPECIAL[UNKNOWN],
+        },
+    }
+
+
+def tokenizer_config_of(model: ToyModel) -> Mapping[str, Any]:
+    """What transformers wants to be told of it."""
+    marks = {"cls_token": SPECIAL[BEGIN], "sep_token": SPECIAL[END], "pad_token": SPECIAL[UNKNOWN]} if model.encodes else {}
+    return {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "unk_token": SPECIAL[UNKNOWN],
+        "bos_token": SPECIAL[BEGIN],
+        "eos_token": SPECIAL[END],
+        **marks,
+        "model_max_length": model.context,
+        "clean_up_tokenization_spaces": False,
+    }
+
+
+def _normalizers(model: ToyModel) -> Sequence[Mapping[str, Any]]:
+    """All lower case; for GritLM the first `<` and line ends are the tokens that its pooler looks for."""
+    lower = [{"type": "Lowercase"}]
+    if model.toy != "gritlm":
+        return lower
+    return [
+        *lower,
+        {"type": "Replace", "pattern": {"Regex": "^<"}, "content": "▁<"},
+        {"type": "Replace", "pattern": {"String": "\n"}, "content": "<0x0A>"},
+    ]
+
+
+def _pieces(model: ToyModel) -> str:
+    return "|".join([*GRITLM_MARKS, PIECES]) if model.toy == "gritlm" else PIECES
+
+
+def _marks(model: ToyModel) -> Mapping[str, Any] | None:
+    """The marks around a prompt: beginning and end for encoders, the beginning alone for GritLM, none for what generates."""
+    if not model.pools:
+        return None
+    begin, end = ({"SpecialToken": {"id": SPECIAL[number], "type_id": 0}} for number in (BEGIN, END))
+    text = {"Sequence": {"id": "A", "type_id": 0}}
+    single = [begin, text, end] if model.encodes else [begin, text]
+    return {
+        "type": "TemplateProcessing",
+        "single": single,
+        "pair": [*single, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {
+            SPECIAL[number]: {"id": SPECIAL[number], "ids": [number], "tokens": [SPECIAL[number]]} for number in (BEGIN, END)
+        },
+    }
+
+
+def _added_token(number: int, word: str) -> Mapping[str, Any]:
+    return {"id": number, "content": word, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}

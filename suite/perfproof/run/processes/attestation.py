@@ -1,0 +1,251 @@
+"""What a trial's processes said of themselves, and why a trial does not count.
+
+Every process of a trial leaves `<pid>.json` and `<pid>.counts` (`suite/perfproof/patches/guard.py`). `read` folds
+them into one Attestation; `verify` says, in words, what keeps the trial from counting. A trial without a word of proof is
+not counted: vLLM goes on unpatched when a plugin does not import.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.model.records.record import Attestation
+from perfproof.model.scenarios.scenario import Arm
+from perfproof.patches.guard import SLOT
+from perfproof.patches.process_report import fingerprint
+from perfproof.run.processes.trial_process import PINNED, own_plugins, shown_variables
+
+RUNNERS: Mapping[str, str] = {
+    "V1": "vllm.v1.worker.gpu_model_runner:GPUModelRunner.execute_model",
+    "V2": "vllm.v1.worker.gpu.model_runner:GPUModelRunner.execute_model",
+}
+"""What to watch in a server, so that its attestation says which model runner ran."""
+RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
+"""The variable that asks for one of them."""
+NEVER_RAN = "nothing ran the changed code"
+"""How the reason of a trial begins that called none of the functions which its build changes."""
+
+
+EVERYWHERE = frozenset({"general_plugins", "platform_plugins"})
+"""The groups of plugins that every process of vLLM loads; the others are for some, and are shown if one loaded them."""
+ADDED_TO = frozenset({"LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH"})
+"""Lists that vLLM adds to."""
+TAKEN_FROM = frozenset({"CUDA_VISIBLE_DEVICES"})
+"""Lists of which vLLM leaves a worker its own part."""
+
+
+def read(folder: Path, build: ReadyBuild, arm: Arm) -> Attestation | None:
+    """The attestation of the arm's processes that left theirs in `folder`; None if none did.
+
+    A patch counts as applied if every process applied it; one that only some applied is told under `refused`.
+    """
+    said = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
+    if not said:
+        return None
+    counts = total(read_counts(file) for file in folder.glob("*.counts"))
+    applied = {name: patch for one in said for name, patch in one["patches"].items()}
+    missing = {name: sum(name not in one["patches"] for one in said) for name in applied}
+    refused = {name: reason for one in said for name, reason in one["refused"].items()}
+    partly = {name: f"{count} of {len(said)} processes run without patch {name}" for name, count in missing.items() if count}
+    return Attestation(
+        build=build.id,
+        python=_one(said, "python"),
+        vllm_version=_one(said, "vllm_version"),
+        vllm_file=" and ".join(sorted({_relative(one["vllm_file"], build.folder) for one in said})),
+        sources=build.fingerprint.sources,
+        torch_version=_one([one for one in said if one["torch_version"]], "torch_version"),
+        compiled_operators=build.fingerprint.compiled_operators,
+        patches={name: patch for name, patch in sorted(applied.items()) if not missing[name]},
+        refused={**partly, **refused},
+        unwatchable=sorted({name for one in said for name in one["unwatchable"]}),
+        counts=counts,
+        runner=" and ".join(name for name, target in RUNNERS.items() if counts.get(f"calls {target}")),
+        processes=len(said),
+        plugins={name: _plugin_fault(name, [one.get("plugins", {}) for one in said]) for name in own_plugins(arm)},
+        variables={
+            name: _variable_fault(name, value, [one.get("variables", {}) for one in said])
+            for name, value in sorted(shown_variables(build, arm).items())
+        },
+        unknown=sorted({name for one in said for name in one.get("unknown", ())}),
+    )
+
+
+def _plugin_fault(name: str, said: Sequence[Mapping[str, Mapping[str, bool]]]) -> str:
+    """Why a plugin of the arm's own is not shown to have been loaded; "" if it is. `said` has what each process says of all plugins."""
+    groups = [one.get(name, {}) for one in said]
+    if not any(groups):
+        return f"plugin {name} was not loaded: nothing that is installed there, or on the arm's PYTHONPATH, has a plugin so called"
+    common = {group for one in groups for group in one} & EVERYWHERE
+    without = sum(not any(one.get(group) for group in common) for one in groups)
+    if common and without:
+        return f"plugin {name} was not loaded in {without} of {len(said)} processes"
+    return "" if common or any(any(one.values()) for one in groups) else f"plugin {name} was not loaded in any process"
+
+
+def _variable_fault(name: str, value: str, said: Sequence[Mapping[str, Sequence[str]]]) -> str:
+    """Why a variable is not shown to have been there with the arm's value; "" if it is. `said` has each process's fingerprints."""
+    told = [one.get(name, ()) for one in said]
+    others = sum(not _same(name, fingerprint(value), found) for found in told)
+    if not others:
+        return ""
+    how = "another value than the arm's" if any(told) else "no value"
+    return f"variable {name} has {how} in {others} of {len(said)} processes"
+
+
+def _same(name: str, want: Sequence[str], have: Sequence[str]) -> bool:
+    if name in ADDED_TO:
+        return {*want[1:]} <= {*have[1:]}
+    if name in TAKEN_FROM:
+        return bool(have) and {*have[1:]} <= {*want[1:]}
+    return list(want) == list(have)
+
+
+def signals(folder: Path) -> tuple[int, ...]:
+    """The signals that ended processes of a trial which nobody of the trial had sent them, as their parents attested."""
+    said = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
+    return tuple(ended["signal"] for one in said for ended in one.get("ended", ()))
+
+
+def _one(said: Sequence[Mapping[str, Any]], key: str) -> str:
+    """What all processes agree on; all of it, where they don't."""
+    return " and ".join(sorted({str(one[key]) for one in said}))
+
+
+def _relative(file: str, folder: Path) -> str:
+    """A path as told from the build's folder; of one that lies elsewhere only the end, for the rest may name a home.
+
+    The file itself may be a link (an overlay's are): where it was imported counts, not where it leads to.
+    """
+    real, root = Path(os.path.realpath(os.path.dirname(file)), os.path.basename(file)), Path(os.path.realpath(folder))
+    return str(real.relative_to(root)) if real.is_relative_to(root) else str(Path("elsewhere", *real.parts[-2:]))
+
+
+def read_counts(file: Path) -> dict[str, int]:
+    """The counters of one process: slots of a zero-padded name and a little-endian u64 at the end."""
+    data, found = file.read_bytes(), {}
+    for start in range(0, len(data) - SLOT + 1, SLOT):
+        slot = data[start : start + SLOT]
+        name = slot[: SLOT - 8].rstrip(b"\0").decode()
+        if not name:
+            break
+        found[name] = struct.unpack("<Q", slot[SLOT - 8 :])[0]
+    return found
+
+
+def total(many: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    summed: dict[str, int] = {}
+    for counts in many:
+        for name, count in counts.items():
+            summed[name] = summed.get(name, 0) + count
+    return dict(sorted(summed.items()))
+
+
+def verify(attestation: Attestation | None, arm: Arm, build: ReadyBuild, log: str = "", exercises: Sequence[str] = ()) -> str:
+    """Why a trial of that arm does not count; "" if it does.
+
+    `log` is the text of the trial's log, where vLLM says why a plugin failed to import; `exercises` are the functions of
+    which at least one must have been called.
+    """
+    if attestation is None:
+        return "no process attested what it ran: the plugin perfproof_attest was not loaded" + plugin_fault("perfproof_attest", log)
+    return (
+        _wrong_code(attestation, build)
+        or _wrong_patches(attestation, arm, log)
+        or _wrong_runner(attestation, arm)
+        or _wrong_surroundings(attestation, log)
+        or _never_called(attestation, arm, exercises)
+    )
+
+
+def _wrong_code(attestation: Attestation, build: ReadyBuild) -> str:
+    print_ = build.fingerprint
+    expected = _relative(str(print_.package / "__init__.py"), build.folder)
+    if attestation.vllm_file != expected:
+        return f"vLLM was loaded from {attestation.vllm_file}, not from the build's own {expected}"
+    for what, have, want in (
+        ("vLLM", attestation.vllm_version, print_.vllm_version),
+        ("Python", attestation.python, print_.python),
+        ("PyTorch", attestation.torch_version, print_.torch_version),
+    ):
+        if have != want:
+            return f"the processes ran {what} {have}, the build has {want}"
+    return ""
+
+
+def _wrong_patches(attestation: Attestation, arm: Arm, log: str) -> str:
+    for name in arm.patches:
+        if name in attestation.refused:
+            return attestation.refused[name]
+        if name not in attestation.patches:
+            return f"patch {name} was not applied: its plugin failed to import" + plugin_fault(name, log)
+        if not attestation.patches[name]["verified"] and not arm.allow_unverified:
+            return f"patch {name} runs where it was not tested, and the arm does not allow that (allow_unverified)"
+    foreign = sorted(set(attestation.patches) - set(arm.patches))
+    return f"patch {', '.join(foreign)} was applied, which the arm does not name" if foreign else ""
+
+
+def _wrong_surroundings(attestation: Attestation, log: str) -> str:
+    """A plugin of the user's own that was not loaded, or a variable of the arm's that was not there: vLLM goes on without either."""
+    for name, fault in attestation.plugins.items():
+        if fault:
+            why = plugin_fault(name, log)
+            return f"plugin {name} failed to import{why}" if why else fault
+    return next(filter(None, attestation.variables.values()), "")
+
+
+def notes(attestation: Attestation | None) -> list[str]:
+    """What is to be known of a trial's surroundings though it counts, a sentence each."""
+    unknown = attestation.unknown if attestation else ()
+    return [f"{', '.join(unknown)}: this release of vLLM knows no variable so called, and may not read it"] if unknown else []
+
+
+def _wrong_runner(attestation: Attestation, arm: Arm) -> str:
+    """Releases choose the model runner by themselves and fall back to the other one with no more than a line in the log."""
+    asked = {"0": "V1", "1": "V2"}.get({**PINNED, **arm.environment}[RUNNER], "")
+    if attestation.runner in ("", asked) or not asked:
+        return ""
+    return f"the model runner {asked} was asked for ({RUNNER}) and {attestation.runner} ran"
+
+
+def _never_called(attestation: Attestation, arm: Arm, exercises: Sequence[str]) -> str:
+    for name in arm.patches:
+        targets = list(attestation.patches[name]["targets"])
+        if not any(_calls(attestation, target) for target in targets):
+            return f"the function that patch {name} replaces was never called ({', '.join(targets)})"
+    changed = [target for target in arm.changed if target not in attestation.unwatchable]
+    if changed and not arm.changes_more and not any(_calls(attestation, target) for target in changed):
+        return f"{NEVER_RAN}: {_listed([target.partition(':')[2] for target in changed])} never called"
+    if exercises and not any(_calls(attestation, target) for target in exercises):
+        return f"what the workload is to exercise was never called ({', '.join(exercises)})"
+    return ""
+
+
+def _listed(names: Sequence[str], most: int = 4) -> str:
+    """Some names with their verb: "a was", "a and b were", "a, b, c, d and 3 more were"."""
+    more = [f"{len(names) - most} more"] if len(names) > most else []
+    told = [*names[:most], *more]
+    return f"{' and '.join([', '.join(told[:-1]), told[-1]])} were" if len(told) > 1 else f"{told[0]} was"
+
+
+def _calls(attestation: Attestation, target: str) -> int:
+    """How often a target was called; its name may be cut in the counter's slot."""
+    return attestation.counts.get(f"calls {target}".encode()[: SLOT - 9].decode(errors="ignore"), 0)
+
+
+def plugin_fault(name: str, log: str) -> str:
+    """What vLLM's log says of a plugin that failed to import: ": ImportError: ...", or nothing."""
+    _, found, rest = log.partition(f"Failed to load plugin {name}")
+    if not found:
+        return ""
+    for line in rest.splitlines()[1:60]:
+        bare = line.partition("] ")[2] if line.startswith(("ERROR", "(")) and "] " in line else line
+        head = bare.partition(":")[0].strip()
+        if bare[:1].strip() and head.rpartition(".")[2].endswith(("Error", "Exception", "Refused")) and " " not in head:
+            return f": {bare.strip()}"
+    return ""

@@ -1,0 +1,144 @@
+"""The processes of trials: started, watched and ended as `perfproof.builds.processes.supervised_process` does it for all rooms.
+
+`subprocess` itself is imported there alone, one floor down, because making a build needs it too.
+What is decided here is the environment that every process of an arm gets: made from scratch, so that
+nothing of the caller's shell leaks into one arm and not into the other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.builds.processes.redact import scrub, scrub_file
+from perfproof.builds.processes.supervised_process import (
+    INHERITED,
+    Channel,
+    Running,
+    how_ended,
+    inherited,
+    run_to_end,
+    signal_name,
+    start,
+    tail,
+)
+from perfproof.model.base.errors import CannotRun
+from perfproof.model.scenarios.scenario import Arm
+from perfproof.patches.process_report import VARIABLES
+from perfproof.run.processes.env_vars import of_caches
+
+__all__ = [
+    "ATTEST_PLUGIN",
+    "TAKEN",
+    "Channel",
+    "Ended",
+    "Running",
+    "arm_variables",
+    "build_environment",
+    "how_ended",
+    "inherited",
+    "own_plugins",
+    "own_variables",
+    "run_to_end",
+    "scrub",
+    "scrub_file",
+    "shown_variables",
+    "signal_name",
+    "start",
+    "tail",
+]
+
+ATTEST_PLUGIN = "perfproof_attest"
+
+PINNED: Mapping[str, str] = {
+    "VLLM_USE_V2_MODEL_RUNNER": "0",
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "PYTHONNOUSERSITE": "1",
+    "PYTHONUNBUFFERED": "1",
+    "VLLM_LOGGING_COLOR": "0",
+}
+"""What every arm has alike unless its scenario says otherwise. The V1 runner: all patches but those of the sampler's copy live there."""
+
+PASSED = frozenset(
+    [
+        "HF_HOME",
+        "HF_HUB_OFFLINE",
+        "HF_ENDPOINT",
+        "HF_HUB_CACHE",
+        "TRANSFORMERS_OFFLINE",
+        "NVIDIA_VISIBLE_DEVICES",
+    ]
+)
+"""Where models come from: handed on, never recorded."""
+
+TOKEN = frozenset(["HF_TOKEN"])
+"""What opens a hub's private models: handed on only to a process that may load one, never recorded."""
+
+TAKEN = INHERITED | PASSED | TOKEN
+"""What the processes of an arm have from the caller's shell, the same in every arm."""
+
+
+class Ended(CannotRun):
+    """A program that a trial needs has ended, or never came to be; `killed` says that a SIGKILL from outside ended it."""
+
+    def __init__(self, message: str, *, killed: bool = False) -> None:
+        super().__init__(message)
+        self.killed = killed
+
+
+def build_environment(build: ReadyBuild, arm: Arm | None = None, *, threads: int, hash_seed: int = 0, hub: bool = False) -> dict[str, str]:
+    """The environment of a process of that build before any arm has its say, but for the folders that `arm` adds to `PYTHONPATH`.
+
+    An overlay's vLLM comes first on `PYTHONPATH`, before the interpreter's own. The side folder there brings the patches and their
+    entry points to every process that vLLM starts. `VLLM_PLUGINS` is always set: unset, vLLM loads every plugin there is. `threads` is
+    `OMP_NUM_THREADS`; `hash_seed` (`PYTHONHASHSEED`) is what the arms of a block share. With `hub` the process may load what a hub has,
+    and gets the user's token for it.
+    """
+    added = arm.environment.get("PYTHONPATH") if arm else None
+    return {
+        **inherited(also=PASSED | TOKEN if hub else PASSED),
+        **PINNED,
+        **of_caches(build),
+        **({} if build.ours else {"PYTHONDONTWRITEBYTECODE": "1"}),
+        "OMP_NUM_THREADS": str(threads),
+        "PYTHONHASHSEED": str(hash_seed % 2**32),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(build.front or ""), str(build.side), added])),
+        "VLLM_PLUGINS": ATTEST_PLUGIN,
+    }
+
+
+def own_variables(arm: Arm) -> dict[str, str]:
+    """What the arm's scenario says of its environment, but for `PYTHONPATH`, which would take the side folder away."""
+    return {name: value for name, value in arm.environment.items() if name != "PYTHONPATH"}
+
+
+def own_plugins(arm: Arm) -> list[str]:
+    """The plugins that the arm lists beside the suite's patches."""
+    return [name for name in arm.environment.get("VLLM_PLUGINS", "").split(",") if name]
+
+
+def shown_variables(build: ReadyBuild, arm: Arm) -> dict[str, str]:
+    """The variables that the arm sets, each with the value that its processes must have."""
+    whole = {**build_environment(build, arm, threads=1), **arm_variables(arm, attest=Path(), watch=())}
+    return {name: whole[name] for name in arm.environment}
+
+
+def arm_variables(arm: Arm, *, attest: Path, watch: Iterable[str]) -> dict[str, str]:
+    """What tells one arm from another: its patches, its own variables, and where it attests.
+
+    The user's own plugins stay what they are if the arm lists them in its `VLLM_PLUGINS`.
+    """
+    said = {
+        **own_variables(arm),
+        "VLLM_PLUGINS": ",".join([ATTEST_PLUGIN, *arm.patches, *own_plugins(arm)]),
+        VARIABLES: " ".join(sorted(arm.environment)),
+        "PERFPROOF_ATTEST": str(attest),
+        "PERFPROOF_WATCH": " ".join(sorted(set(watch))),
+    }
+    if arm.allow_unverified:
+        said["PERFPROOF_ALLOW_UNVERIFIED"] = "1"
+    return said

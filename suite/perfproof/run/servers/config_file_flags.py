@@ -1,0 +1,52 @@
+"""Arguments that a scenario does not say itself: refused, because no check could read them and no record would hold them.
+
+vLLM's own parsers put the lines of a YAML file in the place of `--config FILE`. A scenario names what it compares; what stands in
+another file can change behind it, could set what the suite sets, and two arms with the same words could run different servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from perfproof.model.scenarios.scenario import AccuracyWorkload, Arm, EqualityWorkload, OfflineWorkload, Scenario, ServeWorkload, Workload
+from perfproof.run.servers.bench_client import flags, meant
+from perfproof.run.servers.launch_spec import flags_of
+
+FROM_FILE = frozenset(["--config"])
+"""Flags of vLLM's commands that stand for arguments in a file."""
+
+Flags = Mapping[str, str | int | float | bool]
+
+
+def faults(scenario: Scenario) -> list[str]:
+    """Every place of a scenario that lets in arguments which it does not say, one sentence each."""
+    found = [*_workload(scenario.workload), *(fault for arm in scenario.arms for fault in _arm(arm))]
+    return [f"{scenario.source}: {fault}" for fault in found]
+
+
+def _workload(workload: Workload) -> Iterator[str]:
+    if isinstance(workload, ServeWorkload | AccuracyWorkload):
+        yield from _in_words("workload.server_arguments", workload.server_arguments)
+    if isinstance(workload, ServeWorkload):
+        yield from _in_flags("workload.client", workload.client)
+    if isinstance(workload, OfflineWorkload | EqualityWorkload):
+        yield from _in_flags("workload.arguments", workload.arguments)
+
+
+def _arm(arm: Arm) -> Iterator[str]:
+    yield from _in_words(f"arms.{arm.name}.server_arguments", arm.server_arguments)
+    yield from _in_flags(f"arms.{arm.name}.client", arm.client)
+
+
+def _in_flags(where: str, said: Flags) -> Iterator[str]:
+    """Flags without their dashes, and those that the values of one smuggle in, where it takes several."""
+    for name, value in said.items():
+        own, *values = flags({name.replace("_", "-"): value}) or [""]
+        yield from _in_words(f"{where}.{name}", [own])
+        for word in (word for word in values if word.startswith("--")):
+            yield f"{where}.{name}: {word} among its values would be a flag of its own: say it as one, without its dashes"
+
+
+def _in_words(where: str, words: Sequence[str]) -> Iterator[str]:
+    for flag in meant(flags_of(words), FROM_FILE):
+        yield f"{where}: {flag} takes arguments from a file, which are neither checked nor recorded: write what the file says here instead"

@@ -1,0 +1,204 @@
+"""How an arm's server is launched: the model, the words of its command, its environment.
+
+What a scenario may say of a server is checked here as well, before anything is made. The suite itself decides where a
+server listens and what it is called: that is how a server is recognised as ours.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfproof.builds import smollm
+from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.model.base.errors import CannotRun
+from perfproof.model.scenarios.scenario import Arm, EqualityWorkload, Model, OfflineWorkload, Scenario, ServeWorkload, SmolModel, ToyModel
+from perfproof.run.host.environment import usable_cores
+from perfproof.run.host.ports import HOST
+from perfproof.run.models.toy_model import faults_of, write_toy_model
+from perfproof.run.processes.trial_process import arm_variables, build_environment
+from perfproof.run.servers.bench_client import DATASET, OURS, client_faults, endpoint_faults, meant, packed_faults
+
+SET_BY_SUITE = frozenset(
+    ["--host", "--port", "--served-model-name", "--model", "--uds", "--api-key", "--root-path", "--ssl-keyfile", "--ssl-certfile"]
+)
+PREFIX_CACHE = frozenset(["--enable-prefix-caching", "--no-enable-prefix-caching"])
+SPREAD = frozenset(
+    ["--distributed-executor-backend", "--tensor-parallel-size", "-tp", "--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp"]
+)
+"""Flags that say how many processes compute, and how they are joined."""
+KV_CACHE = frozenset(["--kv-cache-memory-bytes"])
+"""The flag that fixes the KV cache, so that a server does not measure what its GPU has left."""
+MULTIPROCESSING = "VLLM_ENABLE_V1_MULTIPROCESSING"
+HERE, DEEPER = "here", "the-model"
+"""The folder in which processes of a model run; and one in it whose name no Python can import."""
+KEEP_ALIVE = "600"
+"""Seconds for which a server keeps a connection on which nothing happens."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelAt:
+    """Where servers and client find the model: `name`, as told from `folder`, in which they run and nothing else lies; `offline` if no
+    hub is needed."""
+
+    name: str
+    folder: Path
+    arguments: tuple[str, ...]
+    offline: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How a server is launched. `name` is its `--served-model-name`, unique; `attest` takes the attestations of its processes."""
+
+    arm: str
+    name: str
+    port: int
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    log: Path
+    attest: Path
+    folder: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}"
+
+
+def workload_of(scenario: Scenario) -> ServeWorkload:
+    """The scenario's workload; `TypeError` for one that does not serve."""
+    if not isinstance(scenario.workload, ServeWorkload):
+        raise TypeError(f"{scenario.name} is no serve scenario")
+    return scenario.workload
+
+
+def asked_of(workload: ServeWorkload, arm: Arm) -> ServeWorkload:
+    """The workload with the arm's own client flags laid on it."""
+    return dataclasses.replace(workload, client={**workload.client, **arm.client})
+
+
+def scenario_faults(scenario: Scenario) -> list[str]:
+    """What is wrong with a serve scenario, as far as can be seen before anything is made; one sentence each."""
+    workload = workload_of(scenario)
+    ours = OURS if workload.dataset is None else OURS | DATASET
+    found = endpoint_faults("workload", workload.client)
+    for where, client in {"workload": workload.client, **{f"arms.{arm.name}": arm.client for arm in scenario.arms}}.items():
+        found += client_faults(where, client, ours=ours) + packed_faults(where, client)
+    found += [f"workload.{fault}" for fault in model_faults(workload.model)]
+    said = {"workload": workload.server_arguments, **{f"arms.{arm.name}": arm.server_arguments for arm in scenario.arms}}
+    for where, arguments in said.items():
+        found += [f"{where}.server_arguments: {flag} is set by the suite" for flag in meant(flags_of(arguments), SET_BY_SUITE)]
+    return [f"{scenario.source}: {fault}" for fault in found]
+
+
+def flags_of(arguments: Sequence[str]) -> set[str]:
+    """The flags among server arguments, without values and in vLLM's own spelling: `--a_b=c` is `--a-b`, `--a.b=c` is a part of `--a`."""
+    return {re.split("[=.]", argument, maxsplit=1)[0].replace("_", "-") for argument in arguments if argument.startswith("--")}
+
+
+def model_faults(model: Model) -> list[str]:
+    """A toy of dimensions that can't be built; a model that is written as a folder, and is none: every server would ask a hub for it."""
+    if isinstance(model, ToyModel):
+        return faults_of(model)
+    if not isinstance(model, str) or not (model.startswith(("/", ".", "~")) or model.count("/") > 1) or Path(model).expanduser().is_dir():
+        return []
+    return [f"model: there is no folder {model}; name one, a model of a hub (owner/name), or one to generate ({{layers: 2, ...}})"]
+
+
+def locate_model(model: Model, models: Path, idle: Path) -> ModelAt:
+    """The model, written below `models` if it is a toy; its processes run in a folder of their own below `idle`.
+
+    One from a package was made with the builds. Raises `CannotRun` where it was not.
+
+    Nothing is in that folder but a link to the model's: Python imports first what lies where it runs, and so did what lies beside a model.
+    A model is named by the link, so that no path of this machine gets into a record or a log.
+    """
+    here = idle / HERE
+    here.mkdir(exist_ok=True)
+    if isinstance(model, ToyModel):
+        folder = write_toy_model(model, models)
+        return ModelAt(name=linked(folder, here), folder=here, arguments=("--load-format=dummy",), offline=True)
+    if isinstance(model, SmolModel):
+        folder = smollm.folder_of(model, models.parent)
+        if not folder.is_dir():
+            raise CannotRun(f"{folder.name} was not made; it is made with the builds")
+        return ModelAt(name=linked(folder, here), folder=here, arguments=(), offline=True)
+    if Path(model).expanduser().is_dir():
+        return ModelAt(name=linked(Path(model).expanduser().resolve(), here), folder=here, arguments=(), offline=True)
+    return ModelAt(name=model, folder=here, arguments=(), offline=False)
+
+
+def linked(model: Path, here: Path) -> str:
+    """The name of a link to a model's folder, as told from `here`. One that could be imported lies a folder deeper."""
+    name = f"{DEEPER}/{model.name}" if model.name.isidentifier() else model.name
+    (here / name).parent.mkdir(exist_ok=True)
+    if not (here / name).is_symlink():
+        (here / name).symlink_to(model)
+    return name
+
+
+def server_words(workload: ServeWorkload, arm: Arm, model: ModelAt, name: str, port: int) -> list[str]:
+    """The words after the interpreter.
+
+    The prefix cache is off unless the scenario speaks of it: a second run would be answered from the first.
+    """
+    asked = [*workload.server_arguments, *arm.server_arguments]
+    given = flags_of(asked)
+    cache = [] if given & PREFIX_CACHE else ["--no-enable-prefix-caching"]
+    defaults = [word for word in model.arguments if word.partition("=")[0] not in given]
+    command = ["-m", "vllm.entrypoints.cli.main", "serve", model.name, f"--host={HOST}", f"--port={port}", f"--served-model-name={name}"]
+    return [*command, *defaults, *cache, *asked]
+
+
+def measures_memory(build: ReadyBuild, workload: ServeWorkload, arm: Arm) -> bool:
+    """Whether the arm's server makes its KV cache as large as the memory that it finds free while it starts.
+
+    vLLM looks at the GPU before and after it tries its model, and assumes that nobody else takes or returns memory meanwhile (0.32.0,
+    `Worker.determine_available_memory`). Seen on an H200: of two servers that started together one had a cache of 51 GiB, the other had
+    1.55 GiB left and ended.
+    """
+    return build.fingerprint.device != "cpu" and not meant(flags_of([*workload.server_arguments, *arm.server_arguments]), KV_CACHE)
+
+
+def server_environment(
+    build: ReadyBuild,
+    arm: Arm,
+    workload: ServeWorkload | OfflineWorkload | EqualityWorkload,
+    *,
+    offline: bool,
+    attests: Path,
+    watch: Iterable[str],
+) -> dict[str, str]:
+    """The whole environment of an arm's server.
+
+    Each set of patches has a cache of its own, because vLLM's compile cache does not see that a function was replaced. Connections are kept
+    longer than vLLM's five seconds: after the warm-ups the client sends one request alone, and where that takes about as long, the server
+    closes the other connections at the moment in which the run begins on them (seen here: 58 of 192 requests failed).
+    """
+    small = isinstance(workload.model, ToyModel | SmolModel)
+    patches = hashlib.sha256(f"{build.side.name} {' '.join(sorted(arm.patches))}".encode()).hexdigest()[:8]
+    return {
+        **build_environment(build, arm, threads=usable_cores(), hub=not offline),
+        "VLLM_HTTP_TIMEOUT_KEEP_ALIVE": KEEP_ALIVE,
+        "VLLM_CACHE_ROOT": str(build.side.parent / "cache" / f"{build.id}-{patches}"),
+        **({"HF_HUB_OFFLINE": "1"} if offline else {}),
+        **({"VLLM_CPU_KVCACHE_SPACE": "1"} if small and build.fingerprint.device == "cpu" else {}),
+        **arm_variables(arm, attest=attests, watch=watch),
+    }
+
+
+def without_worker(words: Sequence[str], environment: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Words and environment of a server on a CPU whose engine computes in its own process, unless they say how work is to be spread.
+
+    On a CPU vLLM gives even a single worker a process of its own; engine and worker then wait for each other by yielding their cores in a
+    loop. Seen on 2 cores (kernel 6.18): whatever else wanted a core, front end and client among them, stood still for 1 to 8 s in every
+    third trial, and throughput halved. vLLM forbids an executor without a worker there, because it could not set the number of OpenMP's
+    threads, which the suite sets; it allows it where engines are said not to be processes, which a server's are all the same.
+    """
+    if meant(flags_of(words), SPREAD) or SPREAD & {word.partition("=")[0] for word in words} or MULTIPROCESSING in environment:
+        return list(words), dict(environment)
+    return [*words, "--distributed-executor-backend=uni"], {**environment, MULTIPROCESSING: "0"}

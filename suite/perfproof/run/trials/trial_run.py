@@ -1,0 +1,138 @@
+"""A trial while it runs: what is known of it so far, what it leaves, and how one is waited for whose own process does all the work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from perfproof.builds.install.integrity import changed, lost
+from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.model.base import clock
+from perfproof.model.base.errors import CannotRun
+from perfproof.model.records.record import Attestation, Record, Status
+from perfproof.model.scenarios.plan import Block
+from perfproof.model.scenarios.scenario import Arm
+from perfproof.run.host import environment
+from perfproof.run.host.disk_space import INTERRUPTED, no_room
+from perfproof.run.host.gpus import MemoryKept
+from perfproof.run.processes import attestation as attest
+from perfproof.run.processes.trial_process import Ended, Running, tail
+from perfproof.run.servers.log_diagnosis import diagnose, interrupted, last_words
+from perfproof.run.trials.record_builder import recorded
+
+EVERY = 0.5
+"""Seconds between two looks at a process."""
+LONGEST = 3600.0
+"""Seconds after which a process is given up."""
+LOG_LINES = 20_000
+"""Lines of a log that are searched for what happened."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Attempt:
+    """What is known of a trial so far; `began` is the monotonic clock at its start. It has failed until something else is said."""
+
+    block: Block
+    arm: Arm
+    started: str
+    began: float
+    environment: dict[str, Any]
+    seconds: dict[str, float] = field(default_factory=dict)
+    log: Path | None = None
+    status: Status = "failed"
+    reason: str = ""
+    attestation: Attestation | None = None
+    measurements: dict[str, float] = field(default_factory=dict)
+    raw: dict[str, Sequence[float]] = field(default_factory=dict)
+    work: dict[str, int] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def failed(self, reason: str, *, outside: bool = False) -> None:
+        """Why it does not count; what came from `outside` is none of the arm's."""
+        self.status, self.reason = ("invalid" if outside else "failed"), reason
+
+    def met(self, error: CannotRun) -> None:
+        """What kept it from going on; what came from outside (a SIGKILL, memory that a GPU keeps) is none of the arm's."""
+        killed = isinstance(error, Ended) and error.killed
+        self.failed(f"{INTERRUPTED}: {error}" if killed else str(error), outside=killed or isinstance(error, MemoryKept))
+
+    def broke(self, running: Running, cause: str, what: str = "") -> None:
+        """Its process ended before its time; `what` names a process that is not the arm's own."""
+        self.failed(f"arm {self.arm.name}: {what}{ending(running, cause)}", outside=running.poll() == -9)
+
+    def prove(self, build: ReadyBuild) -> bool:
+        """Whether its processes proved what they ran: then it counts."""
+        unproven = attest.verify(self.attestation, self.arm, build, tail(self.log, LOG_LINES) if self.log else "")
+        self.status, self.reason = ("unattested", unproven) if unproven else ("ok", "")
+        return not unproven
+
+    def finish(self, build: ReadyBuild) -> None:
+        """Stops the clock; a failure that somebody outside brought about is none of the arm's."""
+        self.seconds["total"] = time.monotonic() - self.began
+        if self.status == "ok" and (why := changed(build)):
+            self.failed(why, outside=True)
+        if self.status not in ("failed", "unattested"):
+            return
+        if outside := interrupted(self.reason) or (no_room(self.log.parent, self.reason) if self.log else "") or lost(build):
+            self.status, self.reason = "invalid", outside
+
+    def record(self, *, seed: int, how: str, results: Path) -> Record:
+        """What it leaves; `seed` is the plan's."""
+        return recorded(
+            self.block,
+            self.arm.name,
+            seed=seed,
+            started=self.started,
+            status=self.status,
+            reason=self.reason,
+            how=how,
+            log=self.log,
+            results=results,
+            attestation=self.attestation,
+            seconds=self.seconds,
+            told=self.environment,
+            warnings=self.warnings,
+            measurements=self.measurements,
+            raw=self.raw,
+            work=self.work,
+        )
+
+
+def begun(block: Block, arm: Arm, build: ReadyBuild) -> Attempt:
+    """A trial that begins now, with the machine as it is and what its build warns of."""
+    return Attempt(
+        block=block,
+        arm=arm,
+        started=clock.now(),
+        began=time.monotonic(),
+        environment={**environment.machine(), "before": environment.moment()},
+        warnings=list(build.warnings),
+    )
+
+
+def looks(running: Running, tell: Callable[[str], None], doing: str, longest: float = LONGEST) -> Iterator[None]:
+    """One look after the other until the process has ended; `tell` is told now and then that it is still `doing`.
+
+    Raises `CannotRun` for one that is at it for longer than `longest` seconds.
+    """
+    tell_at = 10.0
+    while running.wait(EVERY) is None:
+        yield
+        if running.seconds > longest:
+            raise CannotRun(f"{doing}, and was not done after {longest:.0f} s")
+        if running.seconds >= tell_at:
+            tell(f"{doing}, {running.seconds:.0f} s so far")
+            tell_at = running.seconds + max(10.0, running.seconds / 4)
+
+
+def ending(running: Running, cause: str) -> str:
+    """How a process ended, why if that is known, and the last words of its log."""
+    return f"{running.finished().how()}{f': {cause}' if cause else ''}; the end of its log:\n{last_words(tail(running.log, 400))}"
+
+
+def cause_of(running: Running, attests: Path) -> str:
+    """Why a process of vLLM ended, by its log and by what its processes attested in `attests`; "" where nothing that is known is told."""
+    return diagnose(tail(running.log, LOG_LINES), [*attest.signals(attests), -(running.poll() or 0)])

@@ -1,0 +1,192 @@
+"""From a plan to running lanes: names are checked, builds prepared, versions checked, and each scenario gets the lane of its kind.
+
+Everything a user can get wrong is refused here, before the first install.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from perfproof.analysis.judging import aa_check
+from perfproof.builds import smollm
+from perfproof.builds.install import editable_install, integrity, lock_file
+from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.builds.overlays import overlay
+from perfproof.builds.prepare import is_made, missing, prepare
+from perfproof.model.base.errors import BadInput, CannotRun
+from perfproof.model.documents.decode import DEFAULT_BUILD
+from perfproof.model.scenarios.build import foundation
+from perfproof.model.scenarios.plan import Plan
+from perfproof.model.scenarios.scenario import (
+    AccuracyWorkload,
+    Build,
+    EditableBuild,
+    EqualityWorkload,
+    MicroWorkload,
+    OfflineWorkload,
+    OverlayBuild,
+    PytestWorkload,
+    PythonBuild,
+    ReleaseBuild,
+    Scenario,
+    ServeWorkload,
+    SmolModel,
+    Workload,
+)
+from perfproof.run.checks import catalog, identical_arms, resume
+from perfproof.run.kinds.accuracy import accuracy_runner
+from perfproof.run.kinds.accuracy.accuracy_runner import AccuracyLane
+from perfproof.run.kinds.equality import equality_runner
+from perfproof.run.kinds.equality.equality_runner import EqualityLane
+from perfproof.run.kinds.micro.micro_runner import MicroLane
+from perfproof.run.kinds.offline import offline_runner
+from perfproof.run.kinds.offline.offline_runner import OfflineLane
+from perfproof.run.kinds.serve import serve_runner
+from perfproof.run.kinds.serve.serve_runner import ServeLane
+from perfproof.run.processes import env_vars
+from perfproof.run.processes.trial_process import TAKEN
+from perfproof.run.servers import config_file_flags
+from perfproof.run.trials.runner import Lane
+
+Say = Callable[[str], None]
+LANES: Mapping[type[Workload], type[ServeLane | OfflineLane | EqualityLane | AccuracyLane]] = {
+    ServeWorkload: ServeLane,
+    OfflineWorkload: OfflineLane,
+    EqualityWorkload: EqualityLane,
+    AccuracyWorkload: AccuracyLane,
+}
+SECOND = "second"
+"""Below the builds: where installs that an A/A asks for a second time are made."""
+
+
+def check_names(plan: Plan, versions: Mapping[str, str] | None = None) -> None:
+    """Raises `BadInput` for every unknown bench, parameter, patch and flag, every interpreter that is not there, and every patch that
+    its build's version does not fit.
+
+    `versions` maps the key of a build to its vLLM version, for builds that only tell it once they are asked.
+    """
+    faults = [fault for build in plan.builds() for fault in build_faults(build)]
+    for scenario in plan.scenarios:
+        faults += catalog.faults(scenario, versions) + config_file_flags.faults(scenario)
+        if isinstance(scenario.workload, ServeWorkload):
+            faults += serve_runner.scenario_faults(scenario)
+        if isinstance(scenario.workload, OfflineWorkload):
+            faults += offline_runner.scenario_faults(scenario)
+        if isinstance(scenario.workload, AccuracyWorkload):
+            faults += accuracy_runner.scenario_faults(scenario)
+        if isinstance(scenario.workload, EqualityWorkload):
+            faults += equality_runner.scenario_faults(scenario)
+    if faults:
+        raise BadInput(*faults)
+
+
+def check_arms(plan: Plan, ready: Mapping[str, ReadyBuild]) -> None:
+    """Raises `BadInput` for arms that run the same code. `ready` maps keys to builds that are ready; none before any is."""
+    faults = [fault for scenario in plan.scenarios for fault in identical_arms.faults(scenario, ready)]
+    if faults:
+        raise BadInput(*faults)
+
+
+def build_faults(build: Build) -> list[str]:
+    """What is wrong with a build as far as can be seen before anything is made: with its base first, for an overlay."""
+    if isinstance(build, OverlayBuild):
+        return [*build_faults(build.base), *overlay.faults_of(build)]
+    if isinstance(build, EditableBuild):
+        return editable_install.faults_of(build)
+    if isinstance(build, ReleaseBuild):
+        return lock_file.faults_of(build)
+    return [fault for fault in [missing(build)] if fault]
+
+
+def default_build() -> Build:
+    """The build of arms that name none."""
+    return ReleaseBuild(name="default", distribution=DEFAULT_BUILD["distribution"], version=DEFAULT_BUILD["version"], requirements=())
+
+
+def prepare_all(builds: Sequence[Build], folder: Path, say: Say) -> list[ReadyBuild]:
+    """Every build, ready, in their order."""
+    return [prepare(build, folder, say) for build in builds]
+
+
+def to_make(builds: Sequence[Build], folder: Path) -> list[str]:
+    """The labels of the releases and source trees that are not there yet, which take minutes; an overlay is there in seconds."""
+    below = [foundation(build) for build in builds]
+    return list(dict.fromkeys(build.label for build in below if not (isinstance(build, PythonBuild) or is_made(build, folder))))
+
+
+def _make_models(plan: Plan, ready: Mapping[str, ReadyBuild], builds: Path, say: Say) -> None:
+    """The models that come in packages, written out by the interpreter of the baseline."""
+    for scenario in plan.scenarios:
+        if not isinstance(scenario.workload, MicroWorkload | PytestWorkload) and isinstance(scenario.workload.model, SmolModel):
+            smollm.make(scenario.workload.model, builds, ready[scenario.builds[scenario.baseline.build].key].interpreter, say)
+
+
+def second_install(build: Build, builds: Path, say: Say) -> PythonBuild:
+    """The same release installed a second time, below `builds`, as the interpreter that it is: two installs of one build may differ in
+    speed (where their files lie), and an A/A of one install can't see that.
+
+    Raises `BadInput` for a build that can't be installed twice, `CannotRun` where the two installs don't hold the same code.
+    """
+    if not isinstance(build, ReleaseBuild):
+        raise BadInput(f"build {build.name}: {build.label}: only a release can be installed a second time; leave out --second-install")
+    first, again = prepare(build, builds, say), prepare(build, builds / SECOND, say)
+    ours, theirs = first.fingerprint, again.fingerprint
+    for what, one, other in (
+        ("vLLM's files", ours.sources, theirs.sources),
+        ("Python", ours.python, theirs.python),
+        ("packages", ours.packages, theirs.packages),
+    ):
+        if one != other:
+            raise CannotRun(f"{build.label}: the second install is another one ({what} differ): delete {builds / SECOND} and try again")
+    here = Path.cwd()
+    path = again.interpreter.relative_to(here) if again.interpreter.is_relative_to(here) else again.interpreter
+    return PythonBuild(name=aa_check.SECOND, path=str(path))
+
+
+@contextlib.contextmanager
+def opened(plan: Plan, builds: Path, results: Path, say: Say, *, itself: bool = False) -> Iterator[Callable[[Scenario], Lane]]:
+    """Prepares the plan's builds and gives the lane that runs a scenario; whatever the lanes keep alive ends with the context.
+
+    A lane that is given measures alone: servers that others keep up end before.
+
+    With the first lane asked for, the client of every serve scenario is started, so that a flag it refuses is told before any trial runs.
+    """
+    if told := env_vars.left_behind(os.environ, TAKEN, plan.scenarios):
+        say(told)
+    ready = {build.key: made for build, made in zip(plan.builds(), prepare_all(plan.builds(), builds, say), strict=True)}
+    for made in ready.values():
+        integrity.remember(made)
+    check_names(plan, {key: made.fingerprint.vllm_version for key, made in ready.items()})
+    if not itself:
+        check_arms(plan, ready)
+        if faults := resume.changed_builds(plan, results, ready):
+            raise BadInput(*faults)
+    _make_models(plan, ready, builds, say)
+    with contextlib.ExitStack() as stack:
+        benches = [scenario.workload.bench for scenario in plan.scenarios if isinstance(scenario.workload, MicroWorkload)]
+        micro = MicroLane(ready, results / "logs", benches=benches, seed=plan.seed)
+        stack.callback(micro.close)
+        serving: dict[str, ServeLane | OfflineLane | EqualityLane | AccuracyLane] = {}
+
+        def open_serving() -> None:
+            for scenario in plan.scenarios:
+                if not isinstance(scenario.workload, MicroWorkload):
+                    by_name = {name: ready[build.key] for name, build in scenario.builds.items() if build.key in ready}
+                    watch = catalog.watched(scenario)
+                    lane = LANES[type(scenario.workload)]
+                    serving[scenario.name] = lane(scenario, by_name, results, seed=plan.seed, watch=watch, say=say)
+                    stack.callback(serving[scenario.name].close)
+                    serving[scenario.name].check()
+
+        def lane_of(scenario: Scenario) -> Lane:
+            if not serving:
+                open_serving()
+            for name, other in serving.items():
+                if name != scenario.name:
+                    other.rest()
+            return serving.get(scenario.name, micro)
+
+        yield lane_of

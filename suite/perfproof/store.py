@@ -1,0 +1,310 @@
+"""The only reader and writer of our own formats: `results/<scenario>.jsonl`, one Record a line, and
+`results/machine/<fingerprint>.jsonl`, one noise Floor a line.
+
+Files are only ever appended to, a whole line at a time, flushed to the disk; a line that a crash cut
+off is skipped on reading, with a warning that names file and line. Nothing derived is stored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import orjson
+
+from perfproof.model.base import clock, regular_files
+from perfproof.model.base.errors import BadInput, CannotRun
+from perfproof.model.base.yaml_io import shown
+from perfproof.model.records import contradictions, record_schema
+from perfproof.model.records.record import SCHEMA, Attestation, Record, Status
+from perfproof.model.verdicts.noise_floor import FLOOR_SCHEMA, Floor
+
+Entry = TypeVar("Entry", Record, Floor)
+
+_RECORD_KEYS = frozenset(field.name for field in dataclasses.fields(Record))
+_ATTESTATION_KEYS = frozenset(field.name for field in dataclasses.fields(Attestation))
+_ATTESTED_LATER = frozenset({"plugins", "variables", "unknown"})
+"""What the attestations of older records do not have."""
+_FLOOR_KEYS = frozenset(field.name for field in dataclasses.fields(Floor))
+_FLOOR_KINDS: Mapping[str, Any] = {
+    **dict.fromkeys(("scenario", "metric", "unit", "better", "workload", "machine", "reason", "when", "records"), str),
+    **dict.fromkeys(("sd", "sd_low", "sd_high", "effect", "widening"), int | float),
+    **dict.fromkeys(("order_p", "rho", "minutes_per_block"), int | float | None),
+    **dict.fromkeys(("blocks", "false_verdicts", "windows"), int),
+    **dict.fromkeys(("primary", "passed"), bool),
+}
+_MAPPINGS = ("definition", "measurements", "raw", "witnesses", "work", "seconds", "environment")
+_TEXTS = ("scenario", "digest", "profile", "arm", "started", "status", "reason", "how", "log")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """What a results folder holds: its records in the order of their files and lines, and what was skipped."""
+
+    records: tuple[Record, ...]
+    warnings: tuple[str, ...]
+
+
+def records_file(folder: Path, scenario: str) -> Path:
+    return folder / f"{scenario}.jsonl"
+
+
+LOST = "was deleted while this run wrote into it: what it held is lost, and nothing is judged; the same command begins anew"
+
+
+def append(folder: Path, record: Record, *, after: bool = False) -> None:
+    """Appends one record; after a full disk the file is as it was before and stays readable.
+
+    Raises `CannotRun` if the line can't be written, or if the file is gone to which it is to be added `after` others; `ValueError` for a
+    number that is not finite.
+    """
+    if after and not records_file(folder, record.scenario).exists():
+        raise CannotRun(f"{records_file(folder, record.scenario)}: {LOST}")
+    _append_line(records_file(folder, record.scenario), record, f"the record of {record.arm}, block {record.block}")
+
+
+def floors_file(folder: Path, machine: str) -> Path:
+    return folder / "machine" / f"{machine}.jsonl"
+
+
+def append_floor(folder: Path, floor: Floor) -> None:
+    """Appends one noise floor; raises as `append`."""
+    _append_line(floors_file(folder, floor.machine), floor, f"the noise floor of {floor.metric}")
+
+
+def _append_line(path: Path, entry: Record | Floor, what: str) -> None:
+    line = json.dumps(dataclasses.asdict(entry), allow_nan=False, separators=(",", ":")).encode() + b"\n"
+    size: int | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "ab") as file:
+            size = file.tell()
+            file.write((b"\n" if _ends_mid_line(path, size) else b"") + line)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        if size is not None:
+            _cut_back(path, size)
+        kept = "what was there is kept, and the same command goes on from there"
+        raise CannotRun(f"{path}: {what} could not be written: {error.strerror}; {kept}") from error
+
+
+def _ends_mid_line(path: Path, size: int) -> bool:
+    if size == 0:
+        return False
+    with open(path, "rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
+
+
+def _cut_back(path: Path, size: int) -> None:
+    if path.exists() and path.stat().st_size > size:
+        os.truncate(path, size)
+
+
+def read(folder: Path) -> Read:
+    """Every record of a results folder; raises `BadInput` for a missing folder, no records, or a newer schema."""
+    check_folder(folder)
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: no such results folder; 'perfproof run SCENARIO --results {folder}' makes one")
+    paths = sorted(folder.glob("*.jsonl"))
+    if not paths:
+        raise BadInput(f"{folder}: holds no records (*.jsonl){_below(folder)}")
+    records: list[Record] = []
+    warnings: list[str] = []
+    seen: dict[bytes, str] = {}
+    for path in paths:
+        for found in _lines(path, record_of, "record", SCHEMA, seen):
+            if isinstance(found, Record):
+                records.append(found)
+            else:
+                warnings.append(found if AGAIN in found else found + REMEDY)
+    return Read(records=tuple(records), warnings=tuple(warnings))
+
+
+def _below(folder: Path) -> str:
+    """The folders in this one that hold files of records, in a clause: it was perhaps one of these that was meant."""
+    found = sorted({path.parent.name for path in folder.glob("*/*.jsonl")} - {"machine"})
+    return f"; these in it may: {', '.join(found[:8])}{' …' if len(found) > 8 else ''}" if found else ""
+
+
+def stamp(folder: Path) -> frozenset[tuple[str, int, int]]:
+    """What is another with every line that is written into a results folder: names, sizes and times of its files."""
+    found = [(path, path.stat()) for path in (*folder.glob("*.jsonl"), *folder.glob("machine/*.jsonl"))]
+    return frozenset((str(path), at.st_size, at.st_mtime_ns) for path, at in found)
+
+
+def records_in(folder: Path) -> tuple[Record, ...]:
+    """The records of a results folder that may hold none yet, or not be there."""
+    return read(folder).records if any(folder.glob("*.jsonl")) else ()
+
+
+def check_folder(folder: Path) -> None:
+    """Raises `BadInput` where something that is no folder has the name of a results folder; one that is not there may be made."""
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"{folder}: is a file; name a folder")
+    if folder.is_symlink() and not folder.exists():
+        raise BadInput(f"{folder}: is a link to {os.readlink(folder)}, which is not there; make that folder or name another")
+
+
+def read_floors(folder: Path) -> tuple[Floor, ...]:
+    """Every noise floor in a results folder, oldest first; none where no A/A was made.
+
+    A line that can't be read raises `BadInput`: skipping it might skip the A/A that failed. Only what a crash cut off is passed over.
+    """
+    floors: list[Floor] = []
+    for path in sorted((folder / "machine").glob("*.jsonl")):
+        for found in _lines(path, floor_of, "noise floor", FLOOR_SCHEMA):
+            if isinstance(found, Floor):
+                floors.append(found)
+            elif CUT_OFF not in found:
+                raise BadInput(found.removesuffix(SKIPPED))
+    return tuple(floors)
+
+
+REMEDY = "; where its trial is missing, the next run measures it again"
+"""What becomes of a record that is skipped; a file is only appended to, so that the line stays."""
+CUT_OFF, SKIPPED = "not a whole", ", skipped"
+AGAIN = "the very same line stands in "
+"""What is told of a line that two files or one file twice have: a trial that was measured again has another."""
+
+
+def _lines(
+    path: Path, decode: Callable[[Any], Entry], what: str, schema: int, seen: dict[bytes, str] | None = None
+) -> Iterator[Entry | str]:
+    """Each line decoded, or what is wrong with it. `seen` has the digests of lines that were met before, with where; None to take all."""
+    for number, line in enumerate(regular_files.content(path).split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        if seen is not None:
+            first = seen.setdefault(hashlib.blake2b(line.strip(), digest_size=16).digest(), place := f"{path.name}:{number}")
+            if first != place:
+                yield f"{path}:{number}: {AGAIN}{first}{SKIPPED}"
+                continue
+        try:
+            data = _parsed(line)
+        except _Twice as twice:
+            yield f"{path}:{number}: the key {str(twice)[:80]!r} stands twice{SKIPPED}"
+            continue
+        except ValueError:
+            yield f"{path}:{number}: {CUT_OFF} {what}{SKIPPED}"
+            continue
+        try:
+            yield decode(data)
+        except _Newer as newer:
+            raise BadInput(
+                f"{path}:{number}: written by a newer perfproof (schema {newer.schema}, this one reads {schema}): upgrade perfproof"
+            ) from newer
+        except (TypeError, ValueError) as error:
+            yield f"{path}:{number}: {error}{SKIPPED}"
+
+
+def _parsed(line: bytes) -> Any:
+    """The line's JSON. orjson reads it several times faster; what it is too strict for, `json` still reads: a lone surrogate, which no
+    file or terminal takes, becomes U+FFFD. Raises `ValueError`, `_Twice` for a key that stands twice in one object."""
+    try:
+        try:
+            data = orjson.loads(line)
+            # every key ends so, and some texts: only where there are more such ends than keys, a key may stand twice
+            if b'" :' not in line and _keys(data) == line.count(b'":') - line.count(b'\\":'):
+                return data
+        except orjson.JSONDecodeError:
+            pass
+        text = json.dumps(json.loads(line, object_pairs_hook=_once), ensure_ascii=False)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def _keys(data: Any) -> int:
+    """How many keys all objects in it have."""
+    if isinstance(data, dict):
+        return len(data) + sum(_keys(value) for value in data.values() if isinstance(value, (dict, list)))
+    return sum(_keys(value) for value in data if isinstance(value, (dict, list))) if isinstance(data, list) else 0
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _Twice(next(name for name in found if names.count(name) > 1))
+    return found
+
+
+class _Twice(Exception):
+    """A key that an object has twice: which of its values counts, nobody can say."""
+
+
+class _Newer(Exception):
+    def __init__(self, schema: int) -> None:
+        super().__init__(schema)
+        self.schema = schema
+
+
+def record_of(data: Any) -> Record:
+    """A record from its JSON object; `ValueError` says what is wrong with it."""
+    _check_object(data, _RECORD_KEYS, "record", SCHEMA)
+    attestation = data["attestation"]
+    if attestation is not None:
+        if not isinstance(attestation, dict):
+            raise ValueError("attestation: expected a mapping")
+        _check_keys(attestation, _ATTESTATION_KEYS - (_ATTESTED_LATER - attestation.keys()), "attestation")
+    for key in _MAPPINGS:
+        if not isinstance(data[key], dict):
+            raise ValueError(f"{key}: expected a mapping")
+    for key in _TEXTS:
+        if not isinstance(data[key], str):
+            raise ValueError(f"{key}: expected a text")
+    for key, least in (("block", 0), ("position", 0), ("seed", -math.inf)):
+        if type(data[key]) is not int or data[key] < least:
+            raise ValueError(f"{key}: expected an integer{' from 0 on' if least == 0 else ''}")
+    _check_moment(data, "started")
+    if data["status"] not in get_args(Status):
+        raise ValueError(f"status: unknown {data['status']!r}")
+    if fault := next(record_schema.faults(data), "") or next(contradictions.faults(data), ""):
+        raise ValueError(fault)
+    why = contradictions.unproven(data)
+    said = {"status": "unattested", "reason": why} if why else {}
+    return Record(**{**data, "attestation": Attestation(**attestation) if attestation else None, **said})
+
+
+def floor_of(data: Any) -> Floor:
+    """A noise floor from its JSON object; `ValueError` says what is wrong with it."""
+    _check_object(data, _FLOOR_KEYS, "noise floor", FLOOR_SCHEMA)
+    for name, field in _FLOOR_KINDS.items():
+        if not isinstance(data[name], field) or isinstance(data[name], bool) is not (field is bool):
+            raise ValueError(f"{name}: expected {field}, got {data[name]!r}")
+    _check_moment(data, "when")
+    return Floor(**data)
+
+
+def _check_moment(data: Mapping[str, Any], key: str) -> None:
+    if not clock.is_moment(data[key]):
+        raise ValueError(f"{key}: expected a moment such as 2026-11-28T11:37:11Z, got {shown(data[key])}")
+
+
+def _check_object(data: Any, keys: frozenset[str], what: str, schema: int) -> None:
+    """An object of this schema with just these keys."""
+    if not isinstance(data, dict):
+        raise ValueError(f"not a {what}")
+    said = data.get("schema")
+    if not isinstance(said, int) or isinstance(said, bool):
+        raise ValueError(f"a {what} without a schema number")
+    if said > schema:
+        raise _Newer(said)
+    _check_keys(data, keys, what)
+
+
+def _check_keys(data: dict[str, Any], keys: frozenset[str], what: str) -> None:
+    missing, unknown = keys - data.keys(), data.keys() - keys
+    if missing:
+        raise ValueError(f"{what}: {', '.join(sorted(missing))} missing")
+    if unknown:
+        raise ValueError(f"{what}: unknown {', '.join(sorted(unknown))}")

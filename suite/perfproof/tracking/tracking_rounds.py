@@ -1,0 +1,265 @@
+"""`perfproof track`: scenarios over many builds, interleaved in rounds, remembered as points of a history.
+
+In order: every scenario is put on every build and all names are checked; round by round, each build in a random order is made if it has
+to be and leaves one trial of every scenario; what a busy machine spoilt is measured again at the end; then each build's trials become
+points and are appended. Every record is on disk before the next trial starts, so that the same command goes on after a kill. A build
+that can't be made or a scenario that it does not know is told and left out; nothing is made up for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from perfproof import history, store
+from perfproof.analysis.stats.number_format import count, duration
+from perfproof.analysis.trials.paired_trials import latest
+from perfproof.builds import prepare
+from perfproof.builds.install.release_index import Releases
+from perfproof.executor import AGAIN, held, ruled
+from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput, CannotRun
+from perfproof.model.history.point import Entry, Point
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.metrics import is_timed
+from perfproof.model.scenarios.plan import Plan
+from perfproof.model.scenarios.scenario import ReleaseBuild, Scenario
+from perfproof.run.host.preflight import Start
+from perfproof.run.kinds.micro.micro_result import NOT_HERE
+from perfproof.run.processes.scratch_folders import RUNNING, sweep
+from perfproof.runners import check_names
+from perfproof.tracking.released_scenario import ARM, Asked, OpenLanes, Say, alone, asked, block, build_of, lanes_on, trials
+
+COUNTED = "counted"
+"""Below the results: the trials of a run that only counts, whose times are not kept."""
+REMOVED = (
+    "--remove: every build is measured in all its rounds at once and then removed, so the rounds are not interleaved: what the machine "
+    "does meanwhile can look like a step of the times; counts don't mind"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """How to track. `rounds` are trials a build; with `count_only` one, whose times are not kept and which minds no busy machine.
+    `remove` measures one build after another and removes each. `start` says how it begins; None: at once."""
+
+    rounds: int
+    seed: int
+    results: Path
+    builds: Path
+    history: Path
+    count_only: bool
+    remove: bool
+    start: Start | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tracked:
+    """One build with every scenario on it, and the folder of its records. What is told of it goes to `lost`, a sentence each."""
+
+    build: Asked
+    scenarios: tuple[Scenario, ...]
+    folder: Path
+    lost: list[str]
+
+    def records(self) -> list[Record]:
+        """What it has left so far, of these very scenarios."""
+        if not any(self.folder.glob("*.jsonl")):
+            return []
+        digests = {scenario.name: scenario.digest for scenario in self.scenarios}
+        return [record for record in store.read(self.folder).records if digests.get(record.scenario) == record.digest]
+
+
+def track(
+    scenarios: Sequence[Scenario], builds: Sequence[Asked], wanted: Wanted, console: Console | None = None, lanes: OpenLanes | None = None
+) -> int:
+    """Measures what is missing and appends the points; untestable if a build or a trial failed.
+
+    `lanes` gives the lanes of a plan: tests hand in their own. Raises `BadInput` for what can be known to be wrong before anything is
+    made, `CannotRun` where another run holds the folder or the machine.
+    """
+    console = console or Console()
+    say: Say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    rows = [_tracked(scenarios, build, wanted) for build in builds]
+    _check(rows)
+    open_lanes = lanes or lanes_on(wanted.builds, say)
+    if wanted.remove:
+        say(REMOVED)
+    with _begun(wanted, say), held(wanted.results) as folder:
+        for part in [[row] for row in rows] if wanted.remove else [rows]:
+            _measure(part, wanted, say, open_lanes)
+            folder.check()
+            if wanted.remove:
+                _remove(part[0], wanted.builds, say)
+    return _remember(rows, wanted, say)
+
+
+def _tracked(scenarios: Sequence[Scenario], build: Asked, wanted: Wanted) -> Tracked:
+    folder = wanted.results / COUNTED if wanted.count_only else wanted.results
+    return Tracked(build=build, scenarios=tuple(alone(one, build) for one in scenarios), folder=folder / build.slug, lost=[])
+
+
+def _check(rows: Sequence[Tracked]) -> None:
+    """All faults of all builds and scenarios at once, before anything is made."""
+    words = [row.build.word for row in rows]
+    faults = [f"{word}: named twice" for word in dict.fromkeys(words) if words.count(word) > 1]
+    slugs = [row.build.slug for row in rows]
+    faults += [f"{row.build.word}: its folder {row.build.slug} is another build's, too" for row in rows if slugs.count(row.build.slug) > 1]
+    for row in rows:
+        try:
+            check_names(Plan(scenarios=row.scenarios, blocks=tuple(block(one, 1, 0) for one in row.scenarios), seed=0))
+        except BadInput as error:
+            faults += error.faults
+    if faults:
+        raise BadInput(*dict.fromkeys(faults))
+
+
+# --- builds ---------------------------------------------------------------------------------------------------
+
+
+TODAY = "today"
+"""The word for the newest release that the index has now."""
+_VERSION = re.compile(r"\d+(\.\d+)*[A-Za-z0-9.]*")
+
+
+def builds_of(text: str, releases: Releases, here: Path) -> list[Asked]:
+    """The builds that a list with commas names: versions, ranges of them (`0.19.0..0.26.0`), `today`, or anything that `asked` takes.
+
+    Raises `BadInput` for what is none of these, `CannotRun` where the index has to be asked and tells nothing.
+    """
+    specs: list[str] = []
+    for word in filter(None, (part.strip() for part in text.split(","))):
+        first, dots, last = word.partition("..")
+        if word == TODAY:
+            specs.append(f"{releases.distribution}=={releases.newest()}")
+        elif dots and os.sep not in word:
+            ends = [end.removeprefix(f"{releases.distribution}==") for end in (first, last)]
+            specs += [f"{releases.distribution}=={version}" for version in releases.between(*ends)]
+        else:
+            specs.append(f"{releases.distribution}=={word}" if _VERSION.fullmatch(word.partition("+")[0]) else word)
+    if not specs:
+        raise BadInput("--builds: expected versions with commas between them, such as 0.25.1,0.26.0, or a range such as 0.19.0..0.26.0")
+    return [asked(spec, here) for spec in dict.fromkeys(specs)]
+
+
+def builds_since(day: date, releases: Releases, here: Path) -> list[Asked]:
+    """The releases that were uploaded on a day or later. Raises `BadInput` where there are none."""
+    found = releases.since(day)
+    if not found:
+        raise BadInput(f"--since {day}: the newest release of {releases.distribution}, {releases.newest()}, is older")
+    return [asked(f"{releases.distribution}=={version}", here) for version in found]
+
+
+# --- measuring ------------------------------------------------------------------------------------------------
+
+
+def _measure(rows: Sequence[Tracked], wanted: Wanted, say: Say, lanes: OpenLanes) -> None:
+    """Every round of every build, then what was invalid, `AGAIN` times at most."""
+    rounds = 1 if wanted.count_only else wanted.rounds
+    for number in range(1, rounds + 1):
+        order = random.Random(f"{wanted.seed}/round/{number}").sample(list(rows), len(rows))
+        for place, row in enumerate(order, 1):
+            _round(row, number, wanted, say, lanes, f"round {number} of {rounds}, build {place} of {len(rows)}")
+    for again in range(1, AGAIN + 1):
+        for number in range(1, rounds + 1):
+            for row in rows:
+                if any(_invalid(row, number)):
+                    _round(row, number, wanted, say, lanes, f"round {number}, measured again ({again} of {AGAIN})", again=True)
+
+
+def _round(row: Tracked, number: int, wanted: Wanted, say: Say, lanes: OpenLanes, words: str, *, again: bool = False) -> None:
+    """One round of one build: a trial of each scenario that has none yet. A build that can't be made is told and left out from there on."""
+    there = {record.scenario for record in latest(row.records()) if record.block == number and not (again and record.status == "invalid")}
+    missing = [scenario for scenario in row.scenarios if scenario.name not in there]
+    if not missing or row.lost:
+        return
+    say(f"{words}: {row.build.word}")
+    sweep(row.folder / RUNNING)
+    try:
+        for record in trials(missing, number, wanted.seed, row.folder, lanes):
+            kept = _counted(record) if wanted.count_only else ruled(record)
+            store.append(row.folder, kept)
+            say(f"  {_told(kept)}")
+    except BadInput as error:
+        row.lost.append(f"{row.build.word}: {'; '.join(error.faults)}")
+    except CannotRun as error:
+        row.lost.append(f"{row.build.word}: {error}")
+    for sentence in row.lost:
+        say(f"  left out: {sentence}")
+
+
+def _counted(record: Record) -> Record:
+    """The trial with its counts alone: its times are not kept, for nobody minded what else ran."""
+    return dataclasses.replace(record, measurements={}, raw={})
+
+
+def _told(record: Record) -> str:
+    """How a trial went, in a line."""
+    took = duration(record.took / 60)
+    if record.status != "ok":
+        return f"{record.scenario}: {record.status}: {record.reason.splitlines()[0] if record.reason else 'no reason was given'} ({took})"
+    counts = "".join(f", {name} {value:,g}" for name, value in record.witnesses.items() if "@" not in name)
+    return f"{record.scenario}: {took}{counts}"
+
+
+def _invalid(row: Tracked, number: int) -> Iterator[str]:
+    return (record.scenario for record in latest(row.records()) if record.block == number and record.status == "invalid")
+
+
+# --- remembering ----------------------------------------------------------------------------------------------
+
+
+def _remember(rows: Sequence[Tracked], wanted: Wanted, say: Say) -> int:
+    """Appends the points of every build, and says what is missing; the exit code."""
+    new, failed = 0, False
+    for row in rows:
+        records = row.records()
+        new += history.append(wanted.history, points_of(records, count_only=wanted.count_only))
+        gone = [record for record in latest(records) if record.status != "ok"]
+        failed = failed or any(not record.reason.startswith(NOT_HERE) for record in gone)
+        whys = ((record.scenario, record.reason.splitlines()[0] if record.reason else record.status) for record in gone)
+        for scenario, why in dict.fromkeys(whys):
+            say(f"{row.build.word}: {scenario}: no point: {why}")
+        for sentence in row.lost:
+            say(f"left out: {sentence}")
+    say(f"{count(new, 'new line')} in {wanted.history}")
+    return EXIT_UNTESTABLE if failed or any(row.lost for row in rows) else EXIT_PASS
+
+
+def points_of(records: Sequence[Record], *, count_only: bool) -> list[Entry]:
+    """The points of one build's trials, all of them of the arm as released; of counts alone where only these were kept."""
+    made = history.entries_of(records, arm_name=lambda _: ARM)
+    return [entry for entry in made if not (count_only and isinstance(entry, Point) and is_timed(entry.metric))]
+
+
+# --- how it begins and ends -----------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _begun(wanted: Wanted, say: Say) -> Iterator[None]:
+    """Alone on the machine, and on a quiet one where times are kept."""
+    if wanted.start is None:
+        yield
+        return
+    with wanted.start.alone(say):
+        if not wanted.count_only:
+            wanted.start.settle(say)
+        yield
+
+
+def _remove(row: Tracked, builds: Path, say: Say) -> None:
+    """Removes a release that was measured; what it was made of is kept in the download cache and the lock, so that it can be made again."""
+    build = build_of(row.scenarios[0])
+    folder = builds / prepare.identity(build)
+    if isinstance(build, ReleaseBuild) and folder.is_dir():
+        prepare.remove(folder)
+        say(f"{row.build.word}: removed; 'uv cache clean {build.distribution}' frees what the download cache keeps of it")

@@ -1,0 +1,55 @@
+"""Names that a history is asked for and does not have: refused, with the near ones, rather than answered with nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perfproof.history import EVERYTHING, Wanted
+from perfproof.model.base.errors import BadInput
+from perfproof.model.scenarios.metrics import base_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST = 12
+"""How many names are told where none is near."""
+
+
+def check(folder: Path, wanted: Wanted, rows: pd.DataFrame | None = None) -> None:
+    """Raises `BadInput` with every name that no point of the history has, and where no point has all that is asked for.
+
+    `rows` are the wanted points, where they were read already.
+    """
+    from perfproof.history import point_table
+
+    if wanted == EVERYTHING:
+        return
+    rows = point_table.table(folder, wanted).rows if rows is None else rows
+    asked = {kind.removesuffix("s"): names for kind, names in asdict(wanted).items()}
+    if all(names <= _names(rows, kind) for kind, names in asked.items()):
+        return
+    faults = [fault for kind, names in asked.items() for fault in _faults(folder, kind, names, point_table.table(folder).rows)]
+    if not faults and rows.empty:
+        together = " ".join(f"--{kind} {name}" for kind, names in asked.items() for name in sorted(names))
+        faults = [f"{folder}: no point is of all of these: {together}; 'perfproof history list' has the series that there are"]
+    if faults:
+        raise BadInput(*faults)
+
+
+def _faults(folder: Path, kind: str, names: frozenset[str], every: pd.DataFrame) -> Iterator[str]:
+    there = sorted(_names(every, kind))
+    for name in sorted(names.difference(there)):
+        near = get_close_matches(name, there, n=3)
+        others = ", ".join(there[:MOST]) + (f" and {len(there) - MOST} more" if len(there) > MOST else "")
+        told = f"did you mean {' or '.join(near)}?" if near else f"there are {others}" if there else "it is empty"
+        yield f"--{kind} {name}: {folder} has none such; {told}"
+
+
+def _names(rows: pd.DataFrame, kind: str) -> set[str]:
+    """The names of that kind, those of metrics with their cases and without."""
+    names = {str(name) for name in rows[kind].unique()}
+    return names | {base_name(name) for name in names} if kind == "metric" else names

@@ -1,0 +1,172 @@
+"""Which gate catches which planted fault: the page `docs/planted-faults.md`, made of committed records.
+
+`python -m perfproof.validation.planted --results results/planted --out docs/planted-faults.md`. A fault is an arm whose environment names
+it (`PERFPROOF_FAULT`); a gate is a metric of a scenario of kind equality or
+accuracy. A fault counts as caught by a gate whose verdict is *regressed*, *inconclusive* never does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfproof import store
+from perfproof.analysis.equality.equality_verdict import details
+from perfproof.analysis.judging.judge import JudgedScenario, judge_records
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.equality_workload import EqualityDetails
+from perfproof.model.scenarios.metrics import base_name
+from perfproof.model.verdicts.judged import Judged, Outcome
+from perfproof.patches.planted.chosen_fault import VARIABLE
+from perfproof.validation.tables import table
+
+PATCHES = ("planted_penalties", "planted_sampler", "planted_pooling")
+GATES: Mapping[str, str] = {
+    "greedy_outputs": "equality, greedy",
+    "sampled_outputs": "equality, sampled",
+    "text_perplexity": "teacher-forced",
+    "embeddings": "embeddings",
+    "accuracy": "accuracy",
+}
+"""The gates by the metrics that they judge, in the order of the page's columns."""
+FAULT = re.compile(r"^- `(\w+)`: (.+?)[;.]$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """One fault put to one gate of one scenario."""
+
+    fault: str
+    gate: str
+    row: Judged
+    detail: EqualityDetails | None
+
+
+def descriptions() -> dict[str, str]:
+    """What every planted fault does, by its name: as its patch's own docstring has it."""
+    return {
+        name: " ".join(what.split())
+        for patch in PATCHES
+        for name, what in FAULT.findall(importlib.import_module(f"perfproof.patches.planted.{patch}").__doc__ or "")
+    }
+
+
+def tried(records: Sequence[Record]) -> list[Tried]:
+    """Every fault put to every gate, in the order of the records."""
+    return [each for one in judge_records(records) for each in _tried(one, [r for r in records if r.scenario == one.scenario.name])]
+
+
+def _tried(one: JudgedScenario, records: Sequence[Record]) -> Iterable[Tried]:
+    faults = {arm.name: arm.environment.get(VARIABLE, "") for arm in one.scenario.candidates}
+    behind = (
+        {(each.candidate, each.part): each for each in details(one.scenario, records)} if one.scenario.workload.kind == "equality" else {}
+    )
+    for row in one.judged:
+        gate = GATES.get(base_name(row.metric))
+        if gate and faults.get(row.candidate):
+            detail = next((each for (arm, part), each in behind.items() if (arm, part) == (row.candidate, row.metric)), None)
+            yield Tried(fault=faults[row.candidate], gate=gate, row=row, detail=detail)
+
+
+def page(records: Sequence[Record], folder: str) -> str:
+    """The page in Markdown: a row a fault, a column a gate; then what no gate caught, and the runs that this rests on."""
+    found = tried(records)
+    gates = [gate for gate in GATES.values() if any(each.gate == gate for each in found)]
+    faults = [name for name in descriptions() if any(each.fault == name for each in found)]
+    rows = [
+        [f"`{name}`", descriptions()[name], *(_cell([t for t in found if (t.fault, t.gate) == (name, gate)]) for gate in gates)]
+        for name in faults
+    ]
+    missed = [name for name in faults if not any(_caught(each) for each in found if each.fault == name)]
+    waiting = [name for name in descriptions() if name not in faults]
+    parts = [
+        "# Planted faults",
+        "Patches that are wrong on purpose (`suite/perfproof/patches/planted/planted_*.py`), put to the gates that are to catch "
+        "them. Made by "
+        f"`python -m perfproof.validation.planted --results {folder} --out docs/planted-faults.md`; nothing on this page is typed by hand.",
+        f"{len(faults) - len(missed)} of {len(faults)} faults were caught by some gate. **Caught** is the verdict *regressed*, which fails "
+        "the gate with exit code 1; beside it stand how many prompts, tokens or items were asked and, of equality, how many gave it away. "
+        "A dash is a gate that the fault was not put to.",
+        table(["fault", "what is wrong", *gates], rows),
+        "## What no gate caught",
+        *([f"- `{name}`: {descriptions()[name]}" for name in missed] or ["Nothing: every fault was caught by some gate."]),
+        *(["## Not measured yet", *(f"- `{name}`: {descriptions()[name]}" for name in waiting)] if waiting else []),
+        "## The runs behind it",
+        *(_runs(records)),
+    ]
+    return "\n\n".join(_joined(parts)) + "\n"
+
+
+def _joined(parts: Sequence[str]) -> list[str]:
+    """Paragraphs, the items of a list kept together."""
+    found: list[str] = []
+    for part in parts:
+        if found and part.startswith("- ") and found[-1].startswith("- "):
+            found[-1] += f"\n{part}"
+        else:
+            found.append(part)
+    return found
+
+
+def _caught(each: Tried) -> bool:
+    return each.row.verdict == Outcome.REGRESSED
+
+
+def _cell(found: Sequence[Tried]) -> str:
+    """What one gate said of one fault, over the scenarios that put it there."""
+    scored = [each for each in found if each.detail is None]
+    said = [*(_said(each, each.detail) for each in found if each.detail is not None), *([_scored(scored)] if scored else [])]
+    return "; ".join(dict.fromkeys(said)) or "–"
+
+
+def _scored(found: Sequence[Tried]) -> str:
+    """What accuracy said of one fault, over all its tasks."""
+    many = {str(word): sum(each.row.verdict == word for each in found) for word in dict.fromkeys(each.row.verdict for each in found)}
+    verdicts = ", ".join(f"{count} {word}" for word, count in many.items())
+    items = sum(each.row.blocks for each in found)
+    unseen = max((each.row.mde for each in found if each.row.mde is not None), default=0.0)
+    word = "**caught**" if any(map(_caught, found)) else "not caught"
+    return f"{word} ({verdicts}), {len(found)} tasks, {items:,} items; a task had to drop by {100 * unseen:.1f} points"
+
+
+def _said(each: Tried, detail: EqualityDetails) -> str:
+    word = "**caught**" if _caught(each) else f"not caught ({each.row.verdict})"
+    if detail.part == "text_perplexity":
+        return f"{word}, {detail.tokens:,} tokens"
+    far = f", by up to {detail.largest:.1g}" if detail.largest else ""
+    moved = f", {detail.asked - detail.equal} differ{far}" if _caught(each) else ""
+    return f"{word}, {detail.asked} prompts{moved}"
+
+
+def _runs(records: Sequence[Record]) -> Iterable[str]:
+    for name in dict.fromkeys(record.scenario for record in records):
+        mine = [record for record in records if record.scenario == name]
+        first = mine[0]
+        machine = f"{first.environment.get('cores')} cores of {first.environment.get('processor')}"
+        seconds = sum(record.seconds.get("total", 0.0) for record in mine)
+        yield (
+            f"- `{name}` ({first.profile}): {len(mine)} trials, {seconds / len(mine):.0f} s each, on {machine}, "
+            f"vLLM {first.attestation.vllm_version if first.attestation else 'unknown'}, {first.started[:10]}"
+        )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Reads the records, prints the page and writes it."""
+    parser = argparse.ArgumentParser(prog="python -m perfproof.validation.planted", description=__doc__)
+    parser.add_argument("--results", type=Path, default=Path("results/planted"), help="the folder of the records (results/planted)")
+    parser.add_argument("--out", type=Path, help="also write the page here, for example docs/planted-faults.md")
+    given = parser.parse_args(argv)
+    text = page(store.read(given.results).records, str(given.results))
+    print(text)
+    if given.out is not None:
+        given.out.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

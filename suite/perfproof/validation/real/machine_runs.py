@@ -1,0 +1,238 @@
+"""Runs on this machine: the batches of injected slowdowns and the sittings of the other tools, gone on with where they were left.
+
+Every batch is conducted as `perfproof run` conducts a plan, in a folder of its own under `work`; each of its runs leaves its line under
+`results` as soon as it has ended. A time limit ends the measuring between two blocks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from perfproof import store
+from perfproof.analysis.judging.judge import judge_scenario, spending_of
+from perfproof.analysis.trials.paired_trials import latest, whole_blocks
+from perfproof.executor import conduct
+from perfproof.model.base.errors import CannotRun
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.plan import Block, Plan
+from perfproof.model.scenarios.scenario import LEAST_BLOCKS, Arm, Scenario, ServeWorkload
+from perfproof.model.verdicts.noise_floor import machine_fingerprint
+from perfproof.patches.planted.known_slowdown import ADDED, MEASURED
+from perfproof.planning import make_plan
+from perfproof.progress import RunProgress
+from perfproof.run.host import environment
+from perfproof.run.host.machine_lock import WAIT
+from perfproof.run.host.preflight import Start, settle
+from perfproof.run.trials.runner import Lane
+from perfproof.runners import opened
+from perfproof.validation.real import injected
+from perfproof.validation.real.outcomes import ROUND_UNITS, Run, Sitting, Trial, append, read
+
+OF = {"micro": "the wrapped calls", "serve": "the client's whole run"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where things lie: lines in `results`, records and logs in `work`, builds in `builds`; and the build that is measured."""
+
+    results: Path
+    work: Path
+    builds: Path
+    build: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Until:
+    """The time limit: `clock` gives seconds, `end` is when no block or sitting is begun any more."""
+
+    end: float
+    clock: Callable[[], float] = time.monotonic
+
+    @property
+    def minutes(self) -> float:
+        """Minutes left; 0 and less when it is over."""
+        return (self.end - self.clock()) / 60
+
+
+def batch(number: int, place: Place, until: Until, progress: RunProgress) -> None:
+    """Runs what is missing of a batch of the microbenchmark."""
+    scenarios = [scenario for scenario in injected.batch(number, place.build) if not _there(scenario, place)]
+    _conduct(injected.batch(number, place.build), scenarios, f"micro-{number:02d}", number, place, until, progress)
+
+
+def serve(number: int, place: Place, until: Until, progress: RunProgress) -> None:
+    """Runs what is missing of a run of the toy server."""
+    scenario = injected.serve(number, place.build)
+    _conduct([scenario], [] if _there(scenario, place) else [scenario], f"serve-{number:02d}", number, place, until, progress)
+
+
+def _conduct(
+    every: list[Scenario], missing: list[Scenario], name: str, seed: int, place: Place, until: Until, progress: RunProgress
+) -> None:
+    """Conducts a plan whose order is that of `every`, and keeps the lines of those in `missing` that end."""
+    if not missing or until.minutes <= 0:
+        return
+    folder, whole = place.work / name, make_plan(every, seed)
+    wanted = {scenario.name for scenario in missing}
+    plan = Plan(
+        scenarios=tuple(s for s in whole.scenarios if s.name in wanted),
+        blocks=tuple(b for b in whole.blocks if b.scenario.name in wanted),
+        seed=seed,
+    )
+    lanes = partial(opened, plan, place.builds, folder, progress.say)
+    start = Start(what="make validate-real", profile="quick", wait=WAIT, anyway=False)
+    conduct(plan, folder, lanes, progress, alone=start.alone, settle=start.settle, budget=until.minutes)
+    records = store.read(folder).records
+    for scenario in plan.scenarios:
+        for run in runs_of(scenario, [record for record in records if record.scenario == scenario.name]):
+            append(place.results / f"{run.workload}.jsonl", run)
+
+
+def _there(scenario: Scenario, place: Place) -> bool:
+    """Whether a scenario's runs have left their lines."""
+    runs, _ = read(place.results)
+    there = {(run.workload, run.percent, run.number) for run in runs}
+    return all((scenario.workload.kind, injected.percent_of(arm), _number(scenario)) in there for arm in scenario.candidates)
+
+
+def _number(scenario: Scenario) -> int:
+    return int(scenario.name.rpartition("_")[2])
+
+
+def close(place: Place) -> None:
+    """Keeps the runs of the microbenchmark that have begun as they stand, if they have blocks enough for a verdict: the time is over."""
+    for number in range(1, len(injected.BATCHES) + 1):
+        folder = place.work / f"micro-{number:02d}"
+        records = store.records_in(folder)
+        for scenario in injected.batch(number, place.build):
+            mine = [record for record in records if record.scenario == scenario.name]
+            if not _there(scenario, place) and whole_blocks(latest(mine), scenario) >= LEAST_BLOCKS:
+                for run in runs_of(scenario, mine, cut=True):
+                    append(place.results / f"{run.workload}.jsonl", run)
+
+
+def runs_of(scenario: Scenario, records: list[Record], *, cut: bool = False) -> list[Run]:
+    """The lines of a scenario that has ended, one a candidate; none while blocks are missing, unless it is `cut` short."""
+    if not records:
+        return []
+    found = judge_scenario(scenario.name, records, final=False)
+    if not cut and not found.stop and found.blocks < scenario.most_blocks:
+        return []
+    judged = {row.candidate: row for row in judge_scenario(scenario.name, records).judged if row.primary}
+    spending, last = spending_of(scenario), latest(records)[-1]
+    assert last.attestation is not None or last.status != "ok"  # noqa: S101
+    lines = []
+    for arm in scenario.candidates:
+        row = judged[arm.name]
+        lines.append(
+            Run(
+                workload=scenario.workload.kind,
+                percent=injected.percent_of(arm),
+                number=_number(scenario),
+                machine=machine_fingerprint(last.environment),
+                when=last.started,
+                vllm=last.attestation.vllm_version if last.attestation else "",
+                metric=row.metric,
+                margin=injected.MARGIN,
+                looks=tuple(look.blocks for look in spending.looks),
+                family=spending.family,
+                verdict=str(row.verdict),
+                effect=row.effect,
+                mde=row.mde,
+                blocks=row.blocks,
+                cut=cut,
+                of=OF[scenario.workload.kind],
+                trials=tuple(_trial(scenario, arm, record, row.metric) for record in records if record.arm in (row.baseline, arm.name)),
+            )
+        )
+    return lines
+
+
+def _trial(scenario: Scenario, arm: Arm, record: Record, metric: str) -> Trial:
+    told, serving = record.environment.get("telemetry", {}), isinstance(scenario.workload, ServeWorkload)
+    return Trial(
+        block=record.block,
+        position=record.position,
+        arm="b" if record.arm == arm.name else "a",
+        status=record.status,
+        value=_digits(record.measurements.get(metric)),
+        added=round(_added(record, serving), 5),
+        steal=told.get("steal"),
+        foreign=told.get("foreign"),
+        seconds=round(record.seconds.get("total", 0.0) - record.seconds.get("import", 0.0), 3),
+        rounds=() if serving else tuple(round(ROUND_UNITS * seconds) for seconds in record.raw.get(metric, ())),
+    )
+
+
+def _added(record: Record, serving: bool) -> float:
+    """What the busy wait added, by its own counters: to the calls that it followed, or to a client's run without what was added."""
+    counts = record.attestation.counts if record.attestation else {}
+    added, calls = counts.get(ADDED, 0), counts.get(MEASURED, 0)
+    if not serving:
+        return added / calls if calls else 0.0
+    whole = 1e9 * (record.seconds.get("warming up", 0.0) + record.seconds.get("measuring", 0.0))
+    return added / (whole - added) if whole > added else 0.0
+
+
+def sitting(number: int, trials: Mapping[int, int], place: Place, until: Until, progress: RunProgress) -> None:
+    """What is missing of a batch's sittings: for each, `trials` of the baseline, then as many of the candidate; all in one go.
+
+    `trials` maps a slowdown to how many perfproof's own runs of it took on average: so both get the same wall time.
+    """
+    _, there = read(place.results)
+    done = {(one.percent, one.number) for one in there}
+    asked = [each for each in injected.sittings(number) if each[0] in trials and each not in done]
+    if not asked or until.minutes <= 0:
+        return
+    plan = make_plan([injected.micro(percent, run, place.build) for percent, run in asked], number)
+    folder = place.work / f"sittings-{number:02d}"
+    with opened(plan, place.builds, folder, progress.say) as lane_of:
+        settle("quick", progress.say)
+        for scenario in plan.scenarios:
+            if until.minutes <= 0:
+                return
+            percent = injected.percent_of(scenario.candidates[0])
+            progress.say(f"other tools: {scenario.name}, {trials[percent]} trials of each")
+            append(place.results / "sittings.jsonl", _sit(scenario, lane_of(scenario), trials[percent]))
+
+
+def _sit(scenario: Scenario, lane: Lane, trials: int) -> Sitting:
+    """All trials of the baseline, then all of the candidate, forked from one parent."""
+    sides: dict[str, tuple[tuple[float, ...], ...]] = {}
+    seconds = 0.0
+    last: Record | None = None
+    for arm in (injected.BASELINE, injected.CANDIDATE):
+        records = list(_in_a_row(scenario, lane, arm, trials))
+        fault = next((record.reason for record in records if record.status != "ok"), "")
+        if fault:
+            raise CannotRun(f"{scenario.name}: a trial of {arm} did not end well: {fault}")
+        sides[arm] = tuple(tuple(round(one, 9) for one in record.raw[injected.MICRO_METRIC]) for record in records)
+        seconds += sum(record.seconds["total"] - record.seconds["import"] for record in records)
+        last = records[-1]
+    assert last is not None  # noqa: S101
+    return Sitting(
+        percent=injected.percent_of(scenario.candidates[0]),
+        number=_number(scenario),
+        machine=machine_fingerprint(environment.machine()),
+        when=last.started,
+        seconds=round(seconds, 2),
+        baseline=sides[injected.BASELINE],
+        candidate=sides[injected.CANDIDATE],
+    )
+
+
+def _in_a_row(scenario: Scenario, lane: Lane, arm: str, trials: int) -> Iterator[Record]:
+    block = Block(scenario=scenario, number=1, order=(injected.BASELINE, injected.CANDIDATE), seed=0)
+    for trial in range(trials):
+        yield from lane.trials(dataclasses.replace(block, seed=trial), (arm,))
+
+
+def _digits(value: float | None) -> float | None:
+    """Nine digits: far below what a trial repeats."""
+    return None if value is None else float(f"{value:.9g}")

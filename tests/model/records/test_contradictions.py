@@ -1,0 +1,253 @@
+"""A record whose parts disagree does not count, and says by file, line and field why not."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from perfproof import store
+from perfproof.analysis.judging.judge import judge_records
+from perfproof.commands import record_verdicts
+from perfproof.model.base.errors import EXIT_UNTESTABLE, BadInput
+from perfproof.model.scenarios.scenario import digest_of
+from tests.factory import DEFINITION, record, run
+
+PATCHED = copy.deepcopy(DEFINITION)
+PATCHED["arms"]["after"]["patches"] = ["mine"]
+
+
+def plain(**changes: Any) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(record(**changes))))
+    return data
+
+
+def told(data: dict[str, Any], folder: Path) -> list[str]:
+    (folder / "swap_states.jsonl").write_text(json.dumps(data) + "\n")
+    return [warning.removesuffix(store.REMEDY).removesuffix(store.SKIPPED) for warning in store.read(folder).warnings]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"digest": "0123456789ab"}, "digest: is '0123456789ab', that of its definition is "),
+        ({"scenario": "another"}, "scenario: is 'another', its definition says 'swap_states'"),
+        ({"profile": "thorough"}, "profile: is 'thorough', its definition says 'quick'"),
+        ({"arm": "third"}, "arm: 'third' is none of its definition's (before, after)"),
+        ({"order": ["after"]}, "order: does not name the arm 'before'"),
+        ({"position": 1}, "position: is 1, its order has 'before' at 0"),
+    ],
+)
+def test_a_contradiction_is_told_with_file_line_and_field(changes: dict[str, Any], says: str, tmp_path: Path) -> None:
+    """One field that was changed by itself is found by another that says the same."""
+    [warning] = told(plain(**changes), tmp_path)
+    assert warning.startswith(f"{tmp_path}/swap_states.jsonl:1: {says}")
+
+
+def test_arms_that_change_places_in_one_record_turn_no_verdict(tmp_path: Path) -> None:
+    """With `baseline` swapped in the first record alone its line is told and skipped, and the rest is judged as it was."""
+    records = run([0.04 + 0.0001 * n for n in range(7)], [0.08 + 0.0001 * n for n in range(7)])
+    lines = [plain_of(one) for one in records]
+    swapped = copy.deepcopy(lines[0])
+    for arm in swapped["definition"]["arms"].values():
+        arm["baseline"] = not arm["baseline"]
+    (tmp_path / "swap_states.jsonl").write_text("".join(json.dumps(one) + "\n" for one in [swapped, *lines[1:]]))
+    read = store.read(tmp_path)
+    assert "swap_states.jsonl:1: digest: " in read.warnings[0]
+    [row] = [row for one in judge_records(read.records) for row in one.judged if row.primary]
+    assert (row.verdict, row.baseline, row.blocks) == ("regressed", "before", 6)
+
+
+def plain_of(one: Any) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(one)))
+    return data
+
+
+@pytest.mark.parametrize(
+    ("attestation", "says"),
+    [
+        (None, "it has no attestation"),
+        ({"patches": {}}, "its attestation lacks patch mine"),
+        ({"patches": {"mine": {}, "theirs": {}}}, "it attests patch theirs, which its arm does not name"),
+    ],
+)
+def test_ok_without_proof_is_unattested(attestation: dict[str, Any] | None, says: str, tmp_path: Path) -> None:
+    """A record that says it is ok and does not show what ran makes its metric untestable, however fast it was."""
+    proven = {"patches": {"mine": {"verified": True, "direction": "adds", "targets": []}}}
+    for one in run([0.04] * 6, [0.02] * 6, definition=PATCHED):
+        data = plain_of(dataclasses.replace(one, attestation=None))
+        proof = attestation if (one.arm, one.block) == ("after", 4) else proven if one.arm == "after" else {}
+        data["attestation"] = None if proof is None else {**dataclasses.asdict(record().attestation), **proof}  # type: ignore[arg-type]
+        with (tmp_path / "swap_states.jsonl").open("a") as file:
+            file.write(json.dumps(data) + "\n")
+    [row] = [row for one in judge_records(store.read(tmp_path).records) for row in one.judged if row.primary]
+    assert row.verdict == "untestable"
+    assert says in row.reason
+    assert record_verdicts.decide([row], record_verdicts.DEFAULT_POLICY).exit_code == EXIT_UNTESTABLE
+
+
+VERIFIED: dict[str, Any] = {"verified": True, "targets": {"vllm.a:f": "0123"}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"vllm_version": "0.31.0"}, "it attests vLLM 0.31.0, and its build is 0.32.0"),
+        ({"vllm_version": "0.32.0 and 0.32.1"}, "it attests vLLM 0.32.0 and 0.32.1, and its build is 0.32.0"),
+        ({"vllm_version": ""}, "it attests vLLM , and its build is 0.32.0"),
+        ({"refused": {"mine": "the source differs"}}, "its attestation refuses patch mine: the source differs"),
+        ({"patches": {"mine": {**VERIFIED, "verified": False}}}, "patch mine ran where it was not tested"),
+        ({"counts": {"calls vllm.a:f": 0}}, "what patch mine replaces was never called"),
+        ({"plugins": {"theirs": "plugin theirs was not loaded in any process"}}, "plugin theirs was not loaded in any process"),
+        ({"variables": {"A": "variable A has no value in 1 of 3 processes"}}, "variable A has no value in 1 of 3 processes"),
+        ({"vllm_version": "0.32.0+cpu"}, ""),
+        ({"counts": {}}, ""),
+        ({"plugins": {"theirs": ""}, "variables": {"A": ""}}, ""),
+        ({"refused": {"other": "not asked for"}}, ""),
+    ],
+)
+@pytest.mark.parametrize("overlay", [False, True])
+def test_a_proof_of_something_else_is_none(changes: dict[str, Any], says: str, overlay: bool, tmp_path: Path) -> None:
+    """*ok* stands only beside an attestation that would have let the trial count: the build's version, its patches, plugins, variables."""
+    definition = copy.deepcopy(PATCHED)
+    if overlay:
+        definition["builds"]["mine"] = {"kind": "overlay", "base": "default", "diff": "a.diff"}
+        definition["arms"]["after"]["build"] = "mine"
+    proof = dataclasses.replace(record().attestation, **{"patches": {"mine": VERIFIED}, **changes})  # type: ignore[type-var]
+    data = plain(definition=definition, digest=digest_of(definition), arm="after", attestation=proof)
+    assert told(data, tmp_path) == []
+    [found] = store.read(tmp_path).records
+    assert (found.status, says in found.reason) == ("unattested" if says else "ok", True)
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="0123456789.+acpu", min_size=1, max_size=9))
+def test_any_other_version_than_the_builds_is_no_proof(version: str) -> None:
+    """A release is what its name says, up to what follows a plus."""
+    proof = dataclasses.replace(record().attestation, vllm_version=version)  # type: ignore[type-var]
+    [made] = [store.record_of(plain(attestation=proof))]
+    assert (made.status == "ok") == (version.partition("+")[0] == "0.32.0")
+
+
+@pytest.mark.parametrize(
+    ("profile", "launches", "how"), [("quick", None, "fresh"), ("thorough", None, "shared"), ("quick", "fresh", "shared")]
+)
+def test_how_servers_were_launched_is_what_the_definition_asks(profile: str, launches: str | None, how: str, tmp_path: Path) -> None:
+    """A record of shared launches can't pass for one of fresh ones, nor the other way round."""
+    definition = copy.deepcopy(DEFINITION) | {"profile": profile}
+    definition["workload"] = {"kind": "serve", "model": "m", "requests": 8, "launches": launches}
+    [warning] = told(plain(definition=definition, digest=digest_of(definition), profile=profile, how=f"{how} server"), tmp_path)
+    assert f"how: is '{how} server', its definition asks for" in warning
+
+
+def test_mixed_seeds_are_refused() -> None:
+    """Blocks of another seed have another order and other inputs: they are not judged together, and the first is named."""
+    records = [dataclasses.replace(one, seed=7 if one.block == 4 else 0) for one in run([0.04] * 6, [0.02] * 6)]
+    with pytest.raises(BadInput, match=r"records of 2 seeds are mixed \(0, 7; the first other one: seed 7 in block 4, arm"):
+        judge_records(records)
+
+
+@pytest.mark.parametrize("key", ["metrics", "arms", "workload", "name"])
+def test_a_definition_without_its_parts_is_told(key: str, tmp_path: Path) -> None:
+    """A record whose definition lacks what judging relies on is told by its line, and ends no command with a traceback."""
+    definition = {name: value for name, value in DEFINITION.items() if name != key}
+    assert told(plain() | {"definition": definition}, tmp_path) == [f"{tmp_path}/swap_states.jsonl:1: definition.{key}: is missing"]
+
+
+@pytest.mark.parametrize(
+    ("outer", "key", "value", "says"),
+    [
+        ("attestation", "processes", {}, "attestation.processes: expected an integer"),
+        ("attestation", "python", 3.11, "attestation.python: expected a text"),
+        ("environment", "packages", "torch", "environment.packages: expected a mapping of texts"),
+        ("environment", "variables", [], "environment.variables: expected a mapping of texts"),
+        ("measurements", "round_time", 5e-324, "measurements.round_time: expected a number, got 5e-324"),
+        ("measurements", "round_time", -1e-200, "measurements.round_time: expected a number, got -1e-200"),
+    ],
+)
+def test_a_field_of_another_type_is_told(outer: str, key: str, value: Any, says: str, tmp_path: Path) -> None:
+    """What a reader would stumble over is told by its field instead."""
+    data = plain()
+    data[outer] = {**data[outer], key: value}
+    assert told(data, tmp_path) == [f"{tmp_path}/swap_states.jsonl:1: {says}"]
+
+
+# --- every field, dropped, doubled and retyped -----------------------------------------------------------------
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to every value inside."""
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield (*path, key)
+        yield from places(inner, (*path, key))
+
+
+WHOLE = plain(environment={"host": "a", "cores": 2, "gpus": [{"name": "x"}], "telemetry": {"steal": 0.1}, "packages": {"torch": "2"}})
+ODD = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=4), st.just([]), st.just({})
+)
+
+
+def judged_or_told(text: str, folder: Path) -> None:
+    """Reads, judges and draws the line beside two whole blocks: anything but a traceback, and never a verdict on what is not sound."""
+    rest = [plain_of(one) for one in run([0.04, 0.041], [0.02, 0.021]) if one.block == 2]
+    (folder / "swap_states.jsonl").write_text(text + "\n" + "".join(json.dumps(one) + "\n" for one in rest))
+    try:
+        page, _ = record_verdicts.page_of(folder, None)
+    except BadInput:
+        return  # told
+    from perfproof.report import html
+    from perfproof.report.formats import pr_comment, terminal
+
+    for form in (html.render, pr_comment.render, terminal.text):
+        assert form(page)
+
+
+@pytest.mark.parametrize("path", sorted(places(WHOLE), key=str), ids=lambda path: ".".join(map(str, path)))
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(odd=ODD)
+def test_a_field_of_any_type_ends_no_command_in_the_middle(path: tuple[Any, ...], odd: Any, tmp_path: Path) -> None:
+    """Every field of a record, whatever stands there instead, is judged or told by its line; no reader falls over it."""
+    data = copy.deepcopy(WHOLE)
+    inside = data
+    for key in path[:-1]:
+        inside = inside[key]
+    inside[path[-1]] = odd
+    judged_or_told(json.dumps(data), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in sorted(places(WHOLE), key=str) if isinstance(path[-1], str)], ids=lambda p: ".".join(map(str, p))
+)
+def test_a_key_that_stands_twice_is_told(path: tuple[Any, ...], tmp_path: Path) -> None:
+    """A key doubled at any depth leaves no doubt about which value counts: neither does."""
+    inside = WHOLE
+    for key in path[:-1]:
+        inside = inside[key]
+    once = json.dumps(inside)
+    twice = f"{{{json.dumps(path[-1])}:{json.dumps('other')},{once[1:]}"
+    text = json.dumps(WHOLE).replace(once, twice, 1)
+    (tmp_path / "swap_states.jsonl").write_text(text + "\n")
+    read = store.read(tmp_path)
+    assert read.records == ()
+    assert f"swap_states.jsonl:1: the key {path[-1]!r} stands twice" in read.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in sorted(places(WHOLE), key=str) if isinstance(path[-1], str)], ids=lambda p: ".".join(map(str, p))
+)
+def test_a_key_that_is_not_there_is_judged_or_told(path: tuple[Any, ...], tmp_path: Path) -> None:
+    """A record that lacks any of its keys ends no command in the middle."""
+    data = copy.deepcopy(WHOLE)
+    inside = data
+    for key in path[:-1]:
+        inside = inside[key]
+    del inside[path[-1]]
+    judged_or_told(json.dumps(data), tmp_path)

