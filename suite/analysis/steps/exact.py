@@ -9,7 +9,7 @@ from suite.analysis.samples import Floats
 
 FEW = 30
 """Builds of the longest series whose numbers are said to look like counts."""
-REPEATED = 0.6
+REPEATED = 0.5
 """How many of the numbers must equal the one before."""
 
 
