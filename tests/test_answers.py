@@ -381,3 +381,23 @@ def test_values_that_are_no_shares_have_no_verdict(before: float, after: float, 
     code, said = judged(tmp_path, capsys)
     assert (code, said["comparisons"][0]["verdict"]) == (3, "untestable")
     assert "no verdict: its values lie between" in said["comparisons"][0]["reason"]
+
+
+@pytest.mark.parametrize("dropped", [{"n-shot": {}}, {"versions": {}}, {"configs": {}}])
+def test_what_one_results_file_alone_says_is_told(dropped: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A key that is missing on one side does not pass for an equal one."""
+    for side, changed in (("a", {}), ("b", dropped)):
+        samples(tmp_path / side, set())
+        results(tmp_path / side, **changed)
+    _, said = judged(tmp_path, capsys)
+    assert any("one results file alone says these, which can't be compared" in note for note in said["notes"])
+
+
+def test_runs_of_one_task_by_other_filters_are_untestable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The task is named, with the reason."""
+    for side, which in (("a", "strict"), ("b", "flexible")):
+        write(tmp_path / side, [line(n, filter=which) for n in range(300)])
+    code, said = judged(tmp_path, capsys)
+    (row,) = said["comparisons"]
+    assert (code, row["metric"], row["verdict"]) == (3, "sums", "untestable")
+    assert "no filter and metric of it in common" in row["reason"]
