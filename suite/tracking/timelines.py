@@ -32,6 +32,9 @@ from suite.tracking import names
 from suite.tracking.telling import print_json, say, warn
 from suite.verdicts import write
 
+NAMELESS = ("unknown", "n/a", "na", "none", "null", "-", "?", "head", "latest", "nightly", "main", "master", "dev", "dirty")
+"""Names of a point that many builds have."""
+
 # --- history ------------------------------------------------------------------------------------------
 
 
@@ -136,9 +139,9 @@ def steps_of_file(file: Path, *, floor: float, kind: detection.Kind, as_json: bo
 
 def _groups(rows: Sequence[Measured]) -> list[detection.Group]:
     """The builds of one machine, in the order of their first lines; without groups, the lines of one point are one."""
-    apart: dict[tuple[str, str], list[Measured]] = {}
+    apart: dict[tuple[str, str | int], list[Measured]] = {}
     for row in rows:
-        apart.setdefault((row.environment, row.group or row.point), []).append(row)
+        apart.setdefault((row.environment, _build(row)), []).append(row)
     whole = all(row.point.isascii() and row.point.isdigit() and str(int(row.point)) == row.point for row in rows)
     return [
         detection.Group(
@@ -150,9 +153,14 @@ def _groups(rows: Sequence[Measured]) -> list[detection.Group]:
     ]
 
 
+def _build(row: Measured) -> str | int:
+    """What stands for a line's build: its group, else its point; a point that names none, such as "unknown", is each time another."""
+    return row.group or (row.line if row.point.casefold() in NAMELESS else row.point)
+
+
 def _repeated(rows: Sequence[Measured]) -> list[str]:
     """Points that stand on several lines of a series without groups, in a sentence."""
-    places = Counter((row.machine, row.metric, row.environment, row.point) for row in rows if not row.group)
+    places = Counter((row.machine, row.metric, row.environment, row.point) for row in rows if not row.group and _build(row) == row.point)
     several = list(dict.fromkeys(point for (*_, point), lines in places.items() if lines > 1))
     named = ", ".join(several[:3]) + (" and so on" if len(several) > 3 else "")
     return [f"lines of one point were taken for measurements of one build ({named}); a column group says otherwise"] if several else []
