@@ -31,7 +31,7 @@ THINK, ANSWER = "w300", "w301"
 """Words of the toy's vocabulary that stand for the marks of thinking."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Feature:
     """`engine` are options of the engine beside `ENGINE`, `sampling` parameters of a request beside `SAMPLING`. `shared` tokens at the
     beginning of all prompts are the same; `keeps` the prefix cache from wave to wave; `prompt` are tokens of a prompt; `numbered` names

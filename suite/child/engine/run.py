@@ -23,7 +23,7 @@ from suite.child.counting import VERSION, Counter, Operators
 from suite.child.counting.counter import prove
 from suite.child.engine import making
 from suite.child.engine.features import Feature, engines
-from suite.child.engine.waves import Rounds, Stuck, Wave, agreed, odd
+from suite.child.engine.waves import Rounds, Wave, agreed, odd
 
 
 class Results:
@@ -31,12 +31,22 @@ class Results:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self._began = 0
+        if os.path.exists(path):
+            with open(path) as file:
+                self._began = file.read().count("\n")
 
     def say(self, **what: Any) -> None:
         with open(self._path, "a") as file:
             file.write(json.dumps(what, separators=(",", ":")) + "\n")
             file.flush()
             os.fsync(file.fileno())
+
+    def said(self) -> set[tuple[str, int | None]]:
+        """The cells of which something was said since this process began."""
+        with open(self._path) as file:
+            lines = [json.loads(line) for line in file.read().split("\n")[self._began : -1]]
+        return {(line["feature"], line.get("requests")) for line in lines if "feature" in line}
 
 
 def main(argv: list[str]) -> int:
@@ -56,11 +66,20 @@ def main(argv: list[str]) -> int:
         started=True, counter=VERSION, python=platform.python_version(), vllm=str(vllm.__version__), importing=time.perf_counter() - began
     )
     for group in engines(tuple(order["cells"])):
-        code = in_a_fork(lambda group=group: run_engine(group, order, results), order["timeout"])
-        if code:
-            results.say(ended=[feature.name for feature in group], how=code)
+        count_engine([(feature, requests) for feature in group for requests in order["cells"][feature.name]], order, results)
     results.say(done=True)
     return 0
+
+
+def count_engine(cells: list[tuple[Feature, int]], order: dict[str, Any], results: Results) -> None:
+    """Counts the cells of one engine in a forked process; where that dies of one, the others get another."""
+    while cells:
+        how = in_a_fork(lambda now=tuple(cells): run_engine(now, order, results), order["timeout"])
+        said = results.said()
+        cells = [(feature, requests) for feature, requests in cells if not {(feature.name, requests), (feature.name, None)} & said]
+        if cells:
+            culprit, requests = cells.pop(0)
+            results.say(feature=culprit.name, requests=requests, fault=f"the engine's process {how or 'ended without a word'}")
 
 
 def in_a_fork(work: Any, timeout: float) -> str:
@@ -90,41 +109,42 @@ def in_a_fork(work: Any, timeout: float) -> str:
     return f"was not done after {timeout:.0f} s"
 
 
-def run_engine(group: list[Feature], order: dict[str, Any], results: Results) -> None:
-    """Makes the engine of these features and counts them one after another."""
+def run_engine(cells: tuple[tuple[Feature, int], ...], order: dict[str, Any], results: Results) -> None:
+    """Makes the engine that these cells share, and counts them one after another."""
     counter = Counter(tuple(order["closely"]))
     counter.install()
     prove(counter)
+    features = list(dict.fromkeys(feature for feature, _ in cells))
     began = time.perf_counter()
     try:
-        engine = making.engine(order["model"], group[0])
-    except making.Unknown as error:
-        for feature in group:
-            results.say(feature=feature.name, skipped=str(error))
-        return
+        engine = making.engine(order["model"], features[0])
     except Exception as error:
-        traceback.print_exc()
-        for feature in group:
-            results.say(feature=feature.name, fault=told(error))
+        tell(error, results, features)
         return
     facts = facts_of(engine)
-    results.say(engine=facts, features=[feature.name for feature in group], seconds=time.perf_counter() - began)
-    for feature in group:
+    results.say(engine=facts, features=[feature.name for feature in features], seconds=time.perf_counter() - began)
+    for feature in features:
         if off := sorted(name for name, value in feature.needs.items() if facts[name] != value):
             results.say(feature=feature.name, skipped=f"the engine turned {', '.join(off)} off on this platform")
             continue
-        for requests in order["cells"][feature.name]:
+        for requests in (size for one, size in cells if one is feature):
             began = time.perf_counter()
             try:
                 cell = cell_of(engine, feature, requests, order, counter)
-            except making.Unknown as error:
-                results.say(feature=feature.name, requests=requests, skipped=str(error))
             except Exception as error:
-                traceback.print_exc()
-                results.say(feature=feature.name, requests=requests, fault=told(error))
+                tell(error, results, [feature], requests=requests)
                 abandon(engine)
             else:
                 results.say(feature=feature.name, requests=requests, took=time.perf_counter() - began, **cell)
+
+
+def tell(error: Exception, results: Results, features: list[Feature], **more: Any) -> None:
+    """Says of each feature that it was not counted: it is unknown here, or something went wrong."""
+    unknown = isinstance(error, making.Unknown)
+    if not unknown:
+        traceback.print_exc()
+    for feature in features:
+        results.say(feature=feature.name, **more, **({"skipped": str(error)} if unknown else {"fault": told(error)}))
 
 
 def facts_of(engine: Any) -> dict[str, Any]:
@@ -176,8 +196,6 @@ def told(fault: BaseException) -> str:
     """A fault in one line."""
     return " ".join(f"{type(fault).__name__}: {fault}".split())[:600]
 
-
-__all__ = ["Stuck", "main"]
 
 if __name__ == "__main__":
     sys.path.pop(0)  # this script's folder: nothing there is to be imported by name
