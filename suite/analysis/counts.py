@@ -6,6 +6,8 @@ them is compared. Fewer instructions are less Python work, and no improvement: w
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -21,6 +23,7 @@ WORDS: Mapping[CountVerdict, str] = {
     "identical": "identical",
 }
 """What each verdict is called, the worst first but for `less`."""
+_INSIDE = re.compile(r"(?:\.<locals>\.<(?:listcomp|dictcomp|setcomp|genexpr)>)+$")
 NOTHING = FunctionWork(instructions=0, calls=0, inclusive=0, c_calls=0, line=0)
 
 
@@ -170,12 +173,19 @@ def _verdict(base: int, candidate: int, margin: float, changed: bool) -> CountVe
     return "equivalent" if changed else "identical"
 
 
+def function_of(name: str) -> str:
+    """The function whose text a comprehension or generator expression is a part of: its work is the function's own, as it is in Python
+    3.12, which runs comprehensions in place."""
+    return _INSIDE.sub("", name)
+
+
 def numbers_of(phase: PhaseWork, metric: Metric) -> Mapping[str, int]:
     """A metric's numbers by name: of functions, of C calls, or of operators."""
-    if metric == "python_instructions":
-        return {name: one.instructions for name, one in phase.functions.items()}
-    if metric == "python_calls":
-        return {name: one.calls for name, one in phase.functions.items()}
+    if metric in ("python_instructions", "python_calls"):
+        found: Counter[str] = Counter()
+        for name, one in phase.functions.items():
+            found[function_of(name)] += one.instructions if metric == "python_instructions" else one.calls
+        return found
     if metric == "c_calls":
         return phase.c_calls
     return {name: one.calls if metric == "torch_operators" else one.bytes for name, one in phase.operators.items()}
