@@ -41,8 +41,9 @@ class Changed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """One metric of one phase of a cell on both sides. `change` is relative, None where there was nothing; `changed` are the functions
-    behind it, the worst first; `reason` is there where it is untestable."""
+    """One metric of one phase of a cell on both sides. `change` is relative, None where there was nothing; `changed` are the functions, C
+    calls or operators behind it, the worst first; `makers` of C calls the functions that make more or fewer of them; `reason` is there where
+    it is untestable."""
 
     feature: str
     phase: str
@@ -54,6 +55,7 @@ class Compared:
     change: float | None
     verdict: CountVerdict
     changed: tuple[Changed, ...]
+    makers: tuple[Changed, ...]
     reason: str
 
 
@@ -163,6 +165,7 @@ def _compared(
         change=change,
         verdict=verdict,
         changed=tuple(sorted(changed, key=lambda one: _rank(one, candidate - base))),
+        makers=_makers(was, now, touched, candidate - base) if metric == "c_calls" else (),
         reason=f"other work: {why}" if why else "",
     )
 
@@ -207,6 +210,20 @@ def _changed(
             whole = now.functions.get(name, NOTHING).inclusive - was.functions.get(name, NOTHING).inclusive
         if change or (ours and whole):
             yield Changed(name=name, base=base, change=change, inclusive=whole, touched=ours)
+
+
+def _makers(was: PhaseWork, now: PhaseWork, touched: Collection[str], total: int) -> tuple[Changed, ...]:
+    """The functions that make more or fewer C calls, the worst first."""
+    sides: list[Counter[str]] = [Counter(), Counter()]
+    for side, phase in zip(sides, (was, now), strict=True):
+        for name, one in phase.functions.items():
+            side[function_of(name)] += one.c_calls
+    found = [
+        Changed(name=name, base=sides[0][name], change=change, inclusive=change, touched=name in touched)
+        for name in dict.fromkeys([*sides[0], *sides[1]])
+        if (change := sides[1][name] - sides[0][name])
+    ]
+    return tuple(sorted(found, key=lambda one: _rank(one, total)))
 
 
 def _rank(one: Changed, total: int) -> tuple[bool, int, str]:

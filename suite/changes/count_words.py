@@ -6,14 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from suite.analysis.counts import WORDS, Changed, Compared, Comparisons, CountVerdict
-from suite.child.engine.features import DECODE, ENTERS
+from suite.child.engine.features import POSITIONS
 from suite.model.counts import METRICS
 
 SCHEMA = 1
 MOST = 12
 """Lines of one verdict, at most."""
-POSITIONS = {"decode": DECODE, "new block": ENTERS}
-"""The output token whose step a phase is, or ends with."""
 NOT_TIME = (
     "A count is no time: a C call counts as one, whatever it does, and so does work inside a single instruction (slices, `in`, "
     "concatenation); fewer instructions are not faster by that alone."
@@ -67,7 +65,8 @@ def line_of(one: Compared, lines: Lines, top: int) -> str:
     numbers = f"{one.baseline:,} to {one.candidate:,} {METRICS[one.metric][0]}{_each(one)} ({_percent(one.change)})"
     behind = ", ".join(_behind(changed, lines) for changed in one.changed[:top])
     more = f" and {len(one.changed) - top} more" if len(one.changed) > top else ""
-    return f"{where}: {numbers}" + (f": {behind}{more}" if behind else "")
+    makers = ", ".join(_behind(one, lines) for one in one.makers[:top])
+    return f"{where}: {numbers}" + (f": {behind}{more}" if behind else "") + (f", made by {makers}" if makers else "")
 
 
 def _each(one: Compared) -> str:

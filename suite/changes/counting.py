@@ -7,7 +7,6 @@ are not measured: a count says what Python did, on any machine, however busy.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +18,9 @@ from rich.console import Console
 from suite.analysis.counts import Comparisons, Where, compare, disagreeing, ran
 from suite.builds.prepare import prepare
 from suite.builds.ready import ReadyBuild
-from suite.changes import selecting
 from suite.changes.choosing import scenario_files
-from suite.changes.count_words import document, sentences
+from suite.changes.count_sources import Lines, idle_lines, new_lines, touched_functions
+from suite.changes.count_words import document, ranges, sentences
 from suite.changes.proposing import BASE, DIFF, Change, documents, rearmed, where_it_left
 from suite.child.engine.features import FEATURES, NAMES
 from suite.lanes import build_faults
@@ -34,8 +33,6 @@ from suite.session import load
 
 CLOSELY = 40
 """Functions whose lines are looked at, at most."""
-Lines = Mapping[str, Sequence[int]]
-"""Of a function of the candidate the lines that are new and ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +50,14 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """All that was found out. `never_ran` are functions that the change touches and that no feature called; `tried` are the features."""
+    """All that was found out. `lines` are new lines that ran, by function; `idle` those that never did, by file, `reached` whether any did.
+    `never_ran` are functions that the change touches and that no feature called; `tried` are the features."""
 
     labels: tuple[str, str]
     comparisons: Comparisons
     lines: Lines
+    idle: Lines
+    reached: bool
     never_ran: tuple[str, ...]
     touched: tuple[str, ...]
     tried: tuple[str, ...]
@@ -65,8 +65,8 @@ class Told:
 
     @property
     def unreached(self) -> bool:
-        """Whether the change touches functions and none of them ran."""
-        return bool(self.touched) and len(self.never_ran) == len(self.touched)
+        """Whether the change touches functions and none of them ran, or none of the lines that it brings."""
+        return bool(self.touched) and (len(self.never_ran) == len(self.touched) or not self.reached)
 
     @property
     def code(self) -> int:
@@ -135,17 +135,21 @@ def found_out(
     """Counts, compares, confirms."""
     sides = (base, candidate)
     say(f"counting {base.label} and {candidate.label}: {', '.join(cells)}")
-    first = count([Wanted(build=side, cells=cells) for side in sides], asked.builds, say)
     touched = touched_functions(base, candidate)
+    wanted = [Wanted(build=base, cells=cells), Wanted(build=candidate, cells=cells, closely=tuple(sorted(touched)))]
+    first = count(wanted, asked.builds, say)
     comparisons = compare(*first, margin=asked.margin, touched=touched)
-    lines: Lines = {}
+    lines = new_lines(sides, first[1:])
     if differing := comparisons.differing:
         comparisons, lines = _confirmed(sides, first, comparisons, touched, _cells(differing), asked, say)
+    idle, reached_lines = idle_lines(sides, first[1:])
     reached = ran(first, touched)
     return Told(
         labels=(base.label, candidate.label),
         comparisons=comparisons,
         lines=lines,
+        idle=idle,
+        reached=reached_lines,
         never_ran=tuple(sorted(set(touched) - reached)),
         touched=tuple(sorted(touched)),
         tried=tuple(cells),
@@ -178,7 +182,7 @@ def _confirmed(
         for where, names in disagreeing(before, after).items():
             unsteady[where] = unsteady.get(where, frozenset()) | names
     confirmed = compare(*first, margin=asked.margin, touched=touched, unsteady=unsteady)
-    return confirmed, new_lines(sides, second[1], closely)
+    return confirmed, new_lines(sides, [first[1], second[1]])
 
 
 def behind(comparisons: Comparisons, touched: frozenset[str]) -> tuple[str, ...]:
@@ -191,73 +195,21 @@ def behind(comparisons: Comparisons, touched: frozenset[str]) -> tuple[str, ...]
     return tuple(sorted(dict.fromkeys(name.partition(".<locals>.")[0] for name in ordered[:CLOSELY])))
 
 
-# --- what the sources say --------------------------------------------------------------------------------------
-
-
-def touched_functions(base: ReadyBuild, candidate: ReadyBuild) -> frozenset[str]:
-    """The functions (`module:Qual.name`) in which an overlay differs from its base; none where the candidate is no overlay of it: of two
-    releases nearly all differ somehow."""
-    if candidate.touched is None or candidate.touched.base != base.label:
-        return frozenset()
-    found: set[str] = set()
-    for path in candidate.touched.files:
-        change = selecting.touched(path, *(_source(build, path) for build in (base, candidate)))
-        texts = [text for build in (base, candidate) if (text := _source(build, path)) is not None]
-        functions = {name for text in texts for name in _functions(text)}
-        found |= {f"{change.module}:{name}" for name in change.names or () if name in functions}
-    return frozenset(found)
-
-
-def _functions(text: str) -> set[str]:
-    import ast
-
-    try:
-        return {name for name, _ in selecting.functions(ast.parse(text))}
-    except SyntaxError:
-        return set()
-
-
-def _source(build: ReadyBuild, path: str) -> str | None:
-    file = build.fingerprint.package.parent / path
-    return file.read_text(encoding="utf-8", errors="replace") if path.endswith(".py") and file.is_file() else None
-
-
-def new_lines(sides: tuple[ReadyBuild, ReadyBuild], counted: Count, closely: Sequence[str]) -> Lines:
-    """Of each function the lines of the candidate's file that its base does not have, and that ran."""
-    added: dict[str, frozenset[int]] = {}
-    found: dict[str, set[int]] = {}
-    for cell in counted.cells:
-        for phase in cell.phases.values():
-            for name, lines in phase.lines.items():
-                outer = name.partition(".<locals>.")[0]
-                if outer in closely:
-                    module = outer.partition(":")[0]
-                    fresh = added.setdefault(module, _added(sides, module))
-                    found.setdefault(outer, set()).update(fresh & lines.keys())
-    return {name: sorted(lines) for name, lines in found.items() if lines}
-
-
-def _added(sides: tuple[ReadyBuild, ReadyBuild], module: str) -> frozenset[int]:
-    stem = module.replace(".", "/")
-    for path in (f"{stem}.py", f"{stem}/__init__.py"):
-        before, after = (_source(build, path) for build in sides)
-        if after is not None:
-            matcher = difflib.SequenceMatcher(None, (before or "").splitlines(), after.splitlines(), autojunk=False)
-            blocks = [block for block in matcher.get_opcodes() if block[0] in ("insert", "replace")]
-            return frozenset(line + 1 for _, _, _, start, end in blocks for line in range(start, end))
-    return frozenset()
-
-
 # --- what is said beside ---------------------------------------------------------------------------------------
 
 
 def _warnings(told: Told) -> list[str]:
     """What is to be known beside the comparisons, in sentences."""
     found = [*told.notes, *told.comparisons.warnings]
-    if told.unreached:
+    idle = "; ".join(f"{path}: {ranges(lines)}" for path, lines in told.idle.items())
+    if told.unreached and told.reached:
         found.insert(0, f"no feature that was tried calls what the change touches ({_few(told.never_ran)}); tried: {', '.join(told.tried)}")
+    elif told.unreached:
+        found.insert(0, f"no feature that was tried runs a line of the change ({idle}); tried: {', '.join(told.tried)}")
     elif told.never_ran:
         found.append(f"never called by what was tried: {_few(told.never_ran)}")
+    if idle and not told.unreached:
+        found.append(f"lines of the change that nothing ran: {idle}")
     return found
 
 

@@ -63,8 +63,8 @@ class PhaseWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A feature with so many requests. `outputs` are the tokens of each output of each request; `seconds` those of each phase's steps in
-    a wave that was not counted: one look, on a machine that may be busy."""
+    """A feature with so many requests. `outputs` are the tokens of each output of each request; `seconds` those of a step of each
+    phase in a wave that was not counted: rough, on a machine that may be busy."""
 
     feature: str
     requests: int

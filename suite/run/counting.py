@@ -25,7 +25,7 @@ from suite.run.process import Running, build_environment, start
 from suite.run.scratch import Scratch
 from suite.run.toy_model import write_toy_model
 
-MODEL = ToyModel(layers=2, hidden=64, heads=2, vocabulary=512, context=1024)
+MODEL = ToyModel(layers=2, hidden=64, heads=2, vocabulary=512, context=8192)
 """The generated model: the host's work at a step hardly depends on its dimensions."""
 FOLDER = "counts"
 """Below the builds: where counts are kept."""

@@ -31,6 +31,7 @@ def compared(verdict: str = "regressed", **more: object) -> Compared:
         "change": 96_851 / 84_563 - 1,
         "verdict": verdict,
         "changed": (changed,),
+        "makers": (),
         "reason": "",
     }
     return Compared(**{**said, **more})  # type: ignore[arg-type]
@@ -41,7 +42,8 @@ def found(*comparisons: Compared, **more: object) -> Comparisons:
 
 
 def told(comparisons: Comparisons, **more: object) -> Told:
-    said: dict[str, object] = {"labels": ("a", "b"), "comparisons": comparisons, "lines": {}, "never_ran": (), "touched": (FUNCTION,)}
+    said: dict[str, object] = {"labels": ("a", "b"), "comparisons": comparisons, "lines": {}, "idle": {}, "reached": True, "never_ran": ()}
+    said["touched"] = (FUNCTION,)
     return Told(**{**said, "tried": ("plain",), "notes": (), **more})  # type: ignore[arg-type]
 
 
@@ -57,6 +59,14 @@ def test_what_a_touched_function_has_others_do_is_told() -> None:
     """A copy is made in another module: the function that asks for it says so."""
     changed = Changed(name=FUNCTION, base=10, change=12, inclusive=5_000, touched=True)
     assert "update_from_output +12 (+5,000 with what it calls)" in line_of(compared(changed=(changed,)), {}, 3)
+
+
+def test_who_makes_c_calls_is_told() -> None:
+    """The name of what is called alone helps nobody."""
+    call = Changed(name="list.index", base=0, change=32, inclusive=32, touched=False)
+    maker = Changed(name=FUNCTION, base=5, change=32, inclusive=32, touched=True)
+    one = compared(metric="c_calls", changed=(call,), makers=(maker,))
+    assert line_of(one, {}, 3).endswith("C calls a step (+14.5 %): list.index +32, made by Scheduler.update_from_output +32")
 
 
 def test_only_so_many_functions_stand_in_a_line() -> None:
@@ -143,6 +153,17 @@ def test_a_change_that_nothing_ran_is_told_with_what_was_tried() -> None:
     """The first sentence of all warnings."""
     warnings = counting._warnings(told(found(compared("identical")), never_ran=(FUNCTION,), notes=("n",)))
     assert warnings[0] == f"no feature that was tried calls what the change touches ({FUNCTION}); tried: plain"
+
+
+def test_a_change_whose_lines_never_ran_is_told_with_them() -> None:
+    """Its function ran, but not the branch that the change is in."""
+    quiet = told(found(compared("identical")), idle={"vllm/v1/sample/sampler.py": [245, 246]}, reached=False)
+    assert quiet.code == EXIT_UNTESTABLE
+    assert counting._warnings(quiet)[0] == (
+        "no feature that was tried runs a line of the change (vllm/v1/sample/sampler.py: 245 to 246); tried: plain"
+    )
+    some = told(found(compared("identical")), idle={"a.py": [3]}, reached=True)
+    assert (some.code, counting._warnings(some)) == (EXIT_PASS, ["lines of the change that nothing ran: a.py: 3"])
 
 
 def test_lines_are_looked_at_of_what_was_touched_first() -> None:

@@ -74,6 +74,28 @@ def test_a_renamed_variable_is_identical(
 
 @pytest.mark.vllm
 @pytest.mark.slow
+def test_a_line_that_stands_in_a_branch_not_taken_is_no_pass(
+    served_build: ReadyBuild, builds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its function runs in every step, and the counts are identical: that says nothing of the line."""
+    old, new = "return logits.argmax(dim=-1).view(-1)", "return logits.argmin(dim=-1).view(-1)"
+    diff = diff_of(served_build, tmp_path, "vllm/v1/sample/sampler.py", old, new)
+    assert count(served_build, diff, builds) == EXIT_UNTESTABLE
+    assert "no feature that was tried runs a line of the change (vllm/v1/sample/sampler.py: " in capsys.readouterr().out
+
+
+@pytest.mark.vllm
+@pytest.mark.slow
+def test_other_tokens_are_other_work(served_build: ReadyBuild, builds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is compared, and the first difference is told."""
+    old = "return torch.ops._C.greedy_argmax(logits)"
+    diff = diff_of(served_build, tmp_path, "vllm/v1/sample/sampler.py", old, f"{old} * 0 + 300")
+    assert count(served_build, diff, builds) == EXIT_UNTESTABLE
+    assert "stop strings, 32 requests: other work: request 0: token 1 was " in capsys.readouterr().out
+
+
+@pytest.mark.vllm
+@pytest.mark.slow
 def test_a_change_that_nothing_calls_is_no_pass(
     served_build: ReadyBuild, builds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,6 +27,8 @@ are counted as `new block`."""
 PHASES = ("admission", "prefill", "decode", "new block", "finish")
 """What is counted: all requests handed over; the steps until each has a token; the step that gives the token `DECODE`; the three that end
 with the token `ENTERS`; the steps from the first request that ends to the last."""
+LONG = (64, 1024, 4096)
+"""Output tokens of long outputs whose steps are counted, each in the same place of its block: work that grows with the output shows."""
 THINK, ANSWER = "w300", "w301"
 """Words of the toy's vocabulary that stand for the marks of thinking."""
 
@@ -35,7 +37,8 @@ THINK, ANSWER = "w300", "w301"
 class Feature:
     """`engine` are options of the engine beside `ENGINE`, `sampling` parameters of a request beside `SAMPLING`. `shared` tokens at the
     beginning of all prompts are the same; `keeps` the prefix cache from wave to wave; `prompt` are tokens of a prompt; `numbered` names
-    a parameter that is each request's own number; `pools` asks for embeddings; `adapter` sends requests through a LoRA adapter. `needs`
+    a parameter that is each request's own number; `output` are tokens of an output, `positions` those whose steps are counted in place of
+    `DECODE` and `ENTERS`; `pools` asks for embeddings; `adapter` sends requests through a LoRA adapter. `needs`
     is what the engine must have made of its options (`facts_of`): a platform may turn some off without a word."""
 
     name: str
@@ -47,6 +50,8 @@ class Feature:
     keeps: bool = False
     numbered: str = ""
     pools: bool = False
+    output: int = OUTPUT
+    positions: tuple[int, ...] = ()
     needs: Mapping[str, Any] = field(default_factory=dict)
     adapter: bool = False
 
@@ -64,8 +69,10 @@ ENGINE: Mapping[str, Any] = {
     "seed": 0,
 }
 """What every engine is made with."""
-SAMPLING: Mapping[str, Any] = {"temperature": 0.0, "max_tokens": OUTPUT, "ignore_eos": True}
-"""What every request asks for."""
+SAMPLING: Mapping[str, Any] = {"temperature": 0.0, "ignore_eos": True}
+"""What every request asks for, beside its number of tokens."""
+LONGER: Mapping[str, Any] = {"max_model_len": LONG[-1] + 512}
+"""The engine of long outputs."""
 
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -97,8 +104,14 @@ FEATURES = (
     ),
     Feature("LoRA", engine={"enable_lora": True, "max_loras": 1, "max_lora_rank": 8}, adapter=True),
     Feature("embeddings", engine={"runner": "pooling"}, pools=True),
+    Feature("long outputs", engine=LONGER, sizes=(8,), output=LONG[-1] + 4, positions=LONG),
+    Feature(
+        "penalties of long outputs", engine=LONGER, sizes=(8,), output=LONG[-1] + 4, positions=LONG, sampling={"presence_penalty": 0.5}
+    ),
 )
 """The default matrix."""
+POSITIONS = {"decode": DECODE, "new block": ENTERS, **{f"decode at {place:,}": place for place in LONG}}
+"""The output token whose step a phase is, or ends with."""
 NAMES = tuple(feature.name for feature in FEATURES)
 
 

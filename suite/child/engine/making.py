@@ -37,7 +37,7 @@ def parameters(feature: Feature, number: int) -> Any:
         return PoolingParams(**task)
     from vllm import SamplingParams
 
-    said = {**SAMPLING, **feature.sampling, **({feature.numbered: number} if feature.numbered else {})}
+    said = {**SAMPLING, "max_tokens": feature.output, **feature.sampling, **({feature.numbered: number} if feature.numbered else {})}
     lacks = sorted(set(said) - _names(SamplingParams))
     if lacks:
         raise Unknown(f"its sampling parameters have no {', '.join(lacks)}")

@@ -20,7 +20,7 @@ MOST = 6
 """Waves that are counted, at most, until two agree."""
 LONGEST = 60.0
 """Seconds in which the grammars of structured outputs must be compiled."""
-STEPS = 2000
+STEPS = 6000
 """Steps of a wave, at most."""
 
 
@@ -52,6 +52,7 @@ class Rounds:
         self._asked = [
             (str(number), making.prompt(feature, number, vocabulary), making.parameters(feature, number)) for number in range(requests)
         ]
+        self._latest: dict[int, Any] = {}
         self._more = {} if lora is None else {"lora_request": lora}
 
     def scout(self) -> tuple[Wave, dict[str, range]]:
@@ -82,12 +83,13 @@ class Rounds:
         """One wave; what lies in `steps` is counted."""
         if not self.feature.keeps:
             self.engine.reset_prefix_cache()
-        wave = Wave()
+        wave, self._latest = Wave(), {}
         with quiet():
             self._phase(wave, "admission", counter, self._admit)
             self._wait_for_grammars()
             for number in range(STEPS):
                 if not self.engine.has_unfinished_requests():
+                    wave.outputs = {name: tokens_of(output) for name, output in self._latest.items()}
                     return wave
                 phase = next((name for name, which in steps.items() if number in which), "")
                 began = time.perf_counter()
@@ -114,8 +116,8 @@ class Rounds:
     def _note(self, wave: Wave, outputs: Sequence[Any]) -> None:
         """What a step gave: every request's tokens so far, and which have ended."""
         for output in outputs:
-            wave.outputs[int(output.request_id.split("-")[0])] = tokens_of(output)
-        lengths = [min((len(one) for one in tokens), default=0) for tokens in wave.outputs.values()]
+            self._latest[int(output.request_id.split("-")[0])] = output
+        lengths = [length_of(output) for output in self._latest.values()]
         wave.least.append(min(lengths) if len(lengths) == self.requests else 0)
         wave.ended.append((wave.ended[-1] if wave.ended else 0) + sum(bool(output.finished) for output in outputs))
 
@@ -146,6 +148,11 @@ def tokens_of(output: Any) -> list[list[int]]:
     return [[int(token) for token in one.token_ids] for one in output.outputs]
 
 
+def length_of(output: Any) -> int:
+    """The tokens of a request's shortest output so far."""
+    return 0 if hasattr(output.outputs, "data") else min((len(one.token_ids) for one in output.outputs), default=0)
+
+
 def phases_of(wave: Wave, feature: Feature) -> dict[str, range]:
     """Which steps of a wave like this one belong to which phase."""
     last = len(wave.least)
@@ -154,6 +161,11 @@ def phases_of(wave: Wave, feature: Feature) -> dict[str, range]:
     if feature.pools:
         return {"prefill": range(last)}
     found = {"prefill": range(first + 1), "finish": finish}
+    for place in feature.positions:
+        step = next(step for step in range(first + 1, finish.start) if wave.least[step] >= place)
+        found[f"decode at {place:,}"] = range(step, step + 1)
+    if feature.positions:
+        return found
     decode = next((step for step in range(first + 1, finish.start) if wave.least[step] >= DECODE), None)
     if decode is not None:
         found["decode"] = range(decode, decode + 1)
