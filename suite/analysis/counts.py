@@ -41,9 +41,9 @@ class Changed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """One metric of one phase of a cell on both sides. `change` is relative, None where there was nothing; `changed` are the functions, C
-    calls or operators behind it, the worst first; `makers` of C calls the functions that make more or fewer of them; `reason` is there where
-    it is untestable."""
+    """One metric of one phase of a cell on both sides. `change` is relative, None where there was nothing; `changed` are the functions,
+    C calls or operators behind it, the worst first; `makers` of C calls the functions that make more or fewer of them; `reason` is there
+    where it is untestable."""
 
     feature: str
     phase: str

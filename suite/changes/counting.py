@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from suite.analysis.count_growth import growths
 from suite.analysis.counts import Comparisons, Where, compare, disagreeing, ran
 from suite.builds.prepare import prepare
 from suite.builds.ready import ReadyBuild
@@ -22,7 +23,7 @@ from suite.changes.choosing import scenario_files
 from suite.changes.count_sources import Lines, idle_lines, new_lines, touched_functions
 from suite.changes.count_words import document, ranges, sentences
 from suite.changes.proposing import BASE, DIFF, Change, documents, rearmed, where_it_left
-from suite.child.engine.features import FEATURES, NAMES
+from suite.child.engine.features import FEATURES, NAMES, POSITIONS
 from suite.lanes import build_faults
 from suite.model.build import Build
 from suite.model.counts import Count
@@ -153,7 +154,7 @@ def found_out(
         never_ran=tuple(sorted(set(touched) - reached)),
         touched=tuple(sorted(touched)),
         tried=tuple(cells),
-        notes=tuple(notes),
+        notes=(*notes, *growths(first[0], first[1], POSITIONS)),
     )
 
 
