@@ -12,6 +12,8 @@ from suite.model.counts import METRICS
 SCHEMA = 1
 MOST = 12
 """Lines of one verdict, at most."""
+RANGES = 4
+"""Ranges of new lines told of a function, at most."""
 NOT_TIME = (
     "A count is no time: a C call counts as one, whatever it does, and so does work inside a single instruction (slices, `in`, "
     "concatenation); fewer instructions are not faster by that alone."
@@ -88,19 +90,20 @@ def _behind(changed: Changed, lines: Lines) -> str:
     if changed.touched and abs(changed.inclusive) > abs(changed.change):
         notes.append(f"{changed.inclusive:+,} with what it calls")
     if ran := lines.get(changed.name.partition(".<locals>.")[0]):
-        notes.append(f"new lines {ranges(ran)}" if len(ran) > 1 else f"new line {ran[0]}")
+        notes.append(f"new lines {ranges(ran, RANGES)}" if len(ran) > 1 else f"new line {ran[0]}")
     return f"{said} ({'; '.join(notes)})" if notes else said
 
 
-def ranges(lines: Sequence[int]) -> str:
-    """`2080 to 2082, 2090` of 2080, 2081, 2082 and 2090."""
+def ranges(lines: Sequence[int], most: int = 100) -> str:
+    """`2080 to 2082, 2090` of 2080, 2081, 2082 and 2090; so many ranges at most."""
     found: list[list[int]] = []
     for line in lines:
         if found and line == found[-1][1] + 1:
             found[-1][1] = line
         else:
             found.append([line, line])
-    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in found)
+    more = f" and {len(found) - most} more places" if len(found) > most else ""
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in found[:most]) + more
 
 
 def one_sided(found: Comparisons) -> Iterator[str]:

@@ -203,7 +203,7 @@ def _warnings(told: Told) -> list[str]:
     """What is to be known beside the comparisons, in sentences."""
     found = [*told.notes, *told.comparisons.warnings]
     idle = "; ".join(f"{path}: {ranges(lines)}" for path, lines in told.idle.items())
-    if told.unreached and told.reached:
+    if told.unreached and len(told.never_ran) == len(told.touched):
         found.insert(0, f"no feature that was tried calls what the change touches ({_few(told.never_ran)}); tried: {', '.join(told.tried)}")
     elif told.unreached:
         found.insert(0, f"no feature that was tried runs a line of the change ({idle}); tried: {', '.join(told.tried)}")

@@ -77,8 +77,9 @@ def test_only_so_many_functions_stand_in_a_line() -> None:
 
 @pytest.mark.parametrize(("lines", "said"), [([3], "3"), ([3, 4], "3 to 4"), ([3, 4, 6, 9, 10, 11], "3 to 4, 6, 9 to 11")])
 def test_lines_are_told_in_ranges(lines: list[int], said: str) -> None:
-    """Neighbours together."""
+    """Neighbours together; of many places a few."""
     assert ranges(lines) == said
+    assert ranges([1, 2, 4, 6, 8], 2) == "1 to 2, 4 and 2 more places"
 
 
 def test_a_tiny_change_is_never_told_as_none() -> None:
@@ -151,7 +152,7 @@ def test_only_what_was_compared_and_ran_passes(comparisons: Comparisons, never_r
 
 def test_a_change_that_nothing_ran_is_told_with_what_was_tried() -> None:
     """The first sentence of all warnings."""
-    warnings = counting._warnings(told(found(compared("identical")), never_ran=(FUNCTION,), notes=("n",)))
+    warnings = counting._warnings(told(found(compared("identical")), never_ran=(FUNCTION,), idle={"a.py": [3]}, reached=False))
     assert warnings[0] == f"no feature that was tried calls what the change touches ({FUNCTION}); tried: plain"
 
 
