@@ -115,11 +115,11 @@ def in_a_fork(work: Any, timeout: float) -> str:
 def run_engine(cells: tuple[tuple[Feature, int], ...], order: dict[str, Any], results: Results) -> None:
     """Makes the engine that these cells share, and counts them one after another."""
     counter = Counter(tuple(order["closely"]))
-    counter.install()
-    prove(counter)
     features = list(dict.fromkeys(feature for feature, _ in cells))
     began = time.perf_counter()
     try:
+        counter.install()
+        prove(counter)
         engine = making.engine(order["model"], features[0])
     except Exception as error:
         tell(error, results, features)
