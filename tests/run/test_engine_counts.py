@@ -106,6 +106,14 @@ ENDS = (":Scheduler.add_request", ":Scheduler.schedule", ":Scheduler._free_reque
 
 
 @pytest.mark.vllm
+def test_a_pooler_is_counted_too(base: ReadyBuild, builds: Path) -> None:
+    """Its requests are at their end with their prompts: there is no decoding."""
+    found = count([Wanted(build=base, cells={"embeddings": [8]})], builds, print)[0]
+    assert [list(cell.phases) for cell in found.cells] == [["admission", "prefill"]], found.left_out
+    assert len(found.cells[0].outputs) == 8
+
+
+@pytest.mark.vllm
 def test_what_was_counted_is_kept_and_not_counted_again(base: ReadyBuild, builds: Path, counted: Count) -> None:
     """The same command starts no process; one that was broken off in a line goes on behind the lines that are whole."""
     wanted = Wanted(build=base, cells={"stop strings": [8], "JSON schema": [8]})

@@ -149,8 +149,8 @@ def tokens_of(output: Any) -> list[list[int]]:
 
 
 def length_of(output: Any) -> int:
-    """The tokens of a request's shortest output so far."""
-    return 0 if hasattr(output.outputs, "data") else min((len(one.token_ids) for one in output.outputs), default=0)
+    """The tokens of a request's shortest output so far; an embedding is there whole."""
+    return 1 if hasattr(output.outputs, "data") else min((len(one.token_ids) for one in output.outputs), default=0)
 
 
 def phases_of(wave: Wave, feature: Feature) -> dict[str, range]:
