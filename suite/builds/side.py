@@ -48,8 +48,8 @@ def side_files(package: Path, vllm_version: str | None) -> dict[str, bytes]:
     """
     files = {"suite/__init__.py": (package / "__init__.py").read_bytes(), "pytest.ini": b"[pytest]\n"}
     for room in ROOMS:
-        for file in sorted((package / room).glob("*.py")):
-            files[f"suite/{room}/{file.name}"] = file.read_bytes()
+        for file in sorted((package / room).rglob("*.py")):
+            files[f"suite/{room}/{file.relative_to(package / room).as_posix()}"] = file.read_bytes()
     points = "".join(f"{name} = {where}\n" for name, where in entry_points(package).items())
     info = f"perfproof-{suite.__version__}.dist-info"
     files[f"{info}/METADATA"] = _metadata("perfproof", suite.__version__)

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from types import FrameType
 
 from suite import __version__
-from suite.cli import ci, gating, history, judging, measuring, packing, proposing, showing, surroundings, tracking
+from suite.cli import ci, counting, gating, history, judging, measuring, packing, proposing, showing, surroundings, tracking
 from suite.cli.options import EPILOG
 from suite.cli.streams import harmless_streams
 from suite.cli.surroundings import forget, tell
 from suite.model.errors import EXIT_SIGNALLED, EXIT_UNTESTABLE, EXIT_USAGE, BadInput, PerfproofError
 from suite.model.untrusted import harmless
 
-GROUPS = (measuring, proposing, judging, showing, gating, ci, tracking, history, packing)
+GROUPS = (measuring, counting, proposing, judging, showing, gating, ci, tracking, history, packing)
 """The groups of commands, in the order of the help."""
 
 
