@@ -332,3 +332,72 @@ def test_a_pasted_total_that_is_no_share_says_why_it_has_no_verdict(tmp_path: Pa
     )
     assert main(["pasted", str(file)]) == 0
     assert "its values lie between 0.5701 and 57.01" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_copy_of_a_run_is_no_other_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two folders with one results file, its moment included, prove nothing; of another moment they do."""
+    for side in "ab":
+        samples(tmp_path / side, set())
+        results(tmp_path / side, date=1795846449.85)
+    assert main(["accuracy", str(tmp_path / "a"), str(tmp_path / "b")]) == 2
+    assert "is a copy of the baseline" in capsys.readouterr().err
+    results(tmp_path / "b", date=1795846999.5)
+    assert main(["accuracy", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("metric", "higher", "before", "after"), [("ter", False, 0.2, 0.6), ("brier_score", False, 0.1, 0.5), ("toxic_share", False, 0.0, 0.4)]
+)
+def test_more_of_what_lm_eval_calls_better_lower_is_no_improvement(
+    metric: str, higher: bool, before: float, after: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whether the suite knows the name or not, the results file decides; what is no share has no verdict."""
+    for side, value in (("a", before), ("b", after)):
+        write(tmp_path / side, [line(n, metrics=[metric], **{metric: value if n % 2 else before}) for n in range(300)])
+        results(tmp_path / side, higher_is_better={"sums": {metric: higher}})
+    code, said = judged(tmp_path, capsys)
+    (row,) = said["comparisons"]
+    assert (code, row["verdict"]) in ((1, "regressed"), (3, "untestable"))
+
+
+@pytest.mark.parametrize(("metric", "kept"), [("mcc", [0, 1]), ("bleu", ["a reference", "an answer"]), ("f1", [1.0, 0.0])])
+def test_what_is_kept_as_pairs_is_left_out_and_accuracy_judged(
+    metric: str, kept: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Told with the reason; nothing is divided."""
+    for side, lost in (("a", 0), ("b", 30)):
+        write(tmp_path / side, [line(n, metrics=["acc", metric], acc=float(n >= lost), **{metric: kept}) for n in range(300)])
+    code, said = judged(tmp_path, capsys)
+    assert (code, [row["metric"] for row in said["comparisons"]]) == (1, ["sums, acc"])
+    assert all("kept as pairs or lists" in told for told in said["left_out"])
+    assert len(said["left_out"]) == 2
+
+
+@pytest.mark.parametrize(("before", "after"), [(1.0, 100.0), (100.0, 90.0), (0.5, -0.5), (1.0, 5.0)])
+def test_values_that_are_no_shares_have_no_verdict(before: float, after: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither a hundred for one, nor ratings, nor what is below nought."""
+    write(tmp_path / "a", [line(n, acc=before) for n in range(300)])
+    write(tmp_path / "b", [line(n, acc=after) for n in range(300)])
+    code, said = judged(tmp_path, capsys)
+    assert (code, said["comparisons"][0]["verdict"]) == (3, "untestable")
+    assert "no verdict: its values lie between" in said["comparisons"][0]["reason"]
+
+
+@pytest.mark.parametrize("dropped", [{"n-shot": {}}, {"versions": {}}, {"configs": {}}])
+def test_what_one_results_file_alone_says_is_told(dropped: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A key that is missing on one side does not pass for an equal one."""
+    for side, changed in (("a", {}), ("b", dropped)):
+        samples(tmp_path / side, set())
+        results(tmp_path / side, **changed)
+    _, said = judged(tmp_path, capsys)
+    assert any("one results file alone says these, which can't be compared" in note for note in said["notes"])
+
+
+def test_runs_of_one_task_by_other_filters_are_untestable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The task is named, with the reason."""
+    for side, which in (("a", "strict"), ("b", "flexible")):
+        write(tmp_path / side, [line(n, filter=which) for n in range(300)])
+    code, said = judged(tmp_path, capsys)
+    (row,) = said["comparisons"]
+    assert (code, row["metric"], row["verdict"]) == (3, "sums", "untestable")
+    assert "no filter and metric of it in common" in row["reason"]

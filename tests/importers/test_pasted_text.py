@@ -442,3 +442,39 @@ def test_the_authors_pastes_are_read(name: str, totals: int, blocks: int) -> Non
     """Three pull requests, as they were pasted."""
     found = pasted_text.read(Path(DATA) / "pasted" / f"{name}.txt")
     assert (len(found.totals), len(found.blocks), len(found.sides)) == (totals, blocks, 2)
+
+
+@given(st.permutations(["| TTFT (ms) | 190 | 180 |", "| TTFT (ms) | 90 | 280 |", "| TPOT (ms) | 9 | 8 |"]))
+def test_a_row_that_is_there_twice_is_refused(rows: list[str]) -> None:
+    """The last does not count alone."""
+    found = pasted_text.parse("\n".join(["| metric | main | PR |", "|--|--|--|", *rows]))
+    assert found.faults == ("the row 'TTFT (ms)' is there twice: name its numbers apart",)
+
+
+@given(st.permutations(["| 1 | TTFT (ms) | 190 | 180 |", "| 1 | TPOT (ms) | 9 | 8 |", "| 8 | TTFT (ms) | 290 | 280 |"]))
+def test_rows_of_one_size_are_told_apart_by_their_words(rows: list[str]) -> None:
+    """A batch size with several metrics is several rows, each with its direction."""
+    found = pasted_text.parse("\n".join(["| batch | metric | main | PR |", "|--|--|--|--|", *rows]))
+    main = next(block.values for block in found.blocks if block.side == "main")
+    assert found.faults == ()
+    assert {label: main[label] for label in main if label != "8"} == {"TTFT (ms), 1": 190.0, "TPOT (ms), 1": 9.0}
+    assert pasted_text.better("TTFT (ms), 1") == "lower"
+
+
+def test_groups_of_tasks_are_totals_like_tasks() -> None:
+    """lm_eval prints them in a table of their own, with parts behind a dash."""
+    table = TABLE.replace("|Tasks|", "|Groups|").replace("|gsm8k|", "| - gsm8k|")
+    found = pasted_text.parse("".join(table.format(heading=f"# {side}", arrow="↑", first="0.5") for side in ("main", "PR")))
+    assert [(total.side, total.task) for total in found.totals] == [("main", "gsm8k")] * 2 + [("PR", "gsm8k")] * 2
+
+
+@given(st.sampled_from(["# {}\n", "## {}\n\n"]), st.booleans())
+def test_a_block_that_was_cut_short_ends_where_the_next_begins(heading: str, closed: bool) -> None:
+    """Its numbers stay those of its own side."""
+    block = "============ Serving Benchmark Result ============\nMean TTFT (ms):   {}\n"
+    end = "==================================================\n"
+    text = "".join(
+        heading.format(side) + block.format(value) + (end if closed else "") for side, value in (("main", 190), ("PR", 180), ("PR 2", 170))
+    )
+    found = pasted_text.parse(text + end)
+    assert {one.side: one.values["Mean TTFT (ms)"] for one in found.blocks} == {"main": 190.0, "PR": 180.0, "PR 2": 170.0}

@@ -201,3 +201,10 @@ def test_machines_and_benchmarks_of_any_name_never_mix(
     found = read(written(tmp_path_factory.mktemp("any"), text + "\n"))
     assert {(row.machine, row.metric) for row in found.rows} == {(one, other) for one in "ab" for other in "pq"}
     assert found.notes == (f"{machine} a is also spelt A: taken for one", "columns that were passed over: note")
+
+
+def test_a_date_that_all_lines_share_does_not_hide_their_versions(tmp_path: Path) -> None:
+    """Measured on one day, listed newest first: versions are the order."""
+    names = ["0.11.0", "0.10.0", "0.9.0"]
+    found = read(written(tmp_path, "point,value,date\n" + "".join(f"{name},1,2026-03-01\n" for name in names)))
+    assert ([row.point for row in found.rows], found.order) == (names[::-1], "by their versions")

@@ -80,3 +80,10 @@ def test_a_date_within_a_name_and_one_without_a_year() -> None:
     assert found.sure
     assert found.at[0] > found.at[1]  # type: ignore[operator]
     assert not named(FILE, ["Mar 3", "Mar 2"]).sure
+
+
+def test_a_column_of_one_moment_says_nothing() -> None:
+    """A day on which everything was measured is no order; another column may have one."""
+    lines = [{"date": "2026-03-01", "time": str(1_700_000_000 + place)} for place in (2, 1)]
+    assert column(FILE, ["date", "time"], lines)[0] == "time"
+    assert column(FILE, ["date"], lines) == ("", [])

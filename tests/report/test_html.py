@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from perfproof.report import html
-from perfproof.report.panels import repeat
+from perfproof.report.panels import reproduce
 from perfproof.report.view import Page, build
 from tests.report import factory
 
@@ -153,7 +153,7 @@ def test_records_too_large_lose_their_rounds_and_say_so() -> None:
     """Where the rounds inside trials would make the page too large, they alone are left out, and the page says so."""
     rounds = [0.001 + k / 3e7 for k in range(20_000)]
     records = [factory.failed(record, "ok", "", raw={"round_time": rounds}) for record in factory.swap_states()[1]]
-    packed, whole = repeat.pack(records)
+    packed, whole = reproduce.pack(records)
     assert not whole
     assert "raw" not in json.loads(gzip.decompress(packed).splitlines()[0])
     assert "left out for their size" in html.render(build([], records, made="", version="0"))

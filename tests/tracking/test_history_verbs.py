@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
+from contextlib import redirect_stdout
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from perfproof import history, store
 from perfproof.cli import main
@@ -295,3 +301,32 @@ def test_a_timed_step_is_confirmed_by_who_measures_and_a_count_is_not_asked(tmp_
     assert steps["round_time"].confirmed is False
     assert steps["round_time"].reason.endswith("; equivalent in 10 blocks")
     assert steps["bytes_per_swap"].confirmed is None
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(100, 4000), st.lists(st.sampled_from([0, 0, 0, 0, 1, -1]), min_size=12, max_size=28))
+def test_counts_are_never_guessed(tmp_path_factory: pytest.TempPathFactory, base: int, moves: list[int]) -> None:
+    """A whole number that is one more now and then is no step, whoever counted it, unless somebody says that it is a count."""
+    path = tmp_path_factory.mktemp("any") / "n.csv"
+    path.write_text("point,value\n" + "".join(f"b{place:02},{base + move}\n" for place, move in enumerate(moves)))
+    found = steps_in(path)
+    assert all(step["confidence"] < 1 for step in found)
+    assert len(steps_in(path, "--kind", "witness")) == sum(one != other for one, other in pairwise(moves))
+
+
+def steps_in(path: Path, *more: str) -> list[dict[str, Any]]:
+    """The steps that are printed of a table."""
+    with redirect_stdout(io.StringIO()) as out:
+        assert main(["steps", str(path), "--json", "--margin", "0.0001", *more]) == EXIT_PASS
+    return json.loads(out.getvalue())["steps"]  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(("name", "builds"), [("b{}", 2), ("unknown", 24)])
+def test_lines_of_one_point_are_one_build(name: str, builds: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two builds measured twelve times each are two points, which show no step; names that many builds have are each another's."""
+    path = tmp_path / "n.csv"
+    path.write_text("point,value\n" + "".join(f"{name.format(place // 12)},{value}\n" for place, value in enumerate(stepping(12, 12))))
+    assert main(["steps", str(path), "--json"]) == EXIT_PASS
+    said = answer(capsys)
+    assert len(said["steps"]) == (builds == 24)
+    assert ("lines of one point were taken for measurements of one build (b0, b1)" in " ".join(said["warnings"])) is (builds == 2)

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from perfproof import history, store
-from perfproof.builds.install.release_index import Releases, later, ordered
+from perfproof.builds.install.available_releases import Releases, later, ordered
 from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput, CannotRun
 from perfproof.model.history.point import Point
 from perfproof.model.records.record import Record

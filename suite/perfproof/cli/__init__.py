@@ -17,6 +17,7 @@ from perfproof import __version__
 from perfproof.cli import (
     bundle_command,
     ci_command,
+    count_command,
     gate_command,
     history_commands,
     judge_commands,
@@ -34,6 +35,7 @@ from perfproof.model.base.untrusted import harmless
 
 GROUPS = (
     run_commands,
+    count_command,
     pr_command,
     judge_commands,
     report_command,

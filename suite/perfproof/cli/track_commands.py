@@ -70,7 +70,7 @@ def _day(text: str) -> date:
 def _track(arguments: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from perfproof.builds.install.release_index import Releases
+    from perfproof.builds.install.available_releases import Releases
     from perfproof.tracking import tracking_rounds
 
     scenarios = _loaded(arguments.scenarios, arguments.profile)
@@ -112,7 +112,7 @@ def _bisect(arguments: argparse.Namespace) -> int:
 
     from rich.console import Console
 
-    from perfproof.builds.install.release_index import Releases
+    from perfproof.builds.install.available_releases import Releases
     from perfproof.tracking import bisect_builds
     from perfproof.tracking.confirm_step import Measuring
     from perfproof.tracking.released_scenario import asked, lanes_on

@@ -31,6 +31,8 @@ from perfproof.model.verdicts.policy import DEFAULT_POLICY
 
 SCATTERS = (0.01, 0.05)
 """Scatters of runs of one build for which it is told what a pair of runs could not have seen."""
+_MOMENT = b'"date": '
+"""The key of a results file's moment, which no two runs have alike."""
 LITTLE = 0.01
 """How much more work one side may have done for it to be the same: outputs of other lengths by a few tokens."""
 BRACKETS = " (in brackets: how much runs of one build may scatter until the change is no more than noise)"
@@ -45,6 +47,8 @@ def accuracy(
     """
     if shared := {file.resolve() for file in lm_eval.files(baseline)} & {file.resolve() for file in lm_eval.files(candidate)}:
         raise BadInput(f"{candidate}: is the baseline itself ({min(shared).name} is read for both): name another run")
+    if copied := _copied(baseline, candidate):
+        raise BadInput(f"{candidate}: is a copy of the baseline ({copied}, to the last byte): name another run")
     (first, left), (second, other) = (_run(path, passage) for path in (baseline, candidate))
     if not {one.task for one in first.items} & {one.task for one in second.items}:
         raise BadInput(f"{candidate}: none of its tasks is in {baseline}: {_listed(second)} against {_listed(first)}")
@@ -58,6 +62,12 @@ def accuracy(
             (console or Console()).print(f"Not the same model: {models}", highlight=False, markup=False, soft_wrap=True)
         _show(found.rows, as_json, console)
     return decide(found.rows, DEFAULT_POLICY).exit_code
+
+
+def _copied(baseline: Path, candidate: Path) -> str:
+    """A results file that both runs have to the last byte, with its moments: then one is a copy of the other; "" without one."""
+    sides = [{file.read_bytes(): file.name for file in lm_eval.results(path)} for path in (baseline, candidate)]
+    return next((name for said, name in sides[0].items() if said in sides[1] and _MOMENT in said), "")
 
 
 def _run(path: Path, passage: str | None) -> tuple[Run, list[str]]:

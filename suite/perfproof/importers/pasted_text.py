@@ -227,9 +227,12 @@ class _Reader:
         self.rows, self.ruled = [], False
 
     def _in_block(self, line: str, values: dict[str, float]) -> None:
-        if _RULE.match(line):
+        begins = "Serving Benchmark Result" in line or bool(re.match(r"#+\s", line))
+        if _RULE.match(line) or begins:
             self.blocks.append(Printed(side=self._unused("block"), values=values))
             self.values, self.told = None, True
+            if begins:
+                self.take(line)
         elif (matched := _VALUE.match(line)) and numerals.is_number(matched["value"]):
             values[matched["name"].strip()] = numerals.value(matched["value"], self.convention)
 
@@ -242,7 +245,8 @@ class _Reader:
             found = _total(cells, self.columns, self.table, self.task, self.convention)
             self.totals += [found] if isinstance(found, Total) else []
             self.left_out += [found] if isinstance(found, str) and found else []
-            self.task = dict(zip(self.columns, cells, strict=False)).get("Tasks") or self.task
+            row = dict(zip(self.columns, cells, strict=False))
+            self.task = row.get("Tasks") or row.get("Groups") or self.task
             self.told = True
         elif rule:
             self.ruled = self.ruled or len(self.rows) == 1
@@ -285,7 +289,7 @@ def _total(cells: list[str], columns: list[str], side: str, task: str, by: numer
     An arrow that a paste lost moves cells, so the value is the first number after the metric.
     """
     row = dict(zip(columns, cells, strict=False))
-    name = row.get("Tasks") or task
+    name = (row.get("Tasks") or row.get("Groups") or task).lstrip("- ")
     metric = row.get("Metric", "")
     place = columns.index("Metric") + 1
     numbers = [cell for cell in cells[place:] if _NUMBER.match(cell)]
@@ -320,7 +324,7 @@ def _compared(rows: Sequence[Sequence[str]], ruled: bool, convention: numerals.C
     other table. `ruled` says that a rule stands below the first row, which is a head then."""
     headed = bool(rows) and (ruled or not any(_CELL.match(cell) for cell in rows[0][1:]))
     head, body = (rows[0], rows[1:]) if headed else ([], rows)
-    numbers = [(row[0].strip("*_`"), [_cell(cell) for cell in row[1:]]) for row in body if row]
+    numbers = [(label, [_cell(cell) for cell in row[1:]]) for label, row in zip(_labels(body), body, strict=True) if row]
     width = max((len(cells) for _, cells in numbers), default=0)
     names = [cell.strip("*_`") for cell in head[1:]] or [_ordinal(place) for place in range(1, width + 1)]
     named = any(role(name) for name in names)
@@ -347,6 +351,17 @@ def _compared(rows: Sequence[Sequence[str]], ruled: bool, convention: numerals.C
     return _sided(lines, left, "column" if turned else "row", headed)
 
 
+def _labels(rows: Sequence[Sequence[str]]) -> list[str]:
+    """What each row is of: its first cell; where several rows share that, with what their other words say ("TTFT, 8")."""
+    first = [row[0].strip("*_`") if row else "" for row in rows]
+    return [
+        ", ".join([*(cell.strip("*_`") for cell in row[1:] if re.match(r"[^\W\d_]", cell) and isinstance(_cell(cell), str)), label])
+        if first.count(label) > 1
+        else label
+        for label, row in zip(first, rows, strict=True)
+    ]
+
+
 def _sided(lines: Mapping[int, _Line], left: list[str], kind: str, headed: bool) -> _Table:
     if len({side for line in lines.values() for side, _ in line.cells if side}) < 2:
         return _Table()
@@ -356,7 +371,9 @@ def _sided(lines: Mapping[int, _Line], left: list[str], kind: str, headed: bool)
             line.fault = "has more than two numbers, and no head says whose they are"
             continue
         for side, label, value in line.told():
-            sides.setdefault(side, {})[label] = value
+            if label in sides.setdefault(side, {}):
+                line.fault = "is there twice: name its numbers apart"
+            sides[side][label] = value
     found = [Printed(side=side, values=values) for side, values in sides.items() if side]
     return _Table(blocks=found, faults=[f"the {kind} {line.metric!r} {line.fault}" for line in lines.values() if line.fault], left_out=left)
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from perfproof.model.base import table_cells, timestamps
+from perfproof.model.base import foreign_tables, timestamps
 from perfproof.model.base.errors import BadInput
 
 COLUMNS = ("point", "value")
@@ -30,7 +30,7 @@ MACHINES = ("machine", "host", "hostname", "node", "runner", "instance", "hardwa
 """Columns whose cells together are a line's machine."""
 SERIES = ("metric", "benchmark", "scenario", "case", "workload", "dataset", "task", "test", "arm", "branch", "model", "statistic")
 """Columns whose cells together are what was measured."""
-NAMED = table_cells.NAMED
+NAMED = foreign_tables.NAMED
 NEEDS = f"a series needs {','.join(COLUMNS)} as its first line, with {', '.join(OPTIONAL)} if wanted"
 AS_THEY_STAND = "in the order of the lines, the last taken for the newest"
 _DIGITS = re.compile(r"[0-9]{1,15}")
@@ -67,26 +67,26 @@ class Table:
 
 def read(path: Path) -> Table:
     """The lines of a table; raises `BadInput` with every faulty line (the first twenty are named)."""
-    sheet = table_cells.read(path, lambda _: COLUMNS, (*OPTIONAL, *MACHINES, *SERIES, *timestamps.COLUMNS), NEEDS)
+    sheet = foreign_tables.read(path, lambda _: COLUMNS, (*OPTIONAL, *MACHINES, *SERIES, *timestamps.COLUMNS), NEEDS)
     if not sheet.lines and not sheet.faults:
         raise BadInput(f"{path}:2: no points: give one line a measurement, such as 0.32.0,1.25")
-    lines, notes = table_cells.one_spelling(sheet.lines, ("group", "environment", *MACHINES, *SERIES))
+    lines, notes = foreign_tables.one_spelling(sheet.lines, ("group", "environment", *MACHINES, *SERIES))
     sheet = replace(sheet, lines=tuple(lines))
     rows, faults = _rows(path, sheet)
-    table_cells.refuse([*sheet.faults, *faults], path)
+    foreign_tables.refuse([*sheet.faults, *faults], path)
     table = _ordered(path, sheet, rows)
     used = (*COLUMNS, *OPTIONAL, *MACHINES, *SERIES, table.order.removeprefix("by the column "))
-    return replace(table, notes=(*notes, *table_cells.passed_over(sheet.columns, used)))
+    return replace(table, notes=(*notes, *foreign_tables.passed_over(sheet.columns, used)))
 
 
-def _rows(path: Path, sheet: table_cells.Sheet) -> tuple[list[Measured], list[str]]:
+def _rows(path: Path, sheet: foreign_tables.Sheet) -> tuple[list[Measured], list[str]]:
     """The lines metric by metric, since each has its unit; then as they stood."""
     rows: list[Measured] = []
     faults: list[tuple[int, str]] = []
     for metric in dict.fromkeys(_joined(line, SERIES) for _, line in sheet.lines):
         own = [(number, line) for number, line in sheet.lines if _joined(line, SERIES) == metric]
         beside = [line.get("unit", "") or sheet.units.get("value", "") for _, line in own]
-        values, unit = table_cells.measured([line["value"] for _, line in own], beside)
+        values, unit = foreign_tables.measured([line["value"] for _, line in own], beside)
         for (number, line), value in zip(own, values, strict=True):
             if fault := _fault(line, value):
                 faults.append((number, f"{path}:{number}: {fault}"))
@@ -117,7 +117,7 @@ def _fault(line: dict[str, str], value: float | str) -> str:
 # --- order ----------------------------------------------------------------------------------------------------
 
 
-def _ordered(path: Path, sheet: table_cells.Sheet, rows: list[Measured]) -> Table:
+def _ordered(path: Path, sheet: foreign_tables.Sheet, rows: list[Measured]) -> Table:
     column, at = timestamps.column(path, sheet.columns, [line for _, line in sheet.lines])
     if column:
         return _by(rows, at, f"by the column {column}")

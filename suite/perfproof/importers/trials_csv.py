@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perfproof.model.base import table_cells, timestamps
+from perfproof.model.base import foreign_tables, timestamps
 from perfproof.model.base.errors import BadInput
 
 COLUMNS = ("block", "arm", "value")
@@ -88,13 +88,13 @@ def read(path: Path, unit: str = "") -> Table:
     Values are told in `unit`, which those without one then have. They must be finite and positive: the verdict is about ratios. A table
     without values may count errors and requests instead.
     """
-    sheet = table_cells.read(path, _needed, OPTIONAL, f"a table needs {', '.join(COLUMNS)} (or {', '.join(RATES)})")
-    lines, notes = table_cells.one_spelling(sheet.lines, ("arm", "metric", "block"))
+    sheet = foreign_tables.read(path, _needed, OPTIONAL, f"a table needs {', '.join(COLUMNS)} (or {', '.join(RATES)})")
+    lines, notes = foreign_tables.one_spelling(sheet.lines, ("arm", "metric", "block"))
     column, at = timestamps.column(path, sheet.columns, [line for _, line in lines])
     times: Sequence[float | None] = at if column else [None] * len(lines)
     rows, faults, units = (_counts if "value" not in sheet.columns else _values)(sheet, lines, times, unit)
     told = [f"{path}:{number}: {fault}" for number, fault in sorted(faults)]
-    table_cells.refuse([*sheet.faults, *told] or _faults(path, rows) or _differing(path, lines), path)
+    foreign_tables.refuse([*sheet.faults, *told] or _faults(path, rows) or _differing(path, lines), path)
     notes += [*_repeated(rows), *_passed_over(sheet.columns, column, lines)]
     return Table(rows=tuple(rows), units=units, notes=tuple(notes))
 
@@ -116,14 +116,14 @@ def _unnamed(line: Mapping[str, str]) -> str:
     return next((f"{name}: is empty" for name in ("block", "arm", "metric") if not line.get(name, "-")), "")
 
 
-def _values(sheet: table_cells.Sheet, lines: table_cells.Lines, times: Sequence[float | None], unit: str) -> Found:
+def _values(sheet: foreign_tables.Sheet, lines: foreign_tables.Lines, times: Sequence[float | None], unit: str) -> Found:
     rows: list[Row] = []
     faults: list[tuple[int, str]] = []
     units: dict[str, str] = {}
     for metric in dict.fromkeys(line.get("metric", "") for _, line in lines):
         own = [(*one, at) for one, at in zip(lines, times, strict=True) if one[1].get("metric", "") == metric]
         beside = [line.get("unit", "") or sheet.units.get("value", "") for _, line, _ in own]
-        values, units[metric] = table_cells.measured([line["value"] for _, line, _ in own], beside, unit)
+        values, units[metric] = foreign_tables.measured([line["value"] for _, line, _ in own], beside, unit)
         for (number, line, at), value in zip(own, values, strict=True):
             if fault := _unnamed(line) or _fault(value, line["value"]):
                 faults.append((number, fault))
@@ -142,7 +142,7 @@ def _fault(value: float | str, text: str) -> str:
     return ""
 
 
-def _counts(sheet: table_cells.Sheet, lines: table_cells.Lines, times: Sequence[float | None], unit: str) -> Found:
+def _counts(sheet: foreign_tables.Sheet, lines: foreign_tables.Lines, times: Sequence[float | None], unit: str) -> Found:
     rows: list[Row] = []
     faults: list[tuple[int, str]] = []
     for (number, line), at in zip(lines, times, strict=True):
@@ -184,7 +184,7 @@ def _faults(path: Path, rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _differing(path: Path, lines: table_cells.Lines) -> list[str]:
+def _differing(path: Path, lines: foreign_tables.Lines) -> list[str]:
     """Blocks whose arms were not measured in one place, or on one task."""
     first: dict[tuple[str, str, str], Mapping[str, str]] = {}
     faults: list[str] = []
@@ -217,17 +217,17 @@ def _repeated(rows: Iterable[Row]) -> list[str]:
     )
 
 
-def _passed_over(columns: Sequence[str], moments_in: str, lines: table_cells.Lines) -> list[str]:
+def _passed_over(columns: Sequence[str], moments_in: str, lines: foreign_tables.Lines) -> list[str]:
     """Columns that nobody asked for, and which of them have other words for one arm than for another of a block."""
     used = {*COLUMNS, *RATES, "metric", "unit", *ALIKE, moments_in}
-    told = table_cells.passed_over(columns, used)
+    told = foreign_tables.passed_over(columns, used)
     for name in dict.fromkeys(columns) if told else ():
         if name and name not in used and (differing := _of_arms(name, lines)):
             told.append(f"{name} is not the same for the arms ({differing}): what differs there is judged with them")
     return told
 
 
-def _of_arms(name: str, lines: table_cells.Lines) -> str:
+def _of_arms(name: str, lines: foreign_tables.Lines) -> str:
     """Each arm's one word in a column: "llama-8b for main, llama-1b for pr"; "" where the arms share it, have several
     words each, or are named by it."""
     words: dict[str, set[str]] = defaultdict(set)

@@ -40,7 +40,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from perfproof.patches import process_report
+from perfproof.patches import attestation_report
 
 SLOT = 128
 """Bytes a counter takes in a `.counts` file: its name in UTF-8, zero-padded, then a little-endian u64."""
@@ -396,9 +396,9 @@ class Attestation:
             "refused": self._refused,
             "unwatchable": self._unwatchable,
             "ended": self._ended,
-            "plugins": process_report.plugins(),
-            "variables": process_report.variables(),
-            "unknown": process_report.unknown(),
+            "plugins": attestation_report.plugins(),
+            "variables": attestation_report.variables(),
+            "unknown": attestation_report.unknown(),
         }
         path = self.folder / f"{os.getpid()}.json"
         draft = path.with_suffix(".json.new")
@@ -456,5 +456,5 @@ def attest() -> None:
     for name in os.environ.get("PERFPROOF_WATCH", "").split():
         module, _, qualname = name.partition(":")
         watch(Target(module, qualname))
-    process_report.watch_loading(attestation.write)
+    attestation_report.watch_loading(attestation.write)
     attestation.write()

@@ -13,14 +13,14 @@ from perfproof.report.formats import gate_view
 from perfproof.report.formats.templates import asset
 from perfproof.report.formats.templates import render as render_template
 from perfproof.report.panels import (
-    answer,
-    answers,
     attestation,
+    compared_answers,
     decision,
     frontier,
     glossary,
+    headline_answer,
     machine,
-    repeat,
+    reproduce,
     spread,
     trials,
     verdicts,
@@ -28,17 +28,17 @@ from perfproof.report.panels import (
 )
 
 PANELS = (
-    ("answer", "The answer", answer.render),
+    ("answer", "The answer", headline_answer.render),
     ("decision", "What the gate decides", decision.render),
     ("verdicts", "Where it helps, where it doesn’t", verdicts.render),
     ("trials", "Every trial", trials.render),
     ("spread", "Within the trials", spread.render),
     ("frontier", "Throughput against latency", frontier.render),
     ("work", "The work done", work.render),
-    ("answers", "Did the answers change", answers.render),
+    ("answers", "Did the answers change", compared_answers.render),
     ("machine", "Can this machine be trusted", machine.render),
     ("attestation", "What ran in each arm", attestation.render),
-    ("repeat", "Repeat it", repeat.render),
+    ("repeat", "Repeat it", reproduce.render),
     ("glossary", "What the words mean", glossary.render),
 )
 """The panels in the order of the page: id, title, and the function that renders it; one that renders nothing is left out."""

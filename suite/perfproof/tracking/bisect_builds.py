@@ -21,7 +21,7 @@ from perfproof.analysis.stats.noisy_bisection import Answer, bounds, next_place,
 from perfproof.analysis.stats.number_format import count
 from perfproof.analysis.trials.paired_trials import latest
 from perfproof.analysis.verdicts.exact_counts import judge_witness
-from perfproof.builds.install.release_index import Releases
+from perfproof.builds.install.available_releases import Releases
 from perfproof.builds.overlays import git_changes
 from perfproof.executor import AGAIN
 from perfproof.model.base.errors import BadInput, CannotRun, PerfproofError

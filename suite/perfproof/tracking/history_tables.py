@@ -21,7 +21,7 @@ from perfproof.history.series import version_order
 from perfproof.model.base.errors import EXIT_PASS
 from perfproof.model.base.untrusted import line
 from perfproof.report.base import units
-from perfproof.tracking import unknown_names
+from perfproof.tracking import name_suggestions
 from perfproof.tracking.console import print_json, say, warn
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def list_series(folder: Path, wanted: Wanted = EVERYTHING, *, as_json: bool = Fa
     from perfproof.history import point_table
 
     found = point_table.table(folder, wanted)
-    unknown_names.check(folder, wanted, found.rows)
+    name_suggestions.check(folder, wanted, found.rows)
     series = [_summary(own) for _, own in found.rows.groupby(SERIES, observed=True)]
     if as_json:
         print_json("series", series, found.warnings)
@@ -73,7 +73,7 @@ def show(folder: Path, wanted: Wanted = EVERYTHING, *, last: int = SHOWN, as_jso
     from perfproof.history import point_table
 
     found = point_table.table(folder, wanted)
-    unknown_names.check(folder, wanted, found.rows)
+    name_suggestions.check(folder, wanted, found.rows)
     rows = _ordered(found.rows)
     if as_json:
         print_json("points", rows.to_dict("records"), found.warnings)

@@ -29,8 +29,11 @@ from perfproof.model.history.point import POINT_SCHEMA, Acknowledgement, Point, 
 from perfproof.model.history.step import STEPS_SCHEMA, Confirm, Label, Step, step_entry
 from perfproof.model.history.upstream_notes import load_upstream
 from perfproof.report.history.history_model import HistoryPage, Told
-from perfproof.tracking import unknown_names
+from perfproof.tracking import name_suggestions
 from perfproof.tracking.console import print_json, say, warn
+
+NAMELESS = ("unknown", "n/a", "na", "none", "null", "-", "?", "head", "latest", "nightly", "main", "master", "dev", "dirty")
+"""Names of a point that many builds have."""
 
 # --- history ------------------------------------------------------------------------------------------
 
@@ -53,7 +56,7 @@ def prune(folder: Path, wanted: Wanted, *, before: str | None, keep: int | None,
     """Takes out wanted points measured before a day, or all but the newest so many of each series; lines that are there twice go too."""
     if before is None and keep is None and wanted != EVERYTHING:
         raise BadInput("history prune: say which of these points go: --before DATE or --keep N (the newest N of each series)")
-    unknown_names.check(folder, wanted)
+    name_suggestions.check(folder, wanted)
     gone, warnings = histories.prune(folder, wanted, _going(folder, wanted, before, keep), dry=dry)
     say(console or Console(), f"{count(gone, 'line')} {'would go' if dry else 'gone'} from {folder}; acknowledgements always stay")
     warn(*warnings)
@@ -84,7 +87,7 @@ def acknowledge(
     """Accepts the steps of the wanted series at this build, with a reason."""
     if not reason.strip():
         raise BadInput("--reason: say why the step is accepted: the report shows it for ever")
-    unknown_names.check(folder, wanted)
+    name_suggestions.check(folder, wanted)
     history = histories.read(folder, wanted)
     found = histories.steps_of(history, floor=0.0)
     there = [one for one in found if any(build.label == at for build in one.track.builds)]
@@ -136,9 +139,9 @@ def steps_of_file(file: Path, *, floor: float, kind: detection.Kind, as_json: bo
 
 def _groups(rows: Sequence[Measured]) -> list[detection.Group]:
     """The builds of one machine, in the order of their first lines; without groups, the lines of one point are one."""
-    apart: dict[tuple[str, str], list[Measured]] = {}
+    apart: dict[tuple[str, str | int], list[Measured]] = {}
     for row in rows:
-        apart.setdefault((row.environment, row.group or row.point), []).append(row)
+        apart.setdefault((row.environment, _build(row)), []).append(row)
     whole = all(row.point.isascii() and row.point.isdigit() and str(int(row.point)) == row.point for row in rows)
     return [
         detection.Group(
@@ -150,9 +153,14 @@ def _groups(rows: Sequence[Measured]) -> list[detection.Group]:
     ]
 
 
+def _build(row: Measured) -> str | int:
+    """What stands for a line's build: its group, else its point; a point that names none, such as "unknown", is each time another."""
+    return row.group or (row.line if row.point.casefold() in NAMELESS else row.point)
+
+
 def _repeated(rows: Sequence[Measured]) -> list[str]:
     """Points that stand on several lines of a series without groups, in a sentence."""
-    places = Counter((row.machine, row.metric, row.environment, row.point) for row in rows if not row.group)
+    places = Counter((row.machine, row.metric, row.environment, row.point) for row in rows if not row.group and _build(row) == row.point)
     several = list(dict.fromkeys(point for (*_, point), lines in places.items() if lines > 1))
     named = ", ".join(several[:3]) + (" and so on" if len(several) > 3 else "")
     return [f"lines of one point were taken for measurements of one build ({named}); a column group says otherwise"] if several else []
@@ -176,7 +184,7 @@ def steps_of_history(
     console: Console | None = None,
 ) -> int:
     """The steps of every wanted series of a history; `confirm` measures the neighbours of those that are not acknowledged."""
-    unknown_names.check(folder, wanted)
+    name_suggestions.check(folder, wanted)
     history = histories.read(folder, wanted)
     found = histories.steps_of(history, floor=floor, confirm=confirm)
     warnings = [*history.warnings, *_folded(found)]

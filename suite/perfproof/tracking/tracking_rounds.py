@@ -25,7 +25,7 @@ from perfproof import history, store
 from perfproof.analysis.stats.number_format import count, duration
 from perfproof.analysis.trials.paired_trials import latest
 from perfproof.builds import prepare
-from perfproof.builds.install.release_index import Releases
+from perfproof.builds.install.available_releases import Releases
 from perfproof.executor import AGAIN, held, ruled
 from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput, CannotRun
 from perfproof.model.history.point import Entry, Point

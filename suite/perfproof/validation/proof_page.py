@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from perfproof.validation.simulated.accuracy_chapter import answers
 from perfproof.validation.simulated.agreement import agreement
-from perfproof.validation.simulated.contest import contest
 from perfproof.validation.simulated.detection import detection
 from perfproof.validation.simulated.false_alarms import correlated_blocks, false_alarms, many_metrics
 from perfproof.validation.simulated.interval_coverage import coverage
+from perfproof.validation.simulated.method_comparison import contest
 from perfproof.validation.simulated.steps_chapter import steps
 from perfproof.validation.tables import PROMISED_RUNS, Chapter, Target, table
 

@@ -29,6 +29,12 @@ def test_the_side_folder_carries_patches_benchmarks_and_entry_points_alone(tmp_p
     assert "toy_patch = perfproof.patches.toy_patch:register\n" in points
 
 
+def test_folders_within_a_room_come_along(tmp_path: Path) -> None:
+    """What a room keeps in a folder of its own is there under the same path."""
+    folder = side_folder(tmp_path, toy.package(tmp_path / "perfproof"))
+    assert (folder / "perfproof" / "child" / "counting" / "counter.py").is_file()
+
+
 def test_an_edit_makes_another_folder(tmp_path: Path) -> None:
     """The folder is named by its content: a running trial keeps the patches it started with."""
     package = toy.package(tmp_path / "perfproof")

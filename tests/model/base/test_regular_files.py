@@ -40,7 +40,7 @@ def test_a_file_without_end_is_read_no_further_than_the_largest(
     words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A device that was named says no size; what was read of it says that it is too large."""
-    monkeypatch.setattr("perfproof.model.base.table_cells.LARGEST_FILE", 1_000_000)
+    monkeypatch.setattr("perfproof.model.base.foreign_tables.LARGEST_FILE", 1_000_000)
     assert main([words[0], "/dev/zero", *words[1:]]) == EXIT_USAGE
     assert "/dev/zero: larger than 1" in capsys.readouterr().err
 

@@ -184,3 +184,17 @@ def test_columns_that_tell_of_the_sides_are_none() -> None:
     """A ratio, a p-value or a number of runs is nobody's result."""
     assert {name: describes(name) for name in DESCRIBING} == dict.fromkeys(DESCRIBING, True)
     assert {name: describes(name) for name in SIDES} == dict.fromkeys(SIDES, False)
+
+
+SAYS = {
+    "lower": ["lower is better", "↓", "less is better", "smaller better", "Lower=better"],
+    "higher": ["higher is better", "↑", "more is better"],
+}
+
+
+@given(st.sampled_from([*sorted(NOUNS), "score", "cost", ""]), st.sampled_from(sorted(SAYS)), st.data(), st.booleans())
+def test_what_a_label_says_of_itself_decides(noun: str, way: str, data: st.DataObject, inside: bool) -> None:
+    """Whatever its words would say; both at once say nothing."""
+    said = data.draw(st.sampled_from(SAYS[way]))
+    assert better(f"{noun} ({said})" if inside else f"{noun} {said}") == way
+    assert better(f"{noun} (lower is better) ↑") is None

@@ -16,8 +16,8 @@ from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.records.record import Attestation
 from perfproof.model.scenarios.scenario import Arm
 from perfproof.patches import guard
+from perfproof.patches.attestation_report import fingerprint
 from perfproof.patches.guard import SLOT
-from perfproof.patches.process_report import fingerprint
 from perfproof.run.processes import attestation
 from tests import toy
 

@@ -61,6 +61,8 @@ def compare(first: Run, second: Run, *, margin: float) -> Evaluated:
     rows = [_row(one, margin, len(judged), one.first.task in deciding) for one in found]
     lacking = list(_lacking(first.items, second.items, "candidate")) + list(_lacking(second.items, first.items, "baseline"))
     rows += [_untestable(task, f"the {side} has no items of it", margin) for task, side in lacking]
+    apart = {one.task for one in first.items} & {one.task for one in second.items} - {one.first.task for one in found}
+    rows += [_untestable(task, "the runs have no filter and metric of it in common", margin) for task in sorted(apart)]
     half = [name for name in [*before, *after] if (name in before) != (name in after)]
     told = [f"{name}: only one side has it, left out" for name in half if (before.get(name) or after[name]).task not in dict(lacking)]
     both = [(first.settings.get(task, Settings()), second.settings.get(task, Settings())) for task in {one.first.task: 0 for one in found}]

@@ -3,6 +3,6 @@
 Items are not paired here and runs are not compared: `perfproof.analysis.verdicts` does both.
 """
 
-from perfproof.importers.lm_eval.lm_eval_samples import files, read, settings, tasks
+from perfproof.importers.lm_eval.lm_eval_samples import files, read, results, settings, tasks
 
-__all__ = ["files", "read", "settings", "tasks"]
+__all__ = ["files", "read", "results", "settings", "tasks"]

@@ -49,6 +49,11 @@ def files(path: Path) -> list[Path]:
     return [file.path for file in lm_eval_runs.find(path).values()]
 
 
+def results(path: Path) -> list[Path]:
+    """The results files beside them, as far as there are any; raises `BadInput` likewise."""
+    return list({file.results: None for file in lm_eval_runs.find(path).values() if file.results is not None})
+
+
 def settings(path: Path) -> dict[str, Settings]:
     """What was asked, by task, as far as results files say; raises `BadInput` for a results file that is none."""
     return {task: lm_eval_runs.settings(file) for task, file in lm_eval_runs.find(path).items()}

@@ -41,7 +41,8 @@ _CLOCK = re.compile(r"[0-9]{1,2}:[0-9]{2}(?![0-9])")
 
 
 def column(path: Path, columns: Sequence[str], lines: Sequence[Mapping[str, str]]) -> tuple[str, list[float]]:
-    """The first column of moments and the moment of each line, in an order that says no more than which came first; "" without one.
+    """The first column of moments and the moment of each line, in an order that says no more than which came first; "" without one. A
+    column of one and the same moment says nothing.
 
     Raises `BadInput` where some of a column's cells are moments and others are not, and where a column is of dates that can't be read.
     """
@@ -50,7 +51,7 @@ def column(path: Path, columns: Sequence[str], lines: Sequence[Mapping[str, str]
             texts = [line[name] for line in lines]
             if (bare := [text for text in texts if _zoned(text) is False]) and any(map(_zoned, texts)):
                 raise BadInput(f"{path}: {name}: {bare[0][:40]!r} has no zone, and others have one: write all alike")
-            if (found := _read(f"{path}: {name}", texts)) is not None:
+            if (found := _read(f"{path}: {name}", texts)) is not None and (len(found) == 1 or len(set(found)) > 1):
                 return name, found
     return "", []
 

@@ -67,6 +67,11 @@ def notes(first: Settings, second: Settings) -> list[str]:
     found = []
     if first.model != second.model and not other_model(first, second):
         found.append(f"one model from two paths: {line(first.model, LONGEST)} against {line(second.model, LONGEST)}")
+    if unsaid := [
+        name for name in dict.fromkeys([*first.question, *second.question]) if (name in first.question) != (name in second.question)
+    ]:
+        more = f" and {len(unsaid) - MOST_TOLD} more" if len(unsaid) > MOST_TOLD else ""
+        found.append(f"one results file alone says these, which can't be compared: {', '.join(map(line, unsaid[:MOST_TOLD]))}{more}")
     if told := _listed(_both(first.other, second.other)):
         found.append(f"run otherwise: {told}")
     return found

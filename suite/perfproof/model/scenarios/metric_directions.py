@@ -53,6 +53,9 @@ _OPPOSED = {
     "higher": word_set("failed rejected dropped lost error errors missed timeout cancelled preempted"),
 }
 """Words with which a cost is none ("idle time", "free memory"), or a gain is a cost ("failed requests per second")."""
+_SAID = re.compile(r"(?i)\b(lower|less|smaller|fewer|higher|more|larger|bigger|greater)(?:\s*(?:is|=|the|-)?\s*)better\b|([↑↓⬆⬇])")
+"""What a label says of itself."""
+_LOWER = word_set("lower less smaller fewer ↓ ⬇")
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 
 
@@ -60,10 +63,13 @@ def better(label: str) -> Better | None:
     """The direction in which a metric of this name is better, None where the name does not say.
 
     "P99 TTFT (ms)", "latency at 4 rps (ms)" and "mean_itl" are better lower, "Output token throughput (tok/s)" higher; "latency reduction"
-    and "answered in time (%)" may be either.
+    and "answered in time (%)" may be either. What the label says itself decides: "score (lower is better)", "time ↓".
     """
     if (row := METRICS.get(label.partition("@")[0])) is not None:
         return row.better
+    if said := _SAID.findall(label):
+        ways: set[Better] = {"lower" if (word or arrow).lower() in _LOWER else "higher" for word, arrow in said}
+        return ways.pop() if len(ways) == 1 else None
     words, unit = _read(label)
     if not words:
         return _by_unit(unit)

@@ -17,8 +17,8 @@ from typing import Any
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.records.record import Attestation
 from perfproof.model.scenarios.scenario import Arm
+from perfproof.patches.attestation_report import fingerprint
 from perfproof.patches.guard import SLOT
-from perfproof.patches.process_report import fingerprint
 from perfproof.run.processes.trial_process import PINNED, own_plugins, shown_variables
 
 RUNNERS: Mapping[str, str] = {

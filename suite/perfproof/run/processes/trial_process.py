@@ -26,7 +26,7 @@ from perfproof.builds.processes.supervised_process import (
 )
 from perfproof.model.base.errors import CannotRun
 from perfproof.model.scenarios.scenario import Arm
-from perfproof.patches.process_report import VARIABLES
+from perfproof.patches.attestation_report import VARIABLES
 from perfproof.run.processes.env_vars import of_caches
 
 __all__ = [

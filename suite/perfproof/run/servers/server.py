@@ -26,7 +26,7 @@ from perfproof.run.processes import attestation
 from perfproof.run.processes.trial_process import Ended, Running, signal_name, start, tail
 from perfproof.run.servers.launch_spec import Launch
 from perfproof.run.servers.log_diagnosis import LAST, diagnose, last_words
-from perfproof.run.servers.startup_times import FIRST
+from perfproof.run.servers.startup_history import FIRST
 
 GRACE = 45.0
 """Seconds between the request to end and the kill."""

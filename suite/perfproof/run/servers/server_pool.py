@@ -29,7 +29,7 @@ from perfproof.run.servers.launch_spec import (
 )
 from perfproof.run.servers.log_diagnosis import PORT_TAKEN
 from perfproof.run.servers.server import BROKEN_GRACE, GRACE, Say, Server, ServerEnded
-from perfproof.run.servers.startup_times import Starts, patience, start_key
+from perfproof.run.servers.startup_history import Starts, patience, start_key
 
 ATTEMPTS = 3
 """How often a server is launched whose port was taken between the choice and the start."""

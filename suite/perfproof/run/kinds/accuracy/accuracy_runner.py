@@ -43,7 +43,7 @@ from perfproof.run.servers.launch_spec import server_environment
 from perfproof.run.servers.server import Server, ServerEnded
 from perfproof.run.servers.server_pool import Launches, next_log
 from perfproof.run.servers.server_snapshot import between, moment_of
-from perfproof.run.servers.startup_times import FIRST as FIRST_START
+from perfproof.run.servers.startup_history import FIRST as FIRST_START
 from perfproof.run.trials.runner_base import AttemptLane, Say
 from perfproof.run.trials.trial_run import Attempt, cause_of, ending, looks
 

@@ -44,7 +44,7 @@ from perfproof.run.servers.launch_spec import Launch, ModelAt, asked_of, locate_
 from perfproof.run.servers.server import Say, Server, ServerEnded
 from perfproof.run.servers.server_pool import Launches, next_log
 from perfproof.run.servers.server_snapshot import Moment, Watcher, between, moment_of
-from perfproof.run.servers.startup_times import FIRST
+from perfproof.run.servers.startup_history import FIRST
 from perfproof.run.trials.trial_run import Attempt, begun
 
 __all__ = ["ServeLane", "scenario_faults"]

@@ -16,7 +16,7 @@ from perfproof.model.scenarios.scenario import ServeWorkload
 from perfproof.run.host.ports import HOST, shared_with_others
 from perfproof.run.kinds.serve.request_accounting import disagreement
 from perfproof.run.servers.server import Patience
-from perfproof.run.servers.startup_times import FIRST, KEPT, LEAST, Starts, patience, start_key
+from perfproof.run.servers.startup_history import FIRST, KEPT, LEAST, Starts, patience, start_key
 
 WORKLOAD = ServeWorkload(model="m", server_arguments=(), client={}, requests=4, warmups=2, launches="fresh")
 

@@ -1,0 +1,154 @@
+"""Comparisons of counts in words for a terminal, and as the document of `--json`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from perfproof.analysis.verdicts.count_comparison import WORDS, Changed, Compared, Comparisons, CountVerdict
+from perfproof.child.engine.features import POSITIONS
+from perfproof.model.records.counts import METRICS
+
+SCHEMA = 1
+MOST = 12
+"""Lines of one verdict, at most."""
+RANGES = 4
+"""Ranges of new lines told of a function, at most."""
+NOT_TIME = (
+    "A count is no time: a C call counts as one, whatever it does, and so does work inside a single instruction (slices, `in`, "
+    "concatenation); fewer instructions are not faster by that alone."
+)
+ORDER: tuple[CountVerdict, ...] = ("regressed", "untestable", "less", "equivalent")
+
+Lines = Mapping[str, Sequence[int]]
+
+
+def sentences(labels: tuple[str, str], found: Comparisons, lines: Lines, top: int, warnings: Sequence[str]) -> Iterator[str]:
+    """What came out: by verdict, the worst first."""
+    yield f"{labels[0]} to {labels[1]}: the work of vLLM's host, counted"
+    for verdict in ORDER:
+        shown = [one for one in sorted(found.compared, key=_worst) if one.verdict == verdict and _tells(one, found)]
+        if shown:
+            yield f"{WORDS[verdict]}:"
+            for one in shown[:MOST]:
+                yield f"  {line_of(one, lines, top)}"
+            if len(shown) > MOST:
+                yield f"  and {len(shown) - MOST} more (--json has all)"
+    yield from one_sided(found)
+    same = sum(one.verdict == "identical" for one in found.compared)
+    yield f"identical to the last instruction, call and byte: {same} of {len(found.compared)} numbers"
+    yield from warnings
+    yield NOT_TIME
+
+
+def _tells(one: Compared, found: Comparisons) -> bool:
+    """Whether a number has a line of its own: instructions have; of another metric only where it says more than they do, and what can't
+    be compared is told once a cell."""
+    if one.metric == "python_instructions":
+        first = next(each for each in found.compared if (each.feature, each.requests) == (one.feature, one.requests))
+        return one.verdict != "untestable" or one is first
+    beside = next(each for each in found.compared if _same_phase(each, one) and each.metric == "python_instructions")
+    return one.verdict in ("regressed", "less") and beside.verdict != one.verdict
+
+
+def _same_phase(one: Compared, other: Compared) -> bool:
+    return (one.feature, one.requests, one.phase) == (other.feature, other.requests, other.phase)
+
+
+def _worst(one: Compared) -> tuple[float, int]:
+    return -abs(float("inf") if one.change is None else one.change), -one.requests
+
+
+def line_of(one: Compared, lines: Lines, top: int) -> str:
+    """`decode, plain, 32 requests: 84,563 to 96,851 Python instructions a step (+14.5 %): Scheduler.update_from_output +12,288 (...)`."""
+    where = f"{one.phase}, {one.feature}, {one.requests} requests"
+    if one.verdict == "untestable":
+        return f"{one.feature}, {one.requests} requests: {one.reason}"
+    numbers = f"{one.baseline:,} to {one.candidate:,} {METRICS[one.metric][0]}{_each(one)} ({_percent(one.change)})"
+    behind = ", ".join(_behind(changed, lines) for changed in one.changed[:top])
+    more = f" and {len(one.changed) - top} more" if len(one.changed) > top else ""
+    makers = ", ".join(_behind(one, lines) for one in one.makers[:top])
+    return f"{where}: {numbers}" + (f": {behind}{more}" if behind else "") + (f", made by {makers}" if makers else "")
+
+
+def _each(one: Compared) -> str:
+    if one.phase == "admission":
+        return " in all"
+    return " a step" if one.steps == 1 else f" in {one.steps} steps"
+
+
+def _percent(change: float | None) -> str:
+    if change is None:
+        return "there was none"
+    return f"{100 * change:+.1f} %" if abs(change) >= 0.0005 else f"{100 * change:+.4f} %" if change else "±0"
+
+
+def _behind(changed: Changed, lines: Lines) -> str:
+    name = changed.name.partition(":")[2] or changed.name
+    said = f"{name} {changed.change:+,}"
+    notes = []
+    if changed.touched and abs(changed.inclusive) > abs(changed.change):
+        notes.append(f"{changed.inclusive:+,} with what it calls")
+    if ran := lines.get(changed.name.partition(".<locals>.")[0]):
+        notes.append(f"new lines {ranges(ran, RANGES)}" if len(ran) > 1 else f"new line {ran[0]}")
+    return f"{said} ({'; '.join(notes)})" if notes else said
+
+
+def ranges(lines: Sequence[int], most: int = 100) -> str:
+    """`2080 to 2082, 2090` of 2080, 2081, 2082 and 2090; so many ranges at most."""
+    found: list[list[int]] = []
+    for line in lines:
+        if found and line == found[-1][1] + 1:
+            found[-1][1] = line
+        else:
+            found.append([line, line])
+    more = f" and {len(found) - most} more places" if len(found) > most else ""
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in found[:most]) + more
+
+
+def one_sided(found: Comparisons) -> Iterator[str]:
+    """C calls and operators that only one side makes, each told once with the phase in which it makes most."""
+    most: dict[tuple[str, str, bool], tuple[int, Compared]] = {}
+    for one in found.compared:
+        if one.metric in ("c_calls", "torch_operators") and one.verdict != "untestable":
+            for changed in one.changed:
+                if not changed.base or not changed.base + changed.change:
+                    key, size = (METRICS[one.metric][0], changed.name, not changed.base), abs(changed.change)
+                    if size > most.get(key, (0, one))[0]:
+                        most[key] = (size, one)
+    for (kind, name, new), (size, one) in sorted(most.items(), key=lambda item: -item[1][0]):
+        side = "the candidate" if new else "the base"
+        yield f"{kind} of {side} alone: {name}, {size:,} ({one.phase}, {one.feature}, {one.requests} requests)"
+
+
+def document(found: Comparisons, lines: Lines, warnings: Sequence[str]) -> dict[str, Any]:
+    """All of it as JSON has it; functions, C calls or operators the worst first."""
+    return {"schema": SCHEMA, "comparisons": [_entry(one, lines) for one in found.compared], "warnings": list(warnings)}
+
+
+def _entry(one: Compared, lines: Lines) -> dict[str, Any]:
+    return {
+        "feature": one.feature,
+        "phase": one.phase,
+        "requests": one.requests,
+        "output_position": POSITIONS.get(one.phase),
+        "metric": one.metric,
+        "unit": METRICS[one.metric][1] + ("/step" if one.steps == 1 else ""),
+        "steps": one.steps,
+        "baseline": one.baseline,
+        "candidate": one.candidate,
+        "change": one.change,
+        "verdict": one.verdict,
+        "reason": one.reason,
+        "functions": [
+            {
+                "function": changed.name,
+                "base": changed.base,
+                "change": changed.change,
+                "inclusive_change": changed.inclusive,
+                "touched": changed.touched,
+                "new_lines": list(lines.get(changed.name.partition(".<locals>.")[0], ())),
+            }
+            for changed in one.changed
+        ],
+    }

@@ -1,0 +1,23 @@
+"""What would make two like rounds differ, and has nothing to do with what they do: put to rest while something is counted."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """No garbage collection within: when it comes depends on all that was allocated before, and what it calls (finalizers, callbacks) is
+    Python. What is there already is left out of later collections."""
+    was = gc.isenabled()
+    gc.disable()
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if was:
+            gc.enable()

@@ -1,0 +1,128 @@
+"""The features that a user can switch on, cheapest first: what each asks of the engine and of a request.
+
+Pure data: the runner reads it as well, to know what there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+SIZES = (8, 32, 128)
+"""Requests at a time of the plain engine."""
+SIZE = 32
+"""Requests at a time of every other feature."""
+BLOCK = 32
+"""Tokens of a block of the KV cache: the least that vLLM's attention on a CPU takes without a warning."""
+PROMPT = BLOCK + 8
+"""Tokens of a prompt: a whole block and the beginning of another, so that a block is hashed on admission."""
+OUTPUT = BLOCK - 8 + 4
+"""Tokens of an output: beyond the end of the second block."""
+DECODE = 8
+"""The output token whose step is counted as `decode`: no request enters a block there."""
+ENTERS = 2 * BLOCK - PROMPT + 2
+"""The output token whose step gives every request a new block; the block before was full, and hashed, two tokens earlier. The three steps
+are counted as `new block`."""
+PHASES = ("admission", "prefill", "decode", "new block", "finish")
+"""What is counted: all requests handed over; the steps until each has a token; the step that gives the token `DECODE`; the three that end
+with the token `ENTERS`; the steps from the first request that ends to the last."""
+LONG = (64, 1024, 4096)
+"""Output tokens of long outputs whose steps are counted, each in the same place of its block: work that grows with the output shows."""
+THINK, ANSWER = "w300", "w301"
+"""Words of the toy's vocabulary that stand for the marks of thinking."""
+
+
+@dataclass(frozen=True, eq=False)
+class Feature:
+    """`engine` are options of the engine beside `ENGINE`, `sampling` parameters of a request beside `SAMPLING`. `shared` tokens at the
+    beginning of all prompts are the same; `keeps` the prefix cache from wave to wave; `prompt` are tokens of a prompt; `numbered` names
+    a parameter that is each request's own number; `output` are tokens of an output, `positions` those whose steps are counted in place of
+    `DECODE` and `ENTERS`; `pools` asks for embeddings; `adapter` sends requests through a LoRA adapter. `needs`
+    is what the engine must have made of its options (`facts_of`): a platform may turn some off without a word."""
+
+    name: str
+    engine: Mapping[str, Any] = field(default_factory=dict)
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    sizes: tuple[int, ...] = (SIZE,)
+    prompt: int = PROMPT
+    shared: int = 0
+    keeps: bool = False
+    numbered: str = ""
+    pools: bool = False
+    output: int = OUTPUT
+    positions: tuple[int, ...] = ()
+    needs: Mapping[str, Any] = field(default_factory=dict)
+    adapter: bool = False
+
+
+ENGINE: Mapping[str, Any] = {
+    "load_format": "dummy",
+    "enforce_eager": True,
+    "distributed_executor_backend": "uni",
+    "async_scheduling": False,
+    "block_size": BLOCK,
+    "max_num_seqs": 256,
+    "max_num_batched_tokens": 16384,
+    "max_model_len": 1024,
+    "dtype": "bfloat16",
+    "seed": 0,
+}
+"""What every engine is made with."""
+SAMPLING: Mapping[str, Any] = {"temperature": 0.0, "ignore_eos": True}
+"""What every request asks for, beside its number of tokens."""
+LONGER: Mapping[str, Any] = {"max_model_len": LONG[-1] + 512}
+"""The engine of long outputs."""
+
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"a": {"type": "string"}, "b": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["a", "b"],
+}
+
+FEATURES = (
+    Feature("plain", sizes=SIZES),
+    Feature("logit bias and min tokens", sampling={"logit_bias": {5: 2.0, 7: -2.0}, "min_tokens": OUTPUT - 2}),
+    Feature("penalties", sampling={"presence_penalty": 0.5, "frequency_penalty": 0.25, "repetition_penalty": 1.1}),
+    Feature("stop strings", sampling={"stop": ["zqzqzq", "xjxjxj"]}),
+    Feature("prefix-cache hits", shared=BLOCK, keeps=True),
+    Feature("several outputs", sampling={"n": 2, "temperature": 1.0}, numbered="seed"),
+    Feature("logprobs", sampling={"logprobs": 5}),
+    Feature("JSON schema", sampling={"structured_outputs": {"json": SCHEMA}}),
+    Feature("regex", sampling={"structured_outputs": {"regex": "([a-z] ?){60,80}"}}),
+    Feature("choice", sampling={"structured_outputs": {"choice": ["abcdefghijklmnopqrstuvwxyz" * 4, "zyxwvutsrqponmlkjihgfedcba" * 4]}}),
+    Feature("async scheduling", engine={"async_scheduling": True}, needs={"async_scheduling": True}),
+    Feature("chunked prefill", engine={"max_num_batched_tokens": 512}, prompt=4 * BLOCK + 8),
+    Feature(
+        "thinking budget",
+        engine={"reasoning_config": {"reasoning_start_str": THINK, "reasoning_end_str": ANSWER}},
+        sampling={"thinking_token_budget": OUTPUT - 4},
+    ),
+    Feature(
+        "ngram speculation",
+        engine={"speculative_config": {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 3, "prompt_lookup_min": 1}},
+    ),
+    Feature("LoRA", engine={"enable_lora": True, "max_loras": 1, "max_lora_rank": 8}, adapter=True),
+    Feature("embeddings", engine={"runner": "pooling"}, pools=True),
+    Feature("long outputs", engine=LONGER, sizes=(8,), output=LONG[-1] + 4, positions=LONG),
+    Feature(
+        "penalties of long outputs", engine=LONGER, sizes=(8,), output=LONG[-1] + 4, positions=LONG, sampling={"presence_penalty": 0.5}
+    ),
+)
+"""The default matrix."""
+POSITIONS = {"decode": DECODE, "new block": ENTERS, **{f"decode at {place:,}": place for place in LONG}}
+"""The output token whose step a phase is, or ends with."""
+NAMES = tuple(feature.name for feature in FEATURES)
+
+
+def engines(names: tuple[str, ...]) -> list[list[Feature]]:
+    """The features of these names, those of one engine together, in the order of the matrix."""
+    found: list[list[Feature]] = []
+    for feature in FEATURES:
+        if feature.name in names:
+            same = next((group for group in found if group[0].engine == feature.engine), None)
+            if same is None:
+                found.append([feature])
+            else:
+                same.append(feature)
+    return found

@@ -1,0 +1,92 @@
+"""Engines and requests, as far as the release that runs here knows what they ask for."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from perfproof.child.engine.features import ENGINE, SAMPLING, Feature
+
+
+class Unknown(Exception):
+    """This release does not know what a feature asks for."""
+
+
+def engine(model: str, feature: Feature) -> Any:
+    """vLLM's engine in this process. Raises `Unknown` for options that it does not have."""
+    from vllm import LLM, EngineArgs
+
+    known = {field.name for field in dataclasses.fields(EngineArgs)}
+    lacks = sorted(name for name in feature.engine if name not in known)
+    if lacks:
+        raise Unknown(f"its engine has no {', '.join(lacks)}")
+    said = {name: value for name, value in {**ENGINE, **feature.engine}.items() if name in known}
+    return LLM(model=model, **{name: _plain(value) for name, value in said.items()}).llm_engine
+
+
+def parameters(feature: Feature, number: int) -> Any:
+    """What request `number` asks for. Raises `Unknown` for parameters that this release does not have."""
+    if feature.pools:
+        from vllm import PoolingParams
+
+        task = {"task": "embed"} if "task" in _names(PoolingParams) else {}
+        return PoolingParams(**task)
+    from vllm import SamplingParams
+
+    said = {**SAMPLING, "max_tokens": feature.output, **feature.sampling, **({feature.numbered: number} if feature.numbered else {})}
+    lacks = sorted(set(said) - _names(SamplingParams))
+    if lacks:
+        raise Unknown(f"its sampling parameters have no {', '.join(lacks)}")
+    if "structured_outputs" in said:
+        from vllm.sampling_params import StructuredOutputsParams
+
+        said["structured_outputs"] = StructuredOutputsParams(**_plain(said["structured_outputs"]))
+    return SamplingParams(**{name: _plain(value) for name, value in said.items()})
+
+
+def prompt(feature: Feature, number: int, vocabulary: int) -> list[int]:
+    """The token ids of request `number`: words of the toy's vocabulary, the first `shared` of them the same in all prompts."""
+    span = vocabulary // 2 - 64
+    own = [
+        vocabulary // 2 + 64 + (17 * number + 5 * place + number * place) % (span - 1) for place in range(feature.prompt - feature.shared)
+    ]
+    return [vocabulary // 2 + 64 + (3 * place) % span for place in range(feature.shared)] + own
+
+
+def adapter(folder: str, model: str) -> Any:
+    """A LoRA adapter of the toy model, written to `folder`."""
+    import torch
+    from safetensors.torch import save_file
+    from vllm.lora.request import LoRARequest
+
+    with open(os.path.join(model, "config.json")) as file:
+        shape = json.load(file)
+    rank, hidden, head = 8, shape["hidden_size"], shape["head_dim"]
+    widths = {"q_proj": head * shape["num_attention_heads"], "v_proj": head * shape["num_key_value_heads"]}
+    weights = {}
+    for layer in range(shape["num_hidden_layers"]):
+        for name, width in widths.items():
+            where = f"base_model.model.model.layers.{layer}.self_attn.{name}"
+            weights[f"{where}.lora_A.weight"] = torch.full((rank, hidden), 0.01)
+            weights[f"{where}.lora_B.weight"] = torch.full((width, rank), 0.01)
+    os.makedirs(folder, exist_ok=True)
+    save_file(weights, os.path.join(folder, "adapter_model.safetensors"))
+    said = {"peft_type": "LORA", "r": rank, "lora_alpha": 8, "target_modules": sorted(widths), "bias": "none", "task_type": "CAUSAL_LM"}
+    with open(os.path.join(folder, "adapter_config.json"), "w") as file:
+        json.dump({**said, "base_model_name_or_path": model}, file)
+    return LoRARequest("toy", 1, folder)
+
+
+def _names(kind: Any) -> set[str]:
+    return {name for name in inspect.signature(kind).parameters if not name.startswith("_")}
+
+
+def _plain(value: Any) -> Any:
+    """A value of its own for each engine and request: vLLM writes into some of them."""
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    return list(map(_plain, value)) if isinstance(value, (list, tuple)) else value

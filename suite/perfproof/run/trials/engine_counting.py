@@ -1,0 +1,187 @@
+"""Counting processes: one a build, side by side, each leaves its count in a file that is kept.
+
+A file is named by what the count depends on: vLLM's files, Python, PyTorch and the packages of the build, the counter's own files, and
+which functions were looked at closely. What it holds is not counted again, so a command that was broken off goes on where it was. Counts
+don't depend on what else a machine does: nothing is waited for, and both sides run at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.model.base.errors import CannotRun
+from perfproof.model.records.count_lines import read_count
+from perfproof.model.records.counts import Count
+from perfproof.model.scenarios.model_source import ToyModel
+from perfproof.run.models.toy_model import write_toy_model
+from perfproof.run.processes.scratch_folders import Scratch
+from perfproof.run.processes.trial_process import Running, build_environment, start
+
+MODEL = ToyModel(layers=2, hidden=64, heads=2, vocabulary=512, context=8192)
+"""The generated model: the host's work at a step hardly depends on its dimensions."""
+FOLDER = "counts"
+"""Below the builds: where counts are kept."""
+ENGINE = 900.0
+"""Seconds that one engine with all its features may take."""
+PAUSE = 0.5
+"""Seconds between two looks at what the processes have counted."""
+QUIET: Mapping[str, str] = {
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_LOGGING_LEVEL": "WARNING",
+    "VLLM_DISABLE_REQUEST_ID_RANDOMIZATION": "1",
+    "VLLM_LOG_STATS_INTERVAL": "1000000",
+    "HF_HUB_OFFLINE": "1",
+    "OMP_WAIT_POLICY": "PASSIVE",
+}
+"""What a counting process has beside its build's own environment: the engine in the process, and nothing that comes with a clock or a
+random name."""
+
+Cells = Mapping[str, Sequence[int]]
+Say = Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be counted of a build: features with their numbers of requests. `closely` are functions whose lines are counted;
+    `process` tells a second process from the first, whose counts it is to confirm."""
+
+    build: ReadyBuild
+    cells: Cells
+    closely: tuple[str, ...] = ()
+    process: int = 1
+
+
+def count(wanted: Sequence[Wanted], builds: Path, say: Say) -> list[Count]:
+    """The count of each, in order; what is not kept yet is counted now, all at the same time. Raises `CannotRun` for a build whose vLLM
+    can't be imported."""
+    files = [kept_file(one, builds.resolve()) for one in wanted]
+    with contextlib.ExitStack() as stack:
+        runs = {file: stack.enter_context(_Run(one, builds, say)) for file, one in dict(zip(files, wanted, strict=True)).items()}
+        going = True
+        while going:
+            looks = [run.going() for run in runs.values()]
+            going = any(looks)
+    return [runs[file].count() for file in files]
+
+
+def kept_file(wanted: Wanted, builds: Path) -> Path:
+    """Where the count of a build is kept."""
+    print_ = wanted.build.fingerprint
+    defining = [print_.sources, print_.python, print_.torch_version, sorted(print_.packages.items()), wanted.build.lock]
+    said = json.dumps([defining, _counter_files(wanted.build), sorted(wanted.closely)], default=str)
+    return builds / FOLDER / f"{wanted.build.id}-{hashlib.sha256(said.encode()).hexdigest()[:12]}-{wanted.process}.jsonl"
+
+
+def _counter_files(build: ReadyBuild) -> str:
+    """A hash over the files that count, as the build's processes see them."""
+    total = hashlib.sha256()
+    for room in ("counting", "engine"):
+        for file in sorted((build.child / room).glob("*.py")):
+            total.update(f"{room}/{file.name}\0".encode() + file.read_bytes())
+    return total.hexdigest()
+
+
+class _Run:
+    """One build's process while it counts; as a context manager it holds its file, and is ended on leaving."""
+
+    def __init__(self, wanted: Wanted, builds: Path, say: Say) -> None:
+        self._wanted, self._say, self._builds = wanted, say, builds.resolve()
+        self._file = kept_file(wanted, self._builds)
+        self._stack = contextlib.ExitStack()
+        self._running: Running | None = None
+        self._told = 0
+
+    def __enter__(self) -> _Run:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        self._stack.enter_context(self._held())
+        if missing := self._missing():
+            self._cut_off_end()
+            self._start(missing)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._running is not None:
+            self._running.kill_now()
+        self._stack.close()
+
+    def _held(self) -> contextlib.AbstractContextManager[object]:
+        """The file, held against another command that counts the same."""
+        lock = FileLock(self._file.with_suffix(".lock"))
+        try:
+            return lock.acquire(timeout=0)
+        except Timeout:
+            self._say(f"{self._wanted.build.label}: another command counts it just now; waiting for it")
+            return lock.acquire()
+
+    def _missing(self) -> dict[str, list[int]]:
+        there = read_count(self._file)
+        cells = {name: [size for size in sizes if not there.has(name, size)] for name, sizes in self._wanted.cells.items()}
+        return {name: sizes for name, sizes in cells.items() if sizes}
+
+    def _cut_off_end(self) -> None:
+        """A line that a process was ended in goes."""
+        if self._file.exists() and not (text := self._file.read_bytes()).endswith(b"\n"):
+            self._file.write_bytes(text[: text.rfind(b"\n") + 1])
+
+    def _start(self, missing: Mapping[str, Sequence[int]]) -> None:
+        build, scratch = self._wanted.build, Scratch(self._builds / FOLDER / ".running", "count")
+        self._stack.callback(scratch.close)
+        order = {
+            "model": str(write_toy_model(MODEL, self._builds / "models")),
+            "vocabulary": MODEL.vocabulary,
+            "cells": missing,
+            "closely": self._wanted.closely,
+            "scratch": str(scratch.folder),
+            "timeout": ENGINE,
+        }
+        asked = scratch.folder / "order.json"
+        asked.write_text(json.dumps(order))
+        self._told = self._lines()
+        self._running = start(
+            [build.interpreter, build.child / "engine" / "run.py", asked, self._file],
+            environment={**build_environment(build, threads=1), **QUIET},
+            log=self._log,
+        )
+
+    @property
+    def _log(self) -> Path:
+        return self._file.with_suffix(".log")
+
+    def _lines(self) -> int:
+        return self._file.read_bytes().count(b"\n") if self._file.exists() else 0
+
+    def going(self) -> bool:
+        """Waits a moment for the process and tells what it has counted meanwhile; False once it has ended."""
+        if self._running is None:
+            return False
+        ended = self._running.wait(PAUSE) is not None
+        self._tell()
+        return not ended
+
+    def _tell(self) -> None:
+        lines = self._file.read_text().split("\n")[:-1] if self._file.exists() else []
+        for line in lines[self._told :]:
+            said = json.loads(line)
+            if "took" in said:
+                self._say(f"{self._wanted.build.label}: {said['feature']}, {said['requests']} requests: counted in {said['took']:.0f} s")
+        self._told = len(lines)
+
+    def count(self) -> Count:
+        """What is known of the build now. Raises `CannotRun` where its process counted nothing."""
+        found, label = read_count(self._file), self._wanted.build.label
+        if found.refused:
+            self._file.unlink()  # what kept it from being imported may be gone next time
+            raise CannotRun(f"{label}: vLLM does not import: {found.refused}")
+        if not found.vllm:
+            how = self._running.finished().how() if self._running else "was not started"
+            raise CannotRun(f"{label}: the counting process {how} before vLLM was imported; its log: {self._log}")
+        return found

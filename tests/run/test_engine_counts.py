@@ -1,0 +1,153 @@
+"""A real vLLM engine is counted: the same each time, feature by feature, and faults stay where they are."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from perfproof.analysis.verdicts.count_comparison import compare, disagreeing
+from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.builds.prepare import prepare
+from perfproof.builds.processes.supervised_process import run_to_end
+from perfproof.model.base.errors import CannotRun
+from perfproof.model.records.counts import Count
+from perfproof.model.scenarios.scenario import DefiningFile, OverlayBuild, PythonBuild
+from perfproof.run.processes.trial_process import build_environment
+from perfproof.run.trials.engine_counting import Wanted, count, kept_file
+
+TORCH = """
+import torch
+from perfproof.child.counting import Operators
+counts = []
+for _ in range(2):
+    operators = Operators()
+    operators.start()
+    a = torch.ones(4, 8)
+    b = (a + a).sort(dim=1)
+    counts.append(operators.stop().operators)
+    a + a
+assert counts[0] == counts[1], counts
+print(sorted(counts[0].items()))
+"""
+
+
+@pytest.mark.vllm
+def test_operators_are_counted_with_the_bytes_of_their_results(served_build: ReadyBuild, tmp_path: Path) -> None:
+    """A sum of 4 x 8 floats is 128 bytes; a sort gives as many again and their places; what comes after is not counted."""
+    script, log = tmp_path / "torch_counts.py", tmp_path / "log"
+    script.write_text(TORCH)
+    done = run_to_end([served_build.interpreter, script], environment=build_environment(served_build, threads=1), log=log, timeout=120)
+    assert done.ok, done.tail()
+    assert "('aten::add.Tensor', [1, 128])" in log.read_text()
+    assert "('aten::sort', [1, 384])" in log.read_text()
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("builds")
+
+
+@pytest.fixture(scope="module")
+def base(served_build: ReadyBuild, builds: Path) -> ReadyBuild:
+    """The interpreter of the build that is there, with folders of its own beside it."""
+    return prepare(PythonBuild(name="base", path=str(served_build.interpreter)), builds, print)
+
+
+def changed(base: ReadyBuild, builds: Path, name: str, path: str, old: str, new: str) -> ReadyBuild:
+    """An overlay in which a text of a file of vLLM is another one."""
+    before = (base.fingerprint.package.parent / path).read_text()
+    assert before.count(old) == 1
+    lines = [text.splitlines(keepends=True) for text in (before, before.replace(old, new))]
+    diff = builds / f"{name}.diff"
+    diff.write_text("".join(difflib.unified_diff(*lines, f"a/{path}", f"b/{path}")))
+    file = DefiningFile(path=str(diff), sha256=hashlib.sha256(diff.read_bytes()).hexdigest())
+    below = PythonBuild(name="base", path=str(base.interpreter))
+    return prepare(OverlayBuild(name=name, base=below, diff=file, git=None), builds, print)
+
+
+@pytest.fixture(scope="module")
+def counted(base: ReadyBuild, builds: Path) -> Count:
+    """The base, counted in a first process."""
+    cells = {"stop strings": [8], "JSON schema": [8], "async scheduling": [8]}
+    return count([Wanted(build=base, cells=cells)], builds, print)[0]
+
+
+@pytest.mark.vllm
+def test_another_process_counts_the_same_to_the_last_instruction(base: ReadyBuild, builds: Path, counted: Count) -> None:
+    """All functions, C calls, operators and tokens; what a platform turns off is skipped and says so."""
+    again = count([Wanted(build=base, cells={"stop strings": [8], "JSON schema": [8]}, process=2)], builds, print)[0]
+    assert [cell.key for cell in again.cells] == [("stop strings", 8), ("JSON schema", 8)]
+    assert disagreeing(counted, again) == {}
+    assert {one.verdict for one in compare(counted, again, margin=0.005).compared} == {"identical"}
+    assert [one.why for one in counted.left_out] == ["the engine turned async_scheduling off on this platform"]
+
+
+@pytest.mark.vllm
+def test_every_phase_is_there_and_each_does_what_it_is_called(counted: Count) -> None:
+    """Requests are added on admission alone, scheduled in each step, freed at the end alone, and a block is taken in its own phase."""
+    phases = counted.cells[0].phases
+    assert list(phases) == ["admission", "prefill", "decode", "new block", "finish"]
+    where = {name: {phase for phase, work in phases.items() if any(one.endswith(name) for one in work.functions)} for name in ENDS}
+    assert where == {
+        ":Scheduler.add_request": {"admission"},
+        ":Scheduler.schedule": {"prefill", "decode", "new block", "finish"},
+        ":Scheduler._free_request": {"finish"},
+        ":BlockPool.get_new_blocks": {"prefill", "new block"},
+    }
+    assert all(work.odd == () and work.missed == () for work in phases.values())
+    assert phases["decode"].operators
+    assert all(len(tokens) == 28 for request in counted.cells[0].outputs for tokens in request)
+
+
+ENDS = (":Scheduler.add_request", ":Scheduler.schedule", ":Scheduler._free_request", ":BlockPool.get_new_blocks")
+
+
+@pytest.mark.vllm
+def test_a_pooler_is_counted_too(base: ReadyBuild, builds: Path) -> None:
+    """Its requests are at their end with their prompts: there is no decoding."""
+    found = count([Wanted(build=base, cells={"embeddings": [8]})], builds, print)[0]
+    assert [list(cell.phases) for cell in found.cells] == [["admission", "prefill"]], found.left_out
+    assert len(found.cells[0].outputs) == 8
+
+
+@pytest.mark.vllm
+def test_what_was_counted_is_kept_and_not_counted_again(base: ReadyBuild, builds: Path, counted: Count) -> None:
+    """The same command starts no process; one that was broken off in a line goes on behind the lines that are whole."""
+    wanted = Wanted(build=base, cells={"stop strings": [8], "JSON schema": [8]})
+    file = kept_file(wanted, builds.resolve())
+    before = file.read_bytes()
+    said: list[str] = []
+    assert count([wanted, wanted], builds, said.append) == [counted, counted]
+    assert (file.read_bytes(), said) == (before, [])
+
+
+@pytest.mark.vllm
+def test_an_engine_that_dies_of_one_feature_leaves_the_others(base: ReadyBuild, builds: Path) -> None:
+    """One that raises is told with its words, one that is killed with the signal; the next command tries them again."""
+    path = "vllm/v1/sample/ops/penalties.py"
+    dies = changed(
+        base,
+        builds,
+        "dies",
+        path,
+        "    _, vocab_size = logits.shape\n",
+        "    import os\n\n    os.kill(os.getpid(), 9)\n    _, vocab_size = logits.shape\n",
+    )
+    wanted = Wanted(build=dies, cells={"penalties": [8], "stop strings": [8]})
+    found = count([wanted], builds, print)[0]
+    assert [cell.key for cell in found.cells] == [("stop strings", 8)]
+    assert [(one.feature, one.kind, one.why) for one in found.left_out] == [
+        ("penalties", "fault", "the engine's process was ended by SIGKILL")
+    ]
+    assert not found.has("penalties", 8)
+
+
+@pytest.mark.vllm
+def test_a_change_that_breaks_the_import_is_one_sentence(base: ReadyBuild, builds: Path) -> None:
+    """With what Python says of it."""
+    broken = changed(base, builds, "broken", "vllm/v1/core/block_pool.py", "class BlockPool:", "not_there\n\n\nclass BlockPool:")
+    with pytest.raises(CannotRun, match=r"broken\.diff: vLLM does not import: NameError: name 'not_there' is not defined"):
+        count([Wanted(build=broken, cells={"plain": [8]})], builds, print)
