@@ -1,6 +1,6 @@
 """Runs vLLM's own tests in an interpreter under test and tells each outcome by its node id, as it comes.
 
-`python tests.py TOOLS OUT PYTEST-ARGUMENT...` (TOOLS, a folder with pytest, may be empty). Appends to OUT one JSON object a line:
+`python run_vllm_tests.py TOOLS OUT PYTEST-ARGUMENT...` (TOOLS, a folder with pytest, may be empty). Appends to OUT one JSON object a line:
 `{"test", "phase", "outcome", "why"}` for every phase of every test, and `{"vllm_file"}` at the end, so that a crash loses only the test
 that crashed. Test files import what they lie beside only after what the interpreter has: a checkout's own `vllm` folder must not be
 what is tested. It imports the standard library and what the interpreter has.
