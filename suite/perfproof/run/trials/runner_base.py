@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -12,7 +12,8 @@ from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.records.private_paths import shown
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block
-from perfproof.model.scenarios.scenario import AccuracyWorkload, Arm, EqualityWorkload, OfflineWorkload, Scenario
+from perfproof.model.scenarios.scenario import Arm, Scenario
+from perfproof.model.workloads.workload import ModelWorkload
 from perfproof.run.host import environment, gpus
 from perfproof.run.processes import attestation
 from perfproof.run.processes.scratch_folders import RUNNING, Scratch
@@ -20,10 +21,10 @@ from perfproof.run.processes.trial_process import Running, scrub, start
 from perfproof.run.servers.hub_models import hub_faults
 from perfproof.run.servers.launch_spec import locate_model
 from perfproof.run.servers.server_pool import next_log
+from perfproof.run.trials.runner import Say
 from perfproof.run.trials.trial_run import Attempt, begun
 
-Asked = TypeVar("Asked", bound=AccuracyWorkload | EqualityWorkload | OfflineWorkload)
-Say = Callable[[str], None]
+Asked = TypeVar("Asked", bound=ModelWorkload)
 
 
 class AttemptLane(ABC, Generic[Asked]):
