@@ -47,7 +47,7 @@ from perfproof.run.servers.server_pool import Launches, next_log
 from perfproof.run.servers.server_snapshot import between, moment_of
 from perfproof.run.servers.startup_times import FIRST as FIRST_START
 from perfproof.run.trials.runner import RunnerKind, Say, one_each
-from perfproof.run.trials.runner_base import AttemptLane
+from perfproof.run.trials.runner_base import ModelLane
 from perfproof.run.trials.trial_run import Attempt, cause_of, ending, looks
 
 __all__ = ["AccuracyLane", "scenario_faults"]
@@ -60,7 +60,7 @@ KEPT = ".accuracy"
 """What a scenario's folder of lm_eval's own files ends with."""
 
 
-class AccuracyLane(AttemptLane[AccuracyWorkload]):
+class AccuracyLane(ModelLane[AccuracyWorkload]):
     """Runs the trials of one accuracy scenario; with shared launches servers stay up until `close`."""
 
     faults = staticmethod(scenario_faults)

@@ -29,7 +29,7 @@ from perfproof.run.processes.env_vars import of_caches
 from perfproof.run.servers.bench_client import flags, meant
 from perfproof.run.servers.launch_spec import PREFIX_CACHE, ModelAt, flags_of, model_faults, server_environment
 from perfproof.run.trials.runner import RunnerKind, one_each
-from perfproof.run.trials.runner_base import AttemptLane
+from perfproof.run.trials.runner_base import ModelLane
 from perfproof.run.trials.trial_run import Attempt, cause_of, looks
 
 OURS = frozenset(["--model", "--seed", "--runner"])
@@ -140,7 +140,7 @@ def answers_of(said: Mapping[str, Any], order: Mapping[str, Any]) -> tuple[dict[
     return raw, work
 
 
-class EqualityLane(AttemptLane[EqualityWorkload]):
+class EqualityLane(ModelLane[EqualityWorkload]):
     """Runs the trials of one equality scenario; nothing is kept alive between them. Prompts and sampling are the same in every block.
 
     A trial raises `BadInput` where vLLM's parser refuses an arm's flags.

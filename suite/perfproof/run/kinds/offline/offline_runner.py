@@ -34,7 +34,7 @@ from perfproof.run.servers.flag_validation import parser_of
 from perfproof.run.servers.launch_spec import PREFIX_CACHE, ModelAt, flags_of, model_faults, server_environment
 from perfproof.run.servers.server import resident
 from perfproof.run.trials.runner import RunnerKind, one_each
-from perfproof.run.trials.runner_base import AttemptLane
+from perfproof.run.trials.runner_base import ModelLane
 from perfproof.run.trials.trial_run import LOG_LINES, Attempt, cause_of, looks
 
 OURS = frozenset(["model", "tokenizer", "output-json", "seed", "profile"])
@@ -92,7 +92,7 @@ def arguments_for(workload: OfflineWorkload, arm: Arm, model: ModelAt, *, seed: 
     return [f"--model={model.name}", f"--seed={seed}", f"--output-json={result}", *defaults, *cache, *asked]
 
 
-class OfflineLane(AttemptLane[OfflineWorkload]):
+class OfflineLane(ModelLane[OfflineWorkload]):
     """Runs the trials of one offline scenario; nothing is kept alive between them."""
 
     faults = staticmethod(scenario_faults)
