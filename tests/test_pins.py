@@ -11,8 +11,9 @@ import pytest
 
 from perfproof import store
 from perfproof.model.documents.decode import load_scenario, scenario_of
+from perfproof.model.kinds.micro import MicroWorkload
 from perfproof.model.scenarios.build import OverlayBuild, foundation
-from perfproof.model.scenarios.scenario import PROFILES, MicroWorkload, ReleaseBuild, Scenario
+from perfproof.model.scenarios.scenario import PROFILES, ReleaseBuild, Scenario
 from perfproof.run.checks.catalog import bench, case_name
 from tests.inside.pins import PINS, Pin
 

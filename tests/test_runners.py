@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from perfproof import runners
 from perfproof.model.documents.decode import load_scenario
-from perfproof.model.scenarios.scenario import ServeWorkload
+from perfproof.model.kinds.serve import SERVE as SERVING
+from perfproof.model.records.record import Record
+from perfproof.model.scenarios.scenario import Scenario
 from perfproof.planning import make_plan
+from perfproof.run.trials.runner import RunnerKind, one_each
 from tests.test_planning import SERVE
 
 
@@ -18,10 +22,13 @@ def test_a_lane_measures_while_the_others_rest(tmp_path: Path, monkeypatch: pyte
     did: list[tuple[str, str]] = []
 
     class Fake:
-        def __init__(self, scenario: object, *_: object, **__: object) -> None:
-            self.name = scenario.name  # type: ignore[attr-defined]
+        def __init__(self, scenario: Scenario, *_: object, **__: object) -> None:
+            self.name = scenario.name
 
         def check(self) -> None: ...
+
+        def trials(self, *_: object) -> Iterator[Record]:
+            yield from ()
 
         def rest(self) -> None:
             did.append((self.name, "rests"))
@@ -32,11 +39,11 @@ def test_a_lane_measures_while_the_others_rest(tmp_path: Path, monkeypatch: pyte
     for name in ("one", "two"):
         (tmp_path / f"{name}.yaml").write_text(SERVE.format(more=""))
     plan = make_plan([load_scenario(tmp_path / f"{name}.yaml", "quick") for name in ("one", "two")], 0)
-    monkeypatch.setattr(runners, "LANES", {ServeWorkload: Fake})
+    fake = RunnerKind(kind=SERVING, faults=lambda _: [], open=one_each(Fake, lambda _: ()))
+    monkeypatch.setattr(runners, "runner_of", lambda _: fake)
     monkeypatch.setattr(runners, "prepare_all", lambda builds, *_: [None for _ in builds])
     for check in ("check_names", "check_arms", "_make_models"):
         monkeypatch.setattr(runners, check, lambda *_: None)
-    monkeypatch.setattr(runners, "MicroLane", lambda *_, **__: Fake(plan.scenarios[0]))
     monkeypatch.setattr(plan.__class__, "builds", lambda self: [])
 
     with runners.opened(plan, tmp_path, tmp_path, print) as lane_of:

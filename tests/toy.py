@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from perfproof.builds.install.side_folder import PACKAGE
-from perfproof.model.scenarios.scenario import Arm, MicroWorkload, PythonBuild, Scenario
+from perfproof.model.kinds.micro import MicroWorkload
+from perfproof.model.scenarios.scenario import Arm, PythonBuild, Scenario
 from perfproof.run.checks.catalog import Bench
 
 FAKES = Path(__file__).parent / "fakes"

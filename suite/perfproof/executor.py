@@ -24,9 +24,10 @@ from perfproof.analysis.trials.paired_trials import latest
 from perfproof.builds.install.integrity import CHANGED
 from perfproof.builds.processes import temp_files
 from perfproof.model.base.errors import BadInput, CannotRun
+from perfproof.model.kinds import kind_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block, Plan
-from perfproof.model.scenarios.scenario import AccuracyWorkload, EqualityWorkload, Scenario
+from perfproof.model.scenarios.scenario import Scenario
 from perfproof.model.verdicts.noise_floor import Floor
 from perfproof.progress import RunProgress
 from perfproof.run.checks.resume import Enough, already, decided, missing, of_block, open_blocks, standing
@@ -143,7 +144,7 @@ def conduct(
 def _measure(trials: _Trials, results: Path, folder: Held, rules: Rules, ran: list[Record]) -> None:
     """Runs the trials, which are added to `ran`; each is on disk before the next starts. Raises `CannotRun` where the folder takes no more
     files or is gone, and where a build is no longer what it was."""
-    untimed = {one.name for one in trials.plan.scenarios if isinstance(one.workload, AccuracyWorkload | EqualityWorkload)}
+    untimed = {one.name for one in trials.plan.scenarios if kind_of(one.workload).of_answers}
     for trial in trials.run():
         kept = trials.stand.kept[trial.scenario]
         record = ruled(paired(trial, latest([*kept, trial])), NOISE_ALLOWED if trial.scenario in untimed else rules)

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 
 from perfproof.analysis.judging.design_power import Foreseen, foreseen
 from perfproof.analysis.stats.block_order import orders
+from perfproof.model.kinds import kind_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block, Plan
-from perfproof.model.scenarios.scenario import LEAST_SECONDS, AccuracyWorkload, Scenario, ServeWorkload, Workload, one_wave, requests_for
+from perfproof.model.scenarios.scenario import Scenario
 from perfproof.model.verdicts.noise_floor import Floor
+from perfproof.model.workloads.workload import Workload
 
-GUESSED_SECONDS = {"micro": 8.0, "serve": 40.0, "offline": 90.0, "equality": 40.0, "accuracy": 90.0}
-"""A trial's wall time before any has been measured: a share of the import and a few rounds; a measured run with its warm-up."""
 FRESH_SECONDS = 60.0
 """What a server of its own adds to a trial, until it has been measured."""
 
@@ -41,17 +41,9 @@ class Estimate:
 
 def make_plan(scenarios: Sequence[Scenario], seed: int) -> Plan:
     """The plan of a run; the same scenarios and seed give the same plan."""
-    alone = [[s] for s in scenarios if _servers_stay(s)]
-    blocks = [block for group in [[s for s in scenarios if not _servers_stay(s)], *alone] for block in _rounds(group, seed)]
+    alone = [[s] for s in scenarios if s.workload.servers_stay]
+    blocks = [block for group in [[s for s in scenarios if not s.workload.servers_stay], *alone] for block in _rounds(group, seed)]
     return Plan(scenarios=tuple(scenarios), blocks=tuple(blocks), seed=seed)
-
-
-def _servers_stay(scenario: Scenario) -> bool:
-    """Whether servers of the scenario's arms are up from its first trial to its last."""
-    workload = scenario.workload
-    if isinstance(workload, AccuracyWorkload) and workload.through != "server":
-        return False
-    return isinstance(workload, ServeWorkload | AccuracyWorkload) and workload.launches == "shared"
 
 
 def _rounds(scenarios: Sequence[Scenario], seed: int) -> Iterator[Block]:
@@ -89,7 +81,7 @@ def _estimate(scenario: Scenario, records: Sequence[Record], seen: Foreseen) -> 
     how = "measured" if taken else "measured in an A/A" if known else "guessed"
     source = f"{trials} trials, {how} at {typical:.1f} s each"
     measured = [record.seconds["measuring"] for record in mine if "measuring" in record.seconds]
-    told = dataclasses.replace(seen, told=(*seen.told, *_doubts(scenario, measured)))
+    told = dataclasses.replace(seen, told=(*seen.told, *scenario.workload.doubts(scenario.profile, measured)))
     return Estimate(scenario=scenario.name, trials=trials, minutes=trials * typical / 60, source=source, foreseen=told)
 
 
@@ -101,19 +93,4 @@ def _vouched_seconds(seen: Foreseen, arms: int) -> float | None:
 
 def guessed_seconds(workload: Workload) -> float:
     """Seconds that a trial may take before any has been measured."""
-    fresh = isinstance(workload, ServeWorkload) and workload.launches == "fresh"
-    return GUESSED_SECONDS[workload.kind] + (FRESH_SECONDS if fresh else 0.0)
-
-
-def _doubts(scenario: Scenario, measured: Sequence[float]) -> Iterator[str]:
-    """What makes one doubt a serving workload before it runs: less than a wave of warm-ups; trials that were too short so far."""
-    workload = scenario.workload
-    if not isinstance(workload, ServeWorkload):
-        return
-    wave, least = one_wave(workload.requests, workload.client), LEAST_SECONDS[scenario.profile]
-    if wave is not None and workload.warmups < wave:
-        yield f"{workload.warmups} warm-ups are less than one wave: {wave} requests run at once; leave out 'warmups', or ask for {wave}"
-    if measured and min(measured) < least:
-        more = requests_for(least, workload.requests, min(measured), wave)
-        short = f"its trials measured for {min(measured):.1f} s; {scenario.profile} asks for {least:.0f} s"
-        yield f"{short}: longer outputs, or 'requests: {more}'"
+    return kind_of(workload).guessed_seconds + (FRESH_SECONDS if workload.starts_servers else 0.0)

@@ -20,44 +20,15 @@ from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.documents.decode import DEFAULT_BUILD
 from perfproof.model.scenarios.build import foundation
 from perfproof.model.scenarios.plan import Plan
-from perfproof.model.scenarios.scenario import (
-    AccuracyWorkload,
-    Build,
-    EditableBuild,
-    EqualityWorkload,
-    MicroWorkload,
-    OfflineWorkload,
-    OverlayBuild,
-    PytestWorkload,
-    PythonBuild,
-    ReleaseBuild,
-    Scenario,
-    ServeWorkload,
-    SmolModel,
-    Workload,
-)
+from perfproof.model.scenarios.scenario import Build, EditableBuild, OverlayBuild, PythonBuild, ReleaseBuild, Scenario, SmolModel
 from perfproof.run.checks import catalog, identical_arms, resume
-from perfproof.run.kinds.accuracy import accuracy_runner
-from perfproof.run.kinds.accuracy.accuracy_runner import AccuracyLane
-from perfproof.run.kinds.equality import equality_runner
-from perfproof.run.kinds.equality.equality_runner import EqualityLane
-from perfproof.run.kinds.micro.micro_runner import MicroLane
-from perfproof.run.kinds.offline import offline_runner
-from perfproof.run.kinds.offline.offline_runner import OfflineLane
-from perfproof.run.kinds.serve import serve_runner
-from perfproof.run.kinds.serve.serve_runner import ServeLane
+from perfproof.run.kinds import runner_of
 from perfproof.run.processes import env_vars
 from perfproof.run.processes.trial_process import TAKEN
 from perfproof.run.servers import config_file_flags
-from perfproof.run.trials.runner import Lane
+from perfproof.run.trials.runner import Lane, Opening
 
 Say = Callable[[str], None]
-LANES: Mapping[type[Workload], type[ServeLane | OfflineLane | EqualityLane | AccuracyLane]] = {
-    ServeWorkload: ServeLane,
-    OfflineWorkload: OfflineLane,
-    EqualityWorkload: EqualityLane,
-    AccuracyWorkload: AccuracyLane,
-}
 SECOND = "second"
 """Below the builds: where installs that an A/A asks for a second time are made."""
 
@@ -71,14 +42,7 @@ def check_names(plan: Plan, versions: Mapping[str, str] | None = None) -> None:
     faults = [fault for build in plan.builds() for fault in build_faults(build)]
     for scenario in plan.scenarios:
         faults += catalog.faults(scenario, versions) + config_file_flags.faults(scenario)
-        if isinstance(scenario.workload, ServeWorkload):
-            faults += serve_runner.scenario_faults(scenario)
-        if isinstance(scenario.workload, OfflineWorkload):
-            faults += offline_runner.scenario_faults(scenario)
-        if isinstance(scenario.workload, AccuracyWorkload):
-            faults += accuracy_runner.scenario_faults(scenario)
-        if isinstance(scenario.workload, EqualityWorkload):
-            faults += equality_runner.scenario_faults(scenario)
+        faults += runner_of(scenario).faults(scenario)
     if faults:
         raise BadInput(*faults)
 
@@ -120,8 +84,8 @@ def to_make(builds: Sequence[Build], folder: Path) -> list[str]:
 def _make_models(plan: Plan, ready: Mapping[str, ReadyBuild], builds: Path, say: Say) -> None:
     """The models that come in packages, written out by the interpreter of the baseline."""
     for scenario in plan.scenarios:
-        if not isinstance(scenario.workload, MicroWorkload | PytestWorkload) and isinstance(scenario.workload.model, SmolModel):
-            smollm.make(scenario.workload.model, builds, ready[scenario.builds[scenario.baseline.build].key].interpreter, say)
+        if isinstance(scenario.workload.loads, SmolModel):
+            smollm.make(scenario.workload.loads, builds, ready[scenario.builds[scenario.baseline.build].key].interpreter, say)
 
 
 def second_install(build: Build, builds: Path, say: Say) -> PythonBuild:
@@ -165,28 +129,30 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say, *, itself: bool = 
         if faults := resume.changed_builds(plan, results, ready):
             raise BadInput(*faults)
     _make_models(plan, ready, builds, say)
+    opening = Opening(ready=ready, results=results, seed=plan.seed, say=say)
     with contextlib.ExitStack() as stack:
-        benches = [scenario.workload.bench for scenario in plan.scenarios if isinstance(scenario.workload, MicroWorkload)]
-        micro = MicroLane(ready, results / "logs", benches=benches, seed=plan.seed)
-        stack.callback(micro.close)
-        serving: dict[str, ServeLane | OfflineLane | EqualityLane | AccuracyLane] = {}
-
-        def open_serving() -> None:
-            for scenario in plan.scenarios:
-                if not isinstance(scenario.workload, MicroWorkload):
-                    by_name = {name: ready[build.key] for name, build in scenario.builds.items() if build.key in ready}
-                    watch = catalog.watched(scenario)
-                    lane = LANES[type(scenario.workload)]
-                    serving[scenario.name] = lane(scenario, by_name, results, seed=plan.seed, watch=watch, say=say)
-                    stack.callback(serving[scenario.name].close)
-                    serving[scenario.name].check()
+        lanes: dict[str, Lane] = {}
 
         def lane_of(scenario: Scenario) -> Lane:
-            if not serving:
-                open_serving()
-            for name, other in serving.items():
-                if name != scenario.name:
+            if not lanes:
+                _open(plan.scenarios, opening, lanes, stack)
+            mine = lanes[scenario.name]
+            for other in dict.fromkeys(lanes.values()):
+                if other is not mine:
                     other.rest()
-            return serving.get(scenario.name, micro)
+            return mine
 
         yield lane_of
+
+
+def _open(scenarios: Sequence[Scenario], opening: Opening, lanes: dict[str, Lane], stack: contextlib.ExitStack) -> None:
+    """Opens the lanes of these scenarios, in their order, and checks each; `lanes` takes them by scenario, `stack` closes them."""
+    for scenario in scenarios:
+        if scenario.name not in lanes:
+            runner = runner_of(scenario)
+            alike = [one for one in scenarios if one.workload.kind == scenario.workload.kind]
+            shared = alike if runner.shared else [scenario]
+            lane = runner.open(shared, opening)
+            lanes |= dict.fromkeys([one.name for one in shared], lane)
+            stack.callback(lane.close)
+            lane.check()

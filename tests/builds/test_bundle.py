@@ -48,9 +48,11 @@ class Packer:
             pins = self.own if "--constraint" in said else self.pins
             Path(said[said.index("--output-file") + 1]).write_text("\n".join(pins))
         elif "download" in said:
-            if said[-1] in self.without_wheel:
+            place = said.index("--dest")
+            if any(pin in self.without_wheel for pin in said[place + 2 :]):
                 return Told(ok=False)
-            tiny_wheel(Path(said[said.index("--dest") + 1]), said[-1].partition("==")[0])
+            for pin in said[place + 2 :]:
+                tiny_wheel(Path(said[place + 1]), pin.partition("==")[0])
         elif "wheel" in said:
             (Path(said[said.index("--wheel-dir") + 1]) / self.without_wheel[said[-1]]).write_text("")
         elif said[0] == "build":

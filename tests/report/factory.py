@@ -11,10 +11,10 @@ from typing import Any
 from perfproof.analysis.stats.samples import typical
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import SCHEMA, Attestation, Record, Status
-from perfproof.model.scenarios.equality_workload import Difference, EqualityDetails
 from perfproof.model.scenarios.metrics import METRICS, base_name
 from perfproof.model.verdicts.accuracy_details import AccuracyDetails, TaskDetails
 from perfproof.model.verdicts.accuracy_details import Floor as ItemFloor
+from perfproof.model.verdicts.equality_details import Difference, EqualityDetails
 from perfproof.model.verdicts.judged import SUGGESTS, Judged, Outcome
 from perfproof.model.verdicts.noise_floor import FLOOR_SCHEMA, Floor, machine_fingerprint, workload_digest
 from perfproof.report.base.page_model import Page

@@ -24,9 +24,10 @@ import pytest
 from perfproof.analysis.trials import mean_median_check, work_equivalence
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.executor import ruled
+from perfproof.model.kinds.serve import ServeWorkload
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block
-from perfproof.model.scenarios.scenario import Arm, PythonBuild, Scenario, ServeWorkload, ToyModel
+from perfproof.model.scenarios.scenario import Arm, PythonBuild, Scenario, ToyModel
 from perfproof.run.host import telemetry
 from perfproof.run.kinds.serve.serve_runner import ServeLane
 from perfproof.run.servers.server import Server, ServerEnded

@@ -17,8 +17,9 @@ from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.changes.countable_functions import Watching
 from perfproof.changes.scenario_selection import GUESSED, NAMED
 from perfproof.model.base.errors import BadInput
+from perfproof.model.kinds import kind_of
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.scenario import AccuracyWorkload, EqualityWorkload, Scenario
+from perfproof.model.scenarios.scenario import Scenario
 from perfproof.run.processes.attestation import NEVER_RAN
 
 NOT_TESTED = "answers were NOT tested"
@@ -97,7 +98,7 @@ def _never_ran(record: Record) -> bool:
 
 def about_answers(scenarios: Iterable[Scenario]) -> set[str]:
     """The names of those that compare answers."""
-    return {one.name for one in scenarios if isinstance(one.workload, AccuracyWorkload | EqualityWorkload)}
+    return {one.name for one in scenarios if kind_of(one.workload).of_answers}
 
 
 def sentences(found: Called, about: Collection[str]) -> Iterator[str]:

@@ -19,23 +19,12 @@ from perfproof.changes import selection_rules
 from perfproof.changes.countable_functions import Watching, watching
 from perfproof.changes.selection_rules import Choice, Near, TouchedModule
 from perfproof.model.base.errors import BadInput, CannotRun
+from perfproof.model.kinds import kind_of
 from perfproof.model.scenarios.build import foundation
-from perfproof.model.scenarios.scenario import (
-    AccuracyWorkload,
-    EqualityWorkload,
-    MicroWorkload,
-    OfflineWorkload,
-    OverlayBuild,
-    Profile,
-    Scenario,
-    ServeWorkload,
-)
+from perfproof.model.scenarios.scenario import OverlayBuild, Profile, Scenario
 from perfproof.run.checks import catalog
 
 MOST_NEAR = 6
-TIMED = (OfflineWorkload, ServeWorkload)
-WHOLE = (*TIMED, EqualityWorkload, AccuracyWorkload)
-"""The workloads that start a whole vLLM."""
 NAMED = "names none of the touched code (exercises), and is measured because it was asked for"
 GUESSED = "no scenario names the touched code (exercises); a whole vLLM may run it, and its calls tell"
 """Reasons that hold until the calls are counted."""
@@ -65,7 +54,7 @@ def perhaps(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path |
     """Those that start a whole vLLM, the nearest to the touched files first: where none names these, one of them may run them all the same,
     and its calls tell."""
     names = [near.scenario for near in _near(scenarios, paths, package)]
-    whole = [scenario for scenario in scenarios if isinstance(scenario.workload, WHOLE)]
+    whole = [scenario for scenario in scenarios if kind_of(scenario.workload).scope != "part"]
     return sorted(whole, key=lambda one: names.index(one.name) if one.name in names else len(names))
 
 
@@ -201,8 +190,10 @@ def choose(
 def _guessed(scenarios: Sequence[Scenario], device: str) -> Chosen:
     """Of scenarios that start a whole vLLM, the first about answers and the first about times."""
     here = [one for one in scenarios if one.device in (None, device or "cpu")]
-    firsts = [next((one for one in here if isinstance(one.workload, kinds)), None) for kinds in (EqualityWorkload, TIMED)]
-    found = tuple(one for one in firsts if one is not None)
+    kinds = {one.name: kind_of(one.workload) for one in here}
+    answers = next((one for one in here if kinds[one.name].judged_by == "bits"), None)
+    times = next((one for one in here if kinds[one.name].scope == "end to end"), None)
+    found = tuple(one for one in (answers, times) if one is not None)
     if not found:
         raise CannotRun(f"no scenario for this {device or 'cpu'} names what the change touches, nor starts a whole vLLM that might run it")
     return Chosen(scenarios=found, reasons={one.name: GUESSED for one in found}, left=(), guessed=True)
@@ -226,10 +217,8 @@ def told(reasons: Mapping[str, str]) -> list[str]:
 def _few(scenarios: Iterable[Scenario], profile: Profile) -> list[Scenario]:
     """In the quick profile a sweep over sizes is left out where the same benchmark is measured at one size."""
     found = list(scenarios)
-    single = {one.workload.bench for one in found if isinstance(one.workload, MicroWorkload) and len(one.workload.cases) < 2}
-    sweeps = [
-        one for one in found if isinstance(one.workload, MicroWorkload) and len(one.workload.cases) > 1 and one.workload.bench in single
-    ]
+    single = {one.workload.benchmark for one in found if one.workload.sizes < 2} - {""}
+    sweeps = [one for one in found if one.workload.sizes > 1 and one.workload.benchmark in single]
     return [one for one in found if profile != "quick" or one not in sweeps]
 
 

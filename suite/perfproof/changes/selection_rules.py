@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from perfproof.model.base.errors import BadInput
-from perfproof.model.scenarios.scenario import MicroWorkload, Scenario
+from perfproof.model.scenarios.scenario import Scenario
 
 TOP = "<top level>"
 IMPORTS = "<imports>"
@@ -230,7 +230,7 @@ def one_a_question(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
     found: dict[str, Scenario] = {}
     for scenario in scenarios:
         workload = scenario.definition["workload"]
-        server = () if isinstance(scenario.workload, MicroWorkload) else (scenario.baseline.server_arguments, scenario.baseline.client)
+        server = (scenario.baseline.server_arguments, scenario.baseline.client)
         found.setdefault(repr((workload, dict(scenario.baseline.environment), server)), scenario)
     return tuple(found.values())
 

@@ -20,9 +20,10 @@ from perfproof.analysis.verdicts.calibration import Calibration
 from perfproof.executor import Conducted, at_once, conduct
 from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.decode import scenario_of
+from perfproof.model.kinds import kind_of
 from perfproof.model.scenarios.metrics import is_timed
 from perfproof.model.scenarios.plan import Plan
-from perfproof.model.scenarios.scenario import AccuracyWorkload, PythonBuild, Scenario
+from perfproof.model.scenarios.scenario import PythonBuild, Scenario
 from perfproof.model.verdicts.noise_floor import Floor
 from perfproof.planning import make_plan
 from perfproof.progress import RunProgress
@@ -55,7 +56,7 @@ def against_itself(scenario: Scenario, blocks: int, second: PythonBuild | None =
 
     `second` is the interpreter of the arm `again`, where the same release was installed once more (`lanes.second_install`).
     """
-    if scenario.again or isinstance(scenario.workload, AccuracyWorkload):
+    if kind_of(scenario.workload).of_answers:
         raise BadInput(f"{scenario.source}: a scenario about answers brings its own A/A: the baseline runs again in every run")
     if not any(is_timed(choice.name) for choice in scenario.metrics):
         raise BadInput(f"{scenario.source}: metrics: none of them is timed; exact counts need no noise floor")

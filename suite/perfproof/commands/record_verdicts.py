@@ -30,11 +30,12 @@ from perfproof.model.base.errors import EXIT_PASS, BadInput, CannotRun, Perfproo
 from perfproof.model.base.json_numbers import plain_json
 from perfproof.model.base.untrusted import line
 from perfproof.model.documents.decode import scenario_of
+from perfproof.model.kinds import kind_in
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios import metric_directions
-from perfproof.model.scenarios.equality_workload import EqualityDetails
 from perfproof.model.scenarios.metrics import Better
 from perfproof.model.scenarios.scenario import Scenario
+from perfproof.model.verdicts.equality_details import EqualityDetails
 from perfproof.model.verdicts.gate_decision import Decision
 from perfproof.model.verdicts.judged import EXPLORATORY, Judged
 from perfproof.model.verdicts.noise_floor import Floor
@@ -336,7 +337,7 @@ def _nothing_left(results: Path, read: store.Read, only: set[str] | None) -> Per
 
 def _equality(records: Sequence[Record]) -> list[EqualityDetails]:
     """What lies behind the verdicts of the equality scenarios among these records."""
-    asked = [record for record in records if record.definition.get("workload", {}).get("kind") == "equality"]
+    asked = [record for record in records if (kind := kind_in(record.definition)) is not None and kind.judged_by == "bits"]
     of_name = {name: [record for record in asked if record.scenario == name] for name in dict.fromkeys(record.scenario for record in asked)}
     scenarios = {
         name: dataclasses.replace(scenario_of(mine[0].definition, source=f"the records of {name}"), name=name)

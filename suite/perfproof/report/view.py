@@ -16,8 +16,8 @@ from perfproof.analysis.stats.number_format import folded, shape
 from perfproof.analysis.trials.paired_trials import attempts, counts, latest
 from perfproof.model.base.untrusted import line, lines
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.equality_workload import EqualityDetails
 from perfproof.model.verdicts.accuracy_details import AccuracyDetails
+from perfproof.model.verdicts.equality_details import EqualityDetails
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.model.verdicts.noise_floor import Floor
 from perfproof.report.base import formatting

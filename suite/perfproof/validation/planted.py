@@ -18,9 +18,10 @@ from pathlib import Path
 from perfproof import store
 from perfproof.analysis.equality.equality_verdict import details
 from perfproof.analysis.judging.judge import JudgedScenario, judge_records
+from perfproof.model.kinds import kind_of
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.equality_workload import EqualityDetails
 from perfproof.model.scenarios.metrics import base_name
+from perfproof.model.verdicts.equality_details import EqualityDetails
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.patches.planted.chosen_fault import VARIABLE
 from perfproof.validation.tables import table
@@ -63,9 +64,8 @@ def tried(records: Sequence[Record]) -> list[Tried]:
 
 def _tried(one: JudgedScenario, records: Sequence[Record]) -> Iterable[Tried]:
     faults = {arm.name: arm.environment.get(VARIABLE, "") for arm in one.scenario.candidates}
-    behind = (
-        {(each.candidate, each.part): each for each in details(one.scenario, records)} if one.scenario.workload.kind == "equality" else {}
-    )
+    bits = kind_of(one.scenario.workload).judged_by == "bits"
+    behind = {(each.candidate, each.part): each for each in details(one.scenario, records)} if bits else {}
     for row in one.judged:
         gate = GATES.get(base_name(row.metric))
         if gate and faults.get(row.candidate):

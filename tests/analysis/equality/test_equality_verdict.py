@@ -20,7 +20,7 @@ from perfproof.analysis.judging.judge import judge_records
 from perfproof.analysis.stats.samples import Floats
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.equality_workload import Difference
+from perfproof.model.verdicts.equality_details import Difference
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.model.verdicts.policy import DEFAULT_POLICY
 from tests import factory

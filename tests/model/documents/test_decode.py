@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from perfproof.model.base.errors import EXIT_USAGE, BadInput
 from perfproof.model.documents import decode
-from perfproof.model.scenarios.scenario import LOOKS, MicroWorkload, ServeWorkload
+from perfproof.model.kinds.micro import MicroWorkload
+from perfproof.model.kinds.serve import ServeWorkload
+from perfproof.model.scenarios.scenario import LOOKS
 from perfproof.planning import make_plan
 
 GOOD: dict[str, Any] = {

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from perfproof.builds.install.ready_build import ReadyBuild
-from perfproof.model.scenarios.scenario import ServeWorkload
+from perfproof.model.kinds.serve import ServeWorkload
 from perfproof.run.host import environment
 from perfproof.run.processes.trial_process import arm_variables, build_environment
 from perfproof.run.servers.bench_client import client_environment

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfproof.model.scenarios.scenario import ServeWorkload
+from perfproof.model.kinds.serve import ServeWorkload
 from perfproof.run.host.ports import HOST, shared_with_others
 from perfproof.run.kinds.serve.request_accounting import disagreement
 from perfproof.run.servers.server import Patience

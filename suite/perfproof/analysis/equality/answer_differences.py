@@ -9,7 +9,8 @@ import numpy as np
 
 from perfproof.analysis.stats.samples import Floats
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.equality_workload import Difference, Part
+from perfproof.model.scenarios.metrics import Part
+from perfproof.model.verdicts.equality_details import Difference
 
 NEAR_TIE = 0.01
 """Nats between a token and its runner-up that rounding may well decide."""

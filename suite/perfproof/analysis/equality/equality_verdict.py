@@ -28,10 +28,11 @@ from perfproof.analysis.equality.outcome_rules import ERROR, MOST_NATS, Ruled, r
 from perfproof.analysis.equality.part_comparison import Found, chance_of_furthest
 from perfproof.analysis.stats import number_format
 from perfproof.analysis.trials.paired_trials import counts, latest
+from perfproof.model.kinds.equality.equality_workload import EqualityWorkload
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.equality_workload import EqualityDetails, EqualityWorkload, Part
-from perfproof.model.scenarios.metrics import metric
+from perfproof.model.scenarios.metrics import Part, metric
 from perfproof.model.scenarios.scenario import Arm, MetricChoice, Scenario
+from perfproof.model.verdicts.equality_details import EqualityDetails
 from perfproof.model.verdicts.judged import Judged, Outcome
 
 __all__ = ["details", "foreseen", "judge"]
@@ -53,8 +54,8 @@ def details(scenario: Scenario, records: Sequence[Record]) -> tuple[EqualityDeta
     return tuple(_details(scenario, arm, each, trials) for arm, each in found if isinstance(each, Found))
 
 
-def foreseen(scenario: Scenario) -> str:
-    """What a plan can see of differences, in a sentence. Source: `found.chance_of_furthest`."""
+def foreseen(scenario: Scenario) -> tuple[str, ...]:
+    """What a plan can see of differences, in one sentence. Source: `found.chance_of_furthest`."""
     prompts, again = _workload(scenario).prompts, _workload(scenario).again
     error = ERROR / max(1, len(_asked(scenario))) / 2
     needed = (count for count in range(1, prompts + 1) if chance_of_furthest(count, prompts, prompts * again) <= error)
@@ -62,7 +63,7 @@ def foreseen(scenario: Scenario) -> str:
     return (
         f"{number_format.count(prompts, 'prompt')}: where the baseline gives the same bits again, a single other one is seen; "
         f"where it does not, "
-        f"it takes {noisy} to fail"
+        f"it takes {noisy} to fail",
     )
 
 
@@ -107,9 +108,7 @@ def _found(scenario: Scenario, arm: Arm, choice: MetricChoice, records: Sequence
 
 
 def _workload(scenario: Scenario) -> EqualityWorkload:
-    if not isinstance(scenario.workload, EqualityWorkload):
-        raise TypeError(f"{scenario.name} is no equality scenario")
-    return scenario.workload
+    return EqualityWorkload.of(scenario.workload)
 
 
 def _judged(scenario: Scenario, arm: Arm, choice: MetricChoice, records: Sequence[Record]) -> Judged:

@@ -10,7 +10,8 @@ from scipy import stats
 
 from perfproof.analysis.equality.answer_differences import TEXT, identical
 from perfproof.analysis.stats import number_format
-from perfproof.model.scenarios.equality_workload import Difference, Part
+from perfproof.model.scenarios.metrics import Part
+from perfproof.model.verdicts.equality_details import Difference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

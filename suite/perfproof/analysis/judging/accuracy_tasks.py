@@ -20,9 +20,10 @@ from perfproof.analysis.verdicts import accuracy_verdict, item_intervals, paired
 from perfproof.analysis.verdicts.accuracy_verdict import SHOWN_ERROR, AccuracyVerdict
 from perfproof.analysis.verdicts.paired_items import PairedItems, Unpairable
 from perfproof.model.documents.decode import scenario_of
+from perfproof.model.kinds import kind_in
+from perfproof.model.kinds.accuracy.accuracy_workload import AccuracyWorkload, deciding
 from perfproof.model.records.eval_items import AGAIN, FIRST, TaskItems, items_of
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.accuracy_workload import AccuracyWorkload, deciding
 from perfproof.model.scenarios.eval_metrics import direction
 from perfproof.model.scenarios.metrics import ACCURACY
 from perfproof.model.scenarios.scenario import Arm, MetricChoice, Scenario
@@ -62,10 +63,10 @@ def details(records: Sequence[Record]) -> tuple[AccuracyDetails, ...]:
     Source: `accuracy.judge_items`.
     """
     found = []
-    for name in dict.fromkeys(record.scenario for record in records if record.definition.get("workload", {}).get("kind") == "accuracy"):
+    for name in dict.fromkeys(record.scenario for record in records if _scored(record)):
         mine = latest([record for record in records if record.scenario == name])
         scenario = scenario_of(mine[0].definition, source=f"the records of {name}")
-        through = scenario.workload.through if isinstance(scenario.workload, AccuracyWorkload) else ""
+        through = AccuracyWorkload.of(scenario.workload).through
         for arm in scenario.candidates:
             tasks = tuple(one.details for one in _candidate(scenario, arm, mine) if one.details is not None)
             if tasks:
@@ -73,6 +74,12 @@ def details(records: Sequence[Record]) -> tuple[AccuracyDetails, ...]:
                     AccuracyDetails(scenario=name, baseline=scenario.baseline.name, candidate=arm.name, through=through, tasks=tasks)
                 )
     return tuple(found)
+
+
+def _scored(record: Record) -> bool:
+    """Whether a record's answers are scored item by item."""
+    kind = kind_in(record.definition)
+    return kind is not None and kind.judged_by == "items"
 
 
 def mean_error(values: Floats) -> float:
@@ -88,10 +95,10 @@ def foreseen(scenario: Scenario) -> tuple[str, ...]:
 
     Source: `item_intervals.detectable_drop`.
     """
-    assert isinstance(scenario.workload, AccuracyWorkload)  # noqa: S101 (the caller has looked)
-    primary = [task.name for task in scenario.workload.tasks if _choice(scenario, task.name).primary]
+    workload = AccuracyWorkload.of(scenario.workload)
+    primary = [task.name for task in workload.tasks if _choice(scenario, task.name).primary]
     error = item_intervals.CHANGE_ERROR / max(1, len(primary) * len(scenario.candidates))
-    return tuple(_foreseen(name, scenario.workload.items(name), _choice(scenario, name).margin, error) for name in primary)
+    return tuple(_foreseen(name, workload.items(name), _choice(scenario, name).margin, error) for name in primary)
 
 
 def _foreseen(name: str, items: int | None, margin: float, error: float) -> str:
@@ -119,32 +126,27 @@ def _points(fraction: float) -> str:
 
 def _candidate(scenario: Scenario, candidate: Arm, trials: Sequence[Record]) -> list[_Found]:
     """Every task of a candidate, those that decide first; where a trial is missing or does not count, the tasks that were asked."""
-    assert isinstance(scenario.workload, AccuracyWorkload)  # noqa: S101 (the caller has looked)
+    tasks = AccuracyWorkload.of(scenario.workload).tasks
     of = {trial.arm: trial for trial in trials}
     lost = [why for arm in (scenario.baseline, candidate) if (why := _lost(arm, of.get(arm.name)))]
     if lost:
-        return [_untestable(scenario, task.name, True, lost[0]) for task in scenario.workload.tasks]
+        return [_untestable(scenario, task.name, True, lost[0]) for task in tasks]
     first, again, other = (
         {(task.task, task.filter, task.metric): task for task in items_of(of[arm.name].raw, run)}
         for arm, run in ((scenario.baseline, FIRST), (scenario.baseline, AGAIN), (candidate, FIRST))
     )
     keys = list(dict.fromkeys([*first, *other]))
-    chosen = deciding(scenario.workload.tasks, keys)
+    chosen = deciding(tasks, keys)
     primary = {key for key in keys if chosen.get(key[0]) == key[1:] and _choice(scenario, key[0]).primary}
     error = item_intervals.CHANGE_ERROR / max(1, len(primary) * len(scenario.candidates))
     found = [_task(scenario, key, key in primary, chosen, error, first, again, other) for key in keys]
-    found += [
-        _untestable(scenario, task.name, True, "lm_eval scored no such task")
-        for task in scenario.workload.tasks
-        if _unseen(task.name, keys, scenario)
-    ]
+    found += [_untestable(scenario, task.name, True, "lm_eval scored no such task") for task in tasks if _unseen(task.name, keys, scenario)]
     return sorted(found, key=lambda one: not one.primary)
 
 
 def _unseen(name: str, keys: Sequence[Key], scenario: Scenario) -> bool:
     """Whether nothing at all came of a task, unless it may be a group, whose tasks have names of their own."""
-    assert isinstance(scenario.workload, AccuracyWorkload)  # noqa: S101
-    there, asked = {key[0] for key in keys}, {task.name for task in scenario.workload.tasks}
+    there, asked = {key[0] for key in keys}, {task.name for task in AccuracyWorkload.of(scenario.workload).tasks}
     return name not in there and not there - asked
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from perfproof.analysis.equality import equality_verdict
-from perfproof.analysis.judging import accuracy_tasks
+from perfproof.analysis.judging.answer_judges import judge_of
 from perfproof.analysis.judging.judge import spending_of
 from perfproof.analysis.stats import number_format
 from perfproof.analysis.stats.alpha_spending import Spending
@@ -14,7 +13,7 @@ from perfproof.analysis.stats.comparison import margin_on_scale
 from perfproof.analysis.stats.power import Foresight, foresee
 from perfproof.analysis.verdicts.calibration import counts_for, trusted
 from perfproof.model.scenarios.metrics import is_timed, metric
-from perfproof.model.scenarios.scenario import AccuracyWorkload, EqualityWorkload, MetricChoice, Scenario
+from perfproof.model.scenarios.scenario import MetricChoice, Scenario
 from perfproof.model.verdicts.noise_floor import Floor, workload_digest
 
 
@@ -31,10 +30,8 @@ def foreseen(scenario: Scenario, floors: Sequence[Floor], machine: str) -> Fores
 
     Source: `power.foresee`, `equality.foreseen`, `tasks.foreseen`.
     """
-    if isinstance(scenario.workload, EqualityWorkload):
-        return Foreseen(told=(equality_verdict.foreseen(scenario),), looks={})
-    if isinstance(scenario.workload, AccuracyWorkload):
-        return Foreseen(told=accuracy_tasks.foreseen(scenario), looks={})
+    if (of_answers := judge_of(scenario)) is not None:
+        return Foreseen(told=of_answers.foreseen(scenario), looks={})
     workload = workload_digest(scenario.definition)
     mine = {floor.metric: floor for floor in floors if counts_for(floor, (machine,), workload)}
     paid, trust = spending_of(scenario), trusted(floors, (machine,), workload)

@@ -12,8 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfproof.analysis.equality import equality_verdict
-from perfproof.analysis.judging import accuracy_tasks, secondary_metrics
+from perfproof.analysis.judging import answer_judges, secondary_metrics
 from perfproof.analysis.stats import alpha_spending, number_format
 from perfproof.analysis.stats.alpha_spending import Spending
 from perfproof.analysis.stats.samples import Observation, PairedSample, Status, pair, typical
@@ -25,9 +24,10 @@ from perfproof.analysis.verdicts.calibration import Trust, trusted
 from perfproof.analysis.verdicts.verdict import Verdict
 from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.decode import scenario_of
+from perfproof.model.kinds import kind_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import Better, Metric, is_timed, metric
-from perfproof.model.scenarios.scenario import AccuracyWorkload, Arm, EqualityWorkload, MetricChoice, PytestWorkload, Scenario
+from perfproof.model.scenarios.scenario import Arm, MetricChoice, Scenario
 from perfproof.model.verdicts.judged import SUGGESTS, Judged, Outcome
 from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digest
 
@@ -107,10 +107,8 @@ def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, 
         )
     scenario = dataclasses.replace(scenario_of(records[0].definition, source=f"the records of {name}"), name=name)
     trials = latest(records)
-    if isinstance(scenario.workload, EqualityWorkload):
-        return JudgedScenario(scenario=scenario, judged=equality_verdict.judge(scenario, trials), blocks=1, stop="")
-    if isinstance(scenario.workload, AccuracyWorkload):
-        return JudgedScenario(scenario=scenario, judged=accuracy_tasks.judge(scenario, trials), blocks=1, stop="")
+    if (of_answers := answer_judges.judge_of(scenario)) is not None:
+        return JudgedScenario(scenario=scenario, judged=of_answers.judge(scenario, trials), blocks=1, stop="")
     trust = trusted(floors, {machine_fingerprint(trial.environment) for trial in trials}, workload_digest(scenario.definition))
     found = [
         _judge_candidate(_Case(scenario=scenario, candidate=arm, trials=trials, trust=trust, final=final)) for arm in scenario.candidates
@@ -175,7 +173,7 @@ def spending_of(scenario: Scenario) -> Spending:
     Source: `alpha_spending`.
     """
     timed = max(1, sum(is_timed(choice.name) for choice in scenario.primaries))
-    candidates = len(scenario.candidates) * (scenario.workload.family if isinstance(scenario.workload, PytestWorkload) else 1)
+    candidates = len(scenario.candidates) * scenario.workload.chosen_together
     return (
         alpha_spending.sequential(timed, candidates)
         if scenario.blocks is None
@@ -226,7 +224,7 @@ def _timed_verdicts(case: _Case, samples: Mapping[str, PairedSample]) -> dict[st
         distrust=case.trust.distrust if case.final else "",
         final=case.final,
         minutes_per_block=minutes_per_block(case.trials),
-        planned=not isinstance(case.scenario.workload, PytestWorkload),
+        planned=kind_of(case.scenario.workload).planned,
     )
     return {choice.name: _cautious(found, case.trials) for choice, found in zip(timed, verdicts, strict=True)}
 

@@ -14,6 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from perfproof.analysis.trials.invalidation import belied
+from perfproof.model.kinds import kind_in
 from perfproof.model.records.record import Attestation, Record
 from perfproof.model.scenarios.group_names import named
 
@@ -25,8 +26,6 @@ PARTED = "the arms were not measured on one machine"
 SHIFTED = "the arms are not those of one block"
 MEMORY = 1.1
 """How many times another's memory a machine's may be in two trials."""
-ANSWERED = ("accuracy", "equality")
-"""Kinds of workload whose metrics are answers, all of them: another processor may give others."""
 
 
 def machine_of(environment: Mapping[str, Any]) -> dict[str, str]:
@@ -211,7 +210,8 @@ def _apart(mine: Sequence[Record]) -> list[list[Record]]:
 
 
 def _answerable(group: list[Record]) -> list[Record]:
-    if group[0].definition["workload"].get("kind") not in ANSWERED or not (torn := parted(group)):
+    kind = kind_in(group[0].definition)
+    if kind is None or not kind.of_answers or not (torn := parted(group)):
         return group
     return [
         dataclasses.replace(record, status="invalid", reason=torn[record.block])

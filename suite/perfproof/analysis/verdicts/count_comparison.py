@@ -83,7 +83,10 @@ def compare(
     base: Count, candidate: Count, *, margin: float, touched: Collection[str] = (), unsteady: Mapping[Where, Collection[str]] | None = None
 ) -> Comparisons:
     """Compares what both sides counted. `touched` are functions whose code differs; `unsteady` names on which the processes of a side do
-    not agree: they are left out, as is what was odd within a process."""
+    not agree: they are left out, as is what was odd within a process.
+
+    Source: none, differences of exact counts.
+    """
     compared: list[Compared] = []
     warnings = [*_absent(base, candidate)]
     for cell in base.cells:
@@ -104,7 +107,10 @@ def compare(
 
 
 def disagreeing(first: Count, second: Count) -> dict[Where, frozenset[str]]:
-    """The names of functions, C calls and operators in which two processes of the same build differ, by phase, in cells that both have."""
+    """The names of functions, C calls and operators in which two processes of the same build differ, by phase, in cells that both have.
+
+    Source: none, differences of exact counts.
+    """
     found: dict[Where, frozenset[str]] = {}
     for cell in second.cells:
         before = first.cell(cell.key)
@@ -116,7 +122,10 @@ def disagreeing(first: Count, second: Count) -> dict[Where, frozenset[str]]:
 
 
 def other_work(base: Cell, candidate: Cell) -> str:
-    """Where the outputs first differ, in words; "" where they are the same."""
+    """Where the outputs first differ, in words; "" where they are the same.
+
+    Source: none, differences of exact counts.
+    """
     for request, (was, now) in enumerate(zip(base.outputs, candidate.outputs, strict=False)):
         for output, (one, other) in enumerate(zip(was, now, strict=False)):
             place = next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
@@ -133,7 +142,10 @@ def other_work(base: Cell, candidate: Cell) -> str:
 
 
 def ran(counts: Iterable[Count], names: Collection[str]) -> frozenset[str]:
-    """Which of these functions ran anywhere in the counts."""
+    """Which of these functions ran anywhere in the counts.
+
+    Source: none, differences of exact counts.
+    """
     there = {name for count in counts for cell in count.cells for phase in cell.phases.values() for name in phase.functions}
     return frozenset(name for name in names if name in there or any(one.startswith(f"{name}.<locals>.") for one in there))
 
@@ -178,12 +190,18 @@ def _verdict(base: int, candidate: int, margin: float, changed: bool) -> CountVe
 
 def function_of(name: str) -> str:
     """The function whose text a comprehension or generator expression is a part of: its work is the function's own, as it is in Python
-    3.12, which runs comprehensions in place."""
+    3.12, which runs comprehensions in place.
+
+    Source: none, differences of exact counts.
+    """
     return _INSIDE.sub("", name)
 
 
 def numbers_of(phase: PhaseWork, metric: Metric) -> Mapping[str, int]:
-    """A metric's numbers by name: of functions, of C calls, or of operators."""
+    """A metric's numbers by name: of functions, of C calls, or of operators.
+
+    Source: none, differences of exact counts.
+    """
     if metric in ("python_instructions", "python_calls"):
         found: Counter[str] = Counter()
         for name, one in phase.functions.items():

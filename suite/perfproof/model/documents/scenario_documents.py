@@ -9,28 +9,17 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from difflib import get_close_matches
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
 from perfproof.model.base.yaml_io import shown
-from perfproof.model.documents.accuracy_document import AccuracyDoc, TaskDoc
-from perfproof.model.documents.equality_document import EqualityDoc
-from perfproof.model.documents.workload_documents import (
-    DatasetDoc,
-    Flags,
-    Growing,
-    MicroDoc,
-    Name,
-    OfflineDoc,
-    PytestDoc,
-    ServeDoc,
-    SmolDoc,
-    ToyDoc,
-)
+from perfproof.model.kinds import KINDS
 from perfproof.model.scenarios import metrics
 from perfproof.model.scenarios.scenario import DEFAULT_MARGIN, LEAST_BLOCKS, MOST_PRIMARY, Profile
+from perfproof.model.workloads.document_parts import Flags, Growing, Name, WorkloadDoc
+from perfproof.model.workloads.kind import Kind
 
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)*([a-z0-9.+]*)$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -114,15 +103,10 @@ class ArmDoc(_Doc, Growing):
     equality: Literal["off", "report", "require"] | None = None
 
 
-FOREIGN = {
-    "micro": ("server_arguments", "client"),
-    "serve": (),
-    "offline": ("client",),
-    "accuracy": ("client",),
-    "equality": ("client",),
-    "pytest": ("server_arguments", "client", "patches"),
-}
-"""Keys of an arm that mean nothing to a kind of workload."""
+if TYPE_CHECKING:
+    AnyWorkloadDoc = WorkloadDoc
+else:
+    AnyWorkloadDoc = Annotated[Union[tuple(kind.document for kind in KINDS)], Field(discriminator="kind")]  # noqa: UP007
 
 
 class MetricDoc(_Doc):
@@ -147,7 +131,7 @@ class ScenarioDoc(_Doc):
     name: Name
     question: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
     profile: Profile
-    workload: Annotated[MicroDoc | ServeDoc | OfflineDoc | AccuracyDoc | EqualityDoc | PytestDoc, Field(discriminator="kind")]
+    workload: AnyWorkloadDoc
     builds: dict[Name, Annotated[BuildDoc, Field(discriminator="kind")]] = {}
     arms: dict[Name, ArmDoc]
     metrics: dict[Annotated[str, AfterValidator(_known_metric)], MetricDoc]
@@ -183,7 +167,7 @@ class ScenarioDoc(_Doc):
             if arm.build not in self.builds:
                 known = ", ".join(sorted(self.builds)) or "none"
                 raise ValueError(f"arms.{name}.build: unknown build {arm.build!r}, this file names: {known}")
-            odd = [key for key in FOREIGN[self.workload.kind] if getattr(arm, key)]
+            odd = [key for key in _kind(self).inapplicable if getattr(arm, key)]
             if odd:
                 raise ValueError(f"arms.{name}.{odd[0]}: a workload of kind {self.workload.kind!r} has none")
         return self
@@ -201,34 +185,28 @@ def asked_in_vain(doc: ScenarioDoc) -> list[str]:
 
     Asked of files only: a record that was made when nobody minded is still read.
     """
-    kind = doc.workload.kind
-    if kind == "pytest":
-        return ["workload.kind: 'pytest' is asked by `pytest --perfproof` itself (docs/pytest.md), not by a file"]
-    found = [*(_twice(doc.workload) if isinstance(doc.workload, MicroDoc) else _unmeasured(doc))]
-    if isinstance(doc.workload, AccuracyDoc):
-        lost = [name for name in doc.metrics if "@" in name and name.partition("@")[2] not in doc.workload.tasks]
-        found += [f"metrics.{name}: the workload asks no such task, it asks {', '.join(doc.workload.tasks)}" for name in lost]
-        found += [f"blocks: a workload of kind {kind!r} is asked once, it has none"] if doc.blocks is not None else []
+    kind = _kind(doc)
+    if kind.not_by_file:
+        return [f"workload.kind: {kind.name!r} {kind.not_by_file}"]
+    found = [] if kind.own_metrics else list(_unmeasured(doc, kind))
+    found += doc.workload.in_vain(list(doc.metrics), doc.blocks)
     for name, arm in doc.arms.items():
         twice = [patch for patch in dict.fromkeys(arm.patches) if arm.patches.count(patch) > 1]
         found += [f"arms.{name}.patches: {patch!r} is named twice, name it once" for patch in twice]
     return found
 
 
-def _unmeasured(doc: ScenarioDoc) -> Iterator[str]:
-    """Metrics that this kind of workload does not leave; what a microbenchmark leaves only its file knows (`catalog`)."""
-    kind = doc.workload.kind
-    can = ", ".join(name for name in metrics.METRICS if metrics.is_measured_by(name, kind))
+def _kind(doc: ScenarioDoc) -> Kind:
+    """The kind whose document it has, which was chosen by its name."""
+    return next(kind for kind in KINDS if kind.name == doc.workload.kind)
+
+
+def _unmeasured(doc: ScenarioDoc, kind: Kind) -> Iterator[str]:
+    """Metrics that this kind of workload does not leave."""
+    can = ", ".join(name for name in metrics.METRICS if kind.measures(name))
     for name in doc.metrics:
-        if not metrics.is_measured_by(name, kind):
-            yield f"metrics.{name}: a workload of kind {kind!r} does not measure it; it measures {can}"
-
-
-def _twice(workload: MicroDoc) -> Iterator[str]:
-    """Cases that are one and the same: their values would have one name."""
-    for place, case in enumerate(workload.cases):
-        if case in workload.cases[:place]:
-            yield f"workload.cases.{place}: {shown(case)} stands there twice, as workload.cases.{workload.cases.index(case)} too"
+        if not kind.measures(name):
+            yield f"metrics.{name}: a workload of kind {kind.name!r} does not measure it; it measures {can}"
 
 
 def _base_fault(name: str, build: BuildDoc, builds: dict[str, BuildDoc]) -> str:
@@ -320,28 +298,16 @@ def _is_union_step(place: int, loc: Sequence[int | str]) -> bool:
 
 
 def _near(key: str, loc: Sequence[int | str]) -> str:
-    fields = {
-        alias
-        for model in (
-            ScenarioDoc,
-            MicroDoc,
-            ServeDoc,
-            OfflineDoc,
-            AccuracyDoc,
-            TaskDoc,
-            EqualityDoc,
-            DatasetDoc,
-            ArmDoc,
-            MetricDoc,
-            ToyDoc,
-            SmolDoc,
-            ReleaseDoc,
-            PythonDoc,
-            OverlayDoc,
-            GitDoc,
-            EditableDoc,
-        )
-        for alias in (field.alias or name for name, field in model.model_fields.items())
-    }
-    near = get_close_matches(key, fields - {key}, n=1)
+    known = {field.alias or name for model in _within(ScenarioDoc) for name, field in model.model_fields.items()}
+    near = get_close_matches(key, known - {key}, n=1)
     return f", did you mean {near[0]!r}?" if near else ""
+
+
+def _within(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The documents that a document or an annotation holds, itself first."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+        for field in annotation.model_fields.values():
+            yield from _within(field.annotation)
+    for inner in get_args(annotation):
+        yield from _within(inner)

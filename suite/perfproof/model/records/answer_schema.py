@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from perfproof.model.records.eval_items import AGAIN, EXACT_BYTES, FIRST
-from perfproof.model.scenarios.equality_workload import PARTS
+from perfproof.model.scenarios.metrics import PARTS
 
 Raw = Mapping[str, Sequence[float]]
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
+from perfproof.model.kinds import kind_in
 from perfproof.model.scenarios.scenario import digest_of
 
 UNPROVEN = "it says that it is ok, and not what ran"
@@ -26,7 +27,7 @@ def faults(data: Mapping[str, Any]) -> Iterator[str]:
     if data["arm"] not in definition["arms"]:
         yield f"arm: {data['arm'][:80]!r} is none of its definition's ({', '.join(definition['arms'])[:200]})"
     yield from _order(data)
-    yield from _launches(data)
+    yield from _of_kind(data)
 
 
 def _order(data: Mapping[str, Any]) -> Iterator[str]:
@@ -37,20 +38,18 @@ def _order(data: Mapping[str, Any]) -> Iterator[str]:
         yield f"position: is {position}, its order has {arm[:80]!r} at {order.index(arm)}"
 
 
-def _launches(data: Mapping[str, Any]) -> Iterator[str]:
-    """How servers were launched is a part of the question: what one launch of each arm decided must not pass for more."""
-    workload, how = data["definition"]["workload"], data["how"]
-    if workload.get("kind") != "serve" or how not in ("shared server", "fresh server"):
-        return
-    asked = workload.get("launches") or ("shared" if data["profile"] == "quick" else "fresh")
-    if how != f"{asked} server":
-        yield f"how: is {how!r}, its definition asks for {asked!r} launches (profile {data['profile']!r})"
+def _of_kind(data: Mapping[str, Any]) -> Iterator[str]:
+    """What its kind of workload knows to be at odds."""
+    kind = kind_in(data["definition"])
+    if kind is not None:
+        yield from kind.contradicted(data)
 
 
 def unproven(data: Mapping[str, Any]) -> str:
-    """Why a record that says it is ok proves nothing; "" where it does, or says that it is not. No side of a pytest run attests."""
+    """Why a record that says it is ok proves nothing; "" where it does, or says that it is not, or is of a kind that attests nothing."""
     definition, attestation = data["definition"], data["attestation"]
-    if data["status"] != "ok" or definition["workload"].get("kind") == "pytest":
+    kind = kind_in(definition)
+    if data["status"] != "ok" or (kind is not None and not kind.attests):
         return ""
     if attestation is None:
         return f"{UNPROVEN}: it has no attestation"

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
-from perfproof.model.scenarios.equality_workload import PARTS
-
 Better = Literal["lower", "higher"]
 Kind = Literal["time", "rate", "memory", "witness", "share"]
+Part = Literal["greedy_outputs", "sampled_outputs", "text_perplexity", "embeddings"]
+"""A way of comparing answers, by the name of its metric: prompts answered greedily, prompts answered by seeded sampling, a text that the
+model is led through (teacher-forced), prompts that are embedded."""
+PARTS: tuple[Part, ...] = ("greedy_outputs", "sampled_outputs", "text_perplexity", "embeddings")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,28 +127,21 @@ def is_timed(name: str) -> bool:
 
 OF_ROUNDS = frozenset(["round_time", "feed_time", "apply_time", "device_time"])
 """The times that a microbenchmark takes of its rounds; witnesses are its counts."""
-OFFLINE = frozenset(
-    ["batch_latency", "duration", "output_throughput", "request_throughput", "total_token_throughput", "peak_memory", "peak_gpu_memory"]
-)
-"""What a run without a server leaves."""
 
 
 ACCURACY = "accuracy"
-"""What scenarios of kind accuracy compare, task by task."""
+"""What is compared of scored answers, task by task."""
 ANSWERS = frozenset(PARTS)
-"""What is compared of answers, by scenarios of kind equality alone."""
+"""What is compared of answers bit by bit."""
 
 
-def is_measured_by(name: str, kind: str) -> bool:
-    """Whether a workload of that kind (`micro`, `serve`, `offline`, `equality`, `accuracy`) can leave the metric; cases are
-    a microbenchmark's, and tasks of accuracy (`accuracy@gsm8k`)."""
+def of_a_run(name: str) -> bool:
+    """Whether a run of a whole vLLM, a server or not, can leave the metric: none of a round, no count of a microbenchmark, no answers."""
     row = metric(name)
-    if kind == "accuracy" or row.name == ACCURACY:
-        return kind == "accuracy" and row.name == ACCURACY
-    if kind == "equality" or row.name in ANSWERS:
-        return kind == "equality" and name in ANSWERS
-    if kind == "micro":
-        return row.name in OF_ROUNDS or row.kind == "witness"
-    if "@" in name or row.name in OF_ROUNDS or row.kind == "witness":
-        return False
-    return row.name in OFFLINE if kind == "offline" else row.name != "batch_latency"
+    return "@" not in name and row.name not in {*OF_ROUNDS, *ANSWERS, ACCURACY} and row.kind != "witness"
+
+
+def of_rounds(name: str) -> bool:
+    """Whether the rounds of a benchmark can leave the metric, of any of its cases: a time of a round, or an exact count."""
+    row = metric(name)
+    return row.name in OF_ROUNDS or row.kind == "witness"

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from perfproof.model.scenarios.accuracy_workload import AccuracyWorkload as AccuracyWorkload
 from perfproof.model.scenarios.build import Build as Build
 from perfproof.model.scenarios.build import DefiningFile as DefiningFile
 from perfproof.model.scenarios.build import EditableBuild as EditableBuild
@@ -17,15 +15,16 @@ from perfproof.model.scenarios.build import GitSource as GitSource
 from perfproof.model.scenarios.build import OverlayBuild as OverlayBuild
 from perfproof.model.scenarios.build import PythonBuild as PythonBuild
 from perfproof.model.scenarios.build import ReleaseBuild as ReleaseBuild
-from perfproof.model.scenarios.equality_workload import Equality
-from perfproof.model.scenarios.equality_workload import EqualityWorkload as EqualityWorkload
-from perfproof.model.scenarios.model_source import Dataset as Dataset
-from perfproof.model.scenarios.model_source import Family as Family
-from perfproof.model.scenarios.model_source import Model as Model
-from perfproof.model.scenarios.model_source import SmolModel as SmolModel
-from perfproof.model.scenarios.model_source import ToyModel as ToyModel
+from perfproof.model.workloads.model_source import Dataset as Dataset
+from perfproof.model.workloads.model_source import Family as Family
+from perfproof.model.workloads.model_source import Model as Model
+from perfproof.model.workloads.model_source import SmolModel as SmolModel
+from perfproof.model.workloads.model_source import ToyModel as ToyModel
+from perfproof.model.workloads.workload import Profile as Profile
+from perfproof.model.workloads.workload import Workload as Workload
 
-Profile = Literal["quick", "standard", "thorough"]
+Equality = Literal["off", "report", "require"]
+"""What an arm's differences do: nothing, they are not even compared; they are shown; they decide."""
 PROFILES: tuple[Profile, ...] = ("quick", "standard", "thorough")
 DEFAULT_MARGIN = 0.02
 LEAST_BLOCKS = 6
@@ -33,8 +32,6 @@ LOOKS = (6, 10, 16, 24)
 MOST_PRIMARY = 6
 LEAST_SECONDS: Mapping[Profile, float] = {"quick": 2.0, "standard": 30.0, "thorough": 30.0}
 """Seconds that a trial of a server should measure, at least."""
-WARM_SECONDS = 2.0
-"""Seconds of arriving requests that are sent as warm-ups where requests arrive at a rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,105 +55,6 @@ class Arm:
     equality: Equality | None = None
     changed: tuple[str, ...] = ()
     changes_more: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MicroWorkload:
-    """A microbenchmark of `suite/perfproof/bench`; every entry of `cases` overrides some of its parameters."""
-
-    bench: str
-    parameters: Mapping[str, Any]
-    cases: tuple[Mapping[str, Any], ...]
-    kind: Literal["micro"] = "micro"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServeWorkload:
-    """`vllm bench serve` against `vllm serve`.
-
-    `client` are flags of
-    `vllm bench serve` without their dashes. `launches` is `shared` (one server an arm serves all blocks)
-    or `fresh` (a server a trial). `dataset` is made by the suite; None where the client's flags name one.
-    """
-
-    model: Model
-    server_arguments: tuple[str, ...]
-    client: Mapping[str, str | int | float | bool]
-    requests: int
-    warmups: int
-    launches: Literal["shared", "fresh"]
-    dataset: Dataset | None = None
-    kind: Literal["serve"] = "serve"
-
-
-def arrival_rate(client: Mapping[str, str | int | float | bool]) -> float:
-    """Requests a second that the client sends with these flags, at the most; infinite where it sends all of them at once.
-
-    A ramp ends at its highest; vLLM's client refuses a `request-rate` beside it.
-    """
-    try:
-        rate = float(client.get("ramp-up-end-rps" if "ramp-up-strategy" in client else "request-rate", math.inf))
-    except ValueError:  # the client's own parser will tell
-        return math.inf
-    return rate if math.isfinite(rate) else math.inf
-
-
-def one_wave(requests: int, client: Mapping[str, str | int | float | bool]) -> int | None:
-    """How many of the requests are under way at once, at most, with these flags of the client.
-
-    None where they arrive at a rate and no `max-concurrency` bounds them: that depends on how long each takes, which nobody knows before.
-    """
-    most = client.get("max-concurrency")
-    if most is not None:
-        return min(requests, int(most))
-    return requests if math.isinf(arrival_rate(client)) else None
-
-
-def default_warmups(requests: int, client: Mapping[str, str | int | float | bool]) -> int:
-    """Warm-ups where a scenario names none: a wave; where none is known, what arrives within two seconds, at least one.
-
-    vLLM's client keeps to no rate with its warm-ups but sends them all at once. As many are under way at once as arrive while one is
-    answered, a second or a few: with two seconds' worth the server has met about such a batch, and not one that the run never has.
-    """
-    wave = one_wave(requests, client)
-    if wave is not None:
-        return wave
-    return min(requests, max(1, math.ceil(WARM_SECONDS * arrival_rate(client))))
-
-
-def requests_for(seconds: float, requests: int, measured: float, wave: int | None) -> int:
-    """How many requests would be measured for so many seconds, where `requests` took `measured` seconds; whole waves, if one is known."""
-    whole = wave or 1
-    return whole * math.ceil(requests * seconds / max(measured, 1e-3) / whole)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfflineWorkload:
-    """`vllm bench latency` or `vllm bench throughput`: a process a trial, without server and client. `arguments` are its flags without
-    their dashes."""
-
-    bench: Literal["latency", "throughput"]
-    model: Model
-    arguments: Mapping[str, str | int | float | bool]
-    kind: Literal["offline"] = "offline"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PytestWorkload:
-    """A pytest-benchmark test of a project, by its node id, in two checkouts; `pytest --perfproof` measures it.
-
-    `base` is the commit of one, `change` a hash of how the other differs. `family` benchmarks were chosen together and share the error of
-    the looks.
-    """
-
-    test: str
-    base: str
-    change: str
-    family: int
-    kind: Literal["pytest"] = "pytest"
-
-
-Workload = MicroWorkload | ServeWorkload | OfflineWorkload | AccuracyWorkload | EqualityWorkload | PytestWorkload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,15 +105,11 @@ class Scenario:
     @property
     def again(self) -> int:
         """How often the baseline alone runs again, after the only block of a scenario about answers: its own A/A. 0 for what is timed."""
-        return self.workload.again if isinstance(self.workload, EqualityWorkload) else 0
+        return self.workload.repeats
 
     @property
     def most_blocks(self) -> int:
-        if isinstance(self.workload, AccuracyWorkload):
-            return 1
-        if self.again:
-            return 1 + self.again
-        return self.blocks if self.blocks is not None else LOOKS[-1]
+        return self.workload.most_blocks(self.blocks if self.blocks is not None else LOOKS[-1])
 
     @property
     def most_trials(self) -> int:

@@ -10,9 +10,8 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from perfproof.model.base.errors import BadInput
-from perfproof.model.scenarios.equality_workload import PARTS
 from perfproof.model.scenarios.group_names import own_name
-from perfproof.model.scenarios.metrics import Kind, base_name, metric
+from perfproof.model.scenarios.metrics import PARTS, Kind, base_name, metric
 from perfproof.model.scenarios.scenario import DEFAULT_MARGIN, MOST_PRIMARY, Profile
 
 Decides = Literal["primary", "all", "none"]

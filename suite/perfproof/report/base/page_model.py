@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from perfproof.model.kinds import kind_named
 from perfproof.model.records.record import Record, Status
-from perfproof.model.scenarios.equality_workload import EqualityDetails
 from perfproof.model.scenarios.metrics import Better
 from perfproof.model.verdicts.accuracy_details import AccuracyDetails
+from perfproof.model.verdicts.equality_details import EqualityDetails
 from perfproof.model.verdicts.gate_decision import Decision
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.model.verdicts.noise_floor import Floor
+from perfproof.model.workloads.kind import Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +220,16 @@ class ScenarioView:
     @property
     def invalid(self) -> tuple[TrialView, ...]:
         return tuple(trial for trial in self.trials if not trial.ok)
+
+    @property
+    def traits(self) -> Kind | None:
+        """The traits of its kind of workload; None for one that nobody knows."""
+        return kind_named(self.kind)
+
+    @property
+    def of_answers(self) -> bool:
+        """Whether it compares answers, and not times."""
+        return self.traits is not None and self.traits.of_answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

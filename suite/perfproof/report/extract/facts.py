@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from perfproof.model.base.untrusted import line
+from perfproof.model.kinds import kind_in
 from perfproof.model.records.record import Attestation, Record
 from perfproof.model.scenarios.group_names import own_name
 from perfproof.report.base import units
@@ -245,7 +246,7 @@ def commands(name: str, records: Sequence[Record], results: str) -> Iterable[str
             AGAIN,
             *_blocks(last),
         ]
-        own = _of_pytest(last)
+        own = _of_kind(last)
         yield shlex.join(own or run)
         results = results if own else AGAIN
     yield shlex.join(["perfproof", "compare", "--results", results])
@@ -258,20 +259,10 @@ def _blocks(record: Record) -> list[str]:
     return ["--blocks", str(blocks)] if type(blocks) is int else []
 
 
-def _of_pytest(record: Record) -> list[str]:
-    """The command that measures a project's own benchmark again; none for a trial of anything else."""
-    workload = record.definition.get("workload")
-    if not isinstance(workload, Mapping) or workload.get("kind") != "pytest":
-        return []
-    return [
-        "python",
-        "-m",
-        "pytest",
-        "--perfproof",
-        "--perfproof-base",
-        line(workload.get("base", ""))[:12],
-        line(workload.get("test", "")),
-    ]
+def _of_kind(record: Record) -> list[str]:
+    """The command that measures a trial's workload again, where its kind has one of its own; else none."""
+    kind = kind_in(record.definition)
+    return [] if kind is None else list(kind.repeat(record.definition["workload"]))
 
 
 def seconds(records: Sequence[Record]) -> tuple[tuple[str, float], ...]:

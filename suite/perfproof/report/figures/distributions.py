@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from perfproof.analysis.trials.size_sweeps import sweeps
 from perfproof.model.base.untrusted import line
+from perfproof.model.kinds import kind_in
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import METRICS
 from perfproof.report.base import formatting
 from perfproof.report.base.page_model import GrowthView, SpreadView
-from perfproof.report.text.answer_text import KINDS
 
 LEVELS = tuple(k / 40 for k in range(41))
 """The shares at which each trial's distribution is kept."""
@@ -38,8 +38,8 @@ def spreads(arms: Sequence[str], records: Sequence[Record]) -> Iterable[SpreadVi
 
 def _answers(record: Record) -> bool:
     """Whether a trial was asked for answers: what it keeps raw are scores, digests and tokens, which have no distribution worth drawing."""
-    workload = record.definition.get("workload")
-    return isinstance(workload, Mapping) and workload.get("kind") in KINDS
+    kind = kind_in(record.definition)
+    return kind is not None and kind.of_answers
 
 
 def _enough(name: str, records: Sequence[Record]) -> bool:

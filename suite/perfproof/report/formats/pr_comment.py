@@ -58,14 +58,10 @@ def _answer(scenario: ScenarioView) -> Iterable[str]:
     yield from (f"  - {shorten(escape(each), 400)}" for each in scenario.provisos)
 
 
-TIMED = ("micro", "serve", "offline", "pytest")
-"""The kinds of scenarios that are judged over blocks."""
-
-
 def _lacking(scenario: ScenarioView) -> str:
     """How many blocks are missing, where a verdict is open for want of them; "" where that is not why."""
     short = [row for row in scenario.primaries if row.verdict == Outcome.INCONCLUSIVE and not row.exact and row.blocks < LEAST_BLOCKS]
-    if scenario.kind not in TIMED or not short:
+    if not scenario.traits or scenario.of_answers or not short:
         return ""
     blocks = min(row.blocks for row in short)
     which = (

@@ -7,7 +7,6 @@ from markupsafe import Markup
 from perfproof.report.base.page_model import Page, ScenarioView
 from perfproof.report.extract.facts import CALLS
 from perfproof.report.formats.templates import render as render_template
-from perfproof.report.text.answer_text import KINDS
 
 
 def render(page: Page) -> Markup:
@@ -19,10 +18,10 @@ def counted(scenario: ScenarioView) -> str:
     unequal = [fact for fact in scenario.attestations if fact.name.startswith(CALLS) and len({*fact.values} - {"–"}) > 1]
     if not unequal:
         return ""
-    if scenario.kind in KINDS:
+    if scenario.of_answers:
         why = f"{scenario.arms[0].name} was asked again, to see whether it repeats itself, and its processes counted both times"
-    elif scenario.kind == "serve":
-        why = "how requests fall into batches, and so how many steps they take, differs from trial to trial"
+    elif scenario.traits and scenario.traits.calls_vary:
+        why = scenario.traits.calls_vary
     else:
         why = "they count all that was asked of an arm’s processes, and say nothing of which code ran"
     return f"The counts of calls of {len(unequal)} function{'' if len(unequal) == 1 else 's'} are not equal: {why}."

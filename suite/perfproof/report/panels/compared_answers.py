@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from perfproof.model.scenarios.equality_workload import EqualityDetails
 from perfproof.model.verdicts.accuracy_details import AccuracyDetails
+from perfproof.model.verdicts.equality_details import EqualityDetails
 from perfproof.model.verdicts.judged import Outcome
 from perfproof.report.base.page_model import Page, ScenarioView
 from perfproof.report.formats.templates import render as render_template
@@ -20,7 +20,7 @@ OPEN = 8
 
 
 def render(page: Page) -> Markup:
-    shown = [scenario for scenario in page.scenarios if scenario.kind in answer_text.KINDS]
+    shown = [scenario for scenario in page.scenarios if scenario.of_answers]
     return render_template(
         "answers.html",
         page=page,

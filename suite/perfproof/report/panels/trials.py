@@ -12,7 +12,6 @@ from perfproof.report.base import formatting, units
 from perfproof.report.base.page_model import Page, ScenarioView
 from perfproof.report.figures import plots
 from perfproof.report.formats.templates import render as render_template
-from perfproof.report.text.answer_text import KINDS
 
 MOST_FIGURES = 18
 MOST_DOTS = 18_000
@@ -53,7 +52,6 @@ def render(page: Page) -> Markup:
         most_told=MOST_TOLD,
         most_logs=MOST_LOGS,
         left_out=left_out,
-        answers=KINDS,
     )
 
 
@@ -63,7 +61,7 @@ def _drawable(scenario: ScenarioView) -> int:
 
 def _rows(scenario: ScenarioView) -> list[Judged]:
     """The rows that have a dot a trial; answers have one an item, which another panel shows."""
-    return [] if scenario.kind in KINDS else [row for row in scenario.rows if row.primary and not row.exact]
+    return [] if scenario.of_answers else [row for row in scenario.rows if row.primary and not row.exact]
 
 
 def _chosen(page: Page) -> set[int]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from perfproof.analysis.stats.number_format import count, level
 from perfproof.model.base.untrusted import line
+from perfproof.model.kinds import kind_in
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import ANSWERS
 from perfproof.model.verdicts.judged import Judged
@@ -68,15 +69,10 @@ def _build(arm: ArmView) -> str:
 def _workload(definition: Mapping[str, Any], records: Sequence[Record]) -> str:
     workload = definition.get("workload")
     found: Mapping[str, Any] = workload if isinstance(workload, Mapping) else {}
-    kind, bench = line(found.get("kind", "")), line(found.get("bench", ""))
     profile = f", {line(records[-1].profile)} profile" if records[-1].profile else ""
-    said = {
-        "micro": f"microbenchmark {bench}",
-        "serve": f"vllm bench serve, {formatting.whole(found.get('requests', ''))} requests a trial",
-        "offline": f"vllm bench {bench}",
-        "pytest": f"pytest-benchmark test {line(found.get('test', ''))}",
-    }
-    return f"{said.get(kind, kind)}{profile}".strip(", ")
+    kind = kind_in(definition)
+    said = line(found.get("kind", "")) if kind is None else kind.describe(found)
+    return f"{said}{profile}".strip(", ")
 
 
 def _size(records: Sequence[Record]) -> str:

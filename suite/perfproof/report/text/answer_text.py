@@ -9,16 +9,14 @@ import dataclasses
 from collections.abc import Sequence
 
 from perfproof.model.base.untrusted import line
-from perfproof.model.scenarios.equality_workload import EqualityDetails
 from perfproof.model.verdicts.accuracy_details import AccuracyDetails, TaskDetails
+from perfproof.model.verdicts.equality_details import EqualityDetails
 from perfproof.model.verdicts.judged import OUTCOMES, Outcome
 from perfproof.report.base import formatting, units
 from perfproof.report.base.page_model import ArmView, ScenarioView
 from perfproof.report.base.units import NONE, THIN
 from perfproof.report.text.sentences import sharing
 
-KINDS = ("accuracy", "equality")
-"""Kinds of workload that compare answers."""
 NOT_COMPARED = "Answers were not compared in this run: nothing here says whether the candidates still answer what the baseline answers"
 IDENTICAL = "No answer that was compared changed"
 """Said where every answer is the same bit by bit, and no item changed between right and wrong."""
@@ -38,7 +36,7 @@ _ASKED = {"text_perplexity": "tokens of the text", "embeddings": "embeddings"}
 
 def head(scenarios: Sequence[ScenarioView]) -> str:
     """The line at the head of the page: whether answers changed, and the figures behind it."""
-    asked = [scenario for scenario in scenarios if scenario.kind in KINDS]
+    asked = [scenario for scenario in scenarios if scenario.of_answers]
     if not asked:
         return NOT_COMPARED
     worst = next(outcome for outcome in OUTCOMES if any(scenario.outcome == outcome for scenario in asked))
@@ -65,10 +63,10 @@ def _in_short(asked: Sequence[ScenarioView]) -> str:
 
 def _unasked(scenarios: Sequence[ScenarioView]) -> str:
     """Which candidates have a verdict on speed and no answer compared, in a sentence of its own; "" where there are none."""
-    asked = {_code(arm) for scenario in scenarios if scenario.kind in KINDS for arm in scenario.arms if not arm.baseline}
+    asked = {_code(arm) for scenario in scenarios if scenario.of_answers for arm in scenario.arms if not arm.baseline}
     found: dict[str, list[str]] = {}
     for scenario in scenarios:
-        if scenario.kind not in KINDS and not scenario.itself:
+        if not scenario.of_answers and not scenario.itself:
             for arm in scenario.arms:
                 if not arm.baseline and _code(arm) not in asked:
                     found.setdefault(arm.name, []).append(scenario.name)

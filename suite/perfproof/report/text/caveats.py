@@ -15,6 +15,7 @@ from typing import Any
 from perfproof.analysis.judging.judge import SHARED_WARNING
 from perfproof.analysis.stats.leave_one_out import Influence, strongest
 from perfproof.model.base.untrusted import line
+from perfproof.model.kinds import kind_in
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import METRICS, base_name
 from perfproof.model.verdicts.judged import Judged
@@ -38,7 +39,8 @@ def told(
     """The clauses, in the order in which a reader asks: how sure, of what, of which code, owed to which block."""
     if any(row.primary and row.suggests for row in rows):
         yield formatting.HINT
-    if _workload(definition).get("kind") in ("micro", "pytest") and not aa_status.against_itself(definition):
+    kind = kind_in(definition)
+    if kind is not None and kind.scope == "part" and not aa_status.against_itself(definition):
         yield "a microbenchmark: it does not say what a server gains"
     if said := model(definition):
         yield f"measured with {said}"

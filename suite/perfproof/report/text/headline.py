@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from perfproof.analysis.judging.secondary_metrics import size
 from perfproof.model.verdicts.judged import OUTCOMES, Outcome
+from perfproof.model.workloads.kind import Scope
 from perfproof.report.base import formatting
 from perfproof.report.base.page_model import ScenarioView
 
@@ -16,8 +17,9 @@ MICRO = ("microbenchmark", "microbenchmarks")
 _SERVED, _ASKED = ("end-to-end scenario", "end-to-end scenarios"), ("comparison of answers", "comparisons of answers")
 ORDER = (_SERVED, MICRO, _ASKED)
 """Of kinds whose worst news is alike, the whole of vLLM comes first, then parts of it, then answers; others after."""
-NOUNS = {"serve": _SERVED, "offline": _SERVED, "micro": MICRO, "pytest": MICRO, "accuracy": _ASKED, "equality": _ASKED}
-"""What a workload's kind is called in a headline, one and several: a part of vLLM on its own is never counted with the whole."""
+NOUNS: Mapping[Scope, tuple[str, str]] = {"end to end": _SERVED, "part": MICRO, "answers": _ASKED}
+"""What scenarios are called in a headline, one and several, by what they speak of: a part of vLLM on its own is never counted with the
+whole."""
 PLAIN, CHECKS = (
     ("scenario", "scenarios"),
     ("check of the machine (baseline against itself)", "checks of the machine (baseline against itself)"),
@@ -78,7 +80,9 @@ def _news(scenario: ScenarioView) -> tuple[int, int, bool]:
 
 
 def _nouns(scenario: ScenarioView) -> tuple[str, str]:
-    return CHECKS if scenario.itself else NOUNS.get(scenario.kind, PLAIN)
+    if scenario.itself:
+        return CHECKS
+    return NOUNS[scenario.traits.scope] if scenario.traits else PLAIN
 
 
 def _grouped(scenarios: Sequence[ScenarioView]) -> list[str]:
@@ -88,7 +92,7 @@ def _grouped(scenarios: Sequence[ScenarioView]) -> list[str]:
 
 def _apart(scenario: ScenarioView) -> str:
     """What one scenario alone is, where its headline could be taken for more."""
-    micro = "" if scenario.itself or NOUNS.get(scenario.kind) != MICRO else " in a microbenchmark"
+    micro = " in a microbenchmark" if _nouns(scenario) == MICRO else ""
     return f"{micro} ({UNPATCHED})" if scenario.unpatched else micro
 
 

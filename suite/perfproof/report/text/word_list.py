@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from perfproof.model.scenarios.metrics import OF_ROUNDS, base_name
 from perfproof.report.base import formatting
 from perfproof.report.base.page_model import Page, ScenarioView
-from perfproof.report.text.answer_text import KINDS
 
 Term = tuple[str, str]
 _ALWAYS: tuple[Term, ...] = (
@@ -68,21 +67,22 @@ def terms(page: Page) -> list[Term]:
 
 
 def _general(scenarios: tuple[ScenarioView, ...]) -> Iterator[Term]:
-    kinds, rows = {scenario.kind for scenario in scenarios}, [row for scenario in scenarios for row in scenario.rows]
+    judged = {kind.judged_by for scenario in scenarios if (kind := scenario.traits)}
+    rows = [row for scenario in scenarios for row in scenario.rows]
     clauses = " ".join(clause for scenario in scenarios for clause in scenario.provisos)
     yield from _ALWAYS
     if any(base_name(row.metric) in OF_ROUNDS for row in rows):
         yield _OF_TIMES[0]
-    if kinds - set(KINDS):
+    if not all(scenario.of_answers for scenario in scenarios):
         yield _OF_TIMES[1]
     if any(row.exact for row in rows):
         yield from _OF_WORK
     if any(row.suggests for row in rows):
         yield "suggests", formatting.HINT
     yield from (term for clause, term in _MODEL.items() if clause in clauses)
-    if "accuracy" in kinds:
+    if "items" in judged:
         yield from _OF_ACCURACY
-    if "equality" in kinds:
+    if "bits" in judged:
         yield from _OF_EQUALITY
 
 

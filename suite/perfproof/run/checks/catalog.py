@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
@@ -19,7 +19,7 @@ from typing import Any
 
 from perfproof.builds.install.side_folder import ATTEST, PACKAGE, entry_points, patch_files
 from perfproof.model.base.errors import BadInput
-from perfproof.model.scenarios.scenario import Arm, MicroWorkload, ReleaseBuild, Scenario
+from perfproof.model.scenarios.scenario import Arm, ReleaseBuild, Scenario
 from perfproof.patches.guard import Patch, release_key
 
 CONSTANTS = ("PARAMETERS", "CHOICES", "EXERCISES", "LEAST", "TIMES", "WITNESSES")
@@ -131,7 +131,7 @@ def bench(name: str) -> Bench:
     """The benchmark of that name; raises `BadInput` with the near names."""
     found = benches().get(name)
     if found is None:
-        raise BadInput(_unknown("bench", name, benches()))
+        raise BadInput(unknown("bench", name, benches()))
     return found
 
 
@@ -146,13 +146,13 @@ def targets_of(arms: Iterable[Arm]) -> tuple[str, ...]:
 
 def watched(scenario: Scenario) -> tuple[str, ...]:
     """What is counted in every arm of a scenario."""
-    exercised = bench(scenario.workload.bench).exercises if isinstance(scenario.workload, MicroWorkload) else ()
+    exercised = bench(scenario.workload.benchmark).exercises if scenario.workload.benchmark else ()
     return tuple(sorted({*exercised, *targets_of(scenario.arms)}))
 
 
 def exercised(scenario: Scenario) -> tuple[str, ...]:
     """The modules and functions of vLLM that a scenario says it exercises: its own list, and its benchmark's."""
-    known = benches().get(scenario.workload.bench) if isinstance(scenario.workload, MicroWorkload) else None
+    known = benches().get(scenario.workload.benchmark)
     return tuple(dict.fromkeys([*(known.exercises if known else ()), *scenario.exercises]))
 
 
@@ -165,11 +165,11 @@ def case_name(case: Mapping[str, Any]) -> str:
 
 
 def faults(scenario: Scenario, versions: Mapping[str, str] | None = None) -> list[str]:
-    """Unknown benchmarks, parameters and patches, and patches that do not hold for their build's version.
+    """Unknown patches, and patches that do not hold for their build's version.
 
     `versions` maps the key of a build to its vLLM version, where that is only known by asking it.
     """
-    found = [f"{scenario.source}: {fault}" for fault in _bench_faults(scenario)]
+    found = list[str]()
     for arm in scenario.arms:
         build = scenario.builds[arm.build]
         version = build.version if isinstance(build, ReleaseBuild) else (versions or {}).get(build.key)
@@ -178,69 +178,11 @@ def faults(scenario: Scenario, versions: Mapping[str, str] | None = None) -> lis
     return found
 
 
-def _bench_faults(scenario: Scenario) -> Iterator[str]:
-    workload = scenario.workload
-    if not isinstance(workload, MicroWorkload):
-        return
-    if workload.bench not in benches():
-        yield f"workload.bench: {_unknown('bench', workload.bench, benches())}"
-        return
-    asked = benches()[workload.bench]
-    given = [("parameters", workload.parameters), *((f"cases.{n}", case) for n, case in enumerate(workload.cases))]
-    for where, values in given:
-        for key, value in values.items():
-            if key not in asked.parameters:
-                yield f"workload.{where}: {_unknown('parameter', key, asked.parameters)}"
-            elif expected := _expected(asked, key, value):
-                yield f"workload.{where}.{key}: expected {expected}, got {value!r}"
-    cases = [case_name(case) for case in workload.cases]
-    for choice in scenario.metrics:
-        if fault := _metric_fault(choice.name, asked, cases):
-            yield f"metrics.{choice.name}: {fault}"
-
-
-def _expected(asked: Bench, key: str, value: Any) -> str:
-    """What a known parameter should be where it can't have that value; "" where it can."""
-    default, least = asked.parameters[key], asked.least(key)
-    if not fits(value, default):
-        return f"{_kind(default)} such as {default!r}"
-    if least is not None and value < least:
-        return f"{least} or more, such as {default!r}"
-    if value not in asked.choices.get(key, (value,)):
-        return " or ".join(map(repr, asked.choices[key]))
-    return ""
-
-
-def _metric_fault(name: str, asked: Bench, cases: Sequence[str]) -> str:
-    """Why a benchmark leaves no such metric, "" if it does: each is left case by case, under the case's name."""
-    base, at, case = name.partition("@")
-    named = [each for each in cases if each]
-    if base not in asked.metrics:
-        return f"the benchmark {asked.name} does not measure it; it measures {', '.join(asked.metrics)}"
-    if at and not named:
-        return "the workload has no cases"
-    if at and case not in named:
-        return f"no such case; the cases are {'; '.join(named)}"
-    if not at and "" not in cases:
-        return f"with cases write {' or '.join(f'{base}@{each}' for each in named)}"
-    return ""
-
-
-def fits(value: object, default: object) -> bool:
-    """Whether a parameter may have that value: of the default's type, a whole number for a float, anything for None."""
-    return default is None or type(value) is type(default) or (isinstance(default, float) and type(value) is int)
-
-
-def _kind(value: object) -> str:
-    names = {bool: "true or false", int: "an integer", float: "a number", str: "a text", list: "a list", tuple: "a list"}
-    return names.get(type(value), "a value")
-
-
 def _patch_faults(name: str, arm: Arm, version: str | None) -> Iterator[str]:
     if name in broken():
         return
     if name not in patches():
-        yield _lacks(name) or _unknown("patch", name, _imported())
+        yield _lacks(name) or unknown("patch", name, _imported())
         return
     if patches()[name].name != name:
         yield f"patch {name}: the PATCH in its file is named {patches()[name].name!r}, which nobody asks for; a patch has its file's name"
@@ -261,7 +203,8 @@ def _lacks(name: str) -> str:
     return f"patch {name}: {file} has no {lacking}, so it is no patch"
 
 
-def _unknown(what: str, name: str, known: Iterable[str]) -> str:
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """That there is no such name, with those that are near, or all that there are."""
     names = sorted(known)
     near = get_close_matches(name, names, n=3)
     return f"unknown {what} {name!r}" + (f", did you mean {', '.join(near)}?" if near else f"; there are {', '.join(names)}")

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from perfproof.model.documents.workload_documents import PLACEHOLDER
 from perfproof.model.scenarios.scenario import Dataset
+from perfproof.model.workloads.document_parts import PLACEHOLDER
 
 
 def lines(dataset: Dataset, requests: int, seed: int) -> Iterator[Mapping[str, Any]]:

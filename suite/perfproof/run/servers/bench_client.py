@@ -14,7 +14,8 @@ from typing import Any
 
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.base.errors import CannotRun
-from perfproof.model.scenarios.scenario import Arm, Dataset, ServeWorkload
+from perfproof.model.kinds.serve import ServeWorkload
+from perfproof.model.scenarios.scenario import Arm, Dataset
 from perfproof.run.processes.trial_process import Channel, Ended, Running, build_environment, start, tail
 from perfproof.run.servers.log_diagnosis import last_words
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from perfproof.model.scenarios.scenario import AccuracyWorkload, Arm, EqualityWorkload, OfflineWorkload, Scenario, ServeWorkload, Workload
+from perfproof.model.scenarios.scenario import Arm, Scenario
+from perfproof.model.workloads.workload import Workload
 from perfproof.run.servers.bench_client import flags, meant
 from perfproof.run.servers.launch_spec import flags_of
 
@@ -25,12 +26,10 @@ def faults(scenario: Scenario) -> list[str]:
 
 
 def _workload(workload: Workload) -> Iterator[str]:
-    if isinstance(workload, ServeWorkload | AccuracyWorkload):
-        yield from _in_words("workload.server_arguments", workload.server_arguments)
-    if isinstance(workload, ServeWorkload):
-        yield from _in_flags("workload.client", workload.client)
-    if isinstance(workload, OfflineWorkload | EqualityWorkload):
-        yield from _in_flags("workload.arguments", workload.arguments)
+    for key, words in workload.vllm_words.items():
+        yield from _in_words(f"workload.{key}", words)
+    for key, said in workload.vllm_flags.items():
+        yield from _in_flags(f"workload.{key}", said)
 
 
 def _arm(arm: Arm) -> Iterator[str]:

@@ -16,7 +16,9 @@ from pathlib import Path
 from perfproof.builds import smollm
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.base.errors import CannotRun
-from perfproof.model.scenarios.scenario import Arm, EqualityWorkload, Model, OfflineWorkload, Scenario, ServeWorkload, SmolModel, ToyModel
+from perfproof.model.kinds.serve import ServeWorkload
+from perfproof.model.scenarios.scenario import Arm, Model, Scenario, SmolModel, ToyModel
+from perfproof.model.workloads.workload import ModelWorkload
 from perfproof.run.host.environment import usable_cores
 from perfproof.run.host.ports import HOST
 from perfproof.run.models.toy_model import faults_of, write_toy_model
@@ -71,9 +73,7 @@ class Launch:
 
 def workload_of(scenario: Scenario) -> ServeWorkload:
     """The scenario's workload; `TypeError` for one that does not serve."""
-    if not isinstance(scenario.workload, ServeWorkload):
-        raise TypeError(f"{scenario.name} is no serve scenario")
-    return scenario.workload
+    return ServeWorkload.of(scenario.workload)
 
 
 def asked_of(workload: ServeWorkload, arm: Arm) -> ServeWorkload:
@@ -167,7 +167,7 @@ def measures_memory(build: ReadyBuild, workload: ServeWorkload, arm: Arm) -> boo
 def server_environment(
     build: ReadyBuild,
     arm: Arm,
-    workload: ServeWorkload | OfflineWorkload | EqualityWorkload,
+    workload: ModelWorkload,
     *,
     offline: bool,
     attests: Path,

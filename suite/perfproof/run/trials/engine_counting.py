@@ -20,7 +20,7 @@ from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.base.errors import CannotRun
 from perfproof.model.records.count_lines import read_count
 from perfproof.model.records.counts import Count
-from perfproof.model.scenarios.model_source import ToyModel
+from perfproof.model.workloads.model_source import ToyModel
 from perfproof.run.models.toy_model import write_toy_model
 from perfproof.run.processes.scratch_folders import Scratch
 from perfproof.run.processes.trial_process import Running, build_environment, start

@@ -1,16 +1,27 @@
-"""What a way of running trials must offer."""
+"""What a way of running trials must offer, and how one is opened for each kind of workload."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
+from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block
+from perfproof.model.scenarios.scenario import Scenario
+from perfproof.model.workloads.kind import Kind
+
+Say = Callable[[str], None]
 
 
 class Lane(Protocol):
     """Runs trials of one kind of workload; owns whatever it keeps alive between them."""
+
+    def check(self) -> None:
+        """Raises `BadInput` for what only shows once the builds are ready, `CannotRun` where that can't be asked."""
+        ...
 
     def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
         """Runs one fresh trial of each of `arms` (names, in the order to run them), yielding each record as its trial ends."""
@@ -23,3 +34,49 @@ class Lane(Protocol):
     def close(self) -> None:
         """Ends everything that still runs."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """What lanes are opened with: `ready` builds by their keys, the results folder, the plan's seed, and who is told what takes long."""
+
+    ready: Mapping[str, ReadyBuild]
+    results: Path
+    seed: int
+    say: Say
+
+    def builds_of(self, scenario: Scenario) -> dict[str, ReadyBuild]:
+        """The ready builds of a scenario by their names in it."""
+        return {name: self.ready[build.key] for name, build in scenario.builds.items() if build.key in self.ready}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerKind:
+    """How the scenarios of a kind are run. `faults` are those of one scenario, as far as can be seen before anything is made.
+
+    `open` makes the lane of a scenario, or where one lane is `shared`, of all scenarios of the kind that a plan has.
+    """
+
+    kind: Kind
+    faults: Callable[[Scenario], list[str]]
+    open: Callable[[Sequence[Scenario], Opening], Lane]
+    shared: bool = False
+
+
+class OpensScenario(Protocol):
+    """The class of a lane that runs one scenario."""
+
+    def __call__(
+        self, scenario: Scenario, builds: Mapping[str, ReadyBuild], results: Path, *, seed: int, watch: Sequence[str], say: Say
+    ) -> Lane: ...
+
+
+def one_each(lane: OpensScenario, watched: Callable[[Scenario], Sequence[str]]) -> Callable[[Sequence[Scenario], Opening], Lane]:
+    """Opens a lane a scenario; `watched` names what of vLLM is counted in its arms."""
+
+    def opens(scenarios: Sequence[Scenario], opening: Opening) -> Lane:
+        (scenario,) = scenarios
+        builds, watch = opening.builds_of(scenario), watched(scenario)
+        return lane(scenario, builds, opening.results, seed=opening.seed, watch=watch, say=opening.say)
+
+    return opens

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -12,7 +12,8 @@ from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.records.private_paths import shown
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block
-from perfproof.model.scenarios.scenario import AccuracyWorkload, Arm, EqualityWorkload, OfflineWorkload, Scenario
+from perfproof.model.scenarios.scenario import Arm, Scenario
+from perfproof.model.workloads.workload import ModelWorkload, Workload
 from perfproof.run.host import environment, gpus
 from perfproof.run.processes import attestation
 from perfproof.run.processes.scratch_folders import RUNNING, Scratch
@@ -20,10 +21,11 @@ from perfproof.run.processes.trial_process import Running, scrub, start
 from perfproof.run.servers.hub_models import hub_faults
 from perfproof.run.servers.launch_spec import locate_model
 from perfproof.run.servers.server_pool import next_log
+from perfproof.run.trials.runner import Say
 from perfproof.run.trials.trial_run import Attempt, begun
 
-Asked = TypeVar("Asked", bound=AccuracyWorkload | EqualityWorkload | OfflineWorkload)
-Say = Callable[[str], None]
+Asked = TypeVar("Asked", bound=Workload)
+Loaded = TypeVar("Loaded", bound=ModelWorkload)
 
 
 class AttemptLane(ABC, Generic[Asked]):
@@ -47,8 +49,7 @@ class AttemptLane(ABC, Generic[Asked]):
         self.watch = tuple(sorted({*watch, *attestation.RUNNERS.values()}))
         self._logs = self.results / "logs" / scenario.name
         self._scratch = Scratch(self.results / RUNNING, scenario.name)
-        models = self._build(scenario.baseline).side.parent / "models"
-        self._model = locate_model(self.workload.model, models, self._scratch.folder)
+        self._here = self._scratch.folder
         self._idle = gpus.used()
 
     @staticmethod
@@ -64,10 +65,6 @@ class AttemptLane(ABC, Generic[Asked]):
     @abstractmethod
     def check(self) -> None:
         """Raises `BadInput` for what only shows once the builds are ready."""
-
-    def hub_faults(self, said: Sequence[str]) -> list[str]:
-        """Why a hub's model can't be loaded; `said` is what the workload says of vLLM's arguments. Raises `CannotRun` for a silent hub."""
-        return hub_faults(self.scenario, self._build(self.scenario.baseline), self._model, said, next_log(self._logs, "hub"))
 
     @abstractmethod
     def _attempt(self, trial: Attempt) -> None:
@@ -106,7 +103,7 @@ class AttemptLane(ABC, Generic[Asked]):
         told_of = {"arguments": shown([scrub(word) for word in told])}
         trial.environment |= {**environment.of_build(self._build(trial.arm), variables), **told_of}
         words = [str(word) for word in command]
-        return start(words, environment=variables, log=trial.log, folder=self._model.folder, grace=5.0)
+        return start(words, environment=variables, log=trial.log, folder=self._here, grace=5.0)
 
     def _folder(self, name: str) -> Path:
         """A new folder that goes with the lane."""
@@ -116,3 +113,19 @@ class AttemptLane(ABC, Generic[Asked]):
 
     def _build(self, arm: Arm) -> ReadyBuild:
         return self.builds[arm.build]
+
+
+class ModelLane(AttemptLane[Loaded]):
+    """A lane whose trials load a model, and run where it is and nothing else lies."""
+
+    def __init__(
+        self, scenario: Scenario, builds: Mapping[str, ReadyBuild], results: Path, *, seed: int, watch: Iterable[str], say: Say
+    ) -> None:
+        super().__init__(scenario, builds, results, seed=seed, watch=watch, say=say)
+        models = self._build(scenario.baseline).side.parent / "models"
+        self._model = locate_model(self.workload.model, models, self._scratch.folder)
+        self._here = self._model.folder
+
+    def hub_faults(self, said: Sequence[str]) -> list[str]:
+        """Why a hub's model can't be loaded; `said` is what the workload says of vLLM's arguments. Raises `CannotRun` for a silent hub."""
+        return hub_faults(self.scenario, self._build(self.scenario.baseline), self._model, said, next_log(self._logs, "hub"))

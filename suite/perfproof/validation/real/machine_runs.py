@@ -19,9 +19,10 @@ from perfproof.analysis.judging.judge import judge_scenario, spending_of
 from perfproof.analysis.trials.paired_trials import latest, whole_blocks
 from perfproof.executor import conduct
 from perfproof.model.base.errors import CannotRun
+from perfproof.model.kinds import kind_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block, Plan
-from perfproof.model.scenarios.scenario import LEAST_BLOCKS, Arm, Scenario, ServeWorkload
+from perfproof.model.scenarios.scenario import LEAST_BLOCKS, Arm, Scenario
 from perfproof.model.verdicts.noise_floor import machine_fingerprint
 from perfproof.patches.planted.known_slowdown import ADDED, MEASURED
 from perfproof.planning import make_plan
@@ -155,7 +156,7 @@ def runs_of(scenario: Scenario, records: list[Record], *, cut: bool = False) -> 
 
 
 def _trial(scenario: Scenario, arm: Arm, record: Record, metric: str) -> Trial:
-    told, serving = record.environment.get("telemetry", {}), isinstance(scenario.workload, ServeWorkload)
+    told, serving = record.environment.get("telemetry", {}), kind_of(scenario.workload).scope == "end to end"
     return Trial(
         block=record.block,
         position=record.position,

@@ -14,13 +14,15 @@ from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.install.side_folder import PACKAGE
 from perfproof.model.base.yaml_io import merged, read_mapping
 from perfproof.model.documents.decode import load_scenario
+from perfproof.model.kinds.accuracy.accuracy_workload import AccuracyWorkload
 from perfproof.model.records.eval_items import AGAIN, FIRST, items_of
 from perfproof.model.scenarios.plan import Block
-from perfproof.model.scenarios.scenario import AccuracyWorkload, Scenario, SmolModel
+from perfproof.model.scenarios.scenario import Scenario, SmolModel
 from perfproof.model.verdicts.judged import Outcome
 from perfproof.run.checks import catalog
+from perfproof.run.kinds import runner_of
+from perfproof.run.kinds.accuracy import accuracy_runner
 from perfproof.run.kinds.accuracy.accuracy_runner import AccuracyLane
-from perfproof.runners import LANES
 
 FILE = PACKAGE.parents[1] / "scenarios" / "accuracy_penalties_cpu.yaml"
 ITEMS = int(os.environ.get("PERFPROOF_ITEMS", "24"))
@@ -59,7 +61,7 @@ def test_the_exact_patch_answers_as_well(served_build: ReadyBuild, tmp_path: Pat
         pytest.skip("SmolLM2 has not been made: 'make bench' makes it, or set PERFPROOF_TEST_DOWNLOADS=1")
     smollm.make(SmolModel(smollm2="135m-instruct"), served_build.side.parent, served_build.interpreter, print)
     asked = scenario(tmp_path, through=through, endpoint=endpoint)
-    assert LANES[type(asked.workload)] is AccuracyLane
+    assert runner_of(asked) is accuracy_runner.RUNNER
     builds = dict.fromkeys(asked.builds, served_build)
     lane = AccuracyLane(asked, builds, tmp_path / "results", seed=0, watch=catalog.watched(asked), say=print)
     block = Block(scenario=asked, number=1, order=("as_released", "incremental"), seed=1)

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.model.kinds.micro import MicroWorkload
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block
-from perfproof.model.scenarios.scenario import Arm, MicroWorkload, PythonBuild
+from perfproof.model.scenarios.scenario import Arm, PythonBuild
 from perfproof.run.checks import catalog
 from perfproof.run.checks.catalog import Bench
 from perfproof.run.kinds.micro.micro_runner import MicroLane

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.base.errors import BadInput, CannotRun
+from perfproof.model.kinds.offline import OfflineWorkload
 from perfproof.model.scenarios.metrics import METRICS
 from perfproof.model.scenarios.plan import Block
-from perfproof.model.scenarios.scenario import OfflineWorkload, Scenario, ToyModel
+from perfproof.model.scenarios.scenario import Scenario, ToyModel
 from perfproof.run.host import gpus
 from perfproof.run.kinds.offline import offline_runner
 from perfproof.run.kinds.offline.offline_result import latency_fault, made_by, read_latency, read_throughput, throughput_fault

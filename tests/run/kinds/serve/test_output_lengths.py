@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from perfproof.analysis.trials.work_equivalence import unequal
 from perfproof.child import client
-from perfproof.model.scenarios.scenario import Dataset, ServeWorkload
+from perfproof.model.kinds.serve import ServeWorkload
+from perfproof.model.scenarios.scenario import Dataset
 from perfproof.run.kinds.serve import output_lengths
 from perfproof.run.kinds.serve.serve_result import read_result
 

@@ -116,7 +116,7 @@ def test_an_offline_block_is_measured_and_attested(real_build: ReadyBuild, tmp_p
     records = block_of(OfflineLane(asked, {"default": real_build}, tmp_path / "results", seed=5, watch=(), say=print))
     assert {record.status for record in records.values()} == {"ok"}, [record.reason for record in records.values()]
     one, two = records["one"], records["two"]
-    assert one.work == two.work == {"requests": 8, "tokens": 8 * 16}
+    assert one.work == two.work == {"requests": 8, "tokens": 8 * 16, "output_tokens": 8 * 8}
     assert one.attestation is not None
     assert one.attestation.runner == "V1"
     assert one.measurements["request_throughput"] > 0

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfproof.child.client import near
+from perfproof.model.kinds.serve import ServeWorkload, default_warmups, one_wave, requests_for
 from perfproof.model.scenarios.metrics import METRICS
-from perfproof.model.scenarios.scenario import Dataset, ServeWorkload, ToyModel, default_warmups, one_wave, requests_for
+from perfproof.model.scenarios.scenario import Dataset, ToyModel
 from perfproof.run.host.ports import answers, free_port
 from perfproof.run.kinds.serve.output_lengths import checksum, wanted_output
 from perfproof.run.kinds.serve.serve_result import MOST_GAPS, read_result, warnings_for

@@ -23,9 +23,10 @@ import pytest
 from perfproof import store
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.base.errors import BadInput
+from perfproof.model.kinds.serve import ServeWorkload
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block
-from perfproof.model.scenarios.scenario import Arm, PythonBuild, Scenario, ServeWorkload, ToyModel
+from perfproof.model.scenarios.scenario import Arm, PythonBuild, Scenario, ToyModel
 from perfproof.run.host import gpus
 from perfproof.run.host.ports import free_port
 from perfproof.run.kinds.serve.output_lengths import UNKNOWN, checksum

@@ -22,11 +22,13 @@ from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.lm_eval_env import evaluator_folder
 from perfproof.importers import lm_eval
 from perfproof.model.base.errors import BadInput, CannotRun
+from perfproof.model.kinds.accuracy.accuracy_document import ACCURACY
+from perfproof.model.kinds.accuracy.accuracy_workload import AccuracyWorkload, deciding
 from perfproof.model.records.eval_items import AGAIN, FIRST, TaskItems, raw_of
 from perfproof.model.records.private_paths import shown
-from perfproof.model.scenarios.accuracy_workload import deciding
 from perfproof.model.scenarios.eval_metrics import direction
-from perfproof.model.scenarios.scenario import AccuracyWorkload, Arm, Scenario
+from perfproof.model.scenarios.scenario import Arm, Scenario
+from perfproof.run.checks import catalog
 from perfproof.run.host import environment, gpus
 from perfproof.run.kinds.accuracy.lm_eval_request import (
     ENGINE_INSIDE,
@@ -44,7 +46,8 @@ from perfproof.run.servers.server import Server, ServerEnded
 from perfproof.run.servers.server_pool import Launches, next_log
 from perfproof.run.servers.server_snapshot import between, moment_of
 from perfproof.run.servers.startup_history import FIRST as FIRST_START
-from perfproof.run.trials.runner_base import AttemptLane, Say
+from perfproof.run.trials.runner import RunnerKind, Say, one_each
+from perfproof.run.trials.runner_base import ModelLane
 from perfproof.run.trials.trial_run import Attempt, cause_of, ending, looks
 
 __all__ = ["AccuracyLane", "scenario_faults"]
@@ -57,7 +60,7 @@ KEPT = ".accuracy"
 """What a scenario's folder of lm_eval's own files ends with."""
 
 
-class AccuracyLane(AttemptLane[AccuracyWorkload]):
+class AccuracyLane(ModelLane[AccuracyWorkload]):
     """Runs the trials of one accuracy scenario; with shared launches servers stay up until `close`."""
 
     faults = staticmethod(scenario_faults)
@@ -287,3 +290,6 @@ class AccuracyLane(AttemptLane[AccuracyWorkload]):
         """The builds whose interpreters run lm_eval: offline every arm's, else the baseline's."""
         arms = self.scenario.arms if self.workload.through == "offline" else (self.scenario.baseline,)
         return list({build.id: build for build in (self._build(arm) for arm in [self.scenario.baseline, *arms])}.values())
+
+
+RUNNER = RunnerKind(kind=ACCURACY, faults=scenario_faults, open=one_each(AccuracyLane, catalog.watched))

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from perfproof.model.scenarios.accuracy_workload import AccuracyWorkload
-from perfproof.model.scenarios.scenario import Arm, Scenario, ServeWorkload, ToyModel
+from perfproof.model.kinds.accuracy.accuracy_workload import AccuracyWorkload
+from perfproof.model.kinds.serve import ServeWorkload
+from perfproof.model.scenarios.scenario import Arm, Scenario, ToyModel
 from perfproof.run.servers.bench_client import meant
 from perfproof.run.servers.launch_spec import PREFIX_CACHE, SET_BY_SUITE, Launch, ModelAt, flags_of, linked, model_faults
 
@@ -27,9 +28,7 @@ GENERATES = "generate_until"
 
 def workload_of(scenario: Scenario) -> AccuracyWorkload:
     """The scenario's workload; `TypeError` for one that scores no answers."""
-    if not isinstance(scenario.workload, AccuracyWorkload):
-        raise TypeError(f"{scenario.name} is no accuracy scenario")
-    return scenario.workload
+    return AccuracyWorkload.of(scenario.workload)
 
 
 def scenario_faults(scenario: Scenario) -> list[str]:

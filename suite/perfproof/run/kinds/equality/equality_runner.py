@@ -16,16 +16,20 @@ from typing import Any, cast
 
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.base.errors import BadInput, CannotRun
-from perfproof.model.scenarios.equality_workload import PASSAGE as OURS_TEXT
-from perfproof.model.scenarios.equality_workload import EqualityWorkload, Part
+from perfproof.model.kinds.equality.equality_document import EQUALITY
+from perfproof.model.kinds.equality.equality_workload import PASSAGE as OURS_TEXT
+from perfproof.model.kinds.equality.equality_workload import EqualityWorkload
+from perfproof.model.scenarios.metrics import Part
 from perfproof.model.scenarios.scenario import Arm, Scenario, ToyModel
+from perfproof.run.checks import catalog
 from perfproof.run.models import prompt_dataset
 from perfproof.run.models.perplexity_text import PASSAGE, paragraphs
 from perfproof.run.processes import attestation
 from perfproof.run.processes.env_vars import of_caches
 from perfproof.run.servers.bench_client import flags, meant
 from perfproof.run.servers.launch_spec import PREFIX_CACHE, ModelAt, flags_of, model_faults, server_environment
-from perfproof.run.trials.runner_base import AttemptLane
+from perfproof.run.trials.runner import RunnerKind, one_each
+from perfproof.run.trials.runner_base import ModelLane
 from perfproof.run.trials.trial_run import Attempt, cause_of, looks
 
 OURS = frozenset(["--model", "--seed", "--runner"])
@@ -44,9 +48,7 @@ EAGER, CACHE = "--enforce-eager", "VLLM_CACHE_ROOT"
 
 def workload_of(scenario: Scenario) -> EqualityWorkload:
     """The scenario's workload; `TypeError` for one that compares no answers."""
-    if not isinstance(scenario.workload, EqualityWorkload):
-        raise TypeError(f"{scenario.name} is no equality scenario")
-    return scenario.workload
+    return EqualityWorkload.of(scenario.workload)
 
 
 def parts_of(scenario: Scenario) -> tuple[Part, ...]:
@@ -138,7 +140,7 @@ def answers_of(said: Mapping[str, Any], order: Mapping[str, Any]) -> tuple[dict[
     return raw, work
 
 
-class EqualityLane(AttemptLane[EqualityWorkload]):
+class EqualityLane(ModelLane[EqualityWorkload]):
     """Runs the trials of one equality scenario; nothing is kept alive between them. Prompts and sampling are the same in every block.
 
     A trial raises `BadInput` where vLLM's parser refuses an arm's flags.
@@ -183,3 +185,6 @@ class EqualityLane(AttemptLane[EqualityWorkload]):
         invariant = INVARIANT if build.fingerprint.device == "cuda" else {}
         shared = EAGER in flags_of([*flags(self.workload.arguments), *arm.server_arguments]) and CACHE not in arm.environment
         return {**invariant, **ENGINE_INSIDE, **said, **({CACHE: of_caches(build)[CACHE]} if shared else {})}
+
+
+RUNNER = RunnerKind(kind=EQUALITY, faults=scenario_faults, open=one_each(EqualityLane, catalog.watched))

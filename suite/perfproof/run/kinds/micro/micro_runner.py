@@ -23,13 +23,15 @@ from perfproof.builds.install.integrity import changed, lost
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.base import clock
 from perfproof.model.base.errors import CannotRun
+from perfproof.model.kinds.micro import MICRO, MicroWorkload
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block
-from perfproof.model.scenarios.scenario import Arm, MicroWorkload
+from perfproof.model.scenarios.scenario import Arm, Scenario
 from perfproof.run.checks import catalog
 from perfproof.run.checks.catalog import Bench
 from perfproof.run.host import environment, telemetry
 from perfproof.run.host.disk_space import no_room
+from perfproof.run.kinds.micro.bench_checks import bench_faults
 from perfproof.run.kinds.micro.micro_result import UNWRITTEN, judge, phases, read_trial
 from perfproof.run.processes import attestation as attest
 from perfproof.run.processes.trial_process import (
@@ -46,6 +48,7 @@ from perfproof.run.processes.trial_process import (
 )
 from perfproof.run.servers.log_diagnosis import last_words
 from perfproof.run.trials.record_builder import recorded
+from perfproof.run.trials.runner import Opening, RunnerKind
 
 IMPORT_LIMIT = 600.0
 TRIAL_LIMIT = 1800.0
@@ -166,6 +169,9 @@ class MicroLane:
                 self._start(block, (name,))
             yield self._trial(block, _arm(block, name), imports / len(arms))
 
+    def check(self) -> None:
+        """Nothing: what a benchmark refuses, its parent tells in the first trial."""
+
     def rest(self) -> None:
         """Nothing: parents that wait for orders take nothing of what others measure."""
 
@@ -280,9 +286,7 @@ def _of_imports(arm: Arm) -> dict[str, str]:
 
 
 def _workload(block: Block) -> MicroWorkload:
-    workload = block.scenario.workload
-    assert isinstance(workload, MicroWorkload)  # noqa: S101 (the caller chose this lane by it)
-    return workload
+    return MicroWorkload.of(block.scenario.workload)
 
 
 def _cases(block: Block, bench: Bench) -> dict[str, dict[str, Any]]:
@@ -301,3 +305,12 @@ def _run(parent: Parent, block: Block, variables: Mapping[str, str], folder: Pat
     except CannotRun as error:
         return str(error)
     return "" if code == 0 else UNWRITTEN if code == NO_ROOM else f"the trial {how_ended(code, 0.0)}"
+
+
+def _opened(scenarios: Sequence[Scenario], opening: Opening) -> MicroLane:
+    """One lane for all, for scenarios share the parents of a block number."""
+    benches = [scenario.workload.benchmark for scenario in scenarios]
+    return MicroLane(opening.ready, opening.results / "logs", benches=benches, seed=opening.seed)
+
+
+RUNNER = RunnerKind(kind=MICRO, faults=bench_faults, open=_opened, shared=True)

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfproof.model.scenarios.scenario import LEAST_SECONDS, OfflineWorkload, Profile
+from perfproof.model.kinds.offline import OfflineWorkload
+from perfproof.model.scenarios.scenario import LEAST_SECONDS, Profile
 
 BATCH, OUTPUT = 8, 128
 """vLLM's own defaults of `--batch-size` and `--output-len` in `bench latency`."""

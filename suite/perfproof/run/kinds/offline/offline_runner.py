@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perfproof.model.base.errors import BadInput, CannotRun
-from perfproof.model.scenarios.scenario import Arm, OfflineWorkload, Scenario, ToyModel
+from perfproof.model.kinds.offline import OFFLINE, OfflineWorkload
+from perfproof.model.scenarios.scenario import Arm, Scenario, ToyModel
+from perfproof.run.checks import catalog
 from perfproof.run.host import telemetry
 from perfproof.run.kinds.offline.offline_result import (
     UNCOUNTED,
@@ -31,7 +33,8 @@ from perfproof.run.servers.bench_client import Client, client_faults, flags, mea
 from perfproof.run.servers.flag_validation import parser_of
 from perfproof.run.servers.launch_spec import PREFIX_CACHE, ModelAt, flags_of, model_faults, server_environment
 from perfproof.run.servers.server import resident
-from perfproof.run.trials.runner_base import AttemptLane
+from perfproof.run.trials.runner import RunnerKind, one_each
+from perfproof.run.trials.runner_base import ModelLane
 from perfproof.run.trials.trial_run import LOG_LINES, Attempt, cause_of, looks
 
 OURS = frozenset(["model", "tokenizer", "output-json", "seed", "profile"])
@@ -78,9 +81,7 @@ def scenario_faults(scenario: Scenario) -> list[str]:
 
 def workload_of(scenario: Scenario) -> OfflineWorkload:
     """The scenario's workload; `TypeError` for one that is not offline."""
-    if not isinstance(scenario.workload, OfflineWorkload):
-        raise TypeError(f"{scenario.name} is no offline scenario")
-    return scenario.workload
+    return OfflineWorkload.of(scenario.workload)
 
 
 def arguments_for(workload: OfflineWorkload, arm: Arm, model: ModelAt, *, seed: int, result: Path) -> list[str]:
@@ -91,7 +92,7 @@ def arguments_for(workload: OfflineWorkload, arm: Arm, model: ModelAt, *, seed: 
     return [f"--model={model.name}", f"--seed={seed}", f"--output-json={result}", *defaults, *cache, *asked]
 
 
-class OfflineLane(AttemptLane[OfflineWorkload]):
+class OfflineLane(ModelLane[OfflineWorkload]):
     """Runs the trials of one offline scenario; nothing is kept alive between them."""
 
     faults = staticmethod(scenario_faults)
@@ -188,3 +189,6 @@ def raised(log: str) -> str:
     """The last exception that a log names at the start of a line: vLLM's engine says much while it ends, and nothing of why."""
     found = re.findall(r"^(?:\(\w+ pid=\d+\) )?((?:\w+\.)*\w*(?:Error|Exception|Refused): .+)$", log, re.MULTILINE)
     return str(found[-1])[:300] if found else ""
+
+
+RUNNER = RunnerKind(kind=OFFLINE, faults=scenario_faults, open=one_each(OfflineLane, catalog.watched))

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perfproof.model.scenarios.scenario import ServeWorkload
+from perfproof.model.kinds.serve import ServeWorkload
 from perfproof.run.servers.bench_client import POOLING, SAMPLING
 
 CUSTOM_LENGTH = 256

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from perfproof.model.scenarios.scenario import ServeWorkload
+from perfproof.model.kinds.serve import ServeWorkload
 from perfproof.run.kinds.serve.output_lengths import SEVERAL_OUTPUTS, extra_body
 
 MORE_REQUESTS = frozenset(["use-beam-search", "probe-request-rate"])

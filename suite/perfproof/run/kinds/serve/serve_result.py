@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from perfproof.model.kinds.serve import ServeWorkload, arrival_rate, one_wave, requests_for
 from perfproof.model.scenarios.metrics import METRICS
-from perfproof.model.scenarios.scenario import LEAST_SECONDS, Profile, ServeWorkload, arrival_rate, one_wave, requests_for
+from perfproof.model.scenarios.scenario import LEAST_SECONDS, Profile
 from perfproof.run.kinds.serve import output_lengths
 
 MOST_GAPS = 401

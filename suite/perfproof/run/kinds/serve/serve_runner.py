@@ -23,10 +23,12 @@ from typing import Any
 
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.base.errors import BadInput, CannotRun
+from perfproof.model.kinds.serve import SERVE
 from perfproof.model.records.private_paths import shown
 from perfproof.model.records.record import Attestation, Record
 from perfproof.model.scenarios.plan import Block
 from perfproof.model.scenarios.scenario import Arm, Scenario
+from perfproof.run.checks import catalog
 from perfproof.run.host import environment, gpus, host_cost, telemetry
 from perfproof.run.host.instruction_counter import Instructions
 from perfproof.run.host.ports import free_port
@@ -45,6 +47,7 @@ from perfproof.run.servers.server import Say, Server, ServerEnded
 from perfproof.run.servers.server_pool import Launches, next_log
 from perfproof.run.servers.server_snapshot import Moment, Watcher, between, moment_of
 from perfproof.run.servers.startup_history import FIRST
+from perfproof.run.trials.runner import RunnerKind, one_each
 from perfproof.run.trials.trial_run import Attempt, begun
 
 __all__ = ["ServeLane", "scenario_faults"]
@@ -373,3 +376,6 @@ class ServeLane:
         """Time that no single trial is to blame for; told with the next record."""
         if seconds >= 0.05:
             self._spent[phase] = self._spent.get(phase, 0.0) + seconds
+
+
+RUNNER = RunnerKind(kind=SERVE, faults=scenario_faults, open=one_each(ServeLane, catalog.watched))

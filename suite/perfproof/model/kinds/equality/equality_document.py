@@ -1,12 +1,18 @@
-"""The document of `kind: equality`: what a scenario file may say of prompts whose answers are compared across arms."""
+"""The document of `kind: equality`, what a scenario file may say of prompts whose answers are compared across arms, and its traits."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from perfproof.model.documents.workload_documents import MOST_TEXT, DatasetDoc, Doc, Flags, ModelDoc, Name
+from perfproof.model.kinds.equality.equality_workload import EqualityWorkload, Sampling
+from perfproof.model.scenarios.metrics import ANSWERS
+from perfproof.model.workloads.document_parts import MOST_TEXT, DatasetDoc, Flags, ModelDoc, Name, WorkloadDoc, dataset_of, model_of
+from perfproof.model.workloads.kind import Kind
+from perfproof.model.workloads.workload import Profile
 
 MOST_PROMPTS = 10_000
 OURS = frozenset({"n", "seed", "logprobs", "prompt_logprobs", "max_tokens", "ignore_eos", "detokenize", "output_kind"})
@@ -17,7 +23,7 @@ Scalar = str | int | float | bool
 InTurn = Scalar | Annotated[list[Scalar], Field(min_length=1)]
 
 
-class EqualityDoc(Doc):
+class EqualityDoc(WorkloadDoc):
     kind: Literal["equality"]
     model: ModelDoc
     arguments: Flags = Field(default_factory=dict)
@@ -39,3 +45,40 @@ class EqualityDoc(Doc):
         if faults:
             raise ValueError("; ".join(faults))
         return self
+
+    def noun(self, profile: Profile, folder: Path | None, faults: list[str]) -> EqualityWorkload:
+        return EqualityWorkload(
+            model=model_of(self.model),
+            arguments=self.arguments,
+            dataset=dataset_of(self.dataset),
+            prompts=self.prompts,
+            sampling=_in_turn(self.sampling),
+            sampled=_in_turn(self.sampled),
+            text=self.text,
+            tolerance=self.tolerance,
+            again=self.again,
+        )
+
+
+def _in_turn(said: Mapping[str, Any]) -> Sampling:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
+
+
+def _measures(name: str) -> bool:
+    return name in ANSWERS
+
+
+def _described(workload: Mapping[str, Any]) -> str:
+    return "equality"
+
+
+EQUALITY = Kind(
+    name="equality",
+    document=EqualityDoc,
+    judged_by="bits",
+    scope="answers",
+    measures=_measures,
+    guessed_seconds=40.0,
+    describe=_described,
+    inapplicable=("client",),
+)

@@ -10,7 +10,7 @@ import yaml
 
 from perfproof.model.base.errors import BadInput
 from perfproof.model.documents import decode
-from perfproof.model.scenarios.accuracy_workload import AccuracyWorkload, AskedTask, deciding
+from perfproof.model.kinds.accuracy.accuracy_workload import AccuracyWorkload, AskedTask, deciding
 from perfproof.model.scenarios.scenario import Scenario, SmolModel
 
 WORKLOAD: dict[str, Any] = {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import PurePath
+from typing import Any, Literal
 
-from perfproof.model.scenarios.model_source import Model
+from perfproof.model.workloads.workload import ModelWorkload
 
 Through = Literal["server", "offline"]
 Endpoint = Literal["completions", "chat"]
@@ -45,7 +46,7 @@ class TaskFolder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AccuracyWorkload:
+class AccuracyWorkload(ModelWorkload):
     """lm_eval against every arm, the baseline twice: through a server, or offline in the arm's own build.
 
     `fewshot` None leaves the number of examples to each task, `limit` None asks all items. `concurrency` requests are under way at once.
@@ -53,7 +54,6 @@ class AccuracyWorkload:
     baseline's second run, the floor, asks the same server or engine again, with fresh one of its own.
     """
 
-    model: Model
     through: Through
     endpoint: Endpoint
     tasks: tuple[AskedTask, ...]
@@ -65,6 +65,23 @@ class AccuracyWorkload:
     server_arguments: tuple[str, ...]
     launches: Literal["shared", "fresh"]
     kind: Literal["accuracy"] = "accuracy"
+
+    @property
+    def vllm_words(self) -> Mapping[str, Sequence[str]]:
+        return {"server_arguments": self.server_arguments}
+
+    def most_blocks(self, looked: int) -> int:
+        return 1
+
+    @property
+    def servers_stay(self) -> bool:
+        return self.through == "server" and self.launches == "shared"
+
+    def kept(self, said: dict[str, Any]) -> dict[str, Any]:
+        """A folder of tasks is kept by its name and the hash of its files."""
+        if self.folder is None:
+            return said
+        return said | {"task_folder": PurePath(self.folder.path).name, "task_folder_sha256": self.folder.sha256}
 
     @property
     def own(self) -> Mapping[str, OwnTask]:

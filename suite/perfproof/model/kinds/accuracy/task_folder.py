@@ -14,7 +14,7 @@ from typing import Any
 
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import read_mapping
-from perfproof.model.scenarios.accuracy_workload import OwnTask, TaskFolder
+from perfproof.model.kinds.accuracy.accuracy_workload import OwnTask, TaskFolder
 
 MOST_BYTES = 200_000_000
 _LINE = re.compile(r"^(task|output_type):\s*['\"]?([^'\"#\n]+?)['\"]?\s*(?:#.*)?$", re.MULTILINE)

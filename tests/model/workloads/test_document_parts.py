@@ -11,7 +11,9 @@ import yaml
 
 from perfproof.model.base.errors import BadInput
 from perfproof.model.documents import decode
-from perfproof.model.scenarios.scenario import OfflineWorkload, Profile, Scenario, ServeWorkload, ToyModel
+from perfproof.model.kinds.offline import OfflineWorkload
+from perfproof.model.kinds.serve import ServeWorkload
+from perfproof.model.scenarios.scenario import Profile, Scenario, ToyModel
 
 SERVE = {"kind": "serve", "model": {"layers": 1}, "requests": 8}
 OFFLINE = {"kind": "offline", "bench": "latency", "model": {"layers": 1, "vocabulary": 10_240}}

@@ -1,4 +1,4 @@
-"""The documents of workloads: what a scenario file may say of what is executed.
+"""The parts of workloads' documents: what a scenario file may say of a model, a data set, flags, whatever the kind.
 
 Shapes only. Keys that came after the first records are left out of a definition while they are unsaid, so that older records keep
 their digest.
@@ -7,6 +7,9 @@ their digest.
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
@@ -17,18 +20,17 @@ from pydantic import (
     SerializerFunctionWrapHandler,
     StringConstraints,
     Tag,
-    field_validator,
     model_serializer,
     model_validator,
 )
 
-from perfproof.model.scenarios.scenario import Family
+from perfproof.model.workloads.model_source import Dataset, Family, Model, SmolModel, ToyModel
+from perfproof.model.workloads.workload import Profile, Workload
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-Scalar = str | int | float | bool | None
+ScalarOrNone = str | int | float | bool | None
 Flags = dict[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")], str | int | float | bool]
 
-MOST_REQUESTS = 1_000_000
 MOST_TEXT = 100_000
 """Characters of a prompt's template."""
 PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
@@ -49,13 +51,6 @@ class Growing(Doc):
     def _without_unsaid(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields = type(self).model_fields
         return {key: value for key, value in dump(self).items() if key not in self.LATER or value != fields[key].default}
-
-
-class MicroDoc(Doc):
-    kind: Literal["micro"]
-    bench: Name
-    parameters: dict[Name, Scalar | list[Scalar]] = {}
-    cases: Annotated[list[dict[Name, Scalar]], Field(min_length=1)] = [{}]
 
 
 class ToyDoc(Growing):
@@ -110,36 +105,38 @@ class DatasetDoc(Doc):
         return self
 
 
-class ServeDoc(Growing):
-    LATER = frozenset({"dataset"})
+class WorkloadDoc(Doc):
+    """What a file may say of one kind of workload, and the noun that it becomes; `kind` is the kind's name, a literal."""
 
-    kind: Literal["serve"]
-    model: ModelDoc
-    server_arguments: list[str] = []
-    client: Flags = {}
-    dataset: DatasetDoc | None = None
-    requests: Annotated[int, Field(ge=1, le=MOST_REQUESTS)]
-    warmups: Annotated[int, Field(ge=0, le=MOST_REQUESTS)] | None = None
-    launches: Literal["shared", "fresh"] | None = None
+    kind: str
 
+    @abstractmethod
+    def noun(self, profile: Profile, folder: Path | None, faults: list[str]) -> Workload:
+        """The workload under a profile.
 
-class PytestDoc(Doc):
-    kind: Literal["pytest"]
-    test: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
-    base: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40,64}$")]
-    change: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
-    family: Annotated[int, Field(ge=1, le=100_000)]
+        What is wrong with files that it names, as paths from `folder`, goes to `faults`; None reads none, for a record keeps their names
+        and hashes alone.
+        """
+
+    def in_vain(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:
+        """What a well-formed file asks of it that can't come, beside metrics that the kind does not measure."""
+        yield from ()
 
 
-class OfflineDoc(Doc):
-    kind: Literal["offline"]
-    bench: Literal["latency", "throughput"]
-    model: ModelDoc
-    arguments: Flags = {}
+def model_of(doc: str | ToyDoc | SmolDoc) -> Model:
+    """The model that a document names."""
+    if isinstance(doc, SmolDoc):
+        return SmolModel(smollm2=doc.smollm2)
+    return doc if isinstance(doc, str) else ToyModel(**dict(doc))
 
-    @field_validator("arguments")
-    @classmethod
-    def _fixed_work(cls, arguments: Flags) -> Flags:
-        if arguments.get("profile"):
-            raise ValueError("profile: a profiled run is no measurement")
-        return arguments
+
+def dataset_of(doc: DatasetDoc) -> Dataset:
+    """The prompts that a document describes."""
+    least_most = (doc.output_tokens[0], doc.output_tokens[1]) if doc.output_tokens else None
+    values = {name: tuple(texts) for name, texts in doc.values.items()}
+    return Dataset(template=doc.template, values=values, draw=doc.draw, output_tokens=least_most)
+
+
+def launches_of(said: Literal["shared", "fresh"] | None, profile: Profile) -> Literal["shared", "fresh"]:
+    """How servers are launched: as the document says, else shared in the quick profile and fresh in others."""
+    return said or ("shared" if profile == "quick" else "fresh")

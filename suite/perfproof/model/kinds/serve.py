@@ -1,0 +1,164 @@
+"""Servers under load: `vllm serve`, asked by `vllm bench serve`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from perfproof.model.base.untrusted import line
+from perfproof.model.scenarios.metrics import of_a_run
+from perfproof.model.scenarios.scenario import LEAST_SECONDS, Dataset
+from perfproof.model.workloads import workload as workloads
+from perfproof.model.workloads.document_parts import DatasetDoc, Flags, Growing, ModelDoc, WorkloadDoc, dataset_of, launches_of, model_of
+from perfproof.model.workloads.kind import Kind
+from perfproof.model.workloads.workload import ModelWorkload, Profile
+
+MOST_REQUESTS = 1_000_000
+WARM_SECONDS = 2.0
+"""Seconds of arriving requests that are sent as warm-ups where requests arrive at a rate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeWorkload(ModelWorkload):
+    """`vllm bench serve` against `vllm serve`.
+
+    `client` are flags of
+    `vllm bench serve` without their dashes. `launches` is `shared` (one server an arm serves all blocks)
+    or `fresh` (a server a trial). `dataset` is made by the suite; None where the client's flags name one.
+    """
+
+    server_arguments: tuple[str, ...]
+    client: workloads.Flags
+    requests: int
+    warmups: int
+    launches: Literal["shared", "fresh"]
+    dataset: Dataset | None = None
+    kind: Literal["serve"] = "serve"
+
+    @property
+    def vllm_words(self) -> Mapping[str, Sequence[str]]:
+        return {"server_arguments": self.server_arguments}
+
+    @property
+    def vllm_flags(self) -> Mapping[str, workloads.Flags]:
+        return {"client": self.client}
+
+    @property
+    def servers_stay(self) -> bool:
+        return self.launches == "shared"
+
+    @property
+    def starts_servers(self) -> bool:
+        return self.launches == "fresh"
+
+    def doubts(self, profile: Profile, measured: Sequence[float]) -> Iterator[str]:
+        """Less than a wave of warm-ups; trials that were too short so far."""
+        wave, least = one_wave(self.requests, self.client), LEAST_SECONDS[profile]
+        if wave is not None and self.warmups < wave:
+            yield f"{self.warmups} warm-ups are less than one wave: {wave} requests run at once; leave out 'warmups', or ask for {wave}"
+        if measured and min(measured) < least:
+            more = requests_for(least, self.requests, min(measured), wave)
+            short = f"its trials measured for {min(measured):.1f} s; {profile} asks for {least:.0f} s"
+            yield f"{short}: longer outputs, or 'requests: {more}'"
+
+
+def arrival_rate(client: Mapping[str, str | int | float | bool]) -> float:
+    """Requests a second that the client sends with these flags, at the most; infinite where it sends all of them at once.
+
+    A ramp ends at its highest; vLLM's client refuses a `request-rate` beside it.
+    """
+    try:
+        rate = float(client.get("ramp-up-end-rps" if "ramp-up-strategy" in client else "request-rate", math.inf))
+    except ValueError:  # the client's own parser will tell
+        return math.inf
+    return rate if math.isfinite(rate) else math.inf
+
+
+def one_wave(requests: int, client: Mapping[str, str | int | float | bool]) -> int | None:
+    """How many of the requests are under way at once, at most, with these flags of the client.
+
+    None where they arrive at a rate and no `max-concurrency` bounds them: that depends on how long each takes, which nobody knows before.
+    """
+    most = client.get("max-concurrency")
+    if most is not None:
+        return min(requests, int(most))
+    return requests if math.isinf(arrival_rate(client)) else None
+
+
+def default_warmups(requests: int, client: Mapping[str, str | int | float | bool]) -> int:
+    """Warm-ups where a scenario names none: a wave; where none is known, what arrives within two seconds, at least one.
+
+    vLLM's client keeps to no rate with its warm-ups but sends them all at once. As many are under way at once as arrive while one is
+    answered, a second or a few: with two seconds' worth the server has met about such a batch, and not one that the run never has.
+    """
+    wave = one_wave(requests, client)
+    if wave is not None:
+        return wave
+    return min(requests, max(1, math.ceil(WARM_SECONDS * arrival_rate(client))))
+
+
+def requests_for(seconds: float, requests: int, measured: float, wave: int | None) -> int:
+    """How many requests would be measured for so many seconds, where `requests` took `measured` seconds; whole waves, if one is known."""
+    whole = wave or 1
+    return whole * math.ceil(requests * seconds / max(measured, 1e-3) / whole)
+
+
+class ServeDoc(WorkloadDoc, Growing):
+    LATER = frozenset({"dataset"})
+
+    kind: Literal["serve"]
+    model: ModelDoc
+    server_arguments: list[str] = Field(default_factory=list)
+    client: Flags = Field(default_factory=dict)
+    dataset: DatasetDoc | None = None
+    requests: Annotated[int, Field(ge=1, le=MOST_REQUESTS)]
+    warmups: Annotated[int, Field(ge=0, le=MOST_REQUESTS)] | None = None
+    launches: Literal["shared", "fresh"] | None = None
+
+    def noun(self, profile: Profile, folder: Path | None, faults: list[str]) -> ServeWorkload:
+        return ServeWorkload(
+            model=model_of(self.model),
+            server_arguments=tuple(self.server_arguments),
+            client=self.client,
+            requests=self.requests,
+            warmups=default_warmups(self.requests, self.client) if self.warmups is None else self.warmups,
+            launches=launches_of(self.launches, profile),
+            dataset=None if self.dataset is None else dataset_of(self.dataset),
+        )
+
+
+def _measures(name: str) -> bool:
+    return of_a_run(name) and name != "batch_latency"
+
+
+def _described(workload: Mapping[str, Any]) -> str:
+    requests = workload.get("requests", "")
+    return f"vllm bench serve, {f'{requests:,}' if type(requests) is int else line(str(requests))} requests a trial"
+
+
+def _contradicted(data: Mapping[str, Any]) -> Iterator[str]:
+    """How servers were launched is a part of the question: what one launch of each arm decided must not pass for more."""
+    workload, how = data["definition"]["workload"], data["how"]
+    if how not in ("shared server", "fresh server"):
+        return
+    asked = workload.get("launches") or ("shared" if data["profile"] == "quick" else "fresh")
+    if how != f"{asked} server":
+        yield f"how: is {how!r}, its definition asks for {asked!r} launches (profile {data['profile']!r})"
+
+
+SERVE = Kind(
+    name="serve",
+    document=ServeDoc,
+    judged_by="blocks",
+    scope="end to end",
+    measures=_measures,
+    guessed_seconds=40.0,
+    describe=_described,
+    calls_vary="how requests fall into batches, and so how many steps they take, differs from trial to trial",
+    contradicted=_contradicted,
+)

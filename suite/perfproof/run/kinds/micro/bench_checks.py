@@ -1,0 +1,70 @@
+"""What is wrong with a microbenchmark's scenario, from the literals of the benchmark's file: known before anything is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from perfproof.model.kinds.micro import MicroWorkload
+from perfproof.model.scenarios.scenario import Scenario
+from perfproof.run.checks.catalog import Bench, benches, case_name, unknown
+
+
+def bench_faults(scenario: Scenario) -> list[str]:
+    """Unknown benchmarks, parameters and cases, values that a parameter can't have, and metrics that the benchmark does not leave."""
+    return [f"{scenario.source}: {fault}" for fault in _faults(MicroWorkload.of(scenario.workload), scenario)]
+
+
+def _faults(workload: MicroWorkload, scenario: Scenario) -> Iterator[str]:
+    if workload.bench not in benches():
+        yield f"workload.bench: {unknown('bench', workload.bench, benches())}"
+        return
+    asked = benches()[workload.bench]
+    given = [("parameters", workload.parameters), *((f"cases.{n}", case) for n, case in enumerate(workload.cases))]
+    for where, values in given:
+        for key, value in values.items():
+            if key not in asked.parameters:
+                yield f"workload.{where}: {unknown('parameter', key, asked.parameters)}"
+            elif expected := _expected(asked, key, value):
+                yield f"workload.{where}.{key}: expected {expected}, got {value!r}"
+    cases = [case_name(case) for case in workload.cases]
+    for choice in scenario.metrics:
+        if fault := _metric_fault(choice.name, asked, cases):
+            yield f"metrics.{choice.name}: {fault}"
+
+
+def _expected(asked: Bench, key: str, value: Any) -> str:
+    """What a known parameter should be where it can't have that value; "" where it can."""
+    default, least = asked.parameters[key], asked.least(key)
+    if not fits(value, default):
+        return f"{_kind(default)} such as {default!r}"
+    if least is not None and value < least:
+        return f"{least} or more, such as {default!r}"
+    if value not in asked.choices.get(key, (value,)):
+        return " or ".join(map(repr, asked.choices[key]))
+    return ""
+
+
+def _metric_fault(name: str, asked: Bench, cases: Sequence[str]) -> str:
+    """Why a benchmark leaves no such metric, "" if it does: each is left case by case, under the case's name."""
+    base, at, case = name.partition("@")
+    named = [each for each in cases if each]
+    if base not in asked.metrics:
+        return f"the benchmark {asked.name} does not measure it; it measures {', '.join(asked.metrics)}"
+    if at and not named:
+        return "the workload has no cases"
+    if at and case not in named:
+        return f"no such case; the cases are {'; '.join(named)}"
+    if not at and "" not in cases:
+        return f"with cases write {' or '.join(f'{base}@{each}' for each in named)}"
+    return ""
+
+
+def fits(value: object, default: object) -> bool:
+    """Whether a parameter may have that value: of the default's type, a whole number for a float, anything for None."""
+    return default is None or type(value) is type(default) or (isinstance(default, float) and type(value) is int)
+
+
+def _kind(value: object) -> str:
+    names = {bool: "true or false", int: "an integer", float: "a number", str: "a text", list: "a list", tuple: "a list"}
+    return names.get(type(value), "a value")
