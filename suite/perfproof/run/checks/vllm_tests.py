@@ -78,7 +78,7 @@ def run(build: ReadyBuild, paths: Sequence[Path], folder: Path, arm: str) -> Ran
     out, log = folder.resolve() / f"{arm}.jsonl", folder.resolve() / f"{arm}.log"
     for file in (out, log):
         file.unlink(missing_ok=True)
-    words = [build.interpreter, build.child / "tests.py", build.tools or "", out, *(_absolute(path) for path in paths)]
+    words = [build.interpreter, build.child / "run_vllm_tests.py", build.tools or "", out, *(_absolute(path) for path in paths)]
     finished = run_to_end(words, environment=_environment(build), log=log, timeout=LIMIT, folder=_root(paths[0]))
     said = list(_lines(out))
     outcomes = fold(said)
