@@ -27,8 +27,8 @@ LONG = (
     "run/kinds/equality/test_equality_runner.py",
     "run/kinds/micro/test_micro_runner.py",
     "run/kinds/micro/test_micro_vllm.py",
-    "run/test_engine_counts.py",
-    "changes/test_counting_real.py",
+    "run/trials/test_engine_counting.py",
+    "changes/test_count_real.py",
 )
 """Files that take more than half a minute, the longest first: what begins last must be short, or a worker waits for the other."""
 

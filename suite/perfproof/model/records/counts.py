@@ -5,7 +5,8 @@ Counts are exact: a number is the same in every step of its kind and in every pr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -99,6 +100,12 @@ class Count:
 
     def cell(self, key: tuple[str, int]) -> Cell | None:
         return next((cell for cell in self.cells if cell.key == key), None)
+
+    def only(self, cells: Mapping[str, Sequence[int]]) -> Count:
+        """What was counted of these features with these requests alone."""
+        kept = tuple(cell for cell in self.cells if cell.requests in cells.get(cell.feature, ()))
+        gone = tuple(one for one in self.left_out if one.feature in cells and (one.requests is None or one.requests in cells[one.feature]))
+        return dataclasses.replace(self, cells=kept, left_out=gone)
 
     def has(self, feature: str, requests: int) -> bool:
         """Whether it is known what there is to know of it: a fault may not come again."""

@@ -184,4 +184,4 @@ class _Run:
         if not found.vllm:
             how = self._running.finished().how() if self._running else "was not started"
             raise CannotRun(f"{label}: the counting process {how} before vLLM was imported; its log: {self._log}")
-        return found
+        return found.only(self._wanted.cells)

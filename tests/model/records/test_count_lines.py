@@ -107,6 +107,14 @@ def test_a_feature_that_failed_is_tried_again() -> None:
     assert not count.has("plain", 8)
 
 
+def test_only_what_is_asked_for_is_taken_of_a_file_that_holds_more() -> None:
+    """Another command may have counted other features."""
+    count = count_of(text(STARTED, CELL, {"feature": "LoRA", "skipped": "no"}), "here")
+    assert count.only({"plain": [8]}).left_out == ()
+    assert count.only({"plain": [32], "LoRA": [32]}).cells == ()
+    assert count.only({"plain": [8], "LoRA": [32]}) == count
+
+
 def test_what_can_not_be_imported_is_kept_apart() -> None:
     """It says nothing of any feature."""
     assert count_of(text({"fault": "NameError: x", "importing": True}), "here").refused == "NameError: x"
