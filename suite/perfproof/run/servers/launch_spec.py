@@ -1,7 +1,6 @@
 """How an arm's server is launched: the model, the words of its command, its environment.
 
-What a scenario may say of a server is checked here as well, before anything is made. The suite itself decides where a
-server listens and what it is called: that is how a server is recognised as ours.
+The suite itself decides where a server listens and what it is called: that is how a server is recognised as ours.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from perfproof.run.host.environment import usable_cores
 from perfproof.run.host.ports import HOST
 from perfproof.run.models.toy_model import faults_of, write_toy_model
 from perfproof.run.processes.trial_process import arm_variables, build_environment
-from perfproof.run.servers.bench_client import DATASET, OURS, client_faults, endpoint_faults, meant, packed_faults
+from perfproof.run.servers.bench_client import meant
 
 SET_BY_SUITE = frozenset(
     ["--host", "--port", "--served-model-name", "--model", "--uds", "--api-key", "--root-path", "--ssl-keyfile", "--ssl-certfile"]
@@ -79,20 +78,6 @@ def workload_of(scenario: Scenario) -> ServeWorkload:
 def asked_of(workload: ServeWorkload, arm: Arm) -> ServeWorkload:
     """The workload with the arm's own client flags laid on it."""
     return dataclasses.replace(workload, client={**workload.client, **arm.client})
-
-
-def scenario_faults(scenario: Scenario) -> list[str]:
-    """What is wrong with a serve scenario, as far as can be seen before anything is made; one sentence each."""
-    workload = workload_of(scenario)
-    ours = OURS if workload.dataset is None else OURS | DATASET
-    found = endpoint_faults("workload", workload.client)
-    for where, client in {"workload": workload.client, **{f"arms.{arm.name}": arm.client for arm in scenario.arms}}.items():
-        found += client_faults(where, client, ours=ours) + packed_faults(where, client)
-    found += [f"workload.{fault}" for fault in model_faults(workload.model)]
-    said = {"workload": workload.server_arguments, **{f"arms.{arm.name}": arm.server_arguments for arm in scenario.arms}}
-    for where, arguments in said.items():
-        found += [f"{where}.server_arguments: {flag} is set by the suite" for flag in meant(flags_of(arguments), SET_BY_SUITE)]
-    return [f"{scenario.source}: {fault}" for fault in found]
 
 
 def flags_of(arguments: Sequence[str]) -> set[str]:

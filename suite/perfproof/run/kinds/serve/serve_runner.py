@@ -34,6 +34,7 @@ from perfproof.run.host.instruction_counter import Instructions
 from perfproof.run.host.ports import free_port
 from perfproof.run.kinds.serve.output_lengths import UNKNOWN, asked_for
 from perfproof.run.kinds.serve.request_accounting import disagreement
+from perfproof.run.kinds.serve.serve_checks import scenario_faults
 from perfproof.run.kinds.serve.serve_result import BenchResult, read_result, warnings_for
 from perfproof.run.models.prompt_dataset import write_dataset
 from perfproof.run.processes import attestation
@@ -42,7 +43,7 @@ from perfproof.run.processes.trial_process import scrub, scrub_file
 from perfproof.run.servers import flag_validation
 from perfproof.run.servers.bench_client import Client, ClientEnded, arguments_for
 from perfproof.run.servers.hub_models import hub_faults
-from perfproof.run.servers.launch_spec import Launch, ModelAt, asked_of, locate_model, scenario_faults, workload_of
+from perfproof.run.servers.launch_spec import Launch, ModelAt, asked_of, locate_model, workload_of
 from perfproof.run.servers.server import Say, Server, ServerEnded
 from perfproof.run.servers.server_pool import Launches, next_log
 from perfproof.run.servers.server_snapshot import Moment, Watcher, between, moment_of
