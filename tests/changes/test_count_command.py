@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from perfproof.analysis.verdicts.count_comparison import Changed, Compared, Comparisons
-from perfproof.changes import count_command
-from perfproof.changes.count_command import Asked, Told, behind, builds_of, cells_of
+from perfproof.changes import count_findings
+from perfproof.changes.count_command import Asked, builds_of
+from perfproof.changes.count_findings import Told, behind, cells_of
 from perfproof.changes.count_words import document, line_of, one_sided, ranges, sentences
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE, BadInput
@@ -152,7 +153,7 @@ def test_only_what_was_compared_and_ran_passes(comparisons: Comparisons, never_r
 
 def test_a_change_that_nothing_ran_is_told_with_what_was_tried() -> None:
     """The first sentence of all warnings."""
-    warnings = count_command._warnings(told(found(compared("identical")), never_ran=(FUNCTION,), idle={"a.py": [3]}, reached=False))
+    warnings = count_findings.warnings(told(found(compared("identical")), never_ran=(FUNCTION,), idle={"a.py": [3]}, reached=False))
     assert warnings[0] == f"no feature that was tried calls what the change touches ({FUNCTION}); tried: plain"
 
 
@@ -160,11 +161,11 @@ def test_a_change_whose_lines_never_ran_is_told_with_them() -> None:
     """Its function ran, but not the branch that the change is in."""
     quiet = told(found(compared("identical")), idle={"vllm/v1/sample/sampler.py": [245, 246]}, reached=False)
     assert quiet.code == EXIT_UNTESTABLE
-    assert count_command._warnings(quiet)[0] == (
+    assert count_findings.warnings(quiet)[0] == (
         "no feature that was tried runs a line of the change (vllm/v1/sample/sampler.py: 245 to 246); tried: plain"
     )
     some = told(found(compared("identical")), idle={"a.py": [3]}, reached=True)
-    assert (some.code, count_command._warnings(some)) == (EXIT_PASS, ["lines of the change that nothing ran: a.py: 3"])
+    assert (some.code, count_findings.warnings(some)) == (EXIT_PASS, ["lines of the change that nothing ran: a.py: 3"])
 
 
 def test_lines_are_looked_at_of_what_was_touched_first() -> None:
@@ -175,13 +176,13 @@ def test_lines_are_looked_at_of_what_was_touched_first() -> None:
     assert "m:mine" in closely
     assert "m:f59" in closely
     assert "m:f1" not in closely
-    assert len(closely) == count_command.CLOSELY
+    assert len(closely) == count_findings.CLOSELY
 
 
 def test_features_are_named_in_one_word_or_several() -> None:
     """All of them if none is; what is none is refused with those that there are."""
     assert list(cells_of(["penalties,plain"])) == ["plain", "penalties"]
-    assert list(cells_of([])) == list(count_command.NAMES)
+    assert list(cells_of([])) == list(count_findings.NAMES)
     with pytest.raises(BadInput, match="'teleport' is no feature; there are plain, "):
         cells_of(["plain", "teleport"])
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 import difflib
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.builds.install.side_folder import PACKAGE
+from perfproof.changes import host_count
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE
 from tests.run.conftest import served_build as served_build
 
 SCHEDULER = "vllm/v1/core/sched/scheduler.py"
+ANCHOR = "            assert num_tokens_scheduled > 0\n            request = self.requests.get(req_id)\n            output_is_stale"
 LOOP = "            for _ in range(12):\n                pass\n"
 
 
@@ -45,8 +49,7 @@ def test_a_loop_that_a_diff_adds_is_told_with_function_lines_and_cost(
     served_build: ReadyBuild, builds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A second process confirms it, the same command has it from what was kept, and the JSON has the same numbers."""
-    anchor = "            assert num_tokens_scheduled > 0\n            request = self.requests.get(req_id)\n            output_is_stale"
-    diff = diff_of(served_build, tmp_path, SCHEDULER, anchor, LOOP + anchor)
+    diff = diff_of(served_build, tmp_path, SCHEDULER, ANCHOR, LOOP + ANCHOR)
     assert count(served_build, diff, builds) == EXIT_REGRESSED
     told = capsys.readouterr().out
     line = re.search(r"decode, stop strings, 32 requests: ([\d,]+) to ([\d,]+) Python instructions a step .*", told)
@@ -105,3 +108,20 @@ def test_a_change_that_nothing_calls_is_no_pass(
     assert count(served_build, diff, builds) == EXIT_UNTESTABLE
     said = "no feature that was tried calls what the change touches (vllm.v1.core.block_pool:BlockPool._notify_reuse); tried: stop strings"
     assert said in capsys.readouterr().out
+
+
+@pytest.mark.vllm
+@pytest.mark.slow
+def test_pr_has_the_count_for_its_answer_where_no_scenario_is(
+    served_build: ReadyBuild, builds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same loop: more work warns, the function stands in the text, and nothing was timed."""
+    monkeypatch.setattr(host_count, "FIRST", ("stop strings",))  # those that `count` has counted above
+    diff = diff_of(served_build, tmp_path, SCHEDULER, ANCHOR, LOOP + ANCHOR)
+    monkeypatch.chdir(tmp_path)
+    Path("scenarios").mkdir()
+    shutil.copy(PACKAGE.parents[1] / "scenarios" / "swap_states.yaml", "scenarios")
+    assert main(["pr", "--diff", str(diff), "--build", str(served_build.interpreter), "--builds", str(builds)]) == EXIT_PASS
+    text = Path("reports/pr.md").read_text().replace("\\", "")
+    assert re.match(r"### Counted, more Python work: .*, stop strings, 32 requests: .*: Scheduler\.update_from_output \+", text)
+    assert "no times: no scenario exercises what the change touches" in text.replace("No times", "no times")

@@ -18,8 +18,11 @@ import yaml
 
 from perfproof import store
 from perfproof.analysis.judging.judge import JudgedScenario
+from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.install.side_folder import PACKAGE
 from perfproof.changes import change_notes, measure_change
+from perfproof.changes.count_findings import Setting
+from perfproof.changes.host_count import Counting, HostCount
 from perfproof.cli import main, parser
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 from perfproof.model.records.record import Record
@@ -123,7 +126,19 @@ class Place:
             self.plans.append(plan)
             yield lambda scenario: self.lane
 
-        monkeypatch.setattr(measure_change, "contribute", lambda change, wanted: real(change, wanted, open_lanes=lanes))
+        self.host = HostCount()
+        self.counted: list[tuple[str, ...]] = []
+
+        def count(base: ReadyBuild, candidate: ReadyBuild, features: Sequence[str], setting: Setting) -> HostCount:
+            self.counted.append(tuple(features))
+            return self.host
+
+        monkeypatch.setattr(
+            measure_change, "contribute", lambda change, wanted: real(change, wanted, open_lanes=lanes, count=self.count or count)
+        )
+
+    count: Counting | None = None
+    """What counts instead of the place's own `host`."""
 
     def scenario(self, name: str, parameters: dict[str, int] | None = None, **more: object) -> None:
         document = {**SCENARIO, "workload": {**SCENARIO["workload"], "parameters": parameters or {}}, **more}  # type: ignore[dict-item]
@@ -369,9 +384,9 @@ def test_where_no_count_can_tell_that_the_changed_code_ran_the_text_says_so(plac
 def test_what_no_scenario_exercises_is_told_with_the_nearest_before_anything_is_made(
     bare: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 2, the files, the nearest scenarios, and what to do; no build, no record."""
+    """Exit code 2 where it is not to be counted either: the files, the nearest scenarios, and what to do; no build, no record."""
     (bare.folder / "my.diff").write_text(ELSEWHERE)
-    assert bare.pr() == EXIT_USAGE
+    assert bare.pr("--no-count") == EXIT_USAGE
     said = capsys.readouterr().err
     assert "no scenario exercises what the change touches: vllm/v1/worker/gpu_model_runner.py" in said
     assert "near: again: vllm.v1.worker.batch, which it exercises, is in the same package" in said
@@ -626,7 +641,7 @@ def test_full_row_swaps_are_found_on_a_real_vllm(
     document = yaml.safe_load((root / "scenarios" / "swap_states.yaml").read_text())
     document["workload"]["parameters"] = {"swaps": 200, "rounds": 2}
     (tmp_path / "swap_states.yaml").write_text(yaml.safe_dump(document))
-    words = ["--scenarios", str(tmp_path / "swap_states.yaml"), "--results", str(tmp_path / "results"), "--anyway"]
+    words = ["--scenarios", str(tmp_path / "swap_states.yaml"), "--results", str(tmp_path / "results"), "--anyway", "--no-count"]
     code = main(["pr", "--diff", str(diff), "--build", build, "--text", str(text), "--report", str(report), *words])
     assert code == EXIT_REGRESSED
     assert "touches InputBatch.swap_states, which it exercises" in capsys.readouterr().out

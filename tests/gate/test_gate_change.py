@@ -8,7 +8,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,10 @@ import pytest
 import yaml
 from rich.console import Console
 
+from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.install.side_folder import PACKAGE
+from perfproof.changes.count_findings import Setting
+from perfproof.changes.host_count import HostCount
 from perfproof.cli import main
 from perfproof.gate import gate_change
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
@@ -62,12 +65,19 @@ class Place:
         (folder / "my.diff").write_text(
             "diff --git a/vllm/v1/worker/batch.py b/vllm/v1/worker/batch.py\n" + DIFF.replace("{first}", "first + 0")
         )
+        self.host = HostCount()
+        self.counted: list[tuple[str, ...]] = []
         real = gate_change.gate_change
         monkeypatch.setattr(
             gate_change,
             "gate_change",
-            lambda asked, console=None, open_lanes=None, **more: real(asked, console, open_lanes or self.lanes, **more),
+            lambda asked, console=None, open_lanes=None, **more: real(asked, console, open_lanes or self.lanes, self.count, **more),
         )
+
+    def count(self, base: ReadyBuild, candidate: ReadyBuild, features: Sequence[str], setting: Setting) -> HostCount:
+        assert not self.ran, "counting comes before anything is timed"
+        self.counted.append(tuple(features))
+        return self.host
 
     @contextlib.contextmanager
     def lanes(self, plan: Plan, results: Path) -> Iterator[Callable[[Scenario], FakeLane]]:

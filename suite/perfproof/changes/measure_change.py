@@ -1,9 +1,10 @@
 """The contributor's one command: base against base plus a change, over the scenarios whose code it touches.
 
-In order: the change is read and its scenarios are chosen by the files that it touches, before anything is made; both builds are made;
-the functions that differ say which of these scenarios to measure; vLLM's own tests run on both, where asked; then the
-scenarios are planned and conducted with two new arms (`base`, `diff`) in place of their own, and the verdicts, the pull request's text and
-the report are written. A change that no scenario exercises, and a test that it breaks, end the command.
+In order: the change is read and its scenarios are chosen by the files that it touches, before anything is made; both builds are made; what
+the change costs the host is counted; the functions that differ say which of these scenarios to measure; vLLM's own tests run on both, where
+asked; then the scenarios are planned and conducted with two new arms (`base`, `diff`) in place of their own, and the verdicts, the pull
+request's text and the report are written. Where no scenario exercises the change, its count is the answer. A test that it breaks ends the
+command, and so does a change that no scenario exercises and that could not be counted.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ from typing import Any
 from rich.console import Console
 
 from perfproof import store
+from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.overlays import git_changes, overlay, unified_diff
 from perfproof.builds.prepare import prepare
 from perfproof.changes.call_coverage import NOT_TESTED, about_answers, borne_out, called, idle_before, sentences
 from perfproof.changes.change_notes import TIMES_NOT_TESTED, counted_alone, foretold, settled, uncounted
+from perfproof.changes.count_findings import Setting, cells_of
 from perfproof.changes.countable_functions import Watching
+from perfproof.changes.host_count import Counting, HostCount, budget_of, count_first
 from perfproof.changes.scenario_selection import (
     NEIGHBOURS,
     Chosen,
@@ -49,6 +53,8 @@ from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import OverlayBuild, Profile, Scenario
+from perfproof.model.verdicts.judged import Judged
+from perfproof.model.verdicts.policy import DEFAULT_POLICY
 from perfproof.planning import make_plan
 from perfproof.progress import RunProgress
 from perfproof.report.extract.facts import AGAIN
@@ -93,56 +99,139 @@ class Wanted:
     print_text: bool
     wait: float
     anyway: bool
+    no_count: bool
+    count_features: Sequence[str]
 
 
-def contribute(change: Change, wanted: Wanted, console: Console | None = None, open_lanes: OpenLanes | None = None) -> int:
-    """Measures a change; the default policy decides the exit code, a broken test is a regression, untested answers are no pass.
+def contribute(
+    change: Change,
+    wanted: Wanted,
+    console: Console | None = None,
+    open_lanes: OpenLanes | None = None,
+    count: Counting = count_first,
+) -> int:
+    """Counts and measures a change; the default policy decides the exit code, a broken test is a regression, untested answers are no pass.
 
-    `open_lanes` gives the lanes of a plan and results folder: tests hand in their own. Raises `BadInput` for a change that can't be
-    read or that no scenario exercises.
+    `open_lanes` gives the lanes of a plan and results folder, `count` the count of a change: tests hand in their own. Raises `BadInput` for
+    a change that can't be read, or that no scenario exercises and no count could be made of.
     """
     console, left = console or Console(), counted_down(wanted.budget)
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     since, behind = where_it_left(change)
     docs = documents(since, Path.cwd())
     vllm_tests.checked(wanted.tests)
+    cells_of(wanted.count_features)
     scenarios = load(wanted.scenarios or scenario_files(), wanted.profile, wanted.blocks)
     built = _overlay(scenarios[0], docs)
     paths = unified_diff.touched(unified_diff.read_diff(overlay.change_of(built), overlay.words_of(built)))
-    candidates = scenarios if wanted.scenarios is not None else by_files(scenarios, paths, package_of(built, wanted.builds))
+    near, nothing = _near(scenarios, paths, package_of(built, wanted.builds), wanted)
     with enough_to_begin(wanted.budget, left()):
         base, changed = prepare(built.base, wanted.builds, say), prepare(built, wanted.builds, say)
-    differing = differences(paths, base, changed, candidates)
-    counted = watched(paths, base, changed, candidates)
-    named, results = wanted.scenarios is not None, wanted.results or RESULTS / _folder(built, wanted)
-    idle = idle_before([rearmed(one, docs, built.label) for one in candidates], counted, base, _others(results))
-    chosen = choose(candidates, differing, base.fingerprint.device, wanted.profile, picked=named, idle=idle)
-    if chosen.guessed and not counted.functions:
-        raise nothing_exercises(scenarios, paths, base.fingerprint.package)
-    counted = dataclasses.replace(counted, unknown=()) if chosen.guessed else counted
     notes = [f"{built.base.label} against {built.label}", *behind]
-    for note in (*notes, *chosen.told):
+    for note in notes:
         say(note)
     record_verdicts.clear(wanted.text, wanted.report)
+    setting = Setting(builds=wanted.builds, margin=DEFAULT_POLICY.counts.smallest, say=say, left=budget_of(wanted.budget, left))
+    host = HostCount() if wanted.no_count else count(base, changed, wanted.count_features, setting)
+    for told_ in host.sentences():
+        say(told_)
+    counted, results = watched(paths, base, changed, near), wanted.results or RESULTS / _folder(built, wanted)
     with enough_to_begin(wanted.budget, left()):
         tested = vllm_tests.both(base, changed, wanted.tests, results / "tests") if wanted.tests else None
     if tested is not None:
         if _tell_tests(tested, built, say):
             return EXIT_REGRESSED
         notes = [*notes, tests_note(tested)]
+    notes[0] = f"{notes[0]}, which changes {files(paths)}"
+    command = _command(change, wanted)
+    try:
+        if nothing is not None:
+            raise nothing
+        chosen = _chosen(
+            near, scenarios, paths, (base, changed), counted, wanted, [rearmed(one, docs, built.label) for one in near], results
+        )
+    except (BadInput, CannotRun) as error:
+        if host.told is None:
+            raise
+        return _counted_alone(host, host.code(DEFAULT_POLICY), error, notes, wanted, command, console)
+    counted = dataclasses.replace(counted, unknown=()) if chosen.guessed else counted
+    for note in chosen.told:
+        say(note)
     plan = make_plan([counting(rearmed(scenario, docs, built.label), counted) for scenario in chosen.scenarios], wanted.seed)
     for line in foretold(plan, results):
         say(line)
     seconds = left()
-    _measure(plan, results, wanted, console, open_lanes, None if seconds is None else seconds / 60)
-    notes[0] = f"{notes[0]}, which changes {files(paths)}"
-    code = _conclude(plan, results, counted, chosen, notes, wanted, _command(change, wanted), console)
+    try:
+        _measure(plan, results, wanted, console, open_lanes, None if seconds is None else seconds / 60)
+        code = _conclude(plan, results, counted, chosen, host, notes, wanted, command, console)
+    except CannotRun as error:
+        if not host.ran:
+            raise
+        return _counted_alone(host, host.code(DEFAULT_POLICY) or EXIT_INCONCLUSIVE, error, notes, wanted, command, console)
     say(f"text for the pull request: {wanted.text}\nreport: {wanted.report}\nrecords: {results}; the same command goes on from there")
     return code
 
 
+def _near(
+    scenarios: Sequence[Scenario], paths: Sequence[str], package: Path | None, wanted: Wanted
+) -> tuple[Sequence[Scenario], BadInput | None]:
+    """The scenarios of the touched files, or that there are none, which ends a command that is not to count."""
+    if wanted.scenarios is not None:
+        return scenarios, None
+    try:
+        return by_files(scenarios, paths, package), None
+    except BadInput as nothing:
+        if wanted.no_count:
+            raise
+        return (), nothing
+
+
+def _chosen(
+    near: Sequence[Scenario],
+    scenarios: Sequence[Scenario],
+    paths: Sequence[str],
+    sides: tuple[ReadyBuild, ReadyBuild],
+    counted: Watching,
+    wanted: Wanted,
+    asked: Sequence[Scenario],
+    results: Path,
+) -> Chosen:
+    """The scenarios to measure. Raises `BadInput` or `CannotRun` where there is none."""
+    base, changed = sides
+    idle = idle_before(asked, counted, base, _others(results))
+    differing = differences(paths, base, changed, near)
+    named = wanted.scenarios is not None
+    chosen = choose(near, differing, base.fingerprint.device, wanted.profile, picked=named, idle=idle)
+    if chosen.guessed and not counted.functions:
+        raise nothing_exercises(scenarios, paths, base.fingerprint.package)
+    return chosen
+
+
+def _counted_alone(
+    host: HostCount, code: int, untimed: Exception, notes: Sequence[str], wanted: Wanted, command: str, console: Console
+) -> int:
+    """Writes text and report of a change of which there is a count and no time; the exit code."""
+    why = str(untimed).splitlines()[0]
+    told_ = [notes[0], *host.sentences(), *notes[1:], f"no times: {why}", f"the same command again: {command}"]
+    block = record_verdicts.show_counted(host.headline, told_, console, report=wanted.report, text=wanted.text)
+    if wanted.print_text:
+        console.print(block, highlight=False, markup=False, soft_wrap=True)
+    console.print(f"no times: {why}", style="bold yellow", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"{host.headline} (exit code {code})", style="bold", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"text for the pull request: {wanted.text}\nreport: {wanted.report}", highlight=False, markup=False, soft_wrap=True)
+    return code
+
+
 def _conclude(
-    plan: Plan, results: Path, counted: Watching, chosen: Chosen, notes: Sequence[str], wanted: Wanted, command: str, console: Console
+    plan: Plan,
+    results: Path,
+    counted: Watching,
+    chosen: Chosen,
+    host: HostCount,
+    notes: Sequence[str],
+    wanted: Wanted,
+    command: str,
+    console: Console,
 ) -> int:
     """Judges what ran the change, writes text and report, and tells what decided; the exit code. A scenario that never ran it is told and
     decides nothing, where another did; that nothing got worse is no pass where answers were asked for and not tested."""
@@ -154,21 +243,33 @@ def _conclude(
     ran, why = list(sentences(found, about)), told(borne_out(chosen.reasons, found, counted))
     kept = [note for note in chosen.left if not note.startswith(NEIGHBOURS)]
     unsure = uncounted(counted, deciding, read.records) if counted.unknown else []
-    notes = [notes[0], *ran, *notes[1:], *why, *kept, *unsure, *absent]
+    notes = [notes[0], *host.sentences(), *ran, *notes[1:], *why, *kept, *unsure, *absent]
+
+    def against(rows: Sequence[Judged]) -> Sequence[str]:
+        ran.extend(found := host.contradictions([(row.scenario, row.metric, row.verdict) for row in rows]))
+        return found
+
     block, decision = record_verdicts.show_change(
-        results, read, console, report=wanted.report, text=wanted.text, only=deciding, notes=notes, command=command
+        results, read, console, report=wanted.report, text=wanted.text, only=deciding, notes=notes, command=command, against=against
     )
     code = decision.exit_code
     if wanted.print_text:
         console.print(block, highlight=False, markup=False, soft_wrap=True)
-    if untimed := counted_alone(decision, read.records):
+    counts_say = host.code(DEFAULT_POLICY) if host.ran else EXIT_PASS
+    if host.ran and not found.ran and set(found.idle) == only:
+        code = counts_say
+        ran.append(f"no scenario ran the change, so its count is the answer: {host.headline} (exit code {code})")
+    elif untimed := counted_alone(decision, read.records):
         code = EXIT_INCONCLUSIVE
         ran.append(
             f"nothing got worse that is counted, but {TIMES_NOT_TESTED} of {', '.join(untimed)}: the machine was busy (exit code {code})"
         )
-    if code == EXIT_PASS and found.untested(about) and (about or wanted.scenarios is None):
+    elif code == EXIT_PASS and found.untested(about) and (about or wanted.scenarios is None):
         code = EXIT_INCONCLUSIVE
         ran.append(f"nothing got worse, but that is no pass as long as these answers are untested (exit code {code})")
+    if code in (EXIT_PASS, EXIT_INCONCLUSIVE) and counts_say != EXIT_PASS:
+        code = counts_say
+        ran.append(f"no scenario is worse, but that is no pass: {host.headline} (exit code {code})")
     for line in ran:
         loud = NOT_TESTED in line or TIMES_NOT_TESTED in line
         console.print(line, style="bold yellow" if loud else "", highlight=False, markup=False, soft_wrap=True)
@@ -322,6 +423,8 @@ def _command(change: Change, wanted: Wanted) -> str:
     words += ["--build", build, "--profile", wanted.profile]
     words += ["--seed", str(wanted.seed)] if wanted.seed else []
     words += ["--blocks", str(wanted.blocks)] if wanted.blocks else []
+    words += ["--no-count"] if wanted.no_count else []
+    words += ["--count-features", ",".join(wanted.count_features)] if wanted.count_features else []
     if wanted.tests:
         words += ["--tests", *(vllm_tests.shown(path) for path in wanted.tests)]
     if wanted.scenarios is not None:

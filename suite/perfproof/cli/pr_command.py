@@ -34,6 +34,7 @@ def add(verbs: Any) -> None:
     pr.add_argument("--profile", choices=PROFILES, default="quick", help="how much to measure (default quick)")
     pr.add_argument("--seed", type=options.natural, default=0, help="seed of orders and workloads (default 0)")
     options.blocks(pr)
+    options.counts(pr)
     pr.add_argument("--budget", type=options.minutes, metavar="MINUTES", help=options.BUDGET)
     pr.add_argument("--results", type=Path, metavar="DIR", help="the results folder (default: one below results/pr for each change)")
     pr.add_argument("--text", type=Path, default=Path("reports/pr.md"), metavar="FILE", help="its text (default %(default)s)")
@@ -47,6 +48,7 @@ def _pr(arguments: argparse.Namespace) -> int:
     of_git = [arguments.git, arguments.ref, arguments.base]
     if (arguments.diff is None) == (None in of_git) or (arguments.diff is not None and any(of_git)):
         raise BadInput("pr: name the change with --diff FILE, or with --git REPO --ref REF --base REF")
+    options.counts_something(arguments)
     from perfproof.changes.measure_change import Wanted, contribute
 
     named = None if arguments.scenarios == ["auto"] else [Path(name) for name in arguments.scenarios]

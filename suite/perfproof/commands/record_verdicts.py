@@ -10,7 +10,7 @@ import dataclasses
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,21 +59,46 @@ def show(results: Path, console: Console, report: Path | None, only: set[str] | 
 
 
 def show_change(
-    results: Path, read: store.Read, console: Console, *, report: Path, text: Path, only: set[str], notes: Sequence[str], command: str
+    results: Path,
+    read: store.Read,
+    console: Console,
+    *,
+    report: Path,
+    text: Path,
+    only: set[str],
+    notes: Sequence[str],
+    command: str,
+    against: Callable[[Sequence[Judged]], Sequence[str]],
 ) -> tuple[str, Decision]:
-    """As `show`, for a change: `read` is what the folder holds, `notes` say what the change touches; `command` measures it again. The text
-    is written, and returned with what the default policy makes of it."""
+    """As `show`, for a change: `read` is what the folder holds, `notes` say what the change touches, `against` what speaks against the
+    judged metrics; `command` measures it again. The text is written, and returned with what the default policy makes of it."""
     from perfproof.report.base import formatting
     from perfproof.report.formats import pr_comment, terminal
 
     page, judged = page_of(results, only, read=read)
     again = tuple(dataclasses.replace(one, commands=(line(command), *one.commands[1:])) for one in page.scenarios)
+    notes = [notes[0], *against(judged), *notes[1:]]
     page = dataclasses.replace(page, scenarios=again, notes=tuple(formatting.sentence(note) for note in notes))
     terminal.show(page, console)
     block = pr_comment.render(page)
     write(block, text)
     write_html(page, report)
     return block, decide(judged, DEFAULT_POLICY)
+
+
+def show_counted(headline: str, notes: Sequence[str], console: Console, *, report: Path, text: Path) -> str:
+    """As `show_change`, for a change that was counted and not measured; the text."""
+    from perfproof.report import view
+    from perfproof.report.base import formatting
+    from perfproof.report.formats import pr_comment
+
+    page = view.build((), (), made=clock.minute(), version=__version__)
+    told = tuple(formatting.sentence(note) for note in notes)
+    page = dataclasses.replace(page, headline=formatting.sentence(headline[0].upper() + headline[1:]), notes=told)
+    block = pr_comment.render(page)
+    write(block, text)
+    write_html(page, report)
+    return block
 
 
 def compare(results: Path, *, as_json: bool, console: Console | None = None) -> int:

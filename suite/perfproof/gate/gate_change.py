@@ -1,8 +1,8 @@
 """The gate's one command: a change against its base, as much of it as the time allows, and a decision.
 
-In order: the policy is read, and what the change touches; scenarios are picked (those whose code it touches, and a canary); both builds are
-made, the base first, because a base that is broken is not the change's fault; the scenarios are planned to fit the budget, run until
-what decides is decided, and ruled on. Whatever happens on the way ends in a decision that says whose doing it is.
+In order: the policy is read, and what the change touches; both builds are made, the base first, because a base that is broken is not the
+change's fault; what the change costs the host is counted; scenarios are picked (those whose code it touches, and a canary), planned to fit
+the budget, run until what decides is decided, and ruled on. Whatever happens on the way ends in a decision that says whose doing it is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from rich.console import Console
 
 from perfproof import store
-from perfproof.analysis.judging.apply_policy import stopped, unjudged
+from perfproof.analysis.judging.apply_policy import decide, stopped, unjudged
 from perfproof.analysis.stats.number_format import duration
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
@@ -30,7 +30,9 @@ from perfproof.changes import measure_change
 from perfproof.changes.call_coverage import Called, borne_out, called, ran_told
 from perfproof.changes.change_files import Files, of_branch, of_diff, of_git
 from perfproof.changes.change_notes import uncounted
+from perfproof.changes.count_findings import Setting, cells_of
 from perfproof.changes.countable_functions import Watching
+from perfproof.changes.host_count import Counting, HostCount, budget_of, count_first
 from perfproof.changes.measure_change import BASE, DIFF, OpenLanes, rearmed
 from perfproof.changes.scenario_selection import NEIGHBOURS, choose, differences, files, perhaps, told, touching, watched
 from perfproof.changes.selection_rules import module_of, one_a_question
@@ -84,6 +86,7 @@ def gate_change(
     asked: Asked,
     console: Console | None = None,
     open_lanes: OpenLanes | None = None,
+    count: Counting = count_first,
     *,
     clock: Callable[[], float] = time.monotonic,
     today: date | None = None,
@@ -91,10 +94,13 @@ def gate_change(
 ) -> int:
     """Decides on a change, tells it in every form that was asked for, and returns the exit code.
 
-    `open_lanes` gives the lanes of a plan and results folder: tests hand in their own. Raises `BadInput` for a policy, an option or a
-    commit that can't be used; what is wrong with the change or its base is a decision.
+    `open_lanes` gives the lanes of a plan and results folder, `count` the count of a change: tests hand in their own. Raises `BadInput` for
+    a policy, an option or a commit that can't be used; what is wrong with the change or its base is a decision.
     """
-    gate = _Gate(asked=asked, console=console or Console(), open_lanes=open_lanes, clock=clock, day=today or this_day(), began=clock())
+    cells_of(asked.count_features)
+    gate = _Gate(
+        asked=asked, console=console or Console(), open_lanes=open_lanes, count=count, clock=clock, day=today or this_day(), began=clock()
+    )
     try:
         page = gate.run()
     except Settled as settled:
@@ -102,17 +108,18 @@ def gate_change(
     except CannotRun as error:
         name = Path(asked.policy).stem if asked.policy else DEFAULT_POLICY.name
         page = gate_outputs.bare(stopped(name, str(error), EXIT_UNTESTABLE, todo=(NOT_CONCLUDED,), notes=gate.notes))
-    return gate_outputs.tell(page, asked.outputs, gate.console, environment)
+    return gate_outputs.tell(dataclasses.replace(page, counts=gate.host.document()), asked.outputs, gate.console, environment)
 
 
 @dataclass(slots=True, kw_only=True)
 class _Gate:
     """A gate at work. `notes` are what it tells of how it went, `touching` the scenarios picked for what the change touches, `reasons` why,
-    whether all were `guessed`, and `wanted` those of them that decide; `began` is when, by `clock`."""
+    whether all were `guessed`, and `wanted` those of them that decide; `host` is what was counted; `began` is when, by `clock`."""
 
     asked: Asked
     console: Console
     open_lanes: OpenLanes | None
+    count: Counting
     clock: Callable[[], float]
     day: date
     began: float
@@ -121,6 +128,7 @@ class _Gate:
     reasons: Mapping[str, str] = field(default_factory=dict)
     guessed: bool = False
     wanted: list[Scenario] = field(default_factory=list)
+    host: HostCount = field(default_factory=HostCount)
     policy: Policy = field(init=False)
 
     def run(self) -> Page:
@@ -143,9 +151,12 @@ class _Gate:
         self._settled_without(found)
         built = self._overlay(wanted[0], docs)
         base, changed = self._made(built)
-        picked = self._picked(wanted, always, found.python, base, changed)
+        self._counted(base, changed)
         results = asked.results or RESULTS / asked.folder(built, self.policy)
         self._tested(base, changed, results)
+        picked = self._picked(wanted, always, found.python, base, changed)
+        if not picked:
+            return self._by_counts(found)
         chosen = self._fitting(picked)
         counted = watched(found.python, base, changed, chosen)
         counted = dataclasses.replace(counted, unknown=()) if self.guessed else counted
@@ -274,6 +285,21 @@ class _Gate:
             todo = "Mend what these tests test; nothing was measured."
             raise Settled(stopped(self.policy.name, why, EXIT_REGRESSED, todo=(todo,), notes=self.notes))
 
+    def _counted(self, base: ReadyBuild, changed: ReadyBuild) -> None:
+        """What the change costs the host, before anything is timed."""
+        if self.asked.no_count:
+            return
+        left = budget_of(self._budget, lambda: None if self._budget is None else max(0.0, 60 * self._left))
+        setting = Setting(builds=self.asked.builds, margin=self.policy.counts.smallest, say=self._say, left=left)
+        self.host = self.count(base, changed, self.asked.count_features, setting)
+        self.notes += self.host.sentences()
+
+    def _by_counts(self, found: Files) -> Page:
+        """The page where no scenario that decides exercises the change, and a feature that was counted ran it."""
+        self.notes.append("no scenario that decides exercises what the change touches, so nothing was timed: its count decides")
+        rulings = self.host.rulings(self.policy, part=not found.whole)
+        return gate_outputs.bare(decide((), self.policy, notes=self.notes, beside=rulings, today=self.day))
+
     # --- scenarios -----------------------------------------------------------------------------------------------
 
     def _picked(
@@ -301,9 +327,15 @@ class _Gate:
             self.notes.append(f"not measured (no metric of theirs decides under {self.policy.name}): {', '.join(silent)}")
         if left := self.policy.lacking([one.name for one in found]):
             self.notes.append(f"named by {self.policy.name} and not chosen for this change: {', '.join(left)}")
-        if not found:
-            self._not_covered("no scenario that decides exercises what the change touches, so nothing was measured", WRITE_ONE)
+        if not found and not self.host.ran:
+            self._not_covered(
+                f"no scenario that decides exercises what the change touches{self._nor_counted()}, so nothing was measured", WRITE_ONE
+            )
         return found
+
+    def _nor_counted(self) -> str:
+        tried = self.host.told.tried if self.host.told else ()
+        return f", nor does a feature that was counted ({', '.join(tried)})" if tried else ""
 
     def _near(self, wanted: Sequence[Scenario], paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild) -> list[Scenario]:
         """Those whose very functions changed, or of the same files, or that may run them all the same; none where all need another device,
@@ -384,9 +416,21 @@ class _Gate:
         seen = called(counted.functions, [one.name for one in plan.scenarios if one.name in only], read.records)
         notes = [*ran_told(seen), *told(borne_out(self.reasons, seen, counted)), *self.notes]
         notes += [*uncounted(counted, only & self.touching, read.records), *absent]
-        page = gate_outputs.decided(results, read, self.policy, only=only, notes=notes, missing=gone, today=self.day, part=not files_.whole)
+        page = gate_outputs.decided(
+            results,
+            read,
+            self.policy,
+            only=only,
+            notes=notes,
+            missing=gone,
+            today=self.day,
+            part=not files_.whole,
+            beside=self.host.rulings(self.policy, part=not files_.whole),
+        )
         assert page.decision is not None  # noqa: S101 (`decided` made one)
-        page = gate_outputs.with_decision(page, self._covered(page.decision, seen, counted, files_, {r.scenario for r in read.records}))
+        found = self._covered(page.decision, seen, counted, files_, {r.scenario for r in read.records})
+        against = self.host.contradictions([(row.scenario, row.metric, row.verdict) for one in page.scenarios for row in one.rows])
+        page = gate_outputs.with_decision(page, dataclasses.replace(found, notes=(*against, *found.notes)))
         again = tuple(dataclasses.replace(one, commands=(self.asked.command, *one.commands[1:])) for one in page.scenarios)
         return dataclasses.replace(page, scenarios=again)
 
@@ -400,9 +444,9 @@ class _Gate:
             return unjudged(decision, f"{left} could have been measured, and was not", EXIT_UNTESTABLE, LONGER)
         code = EXIT_UNTESTABLE if self.policy.not_covered == "fail" else EXIT_PASS
         zero = counted.functions and not counted.unknown and any(seen.anywhere.values()) and not seen.ran
-        if zero:
+        if zero and not self.host.ran:
             return unjudged(decision, f"{NEVER_RAN}: nothing called {files(counted.functions)}", code, WRITE_ONE)
-        if not seen.ran and not self.touching & set(measured):
+        if not seen.ran and not self.host.ran and not self.touching & set(measured):
             return unjudged(decision, "no scenario that decides exercises what the change touches", code, WRITE_ONE)
         if not found.whole and not any(ruling.verdict not in (None, Outcome.UNTESTABLE) for ruling in decision.deciding):
             rest = files([*found.beyond, *found.measures])

@@ -25,7 +25,7 @@ from perfproof.commands import record_verdicts
 from perfproof.model.base import clock
 from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.documents.policy_documents import load_policy
-from perfproof.model.verdicts.gate_decision import Decision
+from perfproof.model.verdicts.gate_decision import Decision, Ruling
 from perfproof.model.verdicts.policy import DEFAULT_POLICY, Policy
 
 if TYPE_CHECKING:
@@ -96,16 +96,17 @@ def decided(
     missing: Sequence[str] = (),
     today: date,
     part: bool = False,
+    beside: Sequence[Ruling] = (),
 ) -> Page:
     """The page of a results folder, which holds what was `read` (of the named scenarios only), with the decision that the policy makes.
 
     `missing` are scenarios that were to be judged and left no record; `part` says that the change was measured without some of its files:
-    that it does not run is not its fault then.
+    that it does not run is not its fault then. `beside` are rulings that are there already.
     """
     page, judged = record_verdicts.page_of(results, only, policy, read=read)
     worse = [row for scenario in page.scenarios for row in scenario.worse]
     failures = failures_of(page.records, part=part)
-    found = decide(judged, policy, failures=failures, notes=notes, worse=worse, missing=missing, today=today)
+    found = decide(judged, policy, failures=failures, notes=notes, worse=worse, missing=missing, beside=beside, today=today)
     return with_decision(page, found)
 
 

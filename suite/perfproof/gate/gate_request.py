@@ -36,6 +36,8 @@ class Asked:
     outputs: Outputs
     wait: float
     anyway: bool
+    no_count: bool = False
+    count_features: Sequence[str] = ()
 
     @property
     def build(self) -> str:
@@ -65,6 +67,8 @@ class Asked:
         words += ["--all"] if self.all else []
         words += ["--tests", *(vllm_tests.shown(path) for path in self.tests)] if self.tests else []
         words += ["--scenarios", *(f"scenarios/{path.name}" for path in self.scenarios)] if self.scenarios is not None else []
+        words += ["--no-count"] if self.no_count else []
+        words += ["--count-features", ",".join(self.count_features)] if self.count_features else []
         words += ["--profile", self.profile] if self.profile else []
         words += ["--seed", str(self.seed)] if self.seed else []
         words += ["--budget", f"{self.budget:g}m"] if self.budget else []

@@ -40,18 +40,54 @@ def test_a_file_that_says_nothing_is_the_default(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "margins"),
+    [
+        ({}, (0.005, None, 0.005)),
+        ({"fail": 0.1}, (0.005, 0.1, 0.005)),
+        ({"fail": 0.002}, (None, 0.002, 0.002)),
+        ({"warn": None}, (None, None, 0.005)),
+        ({"warn": 0.02, "fail": 0.1}, (0.02, 0.1, 0.02)),
+    ],
+)
+def test_counts_of_the_host_warn_and_fail_from_margins(
+    tmp_path: Path, said: dict[str, float | None], margins: tuple[float | None, ...]
+) -> None:
+    """They warn above 0.5 % unless a file says otherwise, and fail only where it says so."""
+    found = load_policy(write(tmp_path, {"schema": 1, "counts": said})).counts
+    assert (found.warn, found.fail, found.smallest) == margins
+
+
+def test_the_policies_that_come_along_warn_of_counted_work_and_only_one_fails() -> None:
+    """The default and quiet-gpu warn alone; noisy-ci fails above 10 %."""
+    assert (DEFAULT_POLICY.counts.warn, DEFAULT_POLICY.counts.fail) == (0.005, None)
+    assert load_policy("quiet-gpu").counts == DEFAULT_POLICY.counts
+    assert (load_policy("noisy-ci").counts.warn, load_policy("noisy-ci").counts.fail) == (0.005, 0.1)
+
+
+def test_a_waiver_may_name_a_count_of_the_host(tmp_path: Path) -> None:
+    """As `python_instructions`, of any feature."""
+    found = load_policy(write(tmp_path, {"schema": 1, "waivers": [{**WAIVER, "metric": "python_instructions"}]}), TODAY)
+    assert found.waived("host_work", "python_instructions@plain")
+    assert not found.waived("host_work", "c_calls@plain")
+
+
+@pytest.mark.parametrize(
     ("change", "told"),
     [
         ({"schema": 2}, "schema: expected 1, got 2"),
         ({"inconclusive": "maybe"}, "inconclusive: expected 'pass', 'warn' or 'fail', got 'maybe'"),
         ({"also_worse": True}, "also_worse: expected 'pass', 'warn' or 'fail', got "),
         ({"metrcs": {}}, "metrcs: unknown key, did you mean 'metrics'?"),
-        ({"fail": 3}, "fail: unknown key, did you mean 'times.fail' or 'accuracy.fail'?"),
+        ({"fail": 3}, "fail: unknown key, did you mean 'times.fail' or 'accuracy.fail' or 'counts.fail'?"),
         ({"times": {"inconclusive": "fail"}}, "times.inconclusive: unknown key, did you mean 'inconclusive' at the top?"),
         ({"times": {"warm": 0.1}}, "times.warm: unknown key, did you mean 'warn'?"),
         ({"times": {"decide": "all"}}, "times.decide: expected 'primary' or 'none', got 'all'"),
         ({"times": {"warn": 0.05, "fail": 0.02}}, "times: expected 'warn' (0.05) to be smaller than 'fail' (0.02)"),
         ({"times": {"fail": 2}}, "times.fail: "),
+        ({"counts": {"warn": 0.05, "fail": 0.02}}, "counts: expected 'warn' (0.05) to be smaller than 'fail' (0.02)"),
+        ({"counts": {"fail": 1.5}}, "counts.fail: "),
+        ({"counts": {"rule": "equal"}}, "counts.rule: unknown key"),
+        ({"metrics": {"python_instructions": {"decide": True}}}, "unknown metric 'python_instructions'"),
         ({"metrics": {"round_tmie": {"decide": True}}}, "metrics.round_tmie: unknown metric 'round_tmie', did you mean round_time?"),
         ({"metrics": {"swap/round_tmie": {"decide": True}}}, "unknown metric 'round_tmie'"),
         ({"metrics": {"round_time": {}}}, "expected one of 'decide', 'warn', 'fail' and 'rule'"),

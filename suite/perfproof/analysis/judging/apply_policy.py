@@ -66,13 +66,14 @@ def decide(
     notes: Sequence[str] = (),
     worse: Sequence[Judged] = (),
     missing: Sequence[str] = (),
+    beside: Sequence[Ruling] = (),
     today: date | None = None,
 ) -> Decision:
     """The decision over every metric; nothing that decides is untestable, not a pass.
 
     `worse` are those without a verdict that surely got worse by much (`beside.also_worse`), among `judged` or not; `missing` the names of
-    scenarios that were to be judged and left no record, each untestable; `failures` are by scenario and candidate (`failures_of`); `notes`
-    go with the decision; `today` tells which waivers end soon.
+    scenarios that were to be judged and left no record, each untestable; `beside` are rulings that are there already; `failures` are by
+    scenario and candidate (`failures_of`); `notes` go with the decision; `today` tells which waivers end soon.
     Source: none, what the policy says; docs/policy.md.
     """
     also = {_key(row) for row in worse}
@@ -80,7 +81,7 @@ def decide(
     rulings = tuple(
         _ruling(row, policy, judged, (failures or {}).get((row.scenario, row.candidate)), also=_key(row) in also) for row in every
     )
-    rulings += tuple(_missing(name, policy) for name in missing)
+    rulings += (*(_missing(name, policy) for name in missing), *beside)
     found = Decision(exit_code=EXIT_PASS, policy=policy.name, rulings=rulings, stopped="", todo=(), notes=tuple(notes), judged=True)
     codes = {ruling.code for ruling in rulings if not ruling.passes}
     if not found.deciding and not codes:

@@ -21,10 +21,12 @@ from pydantic_core import ErrorDetails
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import read_plain, shown
 from perfproof.model.documents import scenario_documents
+from perfproof.model.records.counts import METRICS as HOST_COUNTS
 from perfproof.model.scenarios.metrics import METRICS, base_name
 from perfproof.model.scenarios.scenario import Profile
 from perfproof.model.verdicts.policy import (
     DEFAULT_POLICY,
+    CountMargins,
     CountRule,
     Decides,
     Family,
@@ -38,6 +40,8 @@ from perfproof.model.verdicts.policy import (
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies"
 """Where the policies lie that the suite brings along, one a file."""
+COUNTED = tuple(HOST_COUNTS)
+"""Counts of the host's work: a waiver may name them, as `python_instructions`."""
 LONGEST = 7 * 24 * 60.0
 """Minutes that a budget may have."""
 _DURATION = re.compile(r"(?P<number>\d{1,6}(?:\.\d{1,6})?)\s*(?P<unit>s|m|min|h)?")
@@ -83,6 +87,23 @@ class WitnessesDoc(_Doc):
     rule: CountRule = "at_most"
 
 
+class CountsDoc(_Doc):
+    """`warn` that is left out is the default one, where `fail` leaves room for it."""
+
+    warn: Fraction | None = None
+    fail: Fraction | None = None
+
+    @model_validator(mode="after")
+    def _warns_first(self) -> CountsDoc:
+        _warns_before_it_fails(self.warn, self.fail)
+        return self
+
+    def margins(self) -> CountMargins:
+        default = DEFAULT_POLICY.counts.warn
+        room = default is not None and (self.fail is None or self.fail > default)
+        return CountMargins(warn=self.warn if "warn" in self.model_fields_set else default if room else None, fail=self.fail)
+
+
 class MetricRuleDoc(_Doc):
     decide: bool | None = None
     warn: Fraction | None = None
@@ -125,6 +146,7 @@ class PolicyDoc(_Doc):
     scenarios: Annotated[list[Pattern], Field(min_length=1)] = ["*"]
     times: TimesDoc = TimesDoc()
     witnesses: WitnessesDoc = WitnessesDoc()
+    counts: CountsDoc = CountsDoc()
     accuracy: TimesDoc = TimesDoc()
     equality: Literal["required", "reported"] = "required"
     metrics: dict[MetricPattern, MetricRuleDoc] = {}
@@ -220,7 +242,7 @@ def _waiver_faults(waivers: Any, today: date | None) -> Iterator[str]:
     """Waivers of unknown metrics, and those that ran out, whatever else is wrong with the file."""
     for place, waiver in enumerate(waivers if isinstance(waivers, list) else ()):
         said = {key: value for key, value in waiver.items() if isinstance(value, str)} if isinstance(waiver, dict) else {}
-        if "metric" in said and (fault := unknown(said["metric"])):
+        if said.get("metric", "*") not in COUNTED and (fault := unknown(said["metric"])):
             yield f"waivers.{place}.metric: {fault}"
         until = _day(said.get("until", ""))
         if today is not None and until is not None and until < today:
@@ -259,7 +281,13 @@ def _meant(key: str, above: Sequence[str]) -> str:
     return f", did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 
-WITHIN: dict[str, type[_Doc]] = {"times": TimesDoc, "accuracy": TimesDoc, "witnesses": WitnessesDoc, "baseline": StoredBaselineDoc}
+WITHIN: dict[str, type[_Doc]] = {
+    "times": TimesDoc,
+    "accuracy": TimesDoc,
+    "witnesses": WitnessesDoc,
+    "counts": CountsDoc,
+    "baseline": StoredBaselineDoc,
+}
 """Keys of a policy that hold keys."""
 
 
@@ -284,6 +312,7 @@ def _policy(doc: PolicyDoc, name: str) -> Policy:
             MetricRule(pattern=pattern, decide=rule.decide, warn=rule.warn, fail=rule.fail, count=rule.rule)
             for pattern, rule in doc.metrics.items()
         ),
+        counts=doc.counts.margins(),
         inconclusive=doc.inconclusive,
         untestable=doc.untestable,
         not_covered=doc.not_covered,

@@ -19,8 +19,6 @@ METRICS: Mapping[Metric, tuple[str, str]] = {
     "torch_bytes": ("bytes of torch results", "bytes"),
 }
 """What a metric is called, and its unit."""
-COUNT_MARGIN = 0.005
-"""The smallest change of a count that matters, as a fraction: harmless refactorings move counts by a hundredth of that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,8 @@ FAMILY: Mapping[Kind, Family] = {
     "witness": "witnesses",
     "share": "accuracy",
 }
+COUNT_MARGIN = 0.005
+"""The smallest change of a count of the host's work that matters, as a fraction; harmless refactorings move counts by a hundredth of it."""
 _SIZED = re.compile(r"(?P<base>[^@]+)@(?P<parameter>[A-Za-z_]\w*)=(?P<size>\d+(?:\.\d+)?)")
 
 
@@ -51,6 +53,19 @@ class MetricRule:
     warn: float | None
     fail: float | None
     count: CountRule | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountMargins:
+    """From which fraction on more counted work of the host warns and fails; None for never."""
+
+    warn: float | None
+    fail: float | None
+
+    @property
+    def smallest(self) -> float:
+        """The smallest change that matters."""
+        return min((each for each in (self.warn, self.fail) if each is not None), default=COUNT_MARGIN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +113,7 @@ class Policy:
     does that is not primary and surely got worse by much; `shared_launches` whether
     a verdict from servers that were launched once for all blocks counts as it is, or as inconclusive. `canary` is measured whatever a
     change touches; `aa` says whether the base is run against itself first. A scenario whose deciding metrics are all exact stops after
-    `exact_blocks` blocks (None: its own number). `budget` is minutes.
+    `exact_blocks` blocks (None: its own number). `budget` is minutes. `counts` are for the work of vLLM's host, counted.
     """
 
     name: str
@@ -119,6 +134,7 @@ class Policy:
     waivers: Sequence[Waiver]
     source: str = ""
     also_worse: Then = "warn"
+    counts: CountMargins = CountMargins(warn=COUNT_MARGIN, fail=None)
 
     @property
     def called(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from perfproof.model.kinds import kind_named
 from perfproof.model.records.record import Record, Status
@@ -236,7 +237,7 @@ class ScenarioView:
 class Page:
     """Everything a report shows. `headline` is its first line, `answers` says whether answers changed; `records` are the raw ones, embedded
     for whoever doubts; `notes` say, where a change was measured, what it touches and why these scenarios; `decision` is a gate's, where one
-    decided."""
+    decided, and `counts` what it counted of the host's work, as JSON has it."""
 
     title: str
     headline: str
@@ -251,6 +252,7 @@ class Page:
     records: tuple[Record, ...]
     notes: tuple[str, ...] = ()
     decision: Decision | None = None
+    counts: Mapping[str, Any] | None = None
 
     @property
     def trials(self) -> int:

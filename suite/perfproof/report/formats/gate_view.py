@@ -194,6 +194,7 @@ def document(page: Page) -> dict[str, Any]:
         "headline": headline(decision),
         "stopped": decision.stopped,
         "rulings": [_entry(one) for one in laid(page)],
+        "counts": page.counts,
         "todo": list(decision.todo),
         "notes": list(decision.notes),
         "warnings": list(page.warnings),

@@ -45,10 +45,12 @@ def _head(page: Page) -> Iterable[str]:
         yield from gate_summary.head(page, page.decision)
         return
     yield f"### {escape(page.headline)}"
-    yield "\n".join(told for scenario in page.scenarios for told in _answer(scenario))
+    if page.scenarios:
+        yield "\n".join(told for scenario in page.scenarios for told in _answer(scenario))
     if page.notes:
         yield "\n".join(f"- {shorten(escape(each), 400)}" for each in page.notes)
-    yield _verdicts(page)
+    if page.scenarios:
+        yield _verdicts(page)
     yield from _remarks(page)
 
 

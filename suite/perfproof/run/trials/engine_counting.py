@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,16 +61,30 @@ class Wanted:
     process: int = 1
 
 
-def count(wanted: Sequence[Wanted], builds: Path, say: Say) -> list[Count]:
-    """The count of each, in order; what is not kept yet is counted now, all at the same time. Raises `CannotRun` for a build whose vLLM
-    can't be imported."""
+def count(
+    wanted: Sequence[Wanted],
+    builds: Path,
+    say: Say,
+    *,
+    seconds: float | None = None,
+    enough: Callable[[Sequence[Count]], bool] | None = None,
+) -> list[Count]:
+    """The count of each, in order; what is not kept yet is counted now, all at the same time. It ends after so many `seconds`, or once what
+    is known of each is `enough`; what was counted until then is kept. Raises `CannotRun` for a build whose vLLM can't be imported, or was
+    not within the time."""
     files = [kept_file(one, builds.resolve()) for one in wanted]
+    ends = None if seconds is None else time.monotonic() + seconds
+    if enough is not None and enough([read_count(file).only(one.cells) for file, one in zip(files, wanted, strict=True)]):
+        return [read_count(file).only(one.cells) for file, one in zip(files, wanted, strict=True)]
     with contextlib.ExitStack() as stack:
         runs = {file: stack.enter_context(_Run(one, builds, say)) for file, one in dict(zip(files, wanted, strict=True)).items()}
-        going = True
+        going, said = True, -1
         while going:
             looks = [run.going() for run in runs.values()]
-            going = any(looks)
+            going = any(looks) and (ends is None or time.monotonic() < ends)
+            if going and enough is not None and (now := sum(run.told for run in runs.values())) != said:
+                said = now
+                going = not enough([runs[file].so_far() for file in files])
     return [runs[file].count() for file in files]
 
 
@@ -98,7 +113,7 @@ class _Run:
         self._file = kept_file(wanted, self._builds)
         self._stack = contextlib.ExitStack()
         self._running: Running | None = None
-        self._told = 0
+        self.told = 0
 
     def __enter__(self) -> _Run:
         self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -145,7 +160,7 @@ class _Run:
         }
         asked = scratch.folder / "order.json"
         asked.write_text(json.dumps(order))
-        self._told = self._lines()
+        self.told = self._lines()
         self._running = start(
             [build.interpreter, build.child / "engine" / "run.py", asked, self._file],
             environment={**build_environment(build, threads=1), **QUIET},
@@ -169,14 +184,18 @@ class _Run:
 
     def _tell(self) -> None:
         lines = self._file.read_text().split("\n")[:-1] if self._file.exists() else []
-        for line in lines[self._told :]:
+        for line in lines[self.told :]:
             said = json.loads(line)
             if "took" in said:
                 self._say(f"{self._wanted.build.label}: {said['feature']}, {said['requests']} requests: counted in {said['took']:.0f} s")
-        self._told = len(lines)
+        self.told = len(lines)
+
+    def so_far(self) -> Count:
+        """What is known of the build while it is being counted."""
+        return read_count(self._file).only(self._wanted.cells)
 
     def count(self) -> Count:
-        """What is known of the build now. Raises `CannotRun` where its process counted nothing."""
+        """What is known of the build at last. Raises `CannotRun` where its process counted nothing."""
         found, label = read_count(self._file), self._wanted.build.label
         if found.refused:
             self._file.unlink()  # what kept it from being imported may be gone next time
