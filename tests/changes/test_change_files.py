@@ -101,11 +101,12 @@ def test_a_header_that_names_another_file_than_its_lines_hides_none(tmp_path: Pa
     assert PYTHON in followed(only)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
 @given(st.lists(st.sampled_from(["ours", "plain", *BESIDE]), unique=True, min_size=1))
 def test_no_piece_of_any_diff_is_lost(tmp_path: Path, names: list[str]) -> None:
     """However pieces are put together, each file is told once, and the Python of all is followed."""
-    names = [name for name in names if name != "mode of Python" or "plain" not in names]
+    plain = {"plain", "document, plain"} & set(names)  # behind a header that has no lines they are refused, as the test above says
+    names = [name for name in names if name != "mode of Python" or not plain]
     texts = {"ours": OURS, "plain": PLAIN.replace("a.py", "z.py"), **{name: text for name, (text, _) in BESIDE.items()}}
     found, only = parted(tmp_path, "".join(texts[name] for name in names))
     python = {name: path for name, path in (("ours", PYTHON), ("plain", "vllm/z.py")) if name in names}
