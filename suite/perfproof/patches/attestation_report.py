@@ -72,7 +72,7 @@ def variables() -> dict[str, list[str]]:
 
 def fingerprint(value: str) -> list[str]:
     """Hashes of a value: of the whole, then of its parts between colons or commas, for lists that vLLM adds to or takes from."""
-    return [hashlib.sha256(part.encode(errors="surrogateescape")).hexdigest()[:16] for part in (value, *re.split("[:,]", value))]
+    return [hashlib.sha256(part.encode(errors="surrogatepass")).hexdigest()[:16] for part in (value, *re.split("[:,]", value))]
 
 
 def unknown() -> list[str]:
