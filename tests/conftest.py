@@ -11,6 +11,12 @@ import pytest
 from perfproof.run.host.machine_lock import FOLDER
 
 TESTS = Path(__file__).parent
+if os.environ.get("PERFPROOF_SAME_EXAMPLES"):  # CI stops nobody for an example that chance found today; `make test` goes on looking
+    from hypothesis import settings
+
+    settings.register_profile("same examples", derandomize=True, deadline=None)
+    settings.load_profile("same examples")
+
 LONG = (
     "test_inside.py",
     "builds/install/test_release_install.py",
