@@ -17,6 +17,7 @@ from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.changes.countable_functions import Watching
 from perfproof.changes.scenario_selection import GUESSED, NAMED
 from perfproof.model.base.errors import BadInput
+from perfproof.model.base.name_lists import few
 from perfproof.model.kinds import kind_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.scenario import Scenario
@@ -106,7 +107,7 @@ def sentences(found: Called, about: Collection[str]) -> Iterator[str]:
     yield from ran_told(found)
     if found.aside:
         never = _short(dict.fromkeys(each for name in found.aside for each in found.anywhere[name]))
-        yield f"did not run the change, and so decide nothing of it: {_few(found.aside)} (never called {never})"
+        yield f"did not run the change, and so decide nothing of it: {few(found.aside, MOST_TOLD)} (never called {never})"
     untested = found.untested(about)
     for by_others, why in ((True, "no scenario about answers called"), (False, "no scenario at all called")):
         if mine := [function for function, elsewhere in untested.items() if elsewhere is by_others]:
@@ -119,7 +120,7 @@ def ran_told(found: Called) -> Iterator[str]:
     for name, functions in found.ran.items():
         where.setdefault(functions, []).append(name)
     if where:
-        yield "ran the change: " + "; ".join(f"{_few(names)} (called {_short(functions)})" for functions, names in where.items())
+        yield "ran the change: " + "; ".join(f"{few(names, MOST_TOLD)} (called {_short(functions)})" for functions, names in where.items())
 
 
 def borne_out(reasons: Mapping[str, str], found: Called, counted: Watching) -> dict[str, str]:
@@ -167,8 +168,4 @@ def _alike(record: Record, scenario: Scenario, base: ReadyBuild) -> bool:
 
 def _short(functions: Iterable[str]) -> str:
     """Functions as their authors call them."""
-    return _few([name.partition(":")[2] for name in functions])
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:MOST_TOLD]) + (f" and {len(names) - MOST_TOLD} more" if len(names) > MOST_TOLD else "")
+    return few([name.partition(":")[2] for name in functions], MOST_TOLD)

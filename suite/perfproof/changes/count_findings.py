@@ -17,11 +17,14 @@ from perfproof.changes.count_sources import Lines, Sides, idle_lines, new_lines,
 from perfproof.changes.count_words import ranges
 from perfproof.child.engine.features import FEATURES, NAMES, POSITIONS
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, CannotRun
+from perfproof.model.base.name_lists import few
 from perfproof.model.records.counts import Count
 from perfproof.run.trials.engine_counting import Cells, Wanted, count
 
 CLOSELY = 40
 """Functions whose lines are looked at, at most."""
+NAMED = 6
+"""Functions that are named in a sentence, at most."""
 UNCONFIRMED = "what differs was not confirmed by a second process of each side, or not all of it"
 
 
@@ -160,15 +163,13 @@ def warnings(told: Told) -> list[str]:
     found = [*told.notes, *told.comparisons.warnings]
     idle = "; ".join(f"{path}: {ranges(lines)}" for path, lines in told.idle.items())
     if told.unreached and len(told.never_ran) == len(told.touched):
-        found.insert(0, f"no feature that was tried calls what the change touches ({_few(told.never_ran)}); tried: {', '.join(told.tried)}")
+        found.insert(
+            0, f"no feature that was tried calls what the change touches ({few(told.never_ran, NAMED)}); tried: {', '.join(told.tried)}"
+        )
     elif told.unreached:
         found.insert(0, f"no feature that was tried runs a line of the change ({idle}); tried: {', '.join(told.tried)}")
     elif told.never_ran:
-        found.append(f"never called by what was tried: {_few(told.never_ran)}")
+        found.append(f"never called by what was tried: {few(told.never_ran, NAMED)}")
     if idle and not told.unreached:
         found.append(f"lines of the change that nothing ran: {idle}")
     return found
-
-
-def _few(names: Sequence[str], most: int = 6) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -19,6 +19,7 @@ from perfproof.changes import selection_rules
 from perfproof.changes.countable_functions import Watching, watching
 from perfproof.changes.selection_rules import Choice, Near, TouchedModule
 from perfproof.model.base.errors import BadInput, CannotRun
+from perfproof.model.base.name_lists import few
 from perfproof.model.kinds import kind_of
 from perfproof.model.scenarios.build import foundation
 from perfproof.model.scenarios.scenario import OverlayBuild, Profile, Scenario
@@ -223,4 +224,4 @@ def _few(scenarios: Iterable[Scenario], profile: Profile) -> list[Scenario]:
 
 
 def files(paths: Sequence[str], most: int = 6) -> str:
-    return ", ".join(paths[:most]) + (f" and {len(paths) - most} more" if len(paths) > most else "")
+    return few(paths, most)

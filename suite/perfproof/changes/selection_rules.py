@@ -16,6 +16,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from perfproof.model.base.errors import BadInput
+from perfproof.model.base.name_lists import few
 from perfproof.model.scenarios.scenario import Scenario
 
 TOP = "<top level>"
@@ -210,7 +211,7 @@ def _reached(own: str, change: TouchedModule) -> Iterator[str]:
 def _only_module(mine: Sequence[str], change: TouchedModule) -> str:
     if not change.names:
         return f"touches only comments or layout of {change.module}, of which it exercises {', '.join(mine) or 'all'}"
-    return f"touches {_few(change.names)} of {change.module}, of which it exercises only {', '.join(mine)}"
+    return f"touches {few([_WORDS.get(name, name) for name in change.names], 4)} of {change.module}, of which it exercises only {', '.join(mine)}"
 
 
 _WORDS = {TOP: "the top level", IMPORTS: "the imports"}
@@ -218,11 +219,6 @@ _WORDS = {TOP: "the top level", IMPORTS: "the imports"}
 
 def _shown(name: str, change: TouchedModule) -> str:
     return f"{_WORDS[name]} of {change.module}" if name in _WORDS else name
-
-
-def _few(names: Sequence[str], most: int = 4) -> str:
-    told = [_WORDS.get(name, name) for name in names[:most]]
-    return ", ".join(told) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def one_a_question(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:

@@ -12,6 +12,7 @@ from packaging.version import InvalidVersion, Version
 
 from perfproof.analysis import steps as detection
 from perfproof.history.history_files import History
+from perfproof.model.base.name_lists import few
 from perfproof.model.history.point import Acknowledgement, Point, Series
 from perfproof.model.history.step import Confirm, Step
 
@@ -132,8 +133,7 @@ def changed(settings: Settings, before: str, after: str) -> str:
     if old is None or new is None:
         return f"{before or 'unknown'} to {after or 'unknown'}"
     names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
-    named = [f"{name} {old.get(name, 'unknown')} to {new.get(name, 'unknown')}" for name in names[:NAMED]]
-    return ", ".join(named) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    return few([f"{name} {old.get(name, 'unknown')} to {new.get(name, 'unknown')}" for name in names], NAMED)
 
 
 def _beside(track: Track, step: Step, settings: Settings) -> Step:

@@ -18,6 +18,7 @@ from typing import Any
 
 from perfproof.builds.processes.supervised_process import Finished
 from perfproof.model.base import clock
+from perfproof.model.base.name_lists import few
 from perfproof.model.records.record import SCHEMA, Record, Status
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.pytest_plugin import INSIDE, node_ids, trial_arguments
@@ -201,19 +202,15 @@ def _unproved(ran: Ran, side: Side) -> str:
     strangers, installed = ran.said.get("strangers", ()), ran.said.get("installed", ())
     if strangers:
         return (
-            f"{_few(strangers)} came from the other side's checkout, not from {side.label}: this installation leads there; "
+            f"{few(strangers, 3)} came from the other side's checkout, not from {side.label}: this installation leads there; "
             'say where the project is imported from (pythonpath = ["src"] in pytest\'s configuration, or python -m pytest)'
         )
     if installed:
         return (
-            f"{_few(installed)} came from an installed copy, so that no side's checkout was measured: "
+            f"{few(installed, 3)} came from an installed copy, so that no side's checkout was measured: "
             "install the project editable (pip install -e .), or say where it is imported from (pythonpath in pytest's configuration)"
         )
     return ""
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _versions() -> Iterable[tuple[str, str]]:

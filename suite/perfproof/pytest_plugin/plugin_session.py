@@ -19,6 +19,7 @@ from perfproof.analysis.judging.judge import judge_scenario
 from perfproof.analysis.trials.paired_trials import latest
 from perfproof.model.base import clock
 from perfproof.model.base.errors import BadInput, CannotRun, PerfproofError
+from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
 from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
 from perfproof.model.verdicts.judged import Judged
@@ -216,14 +217,14 @@ def _notes(session: pytest.Session, change: Change, ran: Measured) -> Iterator[s
     yield from change.notes
     blocks, chosen = ran.blocks, {node_ids.stable(item.nodeid) for item in session.items}
     if ran.linked:
-        yield f"git does not keep {_few(ran.linked)}: the base ran with the working tree's"
+        yield f"git does not keep {few(ran.linked, MOST_TOLD)}: the base ran with the working tree's"
     gone = [test for test in ran.there if test not in chosen]
     if gone and not any("::" in word for word in blocks.session.given):
-        yield f"only at {change.name}, and so not compared: {_few(gone)}"
+        yield f"only at {change.name}, and so not compared: {few(gone, MOST_TOLD)}"
     mine = {node_ids.stable(item.nodeid): item.path for item in session.items}
     changed = [test for test, path in mine.items() if test in blocks.scenarios and _differs(change, path)]
     if changed:
-        yield f"the benchmark itself differs between the sides, so that they may not do the same work: {_few(changed)}"
+        yield f"the benchmark itself differs between the sides, so that they may not do the same work: {few(changed, MOST_TOLD)}"
     before, after = blocks.seen[BASE], blocks.seen[CHANGE]
     if before and before == after:
         yield "no Python file that the benchmarks load from the project differs between the sides: only data or compiled code can"
@@ -284,10 +285,6 @@ def _write(path: Path, change: Change, findings: Sequence[Finding], notes: Seque
         ],
     }
     path.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:MOST_TOLD]) + (f" and {len(names) - MOST_TOLD} more" if len(names) > MOST_TOLD else "")
 
 
 def _count(number: int, noun: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from perfproof.history import EVERYTHING, Wanted
 from perfproof.model.base.errors import BadInput
+from perfproof.model.base.name_lists import few
 from perfproof.model.scenarios.metrics import base_name
 
 if TYPE_CHECKING:
@@ -44,8 +45,7 @@ def _faults(folder: Path, kind: str, names: frozenset[str], every: pd.DataFrame)
     there = sorted(_names(every, kind))
     for name in sorted(names.difference(there)):
         near = get_close_matches(name, there, n=3)
-        others = ", ".join(there[:MOST]) + (f" and {len(there) - MOST} more" if len(there) > MOST else "")
-        told = f"did you mean {' or '.join(near)}?" if near else f"there are {others}" if there else "it is empty"
+        told = f"did you mean {' or '.join(near)}?" if near else f"there are {few(there, MOST)}" if there else "it is empty"
         yield f"--{kind} {name}: {folder} has none such; {told}"
 
 

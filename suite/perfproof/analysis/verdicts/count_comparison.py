@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from perfproof.model.base.name_lists import few
 from perfproof.model.records.counts import METRICS, Cell, Count, FunctionWork, Metric, PhaseWork
 
 CountVerdict = Literal["identical", "equivalent", "regressed", "less", "untestable"]
@@ -266,7 +267,6 @@ def _told_odd(cell: Cell, phase: str, sides: Sequence[PhaseWork], names: Collect
     """What is left out of this phase; threads that were not counted."""
     here = sorted(name for name in names if any(name in numbers_of(side, metric) for side in sides for metric in METRICS))
     if here:
-        more = f" and {len(here) - 6} more" if len(here) > 6 else ""
-        yield f"{cell.feature}, {cell.requests} requests, {phase}: left out, not the same each time: {', '.join(here[:6])}{more}"
+        yield f"{cell.feature}, {cell.requests} requests, {phase}: left out, not the same each time: {few(here, 6)}"
     for missed in sorted({name for side in sides for name in side.missed}):
         yield f"threads that were not counted: {missed}"

@@ -19,6 +19,7 @@ from pathlib import Path
 from perfproof.builds.overlays.safe_git import asked, asked_bytes
 from perfproof.builds.processes import temp_files
 from perfproof.model.base.errors import BadInput, CannotRun
+from perfproof.model.base.name_lists import few
 from perfproof.model.base.yaml_io import shown
 from perfproof.model.documents.decode_builds import LARGEST_DIFF, kept
 from perfproof.model.scenarios.scenario import Build, GitSource, OverlayBuild, Scenario
@@ -67,9 +68,8 @@ def difference(name: str, source: GitSource) -> bytes:
     if source.sha256 not in (None, hashlib.sha256(data).hexdigest()):
         raise BadInput(f"{where}: {source.ref} or {source.base} has moved since the scenario was read: run again")
     if compiled := _compiled(source.repo, base, ref):
-        more = f" and {len(compiled) - 8} more" if len(compiled) > 8 else ""
         raise BadInput(
-            f"{where}: between {source.base} and {source.ref} {', '.join(compiled[:8])}{more} differ too, which an overlay can't follow: "
+            f"{where}: between {source.base} and {source.ref} {few(compiled, 8)} differ too, which an overlay can't follow: "
             "it keeps what its base was compiled from; use a build of kind 'editable', or a 'base' next to 'ref'"
         )
     if not data:

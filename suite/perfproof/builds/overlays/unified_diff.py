@@ -20,6 +20,7 @@ from unidiff.patch import PatchedFile, PatchSet
 
 from perfproof.builds.overlays.hunks import Hunk
 from perfproof.model.base.errors import BadInput
+from perfproof.model.base.name_lists import few
 from perfproof.model.documents.decode_builds import LARGEST_DIFF
 
 LONGEST_NAME, LONGEST_PATH = 250, 1000
@@ -140,9 +141,8 @@ def _refuse(files: Sequence[PatchedFile], name: str) -> None:
     faults = [f"{name}: {fault}" for file in files for fault in _file_faults(file)]
     outside = sorted({path for file in files for path in _both(file) if not PYTHON_FILE.fullmatch(path) and not _leads_out(path)})
     if outside:
-        more = f" and {len(outside) - SHOWN} more" if len(outside) > SHOWN else ""
         faults.append(
-            f"{name}: an overlay takes Python files below vllm/ alone, this diff changes {', '.join(outside[:SHOWN])}{more}; leave out "
+            f"{name}: an overlay takes Python files below vllm/ alone, this diff changes {few(outside, SHOWN)}; leave out "
             "what does not run (git diff BASE -- 'vllm/*.py'); for what is compiled or packaged use a build of kind 'editable'"
         )
     if faults:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from perfproof.model.base.errors import BadInput
+from perfproof.model.base.name_lists import few
 from perfproof.model.base.regular_files import checked
 from perfproof.model.base.untrusted import line
 from perfproof.model.records.eval_settings import Settings
@@ -79,8 +80,7 @@ def _one_run(path: Path, files: list[SamplesFile]) -> dict[str, SamplesFile]:
     if not several:
         return {task: found[0] for task, found in by_task.items()}
     names = list(dict.fromkeys(str(one.results or one.path) for one in several))
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    raise BadInput(f"{path}: holds several runs of {several[0].task}; name one of them: {', '.join(names[:MOST_NAMED])}{more}")
+    raise BadInput(f"{path}: holds several runs of {several[0].task}; name one of them: {few(names, MOST_NAMED)}")
 
 
 def _samples(file: Path) -> SamplesFile:

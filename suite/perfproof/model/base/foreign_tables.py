@@ -18,6 +18,7 @@ from pathlib import Path
 
 from perfproof.model.base import numerals
 from perfproof.model.base.errors import BadInput
+from perfproof.model.base.name_lists import few
 from perfproof.model.base.number_range import LEAST, MOST, is_number
 from perfproof.model.base.quantities import converted, known
 from perfproof.model.base.untrusted import line as shown
@@ -111,7 +112,7 @@ def _lacking(path: Path, text: str, choose: Callable[[Sequence[str]], Sequence[s
     head = next(csv.reader(io.StringIO(text, newline="")), [])
     columns = _columns(head)[0]
     missing = [column for column in choose(columns) if column not in columns]
-    has = ", ".join(shown(name, 40) for name in head[:NAMED]) + (f" and {len(head) - NAMED} more" if len(head) > NAMED else "")
+    has = few([shown(name, 40) for name in head], NAMED)
     return BadInput(f"{path}:1: column {', '.join(missing)} is missing; {needs}; it has {shown(has) or 'none'}")
 
 

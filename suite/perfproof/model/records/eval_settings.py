@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
 from perfproof.model.records.definition_diff import differences
 from perfproof.model.scenarios.metrics import Better
@@ -70,8 +71,7 @@ def notes(first: Settings, second: Settings) -> list[str]:
     if unsaid := [
         name for name in dict.fromkeys([*first.question, *second.question]) if (name in first.question) != (name in second.question)
     ]:
-        more = f" and {len(unsaid) - MOST_TOLD} more" if len(unsaid) > MOST_TOLD else ""
-        found.append(f"one results file alone says these, which can't be compared: {', '.join(map(line, unsaid[:MOST_TOLD]))}{more}")
+        found.append(f"one results file alone says these, which can't be compared: {few([line(name) for name in unsaid], MOST_TOLD)}")
     if told := _listed(_both(first.other, second.other)):
         found.append(f"run otherwise: {told}")
     return found
