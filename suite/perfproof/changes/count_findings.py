@@ -13,12 +13,12 @@ from pathlib import Path
 
 from perfproof.analysis.verdicts.count_comparison import Comparisons, Where, compare, disagreeing, ran
 from perfproof.analysis.verdicts.count_growth import growths
-from perfproof.changes.count_sources import Lines, Sides, idle_lines, new_lines, touched_functions
+from perfproof.changes.count_sources import Sides, idle_lines, new_lines, touched_functions
 from perfproof.changes.count_words import ranges
 from perfproof.child.engine.features import FEATURES, NAMES, POSITIONS
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, CannotRun
 from perfproof.model.base.name_lists import few
-from perfproof.model.records.counts import Count
+from perfproof.model.records.counts import Count, Lines, outermost
 from perfproof.run.trials.engine_counting import Cells, Wanted, count
 
 CLOSELY = 40
@@ -151,8 +151,8 @@ def behind(comparisons: Comparisons, touched: frozenset[str]) -> tuple[str, ...]
     for one in comparisons.compared:
         for changed in one.changed if one.metric == "python_instructions" else ():
             most[changed.name] = max(most.get(changed.name, 0), abs(changed.change))
-    ordered = sorted(most, key=lambda name: (name.partition(".<locals>.")[0] not in touched, -most[name], name))
-    return tuple(sorted(dict.fromkeys(name.partition(".<locals>.")[0] for name in ordered[:CLOSELY])))
+    ordered = sorted(most, key=lambda name: (outermost(name) not in touched, -most[name], name))
+    return tuple(sorted(dict.fromkeys(outermost(name) for name in ordered[:CLOSELY])))
 
 
 # --- what is said beside ---------------------------------------------------------------------------------------

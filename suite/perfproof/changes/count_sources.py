@@ -8,15 +8,14 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from types import CodeType
 
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.changes import selection_rules
-from perfproof.model.records.counts import Count
+from perfproof.model.records.counts import Count, Lines, outermost
 
 Sides = tuple[ReadyBuild, ReadyBuild]
-Lines = Mapping[str, Sequence[int]]
 
 
 def touched_functions(base: ReadyBuild, candidate: ReadyBuild) -> frozenset[str]:
@@ -59,7 +58,7 @@ def new_lines(sides: Sides, counts: Iterable[Count]) -> Lines:
         module = name.partition(":")[0]
         if module not in added:
             added[module] = _added_to(sides, module)
-        found.setdefault(name.partition(".<locals>.")[0], set()).update(added[module].intersection(lines))
+        found.setdefault(outermost(name), set()).update(added[module].intersection(lines))
     return {name: sorted(lines) for name, lines in found.items() if lines}
 
 

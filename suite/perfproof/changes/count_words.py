@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from perfproof.analysis.verdicts.count_comparison import WORDS, Changed, Compared, Comparisons, CountVerdict
 from perfproof.child.engine.features import POSITIONS
-from perfproof.model.records.counts import METRICS
+from perfproof.model.records.counts import METRICS, Lines, outermost
 
 SCHEMA = 1
 MOST = 12
@@ -19,8 +19,6 @@ NOT_TIME = (
     "concatenation); fewer instructions are not faster by that alone."
 )
 ORDER: tuple[CountVerdict, ...] = ("regressed", "untestable", "less", "equivalent")
-
-Lines = Mapping[str, Sequence[int]]
 
 
 def sentences(labels: tuple[str, str], found: Comparisons, lines: Lines, top: int, warnings: Sequence[str]) -> Iterator[str]:
@@ -89,7 +87,7 @@ def _behind(changed: Changed, lines: Lines) -> str:
     notes = []
     if changed.touched and abs(changed.inclusive) > abs(changed.change):
         notes.append(f"{changed.inclusive:+,} with what it calls")
-    if ran := lines.get(changed.name.partition(".<locals>.")[0]):
+    if ran := lines.get(outermost(changed.name)):
         notes.append(f"new lines {ranges(ran, RANGES)}" if len(ran) > 1 else f"new line {ran[0]}")
     return f"{said} ({'; '.join(notes)})" if notes else said
 
@@ -147,7 +145,7 @@ def _entry(one: Compared, lines: Lines) -> dict[str, Any]:
                 "change": changed.change,
                 "inclusive_change": changed.inclusive,
                 "touched": changed.touched,
-                "new_lines": list(lines.get(changed.name.partition(".<locals>.")[0], ())),
+                "new_lines": list(lines.get(outermost(changed.name), ())),
             }
             for changed in one.changed
         ],

@@ -211,7 +211,8 @@ def _reached(own: str, change: TouchedModule) -> Iterator[str]:
 def _only_module(mine: Sequence[str], change: TouchedModule) -> str:
     if not change.names:
         return f"touches only comments or layout of {change.module}, of which it exercises {', '.join(mine) or 'all'}"
-    return f"touches {few([_WORDS.get(name, name) for name in change.names], 4)} of {change.module}, of which it exercises only {', '.join(mine)}"
+    names = few([_WORDS.get(name, name) for name in change.names], 4)
+    return f"touches {names} of {change.module}, of which it exercises only {', '.join(mine)}"
 
 
 _WORDS = {TOP: "the top level", IMPORTS: "the imports"}

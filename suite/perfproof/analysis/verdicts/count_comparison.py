@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from perfproof.model.base.name_lists import few
-from perfproof.model.records.counts import METRICS, Cell, Count, FunctionWork, Metric, PhaseWork
+from perfproof.model.records.counts import METRICS, Cell, Count, FunctionWork, Metric, PhaseWork, outermost
 
 CountVerdict = Literal["identical", "equivalent", "regressed", "less", "untestable"]
 WORDS: Mapping[CountVerdict, str] = {
@@ -223,7 +223,7 @@ def _changed(
 ) -> Iterator[Changed]:
     for name in {**numbers[0], **numbers[1]}:
         base, change = numbers[0].get(name, 0), numbers[1].get(name, 0) - numbers[0].get(name, 0)
-        ours = name in touched or name.partition(".<locals>.")[0] in touched
+        ours = name in touched or outermost(name) in touched
         whole = change
         if metric == "python_instructions":
             whole = now.functions.get(name, NOTHING).inclusive - was.functions.get(name, NOTHING).inclusive

@@ -109,8 +109,6 @@ def judge_all(
     for place, sample in enumerate(samples):
         if reason := distrust or _broken(sample, final):
             verdicts[place] = _bare(Outcome.UNTESTABLE, reason)
-        elif sample.n == 0 and final:
-            verdicts[place] = _bare(Outcome.UNTESTABLE, "no block is whole: nothing was compared")
         elif sample.n < 2:
             verdicts[place] = _bare(Outcome.INCONCLUSIVE, _too_few(sample.n))
         else:
@@ -188,7 +186,7 @@ def _broken(sample: PairedSample, final: bool) -> str:
         return (
             f"{invalid} of {invalid + sample.n} blocks are invalid (the first: {loss.reason}): this machine is too restless to measure on"
         )
-    return ""
+    return "no block is whole: nothing was compared" if final and not sample.n else ""
 
 
 _STATUS_WORDS = {

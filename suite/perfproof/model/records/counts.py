@@ -21,6 +21,15 @@ METRICS: Mapping[Metric, tuple[str, str]] = {
 """What a metric is called, and its unit."""
 
 
+Lines = Mapping[str, Sequence[int]]
+"""Lines by function or by file."""
+
+
+def outermost(name: str) -> str:
+    """The function of a module or class that a local function lies in; any other is its own."""
+    return name.partition(".<locals>.")[0]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionWork:
     """What one function (`module:Qual.name`) did: its own instructions, its calls, the instructions of it and of all that it calls, the

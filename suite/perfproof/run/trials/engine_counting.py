@@ -74,8 +74,8 @@ def count(
     not within the time."""
     files = [kept_file(one, builds.resolve()) for one in wanted]
     ends = None if seconds is None else time.monotonic() + seconds
-    if enough is not None and enough([read_count(file).only(one.cells) for file, one in zip(files, wanted, strict=True)]):
-        return [read_count(file).only(one.cells) for file, one in zip(files, wanted, strict=True)]
+    if enough is not None and enough(kept := [read_count(file).only(one.cells) for file, one in zip(files, wanted, strict=True)]):
+        return kept
     with contextlib.ExitStack() as stack:
         runs = {file: stack.enter_context(_Run(one, builds, say)) for file, one in dict(zip(files, wanted, strict=True)).items()}
         going, said = True, -1
