@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from perfproof.analysis.stats import number_format
 from perfproof.analysis.stats.samples import Floats, Scale
@@ -149,8 +149,13 @@ def _welch(before: Floats, after: Floats, error: float) -> tuple[float, float]:
     parts = [float(side.var(ddof=1)) / side.size for side in (before, after)]
     spread = math.sqrt(sum(parts))
     freedom = sum(parts) ** 2 / sum(part**2 / (side.size - 1) for part, side in zip(parts, (before, after), strict=True)) if spread else 1.0
-    half = spread * float(stats.t.isf(error / 2, freedom))
+    half = spread * _quantile(error / 2, freedom)
     return change - half, change + half
+
+
+def _quantile(error: float, freedom: float) -> float:
+    """Student's t that is exceeded with this probability."""
+    return -float(special.stdtrit(freedom, error))
 
 
 def _drift(values: Sequence[Floats], places: Sequence[Floats]) -> tuple[float, float] | None:
@@ -161,7 +166,7 @@ def _drift(values: Sequence[Floats], places: Sequence[Floats]) -> tuple[float, f
     if freedom < 1 or width == 0:
         return None
     slope = float(x @ y) / width
-    half = math.sqrt(float(((y - slope * x) ** 2).sum()) / freedom / width) * float(stats.t.isf((1 - DRIFT) / 2, freedom))
+    half = math.sqrt(float(((y - slope * x) ** 2).sum()) / freedom / width) * _quantile((1 - DRIFT) / 2, freedom)
     ends = sorted(((slope - half) * apart_by, (slope + half) * apart_by))
     return ends[0], ends[1]
 
