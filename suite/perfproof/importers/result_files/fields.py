@@ -57,15 +57,15 @@ class Fields:
     ) -> None:
         """Adds the value under `key`, times `factor`, if it is there.
 
-        The direction comes from the metric's name and unit unless it is given.
-
-        A value of 0 or less is left out where none of its metric can be: of a latency it is a fault of the client.
+        The direction comes from the metric's name and unit unless it is given; a spread ("std") has none. A value of 0 or less is
+        left out where none of its metric can be: of a latency it is a fault of the client.
         """
         raw = self.number(key)
         if raw is None:
             return
         label = f"{metric} ({unit})" if unit else metric
         way = metric_directions.better(label) if better == "derive" else better
+        way = None if statistic == "std" else way
         if raw < 0 or (raw == 0 and not metric_directions.zero_is_ordinary(label) and statistic != "std"):
             self.left_out.append(f"{line(key, 60)} is {raw:g}, which is no measurement of it")
             return
@@ -79,6 +79,19 @@ class Fields:
                 headline=headline,
             )
         )
+
+    def join(self, inner: Fields, named: str = "") -> None:
+        """Takes over what was read of an object inside; `named` stands before what was left out of it."""
+        self.values += inner.values
+        self.faults += inner.faults
+        self.left_out += [f"{named}: {each}" if named else each for each in inner.left_out]
+
+    def part(self, key: str) -> Mapping[str, Any]:
+        """The object under `key`; an empty one where it is absent, null, or no object, which is a fault."""
+        raw = self.members.get(key)
+        if raw is not None and not isinstance(raw, dict):
+            self.faults.append(f"{self.where}: {line(key, 60)}: expected an object, got {_kind(raw)}")
+        return raw if isinstance(raw, dict) else {}
 
     def words(self, names: Mapping[str, str]) -> dict[str, Word]:
         """The members with these keys under their names here, as words: numbers, texts and truth values; others are passed over."""

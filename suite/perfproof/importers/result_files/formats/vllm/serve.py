@@ -83,7 +83,7 @@ def run_of(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultR
     for key in members:
         if matched := _STATISTIC.fullmatch(key):
             name = f"{matched['statistic']}_{matched['what']}"
-            fields.take(key, name, "ms", statistic=matched["statistic"], headline=name in headlines, better=_better(matched["statistic"]))
+            fields.take(key, name, "ms", statistic=matched["statistic"], headline=name in headlines, better="lower")
     done = fields.words(DONE)
     asked, setting = _asked(fields)
     completed = fields.number("completed")
@@ -99,11 +99,6 @@ def run_of(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultR
         left_out=tuple(fields.left_out),
         doubts=tuple(_doubts(fields)),
     )
-
-
-def _better(statistic: str) -> Any:
-    """Of times less is better; a spread has no direction."""
-    return None if statistic == "std" else "lower"
 
 
 def _asked(fields: Fields) -> tuple[dict[str, Word], dict[str, Word]]:
@@ -131,4 +126,4 @@ def moment(raw: Any) -> float | None:
         return None
 
 
-VLLM_SERVE = Format(name="vllm bench serve", trial="one run of the client", recognises=recognises, runs=runs)
+SERVE = Format(name="vllm bench serve", trial="one run of the client", recognises=recognises, runs=runs)
