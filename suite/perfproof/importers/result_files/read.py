@@ -12,6 +12,7 @@ from perfproof.importers.result_files.source import Source, open_source
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.name_lists import few
 from perfproof.model.base.regular_files import checked
+from perfproof.model.base.untrusted import line
 from perfproof.model.records.result_runs import ResultFile
 
 MOST_FILES = 1000
@@ -33,10 +34,14 @@ def read(path: Path) -> ResultFile:
 
 
 def _runs(form: Format, source: Source) -> ResultFile:
-    runs = tuple(form.runs(source))
-    if not runs:
-        raise BadInput(f"{source.path}: is a file of {form.name} without a run")
-    return ResultFile(format=form.name, trial=form.trial, runs=runs)
+    found = _file(form, source)
+    if not found.runs:
+        raise BadInput(f"{source.path}: is a file of {form.name} without a run; a warm-up is none")
+    return found
+
+
+def _file(form: Format, source: Source) -> ResultFile:
+    return ResultFile(format=form.name, trial=form.trial, runs=tuple(form.runs(source)), rounded=form.rounded)
 
 
 def read_side(paths: Sequence[Path]) -> tuple[list[ResultFile], list[str]]:
@@ -63,11 +68,20 @@ def _folder(folder: Path) -> tuple[list[ResultFile], list[str]]:
     for path in _files(folder):
         source = open_source(path)
         forms = [one for one in FORMATS if one.recognises(source)]
-        if len(forms) == 1:
-            found.append(_runs(forms[0], source))
+        file = _file(forms[0], source) if len(forms) == 1 else None
+        if file and file.runs:
+            found.append(file)
         else:
-            left_out.append(f"{path}: no result file that can be read")
+            left_out.append(f"{path}: {_no_run(source, bool(forms))}")
     return found, left_out
+
+
+def _no_run(source: Source, recognised: bool) -> str:
+    """Why a file of a folder holds no run, in words."""
+    found = source.objects
+    if len(found) == 1 and {"error_type", "error"} <= found[0][1].keys():
+        return f"a run that failed ({line(found[0][1]['error_type'], 60)})"
+    return "holds no run but a warm-up" if recognised else "no result file that can be read"
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -59,8 +59,27 @@ class ResultRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultFile:
-    """One file, read: the name of its format, what one trial is there in words, and its runs in the order of the file."""
+    """One file, read: the name of its format, what one trial is there in words, and its runs in the order of the file.
+
+    `rounded` says that its numbers have two decimals, as those of a table for people have.
+    """
 
     format: str
     trial: str
     runs: tuple[ResultRun, ...]
+    rounded: bool = False
+
+    @property
+    def tool(self) -> str:
+        """The tool that wrote it: the format without what stands in brackets."""
+        return self.format.partition(" (")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultSide:
+    """One side of a comparison: its name, its files, their runs, each once, and what was left out of them, in words."""
+
+    name: str
+    files: tuple[ResultFile, ...]
+    runs: tuple[ResultRun, ...]
+    left_out: tuple[str, ...]

@@ -1,7 +1,7 @@
 """`profile_export_aiperf.json` of AIPerf, and `profile_export_genai_perf.json`, whose layout it keeps: one object, one run of the client.
 
 Each metric is an object with its unit and statistics of the requests, or an average alone where it is a figure of the whole run. The
-inter-token latency of a request is what vLLM calls time per output token. Aggregates of several runs are not read: name the runs' own files.
+inter-token latency of a request is what vLLM calls time per output token. Aggregates of several runs are not read: name the runs' files.
 """
 
 from __future__ import annotations

@@ -111,4 +111,4 @@ def _cell(cell: str) -> Any:
     return numerals.value(text, "point") if numerals.is_number(text) else text
 
 
-AIPERF_CSV = Format(name="AIPerf or genai-perf (CSV)", trial="one run of the client", recognises=recognises, runs=runs)
+AIPERF_CSV = Format(name="AIPerf or genai-perf (CSV)", trial="one run of the client", recognises=recognises, runs=runs, rounded=True)

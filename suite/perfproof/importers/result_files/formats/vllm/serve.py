@@ -49,6 +49,7 @@ PASSED_OVER = word_set(
     "date endpoint_type label failed duration run_number rtfx max_concurrent_requests total_input_sequences rps_change_events "
     "input_lens output_lens ttfts itls latencies queue_times start_times generated_texts errors"
 )
+WARMUP = -1
 HEADLINES = ("output_throughput", "median_ttft", "median_tpot")
 POOLING_HEADLINES = ("request_throughput", "median_e2el")
 _STATISTIC = re.compile(r"(?P<statistic>mean|median|std|p[0-9]{1,2}(?:\.[0-9]+)?|max)_(?P<what>[a-z0-9_]+)_ms")
@@ -66,11 +67,13 @@ def runs(source: Source) -> list[ResultRun]:
     faults: list[str] = []
     found = [run_of(where, each, faults) for where, each in source.objects]
     refuse(faults)
-    return found
+    return [run for run in found if run is not None]
 
 
-def run_of(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultRun:
-    """One object as a run; its faults are added."""
+def run_of(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultRun | None:
+    """One object as a run; its faults are added. None for a sweep's warm-up, whose number is -1."""
+    if members.get("run_number") == WARMUP:
+        return None
     fields = Fields(where=where, members=members)
     pooling = "input_sequence_throughput" in members or "total_output_tokens" not in members
     headlines = POOLING_HEADLINES if pooling else HEADLINES
@@ -104,6 +107,8 @@ def run_of(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultR
 def _asked(fields: Fields) -> tuple[dict[str, Word], dict[str, Word]]:
     """What was asked, and the setting: a sweep's changed options are asked, texts of --metadata are the setting."""
     asked = fields.words(ASKED)
+    if fields.members.get("max_concurrency", "") is None:
+        asked["concurrency"] = "no limit"
     known = {*NEEDED, *ASKED, *DONE, *PASSED_OVER, *(key for key, _ in FIGURES)}
     other = {key: key for key in fields.members if key not in known and not _NO_OVERRIDE.fullmatch(key)}
     if "run_number" in fields.members:

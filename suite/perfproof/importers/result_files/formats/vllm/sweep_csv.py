@@ -46,4 +46,4 @@ def _cell(cell: str) -> Any:
     return float(cell) if cell.isascii() and numerals.is_number(cell) and "," not in cell else cell
 
 
-SWEEP_CSV = Format(name="vllm bench sweep (summary.csv)", trial="one run of the client", recognises=recognises, runs=runs)
+SWEEP_CSV = Format(name="vllm bench serve (summary.csv of a sweep)", trial="one run of the client", recognises=recognises, runs=runs)
