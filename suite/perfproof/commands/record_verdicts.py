@@ -112,7 +112,7 @@ def compare(results: Path, *, as_json: bool, console: Console | None = None) -> 
             print(f"perfproof: warning: {warning}", file=sys.stderr)
         records = kept_apart(read.records)
         found = judging.judge_records(records, floors=store.read_floors(results))
-        comparisons = [_comparison(row) for one in found for row in one.judged]
+        comparisons = [comparison(row) for one in found for row in one.judged]
         growths = [told for one in found for told in _growths(one.scenario, records)]
         print(plain_json({"schema": 1, "comparisons": comparisons, "growths": growths}))
         return EXIT_PASS
@@ -125,10 +125,15 @@ def compare(results: Path, *, as_json: bool, console: Console | None = None) -> 
 
 def print_json(rows: Sequence[Judged], **more: Any) -> None:
     """Prints judged metrics as `compare --json` does, and more values by their names."""
-    print(plain_json({"schema": 1, "comparisons": [_comparison(row) for row in rows], **more}))
+    print_whole([comparison(row) for row in rows], **more)
 
 
-def _comparison(row: Judged) -> dict[str, Any]:
+def print_whole(comparisons: Sequence[dict[str, Any]], **more: Any) -> None:
+    """Prints entries that were made already, and more values by their names."""
+    print(plain_json({"schema": 1, "comparisons": comparisons, **more}))
+
+
+def comparison(row: Judged) -> dict[str, Any]:
     """One entry of `compare --json`."""
     return {
         "scenario": row.scenario,

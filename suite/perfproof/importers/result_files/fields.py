@@ -1,0 +1,117 @@
+"""Numbers and words out of an object of a result file.
+
+What a tool writes for want of a measurement (null, NaN, a latency of 0 or less) is left out by name. What no tool writes (a list for a
+number) is a fault. All faults of a file are reported together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from perfproof.model.base.errors import BadInput
+from perfproof.model.base.number_range import is_number
+from perfproof.model.base.untrusted import line
+from perfproof.model.records.result_runs import ResultValue, Word
+from perfproof.model.scenarios import metric_directions
+from perfproof.model.scenarios.metrics import Better
+
+MOST_FAULTS = 20
+LONGEST_WORD = 200
+
+
+@dataclass(slots=True, kw_only=True)
+class Fields:
+    """One object of a file: what was read of it, what was left out, and what is wrong. `where` names the object in messages."""
+
+    where: str
+    members: Mapping[str, Any]
+    values: list[ResultValue] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def number(self, key: str) -> float | None:
+        """A finite number of any sign; None where it is absent, null or not finite, which is left out by name."""
+        raw = self.members.get(key)
+        if raw is None:
+            return None
+        if type(raw) not in (int, float):
+            self.faults.append(f"{self.where}: {line(key, 60)}: expected a number, got {_kind(raw)}")
+            return None
+        if not is_number(raw):
+            self.left_out.append(f"{line(key, 60)} is {line(raw, 40)}, which is no measurement")
+            return None
+        return float(raw)
+
+    def take(
+        self,
+        key: str,
+        metric: str,
+        unit: str,
+        *,
+        statistic: str = "",
+        headline: bool = False,
+        better: Better | Literal["derive"] | None = "derive",
+        factor: float = 1.0,
+    ) -> None:
+        """Adds the value under `key`, times `factor`, if it is there.
+
+        The direction comes from the metric's name and unit unless it is given; a spread ("std") has none. A value of 0 or less is
+        left out where none of its metric can be: of a latency it is a fault of the client.
+        """
+        raw = self.number(key)
+        if raw is None:
+            return
+        label = f"{metric} ({unit})" if unit else metric
+        way = metric_directions.better(label) if better == "derive" else better
+        way = None if statistic == "std" else way
+        if raw < 0 or (raw == 0 and not metric_directions.zero_is_ordinary(label) and statistic != "std"):
+            self.left_out.append(f"{line(key, 60)} is {raw:g}, which is no measurement of it")
+            return
+        self.values.append(
+            ResultValue(
+                metric=metric,
+                value=raw * factor,
+                unit=unit,
+                better=way,
+                statistic=statistic,
+                headline=headline,
+            )
+        )
+
+    def join(self, inner: Fields, named: str = "") -> None:
+        """Takes over what was read of an object inside; `named` stands before what was left out of it."""
+        self.values += inner.values
+        self.faults += inner.faults
+        self.left_out += [f"{named}: {each}" if named else each for each in inner.left_out]
+
+    def part(self, key: str) -> Mapping[str, Any]:
+        """The object under `key`; an empty one where it is absent, null, or no object, which is a fault."""
+        raw = self.members.get(key)
+        if raw is not None and not isinstance(raw, dict):
+            self.faults.append(f"{self.where}: {line(key, 60)}: expected an object, got {_kind(raw)}")
+        return raw if isinstance(raw, dict) else {}
+
+    def words(self, names: Mapping[str, str]) -> dict[str, Word]:
+        """The members with these keys under their names here, as words: numbers, texts and truth values; others are passed over."""
+        found: dict[str, Word] = {}
+        for key, name in names.items():
+            raw = self.members.get(key)
+            if isinstance(raw, str):
+                found[name] = line(raw, LONGEST_WORD)
+            elif isinstance(raw, bool) or (isinstance(raw, int | float) and is_number(raw)):
+                found[name] = raw
+        return found
+
+
+def _kind(raw: Any) -> str:
+    names = {list: "a list", dict: "an object", str: "a text", bool: "a truth value"}
+    return f"{names.get(type(raw), 'something else')} ({line(raw, 40)})"
+
+
+def refuse(faults: list[str]) -> None:
+    """Raises `BadInput` with the faults of a file, if there are any."""
+    if faults:
+        more = [f"and {len(faults) - MOST_FAULTS} more faults"] if len(faults) > MOST_FAULTS else []
+        raise BadInput(*faults[:MOST_FAULTS], *more)
