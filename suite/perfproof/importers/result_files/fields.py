@@ -6,14 +6,15 @@ number) is a fault. All faults of a file are reported together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from perfproof.model.base.errors import BadInput
+from perfproof.model.base.name_lists import few
 from perfproof.model.base.number_range import is_number
 from perfproof.model.base.untrusted import line
-from perfproof.model.records.result_runs import ResultValue, Word
+from perfproof.model.records.result_runs import ResultRun, ResultValue, Word
 from perfproof.model.scenarios import metric_directions
 from perfproof.model.scenarios.metrics import Better
 
@@ -61,13 +62,27 @@ class Fields:
         left out where none of its metric can be: of a latency it is a fault of the client.
         """
         raw = self.number(key)
-        if raw is None:
-            return
+        if raw is not None:
+            self.add(raw, metric, unit, statistic=statistic, headline=headline, better=better, factor=factor, key=key)
+
+    def add(
+        self,
+        raw: float,
+        metric: str,
+        unit: str,
+        *,
+        statistic: str = "",
+        headline: bool = False,
+        better: Better | Literal["derive"] | None = "derive",
+        factor: float = 1.0,
+        key: str = "",
+    ) -> None:
+        """As `take`, for a number that was made of several."""
         label = f"{metric} ({unit})" if unit else metric
         way = metric_directions.better(label) if better == "derive" else better
         way = None if statistic == "std" else way
         if raw < 0 or (raw == 0 and not metric_directions.zero_is_ordinary(label) and statistic != "std"):
-            self.left_out.append(f"{line(key, 60)} is {raw:g}, which is no measurement of it")
+            self.left_out.append(f"{line(key or metric, 60)} is {raw:g}, which is no measurement of it")
             return
         self.values.append(
             ResultValue(
@@ -79,6 +94,21 @@ class Fields:
                 headline=headline,
             )
         )
+
+    def numbers(self, key: str) -> list[float]:
+        """The finite numbers of the list under `key`; null and what is not finite is left out by name, all else is a fault."""
+        raw = self.members.get(key)
+        if raw is None:
+            return []
+        if not isinstance(raw, list):
+            self.faults.append(f"{self.where}: {line(key, 60)}: expected a list of numbers, got {_kind(raw)}")
+            return []
+        inner = Fields(where=f"{self.where}: {line(key, 60)}", members={str(place): value for place, value in enumerate(raw, 1)})
+        found = [value for place in inner.members if (value := inner.number(place)) is not None]
+        self.faults += inner.faults
+        lost = sum(value is None for value in raw) + len(inner.left_out)
+        self.left_out += [f"{line(key, 60)}: {lost} of {len(raw)} are no numbers"] if lost else []
+        return found
 
     def join(self, inner: Fields, named: str = "") -> None:
         """Takes over what was read of an object inside; `named` stands before what was left out of it."""
@@ -108,6 +138,15 @@ class Fields:
 def _kind(raw: Any) -> str:
     names = {list: "a list", dict: "an object", str: "a text", bool: "a truth value"}
     return f"{names.get(type(raw), 'something else')} ({line(raw, 40)})"
+
+
+def with_values(runs: Sequence[ResultRun], where: str) -> list[ResultRun]:
+    """The runs that have values; why others have none stands with the first of these. Raises `BadInput` where none has."""
+    found = [run for run in runs if run.values]
+    lost = [f"{run.benchmark or run.source}: {why}" for run in runs if not run.values for why in run.left_out or ("has no values",)]
+    if not found:
+        raise BadInput(f"{where}: no benchmark in it has a value" + (f": {few(lost, 3)}" if lost else ""))
+    return [replace(found[0], left_out=(*found[0].left_out, *lost)), *found[1:]]
 
 
 def refuse(faults: list[str]) -> None:
