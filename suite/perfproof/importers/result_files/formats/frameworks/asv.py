@@ -44,8 +44,8 @@ def runs(source: Source) -> list[ResultRun]:
     columns, results = members["result_columns"], whole.part("results")
     if members.get("version") != VERSION:
         refuse([f"{where}: version: {line(members.get('version'), 40)} is not {VERSION}: let a newer asv rewrite it (asv update)"])
-    if not isinstance(columns, list) or "result" not in columns:
-        whole.faults.append(f"{where}: result_columns: expected a list with 'result'")
+    if not isinstance(columns, list) or "result" not in columns or not all(isinstance(each, str) for each in columns):
+        whole.faults.append(f"{where}: result_columns: expected a list of names with 'result'")
         columns = []
     setting = _setting(whole)
     found = [run for name, row in results.items() for run in _benchmark(where, name, row, columns, setting, whole.faults)]
@@ -73,7 +73,7 @@ def _benchmark(
     if cases is None or len(cases) != len(values):
         faults.append(f"{place}: {len(values)} results do not fit its parameters")
         return
-    started = cells.get("started_at")
+    started: Any = cells.get("started_at")
     at = timestamps.epoch(started / 1000) if type(started) in (int, float) else None
     for case, value in zip(cases, values, strict=True):
         yield _run(f"{place}{case}", f"{line(name, 200)}{case}", value, setting, at, faults)

@@ -92,9 +92,8 @@ def _repetitions(entries: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str
 
 def _take(whole: Fields, key: str, rounds: Sequence[Mapping[str, Any]], statistic: str) -> None:
     """The median of a member over repetitions. Counters that are no numbers are passed over."""
-    units = {each.get("time_unit", "ns") for each in rounds} if key in TIMES else {RATES.get(key, "")}
-    unit = next(iter(units))
-    if key in TIMES and (len(units) > 1 or unit not in UNITS):
+    unit = rounds[0].get("time_unit", "ns") if key in TIMES else RATES.get(key, "")
+    if key in TIMES and (unit not in UNITS or any(each.get("time_unit", "ns") != unit for each in rounds)):
         whole.faults.append(f"{whole.where}: time_unit: expected one of {', '.join(UNITS)} for all repetitions, got {line(unit, 40)}")
         return
     if key not in TIMES and any(type(each.get(key)) not in (int, float) for each in rounds):
