@@ -67,7 +67,7 @@ def runs(source: Source) -> list[ResultRun]:
 def _run(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultRun:
     fields = Fields(where=where, members=members)
     for key, unit in FIGURES:
-        fields.take(key, key, unit, headline=key in HEADLINES)
+        fields.take(key, key, unit, headline=key in HEADLINES, better="higher")
     fields.take("accept_length", "accept_length", "", better="higher")
     for key in members:
         if matched := _STATISTIC.fullmatch(key):

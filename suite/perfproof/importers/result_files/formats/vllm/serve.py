@@ -79,7 +79,7 @@ def run_of(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultR
     headlines = POOLING_HEADLINES if pooling else HEADLINES
     for key, unit in FIGURES:
         name = key.rstrip(":")
-        fields.take(key, name, unit, headline=name in headlines)
+        fields.take(key, name, unit, headline=name in headlines, better="higher")
     fields.take("failed", "failed", "", better="lower")
     fields.take("spec_decode_acceptance_rate", "spec_decode_acceptance_rate", "%", better="higher")
     fields.take("spec_decode_acceptance_length", "spec_decode_acceptance_length", "", better="higher")
