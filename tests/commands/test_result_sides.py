@@ -343,3 +343,15 @@ def test_hostile_names_reach_no_terminal(tmp_path: Path, capsys: pytest.CaptureF
     """Escape sequences in a file's words are dropped."""
     main(["judge", FIRST, run_file(tmp_path / "x.json", 1.1, 1, model_id="\x1b[31mred\x07")])
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_the_readmes_lines_are_what_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the two committed files under the README's names."""
+    for name, source in (("before.json", FIRST), ("after.json", SECOND)):
+        (tmp_path / name).write_bytes(Path(source).read_bytes())
+    main(["judge", str(tmp_path / "before.json"), str(tmp_path / "after.json")])
+    printed = capsys.readouterr().out.splitlines()
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    shown = readme.partition("perfproof judge before.json after.json  ")[2].partition("```\n\n```\n")[2].partition("\n```")[0].splitlines()
+    assert len(shown) > 4
+    assert [line for line in shown if line not in printed] == []
