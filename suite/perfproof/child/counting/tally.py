@@ -79,7 +79,7 @@ def equal(one: Tally, other: Tally) -> bool:
 
 
 def unsteady(one: Tally, other: Tally) -> list[str]:
-    """The names of functions, C calls, operators and device work that two counts have otherwise. What a function's callees did is theirs."""
+    """The names of functions, C calls, operators and device work in which two counts differ. What a function's callees did is theirs."""
     found = [name for name in {**one.functions, **other.functions} if _own(one, name) != _own(other, name)]
     found += [name for name in {**one.c_calls, **other.c_calls} if one.c_calls.get(name) != other.c_calls.get(name)]
     for mine, theirs in ((one.operators, other.operators), (one.device, other.device)):
