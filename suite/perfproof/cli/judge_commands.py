@@ -113,9 +113,9 @@ def _judge(arguments: argparse.Namespace) -> int:
 
 def _judge_sides(arguments: argparse.Namespace) -> int:
     """Result files of two sides."""
-    for option in ("better", "baseline", "unit"):
+    for option in ("better", "baseline", "unit", "explain"):
         if getattr(arguments, option):
-            raise BadInput(f"--{option} is of one CSV; result files of two sides say it themselves, the baseline first: leave it out")
+            raise BadInput(f"--{option} is of one CSV, and does nothing for result files of two sides: leave it out")
     if not arguments.candidate and len(arguments.files) > 2:
         raise BadInput("more than two files: name the candidate's behind --candidate, as in judge BEFORE... --candidate AFTER...")
     from perfproof.commands import result_sides

@@ -208,3 +208,20 @@ def test_requests_that_failed_are_said(tmp_path: Path) -> None:
     half = json.loads((FILES / "vllm_serve_first.json").read_text()) | {"completed": 100, "failed": 100}
     (path := tmp_path / "half.json").write_text(json.dumps(half))
     assert "100 of 200 requests were completed" in read(path).runs[0].doubts[0]
+
+
+def test_results_of_lm_eval_are_sent_to_their_own_verb() -> None:
+    """They hold answers, not times."""
+    for path in sorted((FILES.parents[2] / "data/lm_eval").iterdir())[:2]:
+        with pytest.raises(BadInput, match="is of lm_eval: perfproof accuracy BASELINE CANDIDATE"):
+            read(path)
+
+
+def test_no_failed_request_is_a_count_like_others(tmp_path: Path) -> None:
+    """0 errors are measured; 0 tokens a second are not."""
+    found = json.loads((FILES / "aiperf.json").read_text())
+    found |= {"error_request_count": {"unit": "requests", "avg": 0.0}, "goodput": {"unit": "requests/sec", "avg": 0.0}}
+    (path := tmp_path / "x.json").write_text(json.dumps(found))
+    (run,) = read(path).runs
+    assert numbers(run)["failed"] == (0.0, "")
+    assert "goodput" not in numbers(run)

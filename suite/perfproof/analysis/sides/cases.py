@@ -109,24 +109,36 @@ def _section(key: Key, varying: set[str]) -> str:
 def _case(section: str, before: list[ResultRun], after: list[ResultRun], own: Mapping[str, tuple[str, str]]) -> Case:
     asked = [f"{name}: {first} against {second}" for name, (first, second) in own.items() if UNSAID not in (first, second)]
     unsaid = [f"{name}: {first} against {second}" for name, (first, second) in own.items() if UNSAID in (first, second)]
-    done = list(_done(before, after))
+    done, varied = _done(before, after), list(_varied(before, after))
     places: list[str] = []
-    other: list[str] = unsaid
+    other: list[str] = [*unsaid, *varied]
     for name, words in _settings(before, after).items():
         (places if name.lower().replace(" ", "_") in MACHINE else other).append(f"{name}: {words}")
     return Case(section=section, before=tuple(before), after=tuple(after), unequal=(*asked, *done, *places), other=tuple(other))
 
 
 def _done(before: Sequence[ResultRun], after: Sequence[ResultRun]) -> Iterable[str]:
-    """The work that came out otherwise by more than a little, as means a run; and within a side, from run to run."""
-    for name in dict.fromkeys(name for run in (*before, *after) for name in run.done):
-        sides = [[float(run.done[name]) for run in side if isinstance(run.done.get(name), int | float)] for side in (before, after)]
+    """The work that came out otherwise by more than a little, as means a run."""
+    for name, sides in _work(before, after).items():
         means = [math.fsum(values) / len(values) for values in sides if values]
         if len(means) == 2 and _apart(means[0], means[1]):
             yield f"{name}: {means[0]:,.10g} against {means[1]:,.10g} a run"
+
+
+def _varied(before: Sequence[ResultRun], after: Sequence[ResultRun]) -> Iterable[str]:
+    """The work that came out otherwise from run to run of a side, as other seeds make it."""
+    for name, sides in _work(before, after).items():
         for values, called in zip(sides, ("baseline", "candidate"), strict=True):
             if values and _apart(min(values), max(values)):
                 yield f"{name} of the {called}'s runs: {min(values):,.10g} to {max(values):,.10g}"
+
+
+def _work(before: Sequence[ResultRun], after: Sequence[ResultRun]) -> dict[str, list[list[float]]]:
+    names = dict.fromkeys(name for run in (*before, *after) for name in run.done)
+    return {
+        name: [[float(run.done[name]) for run in side if isinstance(run.done.get(name), int | float)] for side in (before, after)]
+        for name in names
+    }
 
 
 def _apart(one: float, other: float) -> bool:

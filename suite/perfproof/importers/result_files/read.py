@@ -25,6 +25,8 @@ def read(path: Path) -> ResultFile:
     source = open_source(path)
     found = [one for one in FORMATS if one.recognises(source)]
     if not found:
+        if any({"results", "config"} <= each.keys() or "doc_id" in each for _, each in source.objects):
+            raise BadInput(f"{path}: is of lm_eval: perfproof accuracy BASELINE CANDIDATE compares two of its runs")
         raise BadInput(
             f"{path}: no result file that can be read; the formats are {', '.join(one.name for one in FORMATS)} (docs/formats.md)"
         )

@@ -7,7 +7,7 @@ inter-token latency of a request is what vLLM calls time per output token. Aggre
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from perfproof.importers.result_files.fields import Fields, refuse
 from perfproof.importers.result_files.format import Format
@@ -26,7 +26,7 @@ OF_REQUESTS = (
     "inter_chunk_latency",
     "output_token_throughput_per_user",
 )
-FAILURES = ("request_error_rate", "error_request_count")
+FAILURES = {"request_error_rate": "request_error_rate", "error_request_count": "failed"}
 STATISTICS = {"avg": "mean", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "std": "std"}
 HEADLINES = ("output_token_throughput", "p50_time_to_first_token", "p50_inter_token_latency")
 UNITS = {
@@ -77,7 +77,8 @@ def runs(source: Source) -> list[ResultRun]:
     for name in (*FIGURES, *FAILURES):
         if _measured(members.get(name)):
             own = Fields(where=f"{where}: {name}", members=members[name])
-            own.take("avg", name, _unit(own), headline=name in HEADLINES, better="lower" if name in FAILURES else "derive")
+            way: Literal["lower", "derive"] = "lower" if name in FAILURES else "derive"
+            own.take("avg", FAILURES.get(name, name), _unit(own), headline=name in HEADLINES, better=way)
             whole.join(own, name)
     for name in OF_REQUESTS:
         if _measured(members.get(name)):
