@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from perfproof.importers.result_files import histories
 from perfproof.model.base.errors import EXIT_PASS, EXIT_USAGE, BadInput
 from perfproof.model.records.record import Record
 from tests.factory import DEFINITION, record
+from tests.mistreated import JUNK, places, with_junk
 
 START = 1_760_000_000
 DAY = 86_400
@@ -252,22 +252,6 @@ WHOLE: dict[str, Any] = {"data.js": data_js(), "hud": hud_rows()[:8], "dashboard
 WHOLE["data.js"]["entries"]["h200"] = WHOLE["data.js"]["entries"]["h200"][:4]
 
 
-def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
-        yield (*path, key)
-        yield from places(value, (*path, key))
-
-
-JUNK: st.SearchStrategy[Any] = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(),
-    st.text(max_size=5),
-    st.sampled_from([[], {}, [[]], [{}], -1.5, 1e308, "\x1b[31m"]),
-)
-
-
 @settings(max_examples=100, deadline=None)
 @given(form=st.sampled_from(KINDS), choice=st.randoms(use_true_random=False), junk=JUNK, gone=st.booleans())
 def test_a_history_with_anything_in_any_place_is_read_or_refused(
@@ -275,14 +259,7 @@ def test_a_history_with_anything_in_any_place_is_read_or_refused(
 ) -> None:
     """Whatever stands where, or lacks: a plain refusal, or points that can be written into a history."""
     data = copy.deepcopy(WHOLE[form])
-    path = choice.choice(list(places(data)))
-    inner = data
-    for key in path[:-1]:
-        inner = inner[key]
-    if gone:
-        inner.pop(path[-1])
-    else:
-        inner[path[-1]] = junk
+    data = with_junk(data, choice.choice(list(places(data))), junk, gone)
     folder = tmp_path_factory.mktemp("junk")
     (folder / "file.json").write_text(json.dumps(data))
     code = main(["history", "add", str(folder / "file.json"), "--history", str(folder / "history")])

@@ -1,7 +1,8 @@
 """Result files of frameworks for microbenchmarks.
 
 The files in `frameworks/` were written by the tools themselves (pytest-benchmark 5.3.1, pyperf 2.11.0, Google Benchmark 1.7.1, hyperfine
-1.15.0, asv 0.6.6), shortened by single rounds, and paths in them made plain; no number was changed.
+1.15.0, asv 0.6.6), that of github-action-benchmark by hand. They are shortened by single rounds, and paths in them made plain; no number was
+changed.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -22,6 +22,7 @@ from perfproof.cli import main
 from perfproof.importers import result_files
 from perfproof.model.base.errors import EXIT_PASS, BadInput
 from perfproof.model.records.result_runs import ResultFile, ResultRun
+from tests.mistreated import JUNK, places, with_junk
 
 FILES = Path(__file__).parent / "frameworks"
 RESULTS = Path(__file__).resolve().parents[3] / "results" / "reference"
@@ -242,6 +243,35 @@ def test_results_that_do_not_fit_their_parameters_are_a_fault(tmp_path: Path) ->
         written(tmp_path, data)
 
 
+# --- github-action-benchmark ------------------------------------------------------------------------------------
+
+
+def test_exported_entries_come_back_with_their_directions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`export --format github-action-benchmark` and the reader: the same values, each with its metric's direction."""
+    out = tmp_path / "out"
+    out.mkdir()
+    assert (
+        main(["export", str(RESULTS), "--format", "github-action-benchmark", "--scenario", "swap_states", "--out", str(out)]) == EXIT_PASS
+    )
+    (file,) = out.iterdir()
+    (run,) = result_files.read(file).runs
+    assert values(run) == {entry["name"]: entry["value"] for entry in json.loads(file.read_text())}
+    assert {value.better for value in run.values} == {"lower"}
+    assert {value.unit for value in run.values} == {"s", "B"}
+
+
+def test_custom_entries_have_the_direction_of_their_name_or_none(tmp_path: Path) -> None:
+    """The file has no direction: "startup time" has one by its name, a score has none and is not judged; a name twice is a fault."""
+    entries = [{"name": "startup time", "unit": "ms", "value": 12}, {"name": "score", "unit": "points", "value": 3, "range": "± 1"}]
+    (run,) = written(tmp_path, entries).runs
+    assert [(value.metric, value.unit, value.better, value.headline) for value in run.values] == [
+        ("startup time", "ms", "lower", True),
+        ("score", "points", None, False),
+    ]
+    with pytest.raises(BadInput, match="score is there twice"):
+        written(tmp_path, [*entries, entries[1]])
+
+
 # --- any of them, mistreated ------------------------------------------------------------------------------------
 
 
@@ -265,29 +295,6 @@ def scaled(data: Any) -> None:
             data[place] = value * 1.001
 
 
-def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
-    return [found for key, value in inner for found in ((*path, key), *places(value, (*path, key)))]
-
-
-def changed(data: Any, path: tuple[Any, ...], change: Callable[[Any, Any], None]) -> Any:
-    inner = data
-    for key in path[:-1]:
-        inner = inner[key]
-    change(inner, path[-1])
-    return data
-
-
-JUNK: st.SearchStrategy[Any] = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(),
-    st.text(max_size=5),
-    st.sampled_from([[], {}, [[]], [{}], {"a": 1}, -1.5, 0, 1e308, "\x1b[31m", "nan"]),
-)
-
-
 @settings(max_examples=150, deadline=None)
 @given(name=st.sampled_from(NAMES), choice=st.randoms(use_true_random=False), junk=JUNK, gone=st.booleans())
 def test_a_file_with_anything_in_any_place_is_read_or_refused(
@@ -295,8 +302,7 @@ def test_a_file_with_anything_in_any_place_is_read_or_refused(
 ) -> None:
     """Whatever stands where, or lacks: a plain refusal that names the file, or runs whose values are finite and above 0."""
     data = content(name)
-    path = choice.choice(places(data))
-    data = changed(data, path, lambda inner, key: inner.pop(key) if gone else inner.__setitem__(key, junk))
+    data = with_junk(data, choice.choice(list(places(data))), junk, gone)
     found, faults = attempted(tmp_path_factory.mktemp("junk"), data)
     assert all(("file.json" in fault or fault.startswith("and ")) and "\x1b" not in fault for fault in faults)
     assert bool(found) is not bool(faults)

@@ -55,34 +55,21 @@ class Fields:
         headline: bool = False,
         better: Better | Literal["derive"] | None = "derive",
         factor: float = 1.0,
+        value: float | None = None,
     ) -> None:
-        """Adds the value under `key`, times `factor`, if it is there.
+        """Adds the value under `key`, times `factor`, if it is there; or `value`, which was made of several and has `key` for a name.
 
         The direction comes from the metric's name and unit unless it is given; a spread ("std") has none. A value of 0 or less is
         left out where none of its metric can be: of a latency it is a fault of the client.
         """
-        raw = self.number(key)
-        if raw is not None:
-            self.add(raw, metric, unit, statistic=statistic, headline=headline, better=better, factor=factor, key=key)
-
-    def add(
-        self,
-        raw: float,
-        metric: str,
-        unit: str,
-        *,
-        statistic: str = "",
-        headline: bool = False,
-        better: Better | Literal["derive"] | None = "derive",
-        factor: float = 1.0,
-        key: str = "",
-    ) -> None:
-        """As `take`, for a number that was made of several."""
+        raw = self.number(key) if value is None else value
+        if raw is None:
+            return
         label = f"{metric} ({unit})" if unit else metric
         way = metric_directions.better(label) if better == "derive" else better
         way = None if statistic == "std" else way
         if raw < 0 or (raw == 0 and not metric_directions.zero_is_ordinary(label) and statistic != "std"):
-            self.left_out.append(f"{line(key or metric, 60)} is {raw:g}, which is no measurement of it")
+            self.left_out.append(f"{line(key, 60)} is {raw:g}, which is no measurement of it")
             return
         self.values.append(
             ResultValue(

@@ -38,6 +38,14 @@ class HistoryFormat:
     points: Callable[[Source], Found]
 
 
+def of_rows(source: Source, read: Callable[[str, Mapping[str, Any], Found], None]) -> Found:
+    """What `read` finds in each object of a file."""
+    found = Found()
+    for where, row in source.objects:
+        read(where, row, found)
+    return found
+
+
 def word(members: Mapping[str, Any], key: str, limit: int = 200) -> str:
     """The text or number under a key as one harmless line; "" for anything else."""
     raw = members.get(key)

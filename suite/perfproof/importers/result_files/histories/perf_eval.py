@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from perfproof.importers.result_files.fields import Fields
-from perfproof.importers.result_files.histories.format import NAMELESS, Found, HistoryFormat, word
+from perfproof.importers.result_files.histories.format import NAMELESS, Found, HistoryFormat, of_rows, word
 from perfproof.importers.result_files.source import Source
 from perfproof.model.base import timestamps
 from perfproof.model.history.foreign_points import ForeignPoint
@@ -35,10 +35,7 @@ def recognises(source: Source) -> bool:
 
 def points(source: Source) -> Found:
     """A point a figure of every row."""
-    found = Found()
-    for where, row in source.objects:
-        _row(where, row, found)
-    return found
+    return of_rows(source, _row)
 
 
 def _row(where: str, row: Mapping[str, Any], found: Found) -> None:

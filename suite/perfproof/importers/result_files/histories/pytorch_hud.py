@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from perfproof.importers.result_files.fields import Fields
-from perfproof.importers.result_files.histories.format import Found, HistoryFormat, part, word
+from perfproof.importers.result_files.histories.format import Found, HistoryFormat, of_rows, part, word
 from perfproof.importers.result_files.source import Source
 from perfproof.model.base import timestamps
 from perfproof.model.base.untrusted import line
@@ -43,10 +43,7 @@ def recognises(source: Source) -> bool:
 
 def points(source: Source) -> Found:
     """A point a row."""
-    found = Found()
-    for where, row in source.objects:
-        _row(where, row, found)
-    return found
+    return of_rows(source, _row)
 
 
 def _row(where: str, row: Mapping[str, Any], found: Found) -> None:

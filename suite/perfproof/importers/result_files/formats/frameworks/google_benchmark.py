@@ -17,6 +17,7 @@ from perfproof.importers.result_files.source import Source
 from perfproof.model.base import timestamps
 from perfproof.model.base.untrusted import line
 from perfproof.model.records.result_runs import ResultRun, Word
+from perfproof.model.scenarios.metrics import Better
 
 TIMES = ("real_time", "cpu_time")
 RATES = {"items_per_second": "items/s", "bytes_per_second": "B/s"}
@@ -101,8 +102,8 @@ def _take(whole: Fields, key: str, rounds: Sequence[Mapping[str, Any]], statisti
     values = Fields(where=whole.where, members={key: [each.get(key) for each in rounds]})
     found = values.numbers(key)
     if found:
-        better = "lower" if key in TIMES else "higher" if key in RATES else None
-        values.add(median(found), key, unit, statistic=statistic, headline=key == "real_time", better=better)  # type: ignore[arg-type]
+        better: Better | None = "lower" if key in TIMES else "higher" if key in RATES else None
+        values.take(key, key, unit, value=median(found), statistic=statistic, headline=key == "real_time", better=better)
     whole.join(values)
 
 

@@ -45,7 +45,7 @@ def _launches(where: str, members: Mapping[str, Any], faults: list[str]) -> Iter
         yield _summary(fields, name)
     for number, value in enumerate(times, 1):
         launch = Fields(where=f"{where}, launch {number}", members={})
-        launch.add(value, "time", "s", headline=True, better="lower")
+        launch.take("time", "time", "s", value=value, headline=True, better="lower")
         left_out = (*launch.left_out, *(fields.left_out if number == 1 else ()))
         yield ResultRun(
             source=launch.where, values=tuple(launch.values), benchmark=name, left_out=left_out, doubts=doubts if number == 1 else ()

@@ -78,7 +78,7 @@ def _process(where: str, members: Mapping[str, Any], metadata: Mapping[str, Any]
     if not metric:
         faults.append(f"{where}: unit: {line(unit, 40)} is none of {', '.join(UNITS)}")
     if values and metric:
-        fields.add(fmean(values), metric, base, headline=True, better="lower", key="the mean of its values")
+        fields.take("the mean of its values", metric, base, value=fmean(values), headline=True, better="lower")
     faults += fields.faults
     loops = metadata.get("loops")
     return ResultRun(
