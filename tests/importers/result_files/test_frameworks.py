@@ -1,8 +1,8 @@
 """Result files of frameworks for microbenchmarks.
 
 The files in `frameworks/` were written by the tools themselves (pytest-benchmark 5.3.1, pyperf 2.11.0, Google Benchmark 1.7.1, hyperfine
-1.15.0, asv 0.6.6), that of github-action-benchmark by hand. They are shortened by single rounds, and paths in them made plain; no number was
-changed.
+1.15.0, asv 0.6.6), that of github-action-benchmark by hand. They are shortened by single rounds, and paths in them made plain; no number
+was changed.
 """
 
 from __future__ import annotations

@@ -16,22 +16,12 @@ from perfproof.importers.result_files.source import Source
 from perfproof.model.base import timestamps
 from perfproof.model.base.untrusted import line
 from perfproof.model.history.foreign_points import ForeignPoint
+from perfproof.model.scenarios.metric_directions import word_set
 from perfproof.model.scenarios.metrics import METRICS, Better, base_name
 
-HIGHER = ("custombiggerisbetter", "benchmarkjs", "pytest")
-LOWER = (
-    "customsmallerisbetter",
-    "cargo",
-    "criterion",
-    "go",
-    "googlecpp",
-    "catch2",
-    "julia",
-    "jmh",
-    "benchmarkdotnet",
-    "benchmarkluau",
-    "time",
-)
+HIGHER = word_set("custombiggerisbetter benchmarkjs pytest")
+LOWER = word_set("customsmallerisbetter cargo criterion go googlecpp catch2 julia jmh benchmarkdotnet benchmarkluau")
+"""Values of the action's `tool`, in small letters, by the direction that it takes for them."""
 SHORT = 12
 """Digits of a commit in its label."""
 
