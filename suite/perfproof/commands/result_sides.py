@@ -94,8 +94,16 @@ def _side(name: str, paths: Sequence[Path]) -> ResultSide:
         same = next((one for one in runs if _rounded(run, one)), None)
         twice += [f"{run.source}: is the run of {same.source}, rounded"] if same else []
         runs += [] if same else [run]
-    lost = [f"{run.source}: {each}" for run in runs for each in run.left_out]
-    return ResultSide(name=name, files=tuple(files), runs=tuple(runs), left_out=(*left_out, *twice, *lost))
+    return ResultSide(name=name, files=tuple(files), runs=tuple(runs), left_out=(*left_out, *twice, *_lost(runs)))
+
+
+def _lost(runs: Sequence[ResultRun]) -> list[str]:
+    """What was left out of the runs, each thing once, with the run or how many runs it was left out of."""
+    sources: dict[str, list[str]] = {}
+    for run in runs:
+        for each in run.left_out:
+            sources.setdefault(each, []).append(run.source)
+    return [f"{named[0]}: {each}" if len(named) == 1 else f"{each} ({len(named)} runs)" for each, named in sources.items()]
 
 
 def _once(runs: Sequence[ResultRun]) -> tuple[list[ResultRun], list[str]]:

@@ -6,11 +6,12 @@ number) is a fault. All faults of a file are reported together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from perfproof.model.base.errors import BadInput
+from perfproof.model.base.name_lists import few
 from perfproof.model.base.number_range import is_number
 from perfproof.model.base.untrusted import line
 from perfproof.model.records.result_runs import ResultValue, Word
@@ -18,6 +19,7 @@ from perfproof.model.scenarios import metric_directions
 from perfproof.model.scenarios.metrics import Better
 
 MOST_FAULTS = 20
+MOST_UNREAD = 6
 LONGEST_WORD = 200
 
 
@@ -80,6 +82,11 @@ class Fields:
             )
         )
 
+    def leave_unread(self, known: Collection[str]) -> None:
+        """Leaves out, by name, the members that hold a number or statistics and that this reader does not know."""
+        found = [line(key, 40) for key, raw in self.members.items() if key not in known and _measured(raw)]
+        self.left_out += [f"metrics that are not read: {few(found, MOST_UNREAD)}"] if found else []
+
     def join(self, inner: Fields, named: str = "") -> None:
         """Takes over what was read of an object inside; `named` stands before what was left out of it."""
         self.values += inner.values
@@ -103,6 +110,10 @@ class Fields:
             elif isinstance(raw, bool) or (isinstance(raw, int | float) and is_number(raw)):
                 found[name] = raw
         return found
+
+
+def _measured(raw: Any) -> bool:
+    return type(raw) in (int, float) or (isinstance(raw, dict) and "unit" in raw)
 
 
 def _kind(raw: Any) -> str:
