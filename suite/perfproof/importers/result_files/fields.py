@@ -6,6 +6,7 @@ number) is a fault. All faults of a file are reported together.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -81,6 +82,14 @@ class Fields:
                 headline=headline,
             )
         )
+
+    def take_latencies(self, keys: re.Pattern[str], headlines: Collection[str]) -> list[str]:
+        """Adds every latency in milliseconds whose key matches, by the group `statistic`; the keys that matched."""
+        found = {key: matched for key in self.members if (matched := keys.fullmatch(key))}
+        for key, matched in found.items():
+            name = key.removesuffix("_ms")
+            self.take(key, name, "ms", statistic=matched["statistic"], headline=name in headlines, better="lower")
+        return list(found)
 
     def leave_unread(self, known: Collection[str]) -> None:
         """Leaves out, by name, the members that hold a number or statistics and that this reader does not know."""

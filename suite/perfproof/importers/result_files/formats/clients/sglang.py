@@ -52,7 +52,7 @@ PASSED_OVER = word_set(
     "total_input_text_tokens total_input_vision_tokens total_output_tokens_retokenized"
 )
 HEADLINES = ("output_throughput", "median_ttft", "median_tpot")
-_STATISTIC = re.compile(r"(?P<statistic>mean|median|std|max|p[0-9]{1,3}(?:\.[0-9]+)?)_(?P<what>e2e_latency|ttft|tpot|itl)_ms")
+_STATISTIC = re.compile(r"(?P<statistic>mean|median|std|max|p[0-9]{1,3}(?:\.[0-9]+)?)_(?:e2e_latency|ttft|tpot|itl)_ms")
 
 
 def recognises(source: Source) -> bool:
@@ -74,14 +74,10 @@ def _run(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultRun
     for key, unit in FIGURES:
         fields.take(key, key, unit, headline=key in HEADLINES, better="higher")
     fields.take("accept_length", "accept_length", "", better="higher")
-    for key in members:
-        if matched := _STATISTIC.fullmatch(key):
-            name = f"{matched['statistic']}_{matched['what']}"
-            fields.take(key, name, "ms", statistic=matched["statistic"], headline=name in HEADLINES, better="lower")
+    latencies = fields.take_latencies(_STATISTIC, HEADLINES)
     asked, setting = _asked(fields)
     done = fields.words(DONE)
-    statistics = [key for key in members if _STATISTIC.fullmatch(key)]
-    fields.leave_unread({*(key for key, _ in FIGURES), *ASKED, *DONE, *PASSED_OVER, *statistics})
+    fields.leave_unread({*(key for key, _ in FIGURES), *ASKED, *DONE, *PASSED_OVER, *latencies})
     completed = fields.number("completed")
     prompts = fields.number("num_prompts")
     doubts = [f"{completed:g} of {prompts:g} requests were completed"] if prompts and completed is not None and completed < prompts else []

@@ -52,7 +52,7 @@ PASSED_OVER = word_set(
 WARMUP = -1
 HEADLINES = ("output_throughput", "median_ttft", "median_tpot")
 POOLING_HEADLINES = ("request_throughput", "median_e2el")
-_STATISTIC = re.compile(r"(?P<of>probe_)?(?P<statistic>mean|median|std|p[0-9]{1,3}(?:\.[0-9]+)?|max)_(?P<what>[a-z0-9_]+)_ms")
+_STATISTIC = re.compile(r"(?:probe_)?(?P<statistic>mean|median|std|p[0-9]{1,3}(?:\.[0-9]+)?|max)_[a-z0-9_]+_ms")
 _NO_OPTION = re.compile(r"(probe_)?(mean|median|std|p[0-9.]+|max)_.*_ms|spec_decode_.*|diffusion_.*|probe_(completed|failed)")
 """Keys that are neither an option of a sweep nor of --metadata: statistics, and counts of drafts, canvases and probes."""
 
@@ -84,10 +84,7 @@ def run_of(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultR
     fields.take("failed", "failed", "", better="lower")
     fields.take("spec_decode_acceptance_rate", "spec_decode_acceptance_rate", "%", better="higher")
     fields.take("spec_decode_acceptance_length", "spec_decode_acceptance_length", "", better="higher")
-    for key in members:
-        if matched := _STATISTIC.fullmatch(key):
-            name = f"{matched['of'] or ''}{matched['statistic']}_{matched['what']}"
-            fields.take(key, name, "ms", statistic=matched["statistic"], headline=name in headlines, better="lower")
+    fields.take_latencies(_STATISTIC, headlines)
     done = fields.words(DONE)
     asked, setting = _asked(fields)
     completed = fields.number("completed")
