@@ -355,3 +355,18 @@ def test_the_readmes_lines_are_what_is_printed(tmp_path: Path, capsys: pytest.Ca
     shown = readme.partition("perfproof judge before.json after.json  ")[2].partition("```\n\n```\n")[2].partition("\n```")[0].splitlines()
     assert len(shown) > 4
     assert [line for line in shown if line not in printed] == []
+
+
+def test_sides_without_a_metric_in_common_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Startup times and throughputs say nothing of each other."""
+    assert main(["judge", str(FILES / "vllm_throughput.json"), str(FILES / "by_hand_vllm_latency_0.6.json")]) == EXIT_USAGE
+    assert "no metric of it is in vllm_throughput.json as well" in capsys.readouterr().err
+
+
+def test_several_runs_of_which_one_failed_are_no_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its zeros are no measurement, so the headlines are untestable."""
+    both = sides(tmp_path, TURNS)
+    run_file(tmp_path / "b" / "run03.json", 1.0, 6, output_throughput=0.0, median_ttft_ms=0.0, median_tpot_ms=0.0)
+    code, said = judged(both, capsys)
+    assert code == EXIT_UNTESTABLE
+    assert {one["verdict"] for one in said["comparisons"] if one["primary"]} == {"untestable"}

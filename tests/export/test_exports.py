@@ -254,6 +254,7 @@ def test_trials_that_do_not_count_are_left_out_and_told(tmp_path: Path, capsys: 
         (["--format", "pytest-benchmark"], "makes 12 files"),
         (["--format", "parquet"], "makes no text"),
         (["--format", "perf-eval"], "no trial of a server under load"),
+        (["--format", "vllm-checklist", "--arm", "after"], "has no trials of both the baseline and a change"),
     ],
 )
 def test_what_cannot_be_exported_is_refused_with_its_reason(
@@ -262,6 +263,12 @@ def test_what_cannot_be_exported_is_refused_with_its_reason(
     """Unknown names, formats of several files without a folder, and trials that a format has no place for."""
     assert main(["export", str(results), *more]) == EXIT_USAGE
     assert told in capsys.readouterr().err
+
+
+def test_a_metric_that_nobody_knows_is_named() -> None:
+    """Its values are left out, for nobody knows their unit or direction."""
+    _, notes = exports.counted([record(measurements={"round_time": 0.04, "warp_factor": 9.0})])
+    assert notes == ["metrics that perfproof doesn't know are left out: warp_factor"]
 
 
 def test_one_arm_alone_is_exported(results: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,12 +50,14 @@ def judge(baseline: Sequence[Path], candidate: Sequence[Path], asked: Asked, con
     matched = cases.match(before.runs, after.runs)
     if not matched.cases:
         raise BadInput(f"{names[1]}: no run of it was asked what a run of {names[0]} was: {'; '.join(matched.left_out[:MOST_NAMED])}")
-    found = [
-        judge_sides.judge(
-            case, margin=asked.margin, names=names, scenario=case.section or "runs", interleaved=asked.interleaved, only=asked.metric
+    question = judge_sides.Question(
+        margin=asked.margin, names=names, scenario="runs", interleaved=asked.interleaved, only=asked.metric, cases=len(matched.cases)
+    )
+    found = [judge_sides.judge(case, replace(question, scenario=case.section or "runs")) for case in matched.cases]
+    if not any(sides.compared for sides in found):
+        raise BadInput(
+            f"{names[1]}: no metric of it is in {names[0]} as well: {'; '.join(each for sides in found for each in sides.left_out)}"
         )
-        for case in matched.cases
-    ]
     _refuse_unknown(asked.metric, found)
     left_out = list(
         dict.fromkeys([*before.left_out, *after.left_out, *matched.left_out, *(each for sides in found for each in sides.left_out)])
@@ -66,7 +68,8 @@ def judge(baseline: Sequence[Path], candidate: Sequence[Path], asked: Asked, con
     else:
         side_sentences.show(before, after, found, guessed, left_out, console or Console())
     judged = [row for sides in found for row in sides.judged]
-    return decide(judged, DEFAULT_POLICY).exit_code if judged else EXIT_PASS
+    single = all(len(sides.case.before) == len(sides.case.after) == 1 for sides in found)
+    return EXIT_PASS if single else decide(judged, DEFAULT_POLICY).exit_code
 
 
 def _names(baseline: Sequence[Path], candidate: Sequence[Path]) -> tuple[str, str]:
@@ -94,8 +97,16 @@ def _side(name: str, paths: Sequence[Path]) -> ResultSide:
         same = next((one for one in runs if _rounded(run, one)), None)
         twice += [f"{run.source}: is the run of {same.source}, rounded"] if same else []
         runs += [] if same else [run]
-    lost = [f"{run.source}: {each}" for run in runs for each in run.left_out]
-    return ResultSide(name=name, files=tuple(files), runs=tuple(runs), left_out=(*left_out, *twice, *lost))
+    return ResultSide(name=name, files=tuple(files), runs=tuple(runs), left_out=(*left_out, *twice, *_lost(runs)))
+
+
+def _lost(runs: Sequence[ResultRun]) -> list[str]:
+    """What was left out of the runs, each thing once, with the run or how many runs it was left out of."""
+    sources: dict[str, list[str]] = {}
+    for run in runs:
+        for each in run.left_out:
+            sources.setdefault(each, []).append(run.source)
+    return [f"{named[0]}: {each}" if len(named) == 1 else f"{each} ({len(named)} runs)" for each, named in sources.items()]
 
 
 def _once(runs: Sequence[ResultRun]) -> tuple[list[ResultRun], list[str]]:

@@ -1,4 +1,4 @@
-"""What a format is: a name, a sentence, and how records become the contents of its files."""
+"""What a format is: a name, and how trials become the contents of its files."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ class Exported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """`words` say what is written, for the help. `files` raises `BadInput` where none of the trials can be told in this format."""
+    """`files` raises `BadInput` where none of the trials can be told in this format."""
 
     name: str
-    words: str
     files: Callable[[Exported], Files]

@@ -12,6 +12,7 @@ from typing import Any
 from perfproof.analysis.stats.number_format import count
 from perfproof.analysis.stats.samples import typical
 from perfproof.analysis.trials.paired_trials import fine, latest
+from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import METRICS, Metric, base_name
@@ -46,7 +47,10 @@ class TrialSeries:
 
 
 def counted(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
-    """Each trial once, those that failed or are invalid left out; and how many were, in a sentence a scenario."""
+    """Each trial once, those that failed or are invalid left out; and how many were, in a sentence a scenario.
+
+    Metrics that the registry has no row for are named, too.
+    """
     every = latest(records)
     notes = []
     for name in dict.fromkeys(record.scenario for record in every):
@@ -55,6 +59,10 @@ def counted(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
         if lost:
             told = ", ".join(f"{number} {status}" for status, number in lost.items())
             notes.append(f"{line(name, 160)}: {sum(lost.values())} of {count(len(own), 'trial')} left out ({told})")
+    unknown = dict.fromkeys(
+        name for record in every for name in {**record.measurements, **record.witnesses} if base_name(name) not in METRICS
+    )
+    notes += [f"metrics that perfproof doesn't know are left out: {few([line(name, 60) for name in unknown], 5)}"] if unknown else []
     return [record for record in every if fine(record)], notes
 
 

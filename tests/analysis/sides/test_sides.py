@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from perfproof.analysis.sides import cases, judge_sides
 from perfproof.analysis.sides.measured_order import BASELINE, CANDIDATE, order
 from perfproof.model.records.result_runs import ResultRun, ResultValue, Word
 from perfproof.model.verdicts.judged import Outcome
+
+ASKED = judge_sides.Question(margin=0.02, names=("a", "b"), scenario="runs")
 
 
 def run(
@@ -98,7 +101,7 @@ VALUES = st.lists(st.floats(0.5, 2.0), min_size=2, max_size=9)
 def test_unpaired_sides_have_welchs_interval_and_no_verdict_of_a_change(before: list[float], after: list[float]) -> None:
     """As scipy has it, of the logarithms, at the level of one look."""
     (case,) = cases.match([run(value) for value in before], [run(value) for value in after]).cases
-    (line,) = judge_sides.judge(case, margin=0.02, names=("a", "b"), scenario="runs").judged
+    (line,) = judge_sides.judge(case, ASKED).judged
     assert line.verdict is Outcome.INCONCLUSIVE
     assert line.effect == pytest.approx(math.expm1(np.mean(np.log(after)) - np.mean(np.log(before))), abs=1e-9)
     if len(set(before)) > 1 or len(set(after)) > 1:
@@ -109,10 +112,10 @@ def test_unpaired_sides_have_welchs_interval_and_no_verdict_of_a_change(before: 
 def test_units_are_converted_or_the_metric_is_left_out() -> None:
     """0.0068 s is 6.8 ms; milliseconds and tokens have nothing in common."""
     (case,) = cases.match([run(6.8, unit="ms")], [run(0.0068, unit="s")]).cases
-    (one,) = judge_sides.judge(case, margin=0.02, names=("a", "b"), scenario="runs").compared
+    (one,) = judge_sides.judge(case, ASKED).compared
     assert (one.before, one.after, one.unit) == ((6.8,), (6.8,), "ms")
     (case,) = cases.match([run(6.8, unit="ms")], [run(6.8, unit="tok/s")]).cases
-    found = judge_sides.judge(case, margin=0.02, names=("a", "b"), scenario="runs")
+    found = judge_sides.judge(case, ASKED)
     assert (found.compared, found.left_out) == ((), ("units that have nothing in common: throughput",))
 
 
@@ -120,6 +123,33 @@ def test_a_metric_that_one_run_lacks_is_left_out_by_name() -> None:
     """The mean of the others would be of other runs than the rest."""
     lacking = ResultRun(source="x", values=())
     (case,) = cases.match([run(), lacking], [run()]).cases
-    assert judge_sides.judge(case, margin=0.02, names=("a", "b"), scenario="runs").left_out == (
-        "1 of 2 runs of the baseline do not have: throughput",
-    )
+    assert judge_sides.judge(case, ASKED).left_out == ("1 of 2 runs of the baseline do not have: throughput",)
+
+
+def test_a_drift_under_one_fixed_order_is_no_change() -> None:
+    """A B, A B, A B on a machine that loses 3 % from run to run: the second of each pair is slower, and nothing changed."""
+    chance = np.random.default_rng(1)
+    values = [100 * 0.97**place * math.exp(chance.normal(0, 0.001)) for place in range(16)]
+    runs = [run(value, at=1e9 + place) for place, value in enumerate(values)]
+    (case,) = cases.match(runs[::2], runs[1::2]).cases
+    (line,) = judge_sides.judge(case, ASKED).judged
+    assert line.verdict is Outcome.INCONCLUSIVE
+    assert "a comes first in every block" in line.reason
+
+
+def test_a_headline_that_one_of_several_runs_lacks_is_untestable() -> None:
+    """A run whose requests all failed has no rate: leaving it out would be a pass without a word."""
+    lacking = ResultRun(source="x", values=())
+    (case,) = cases.match([run(), run(1.1)], [run(), lacking]).cases
+    (line,) = judge_sides.judge(case, ASKED).judged
+    assert (line.verdict, line.reason) == (Outcome.UNTESTABLE, "1 of 2 runs of the candidate do not have it")
+
+
+def test_metrics_of_all_loads_share_the_error() -> None:
+    """Of four loads, each interval is as wide as one of four metrics' would be."""
+    (case,) = cases.match([run(), run(1.1)], [run(), run(1.2)]).cases
+    (alone,), (shared,) = (judge_sides.judge(case, replace(ASKED, cases=count)).judged for count in (1, 4))
+    assert (alone.level, shared.level) == (0.98, 0.995)
+    assert alone.interval is not None
+    assert shared.interval is not None
+    assert shared.interval[0] < alone.interval[0]

@@ -26,8 +26,8 @@ SHOWN = (
         {"input_sequence_throughput": (7.7575, "inputs/s"), "median_e2el": (99.25, "ms")},
     ),
     ("vllm_throughput.json", "vllm bench throughput", 1, {"total_token_throughput": (648.025, "tok/s"), "duration": (0.59257, "s")}),
-    ("vllm_latency.json", "vllm bench latency", 1, {"mean_latency": (None, "s"), "p50_latency": (None, "s")}),
-    ("vllm_latency_0.22.json", "vllm bench latency", 1, {"mean_latency": (None, "s"), "p99_latency": (None, "s")}),
+    ("vllm_latency.json", "vllm bench latency", 1, {"mean_latency": (0.43779, "s"), "p50_latency": (None, "s")}),
+    ("by_hand_vllm_latency_0.6.json", "vllm bench latency", 1, {"mean_latency": (1.28125, "s"), "p99_latency": (1.311875, "s")}),
     ("vllm_startup.json", "vllm bench startup", 4, {"startup_time": (None, "s")}),
     ("vllm_sweep/summary.csv", "vllm bench serve (summary.csv of a sweep)", 4, {"output_throughput": (None, "tok/s")}),
     (

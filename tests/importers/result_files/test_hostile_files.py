@@ -221,3 +221,25 @@ def test_a_folder_says_what_it_passes_over(tmp_path: Path) -> None:
     (empty := tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match="no result file lies there"):
         read_side([empty])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "Request Latency (ms),",
+            "Inter Token Latency (ms),1,1,1,1,1,1,1,1,1,1,1,1,1,1\r\nRequest Latency (ms),",
+            "inter_token_latency .*is there twice",
+        ),
+        ("Request Throughput (requests/sec),25.05", "Request Throughput (requests/sec),25,05", "3 cells under 2 columns"),
+        ("Metric,avg,min", "Metric,avg,avg", "cells under 14 columns"),
+        ("Request Throughput (requests/sec),25.05", "Request Throughput (requests/sec),fast", "expected a number, got a text"),
+    ],
+)
+def test_a_csv_with_a_row_a_cell_or_a_column_too_many_is_refused(old: str, new: str, message: str, tmp_path: Path) -> None:
+    """The last of two would win without a word."""
+    text = (FILES / "aiperf.csv").read_bytes().decode()
+    assert old in text
+    (path := tmp_path / "x.csv").write_bytes(text.replace(old, new, 1).encode())
+    with pytest.raises(BadInput, match=message):
+        read(path)

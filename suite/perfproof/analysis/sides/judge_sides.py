@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from perfproof.analysis.judging.judge import judge_table
@@ -27,6 +27,7 @@ LOOK = 0.02
 ASSUMED = "Welch's interval of their logarithms: it takes the runs of a side for independent and alike but for noise"
 DRIFT = ", so a drift looks like a change"
 REMEDY = "measure both sides in turns"
+ODD_UNITS = "units that have nothing in common"
 NAMED = 3
 """How many differences of the work a reason names."""
 
@@ -60,25 +61,58 @@ class Sides:
     left_out: tuple[str, ...]
 
 
-def judge(case: Case, *, margin: float, names: tuple[str, str], scenario: str, interleaved: bool = False, only: str | None = None) -> Sides:
-    """Everything that both sides of a case have. `only` names the one metric that is judged, instead of the headlines.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked of a case: the margin, the names of the sides and of the case, whether nobody doubts that they took turns, and `only`,
+    the one metric that is judged instead of the headlines. `cases` share the error."""
+
+    margin: float
+    names: tuple[str, str]
+    scenario: str
+    interleaved: bool = False
+    only: str | None = None
+    cases: int = 1
+
+
+def judge(case: Case, asked: Question) -> Sides:
+    """Everything that both sides of a case have. A headline that some of its runs lack is *untestable*.
 
     Source: `verdict.judge` for pairs, `unpaired.two_sides` for sides.
     """
-    compared, left_out = _compared(case)
-    chosen = {one.metric for one in compared if one.better and (one.metric == only if only else one.headline)}
-    found = order(case.before, case.after, said_interleaved=interleaved)
-    judged = []
-    if max(len(case.before), len(case.after)) > 1:
-        for one in compared:
-            if one.better is not None:
-                line = _line(one, found, margin, names, scenario, max(1, len(chosen)))
-                judged.append(_allowed(line, case) if one.metric in chosen else replace(line, primary=False, verdict=None))
-    return Sides(case=case, order=found, compared=tuple(compared), judged=tuple(judged), left_out=tuple(left_out))
+    compared, lost = _compared(case)
+    found = order(case.before, case.after, said_interleaved=asked.interleaved)
+    several = max(len(case.before), len(case.after)) > 1
+    return Sides(
+        case=case,
+        order=found,
+        compared=tuple(compared),
+        judged=tuple(_judged(case, compared, lost, found, asked)) if several else (),
+        left_out=tuple(f"{why}: {few(names, MOST_NAMED)}" for why, names in lost.items() if names),
+    )
 
 
-def _compared(case: Case) -> tuple[list[Compared], list[str]]:
-    """The metrics that every run of both sides has, in one unit; and what was left out, in words."""
+def _judged(case: Case, compared: Sequence[Compared], lost: Mapping[str, Sequence[str]], found: Order, asked: Question) -> Iterator[Judged]:
+    every = [value for run in (*case.before, *case.after) for value in run.values]
+    chosen = {value.metric for value in every if value.better and (value.metric == asked.only if asked.only else value.headline)}
+    share = asked.cases * max(1, len(chosen))
+    for one in compared:
+        if one.better is not None:
+            line = _line(one, found, asked, share)
+            yield _allowed(line, case) if one.metric in chosen else replace(line, primary=False, verdict=None)
+    why = {name: reason for reason, names in lost.items() for name in names}
+    for value in {value.metric: value for value in every if value.metric in chosen and value.metric in why}.values():
+        one = Compared(
+            metric=value.metric, unit=value.unit, better=value.better, statistic=value.statistic, headline=True, before=(), after=()
+        )
+        yield replace(_unjudged(one, asked, share), verdict=Outcome.UNTESTABLE, level=None, reason=_why(why[value.metric]))
+
+
+def _why(reason: str) -> str:
+    return f"its {reason}" if reason == ODD_UNITS else f"{reason} it"
+
+
+def _compared(case: Case) -> tuple[list[Compared], dict[str, list[str]]]:
+    """The metrics that every run of both sides has, in one unit; and those that were left out, by the reason."""
     sides = [[{value.metric: value for value in run.values} for run in side] for side in (case.before, case.after)]
     found: list[Compared] = []
     lost: dict[str, list[str]] = defaultdict(list)
@@ -93,7 +127,7 @@ def _compared(case: Case) -> tuple[list[Compared], list[str]]:
         values = [[_in_unit(each[name], sides[0][0][name].unit) for each in side] for side in sides]
         before, after = ([value for value in side if value is not None] for side in values)
         if len(before) < len(sides[0]) or len(after) < len(sides[1]):
-            lost["units that have nothing in common"].append(name)
+            lost[ODD_UNITS].append(name)
             continue
         first = sides[0][0][name]
         found.append(
@@ -108,7 +142,7 @@ def _compared(case: Case) -> tuple[list[Compared], list[str]]:
             )
         )
     lost["spreads within a run, which say nothing of other runs"] += spreads
-    return found, [f"{why}: {few(names, MOST_NAMED)}" for why, names in lost.items() if names]
+    return found, lost
 
 
 def _lacking(name: str, sides: Sequence[Sequence[dict[str, ResultValue]]], case: Case) -> str:
@@ -126,27 +160,27 @@ def _in_unit(value: ResultValue, unit: str) -> float | None:
     return converted(value.value, value.unit, unit)
 
 
-def _line(one: Compared, found: Order, margin: float, names: tuple[str, str], scenario: str, metrics: int) -> Judged:
+def _line(one: Compared, found: Order, asked: Question, share: int) -> Judged:
     positive = min(*one.before, *one.after) > 0
     if found.pairs and positive and one.better is not None:
         rows = [
             (str(number), name, value)
             for number, (first, second) in enumerate(found.pairs, 1)
-            for name, value in _in_order(found, (first, second), names, one)
+            for name, value in _in_order(found, (first, second), asked.names, one)
         ]
         lines, _ = judge_table(
             rows,
-            scenario=scenario,
+            scenario=asked.scenario,
             name=one.metric,
-            baseline=names[0],
+            baseline=asked.names[0],
             better=one.better,
-            margin=margin,
+            margin=asked.margin,
             unit=one.unit,
-            metrics=metrics,
+            metrics=share,
         )
         seen = [unpaired.Seen(block=block, arm=name, value=value, at=float(place)) for place, (block, name, value) in enumerate(rows)]
         return unpaired.as_sides(lines[0], seen, interleaved=True) if found.places else lines[0]
-    return _unpaired(one, found, margin, names, scenario, metrics)
+    return _unpaired(one, found, asked, share)
 
 
 def _in_order(found: Order, pair: tuple[int, int], names: tuple[str, str], one: Compared) -> list[tuple[str, float]]:
@@ -157,39 +191,44 @@ def _in_order(found: Order, pair: tuple[int, int], names: tuple[str, str], one: 
     return values
 
 
-def _unpaired(one: Compared, found: Order, margin: float, names: tuple[str, str], scenario: str, metrics: int) -> Judged:
+def _unpaired(one: Compared, found: Order, asked: Question, share: int) -> Judged:
     """The two sides without pairs: *inconclusive*, with an interval where both have several runs."""
-    line = Judged(
-        scenario=scenario,
+    line = _unjudged(one, asked, share)
+    if min(*one.before, *one.after) <= 0:
+        return replace(line, level=None, reason="a value of 0 has no ratio")
+    lone = next((name for name, values in zip(asked.names, (one.before, one.after), strict=True) if len(values) < 2), "")
+    how = f"{lone} has one run, whose scatter nobody knows" if lone else f"{found.how}{DRIFT if found.places else ''} ({ASSUMED})"
+    return unpaired.two_sides(line, _placed(one, found, asked.names), how, REMEDY)
+
+
+def _unjudged(one: Compared, asked: Question, share: int) -> Judged:
+    """A metric without a verdict yet."""
+    return Judged(
+        scenario=asked.scenario,
         metric=one.metric,
         unit=one.unit,
         better=one.better or "lower",
         kind="time",
         primary=True,
-        baseline=names[0],
-        candidate=names[1],
+        baseline=asked.names[0],
+        candidate=asked.names[1],
         baseline_value=_geometric_mean(one.before),
         candidate_value=_geometric_mean(one.after),
         blocks=0,
         effect=None,
         interval=None,
-        level=1 - LOOK / metrics,
-        margin=margin,
+        level=1 - LOOK / share,
+        margin=asked.margin,
         mde=None,
         verdict=Outcome.INCONCLUSIVE,
         reason="",
         warnings=(),
         q=None,
     )
-    if min(*one.before, *one.after) <= 0:
-        return replace(line, level=None, reason="a value of 0 has no ratio")
-    lone = next((name for name, values in zip(names, (one.before, one.after), strict=True) if len(values) < 2), "")
-    how = f"{lone} has one run, whose scatter nobody knows" if lone else f"{found.how}{DRIFT if found.places else ''} ({ASSUMED})"
-    return unpaired.two_sides(line, _placed(one, found, names), how, REMEDY)
 
 
 def _geometric_mean(values: Sequence[float]) -> float | None:
-    return math.exp(math.fsum(map(math.log, values)) / len(values)) if min(values) > 0 else None
+    return math.exp(math.fsum(map(math.log, values)) / len(values)) if values and min(values) > 0 else None
 
 
 def _placed(one: Compared, found: Order, names: tuple[str, str]) -> list[tuple[int, unpaired.Seen]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from perfproof.export.format import Exported, Files, Format
 from perfproof.export.trials import TrialSeries, build_of, gpus_of, is_baseline, model_of, series
+from perfproof.model.base.errors import BadInput
 from perfproof.model.base.untrusted import line
 from perfproof.model.kinds import kind_in
 from perfproof.model.records.record import Record
@@ -18,6 +19,10 @@ HEAD = ("metric", "baseline", "changed", "difference", "verdict", "runs", "varia
 
 
 def files(exported: Exported) -> Files:
+    if lacking := [name for name in dict.fromkeys(trial.scenario for trial in exported.trials) if not _whole(name, exported.trials)]:
+        raise BadInput(
+            f"{exported.results}: {line(lacking[0], 160)}: has no trial of the baseline and of a change: there is nothing to compare"
+        )
     found, judged = series(exported.trials), exported.judged()
     parts = ["\n".join(f"- Not counted: {escape(note)}" for note in exported.left_out)] if exported.left_out else []
     for name in dict.fromkeys(trial.scenario for trial in exported.trials):
@@ -25,6 +30,11 @@ def files(exported: Exported) -> Files:
         rows = [row for row in judged if row.scenario == name and (row.primary or row.verdict)]
         parts.append("\n".join(_scenario(name, own, rows, [one for one in found if one.scenario == name], exported.results)))
     return {"checklist.md": "\n\n".join(parts) + "\n"}
+
+
+def _whole(name: str, trials: Sequence[Record]) -> bool:
+    """Whether a scenario has trials of the baseline and of another arm."""
+    return {is_baseline(trial) for trial in trials if trial.scenario == name} == {True, False}
 
 
 def _scenario(name: str, trials: Sequence[Record], rows: Sequence[Judged], found: Sequence[TrialSeries], results: str) -> Iterator[str]:
@@ -72,4 +82,4 @@ def _variability(one: TrialSeries | None) -> str:
     return f"±{units.THIN}{units.percent(one.deviation / abs(one.typical), 2, plus=False)}{units.THIN}%" if one.deviation else "exact"
 
 
-CHECKLIST = Format(name="vllm-checklist", words="the short table that a pull request to vLLM is asked for, in markdown", files=files)
+CHECKLIST = Format(name="vllm-checklist", files=files)

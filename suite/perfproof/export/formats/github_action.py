@@ -30,6 +30,4 @@ def _entry(one: TrialSeries) -> dict[str, Any]:
     return entry if one.deviation is None else {**entry, "range": f"± {one.deviation:.6g}"}
 
 
-GITHUB_ACTION = Format(
-    name="github-action-benchmark", words="custom JSON for github-action-benchmark, a file for each of its two directions", files=files
-)
+GITHUB_ACTION = Format(name="github-action-benchmark", files=files)

@@ -64,4 +64,4 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-OPENMETRICS = Format(name="openmetrics", words="OpenMetrics text: a gauge a metric, with scenario, arm and build as labels", files=files)
+OPENMETRICS = Format(name="openmetrics", files=files)

@@ -22,4 +22,4 @@ def files(exported: Exported) -> Files:
     return {"trials.parquet": content.getvalue()}
 
 
-PARQUET = Format(name="parquet", words="the same table as Parquet (needs pyarrow: pip install 'perfproof[parquet]')", files=files)
+PARQUET = Format(name="parquet", files=files)

@@ -104,6 +104,4 @@ def _word(truth: bool) -> str:
     return str(truth).lower()
 
 
-PERF_EVAL = Format(
-    name="perf-eval", words="rows of vLLM's performance dashboard (vllm-project/perf-eval), a line a serving trial", files=files
-)
+PERF_EVAL = Format(name="perf-eval", files=files)

@@ -118,4 +118,4 @@ def _quartiles(ordered: Sequence[float]) -> tuple[float, float]:
     return lower, upper
 
 
-PYTEST_BENCHMARK = Format(name="pytest-benchmark", words="pytest-benchmark's JSON of trials that time rounds, a file a trial", files=files)
+PYTEST_BENCHMARK = Format(name="pytest-benchmark", files=files)

@@ -83,6 +83,4 @@ def _texts(found: Mapping[str, Any]) -> dict[str, str]:
     return {key: line(value, 200) for key, value in found.items()}
 
 
-PYTORCH_HUD = Format(
-    name="pytorch-hud", words="rows of PyTorch's benchmark database (schema v3), the trials in benchmark_values", files=files
-)
+PYTORCH_HUD = Format(name="pytorch-hud", files=files)

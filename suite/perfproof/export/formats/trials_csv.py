@@ -23,4 +23,4 @@ def _cell(cell: str | int | bool) -> str:
     return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
 
 
-TRIALS_CSV = Format(name="csv", words="a table of trials: a line a trial and metric", files=files)
+TRIALS_CSV = Format(name="csv", files=files)

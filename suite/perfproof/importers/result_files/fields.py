@@ -6,7 +6,8 @@ number) is a fault. All faults of a file are reported together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from perfproof.model.scenarios import metric_directions
 from perfproof.model.scenarios.metrics import Better
 
 MOST_FAULTS = 20
+MOST_UNREAD = 6
 LONGEST_WORD = 200
 
 
@@ -97,6 +99,19 @@ class Fields:
         self.left_out += [f"{line(key, 60)}: {lost} of {len(raw)} are no numbers"] if lost else []
         return found
 
+    def take_latencies(self, keys: re.Pattern[str], headlines: Collection[str]) -> list[str]:
+        """Adds every latency in milliseconds whose key matches, by the group `statistic`; the keys that matched."""
+        found = {key: matched for key in self.members if (matched := keys.fullmatch(key))}
+        for key, matched in found.items():
+            name = key.removesuffix("_ms")
+            self.take(key, name, "ms", statistic=matched["statistic"], headline=name in headlines, better="lower")
+        return list(found)
+
+    def leave_unread(self, known: Collection[str]) -> None:
+        """Leaves out, by name, the members that hold a number or statistics and that this reader does not know."""
+        found = [line(key, 40) for key, raw in self.members.items() if key not in known and _measured(raw)]
+        self.left_out += [f"metrics that are not read: {few(found, MOST_UNREAD)}"] if found else []
+
     def join(self, inner: Fields, named: str = "") -> None:
         """Takes over what was read of an object inside; `named` stands before what was left out of it."""
         self.values += inner.values
@@ -120,6 +135,10 @@ class Fields:
             elif isinstance(raw, bool) or (isinstance(raw, int | float) and is_number(raw)):
                 found[name] = raw
         return found
+
+
+def _measured(raw: Any) -> bool:
+    return type(raw) in (int, float) or (isinstance(raw, dict) and "unit" in raw)
 
 
 def _kind(raw: Any) -> str:

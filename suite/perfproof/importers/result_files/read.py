@@ -16,6 +16,7 @@ from perfproof.model.base.untrusted import line
 from perfproof.model.records.result_runs import ResultFile
 
 MOST_FILES = 1000
+MOST_TWICE = 5
 SUFFIXES = (".json", ".jsonl", ".csv", ".js")
 """What a result file in a folder may be called; a file that is named itself may have any name."""
 
@@ -43,7 +44,12 @@ def _runs(form: Format, source: Source) -> ResultFile:
 
 
 def _file(form: Format, source: Source) -> ResultFile:
-    return ResultFile(format=form.name, trial=form.trial, runs=tuple(form.runs(source)), rounded=form.rounded)
+    runs = tuple(form.runs(source))
+    for run in runs:
+        names = [value.metric for value in run.values]
+        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+            raise BadInput(f"{run.source}: {few(twice, MOST_TWICE)} is there twice: keep one")
+    return ResultFile(format=form.name, trial=form.trial, runs=runs, rounded=form.rounded)
 
 
 def read_side(paths: Sequence[Path]) -> tuple[list[ResultFile], list[str]]:

@@ -15,6 +15,7 @@ from perfproof.importers.result_files.source import Source
 from perfproof.model.base import timestamps
 from perfproof.model.base.number_range import is_number
 from perfproof.model.records.result_runs import ResultRun, Word
+from perfproof.model.scenarios.metric_directions import word_set
 
 FIGURES = ("request_throughput", "output_token_throughput", "total_token_throughput", "input_token_throughput", "goodput")
 OF_REQUESTS = (
@@ -28,6 +29,10 @@ OF_REQUESTS = (
 )
 FAILURES = {"request_error_rate": "request_error_rate", "error_request_count": "failed"}
 STATISTICS = {"avg": "mean", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "std": "std"}
+PASSED_OVER = word_set(
+    "request_count completed_request_count input_sequence_length output_sequence_length output_token_count total_output_tokens "
+    "total_isl total_osl benchmark_duration"
+)
 HEADLINES = ("output_token_throughput", "p50_time_to_first_token", "p50_inter_token_latency")
 UNITS = {
     "requests/sec": "req/s",
@@ -87,6 +92,7 @@ def runs(source: Source) -> list[ResultRun]:
                 called = f"{statistic}_{name}"
                 own.take(key, called, _unit(own), statistic=statistic, headline=called in HEADLINES)
             whole.join(own, name)
+    whole.leave_unread({*FIGURES, *FAILURES, *OF_REQUESTS, *PASSED_OVER})
     done = {name: word for key, statistic, name in DONE if (word := _word(members.get(key), statistic)) is not None}
     refuse(whole.faults)
     return [

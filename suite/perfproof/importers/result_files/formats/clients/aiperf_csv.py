@@ -11,34 +11,18 @@ from typing import Any
 
 from perfproof.importers.result_files.fields import Fields, refuse
 from perfproof.importers.result_files.format import Format
+from perfproof.importers.result_files.formats.clients import aiperf
 from perfproof.importers.result_files.source import Source
 from perfproof.model.base import numerals
 from perfproof.model.records.result_runs import ResultRun
 
-FIGURES = {
-    "request throughput": "request_throughput",
-    "output token throughput": "output_token_throughput",
-    "total token throughput": "total_token_throughput",
-    "input token throughput": "input_token_throughput",
-    "goodput": "goodput",
-}
-OF_REQUESTS = {
-    "request latency": "request_latency",
-    "time to first token": "time_to_first_token",
-    "time to second token": "time_to_second_token",
-    "time to first output token": "time_to_first_output_token",
-    "inter token latency": "inter_token_latency",
-    "inter chunk latency": "inter_chunk_latency",
-    "output token throughput per user": "output_token_throughput_per_user",
-}
+FIGURES, OF_REQUESTS = ({name.replace("_", " "): name for name in names} for names in (aiperf.FIGURES, aiperf.OF_REQUESTS))
+"""Metrics by the words of a row."""
 DONE = {
     "request count": "requests",
     "total input sequence length": "input tokens",
     "total output sequence length": "output tokens",
 }
-STATISTICS = {"avg": "mean", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "std": "std"}
-UNITS = {"requests/sec": "req/s", "tokens/sec": "tok/s", "tokens/sec/user": "tok/s/user", "sec": "s"}
-HEADLINES = ("output_token_throughput", "p50_time_to_first_token", "p50_inter_token_latency")
 _NAMED = re.compile(r"(?P<name>[^()]+?)\s*(?:\((?P<unit>[^()]*)\))?")
 
 
@@ -54,20 +38,23 @@ def runs(source: Source) -> list[ResultRun]:
     whole = Fields(where=str(source.path), members={})
     done: dict[str, float] = {}
     for head, row in _rows(source.table):
+        if len(row) != len(head) or len(set(head)) < len(head):
+            whole.faults.append(f"{source.path}: {row[0][:60]}: {len(row)} cells under {len(set(head))} columns: write the file again")
+            continue
         name, unit = _named(row[0])
         if head == ("Metric", "Value"):
             cell = _cells(source, row[:1], row[1:2], ("value",))
             if name in FIGURES:
                 called = FIGURES[name]
-                cell.take("value", called, _unit(name, unit), headline=called in HEADLINES)
+                cell.take("value", called, _unit(name, unit), headline=called in aiperf.HEADLINES)
             elif name in DONE and (value := cell.number("value")) is not None:
                 done[DONE[name]] = value
             whole.join(cell, name)
         elif name in OF_REQUESTS:
             cells = _cells(source, row[:1], row[1:], head[1:])
-            for key, statistic in STATISTICS.items():
+            for key, statistic in aiperf.STATISTICS.items():
                 called = f"{statistic}_{OF_REQUESTS[name]}"
-                cells.take(key, called, unit, statistic=statistic, headline=called in HEADLINES)
+                cells.take(key, called, unit, statistic=statistic, headline=called in aiperf.HEADLINES)
             whole.join(cells, name)
     refuse(whole.faults)
     inside = f"{done['requests']:g} requests" if "requests" in done else "requests"
@@ -89,7 +76,7 @@ def _rows(table: Sequence[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], t
 def _named(label: str) -> tuple[str, str]:
     """A row's metric in small letters, and its unit."""
     matched = _NAMED.fullmatch(label.strip())
-    return (matched["name"].casefold(), UNITS.get(matched["unit"] or "", matched["unit"] or "")) if matched else ("", "")
+    return (matched["name"].casefold(), aiperf.UNITS.get(matched["unit"] or "", matched["unit"] or "")) if matched else ("", "")
 
 
 def _unit(name: str, unit: str) -> str:

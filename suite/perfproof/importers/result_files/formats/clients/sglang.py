@@ -11,6 +11,7 @@ from perfproof.importers.result_files.format import Format
 from perfproof.importers.result_files.source import Source
 from perfproof.model.base import timestamps
 from perfproof.model.records.result_runs import ResultRun, Word
+from perfproof.model.scenarios.metric_directions import word_set
 
 NEEDED = ("backend", "request_throughput", "completed", "mean_e2e_latency_ms")
 FIGURES = (
@@ -46,8 +47,12 @@ SERVER = {
     "kv_cache_dtype": "KV cache type",
 }
 """What `server_info` says of the server."""
+PASSED_OVER = word_set(
+    "tag server_info accept_length duration concurrency failed num_processes arrival_seed benchmark_start_time benchmark_end_time "
+    "total_input_text_tokens total_input_vision_tokens total_output_tokens_retokenized"
+)
 HEADLINES = ("output_throughput", "median_ttft", "median_tpot")
-_STATISTIC = re.compile(r"(?P<statistic>mean|median|std|max|p[0-9]{1,2}(?:\.[0-9]+)?)_(?P<what>e2e_latency|ttft|tpot|itl)_ms")
+_STATISTIC = re.compile(r"(?P<statistic>mean|median|std|max|p[0-9]{1,3}(?:\.[0-9]+)?)_(?:e2e_latency|ttft|tpot|itl)_ms")
 
 
 def recognises(source: Source) -> bool:
@@ -69,12 +74,10 @@ def _run(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultRun
     for key, unit in FIGURES:
         fields.take(key, key, unit, headline=key in HEADLINES, better="higher")
     fields.take("accept_length", "accept_length", "", better="higher")
-    for key in members:
-        if matched := _STATISTIC.fullmatch(key):
-            name = f"{matched['statistic']}_{matched['what']}"
-            fields.take(key, name, "ms", statistic=matched["statistic"], headline=name in HEADLINES, better="lower")
+    latencies = fields.take_latencies(_STATISTIC, HEADLINES)
     asked, setting = _asked(fields)
     done = fields.words(DONE)
+    fields.leave_unread({*(key for key, _ in FIGURES), *ASKED, *DONE, *PASSED_OVER, *latencies})
     completed = fields.number("completed")
     prompts = fields.number("num_prompts")
     doubts = [f"{completed:g} of {prompts:g} requests were completed"] if prompts and completed is not None and completed < prompts else []

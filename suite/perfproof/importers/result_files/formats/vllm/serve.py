@@ -52,8 +52,9 @@ PASSED_OVER = word_set(
 WARMUP = -1
 HEADLINES = ("output_throughput", "median_ttft", "median_tpot")
 POOLING_HEADLINES = ("request_throughput", "median_e2el")
-_STATISTIC = re.compile(r"(?P<statistic>mean|median|std|p[0-9]{1,2}(?:\.[0-9]+)?|max)_(?P<what>[a-z0-9_]+)_ms")
-_NO_OVERRIDE = re.compile(r"(mean|median|std|p[0-9.]+|max)_.*_ms|spec_decode_.*|diffusion_.*|probe_.*")
+_STATISTIC = re.compile(r"(?:probe_)?(?P<statistic>mean|median|std|p[0-9]{1,3}(?:\.[0-9]+)?|max)_[a-z0-9_]+_ms")
+_NO_OPTION = re.compile(r"(probe_)?(mean|median|std|p[0-9.]+|max)_.*_ms|spec_decode_.*|diffusion_.*|probe_(completed|failed)")
+"""Keys that are neither an option of a sweep nor of --metadata: statistics, and counts of drafts, canvases and probes."""
 
 
 def recognises(source: Source) -> bool:
@@ -83,10 +84,7 @@ def run_of(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultR
     fields.take("failed", "failed", "", better="lower")
     fields.take("spec_decode_acceptance_rate", "spec_decode_acceptance_rate", "%", better="higher")
     fields.take("spec_decode_acceptance_length", "spec_decode_acceptance_length", "", better="higher")
-    for key in members:
-        if matched := _STATISTIC.fullmatch(key):
-            name = f"{matched['statistic']}_{matched['what']}"
-            fields.take(key, name, "ms", statistic=matched["statistic"], headline=name in headlines, better="lower")
+    fields.take_latencies(_STATISTIC, headlines)
     done = fields.words(DONE)
     asked, setting = _asked(fields)
     completed = fields.number("completed")
@@ -110,10 +108,12 @@ def _asked(fields: Fields) -> tuple[dict[str, Word], dict[str, Word]]:
     if fields.members.get("max_concurrency", "") is None:
         asked["concurrency"] = "no limit"
     known = {*NEEDED, *ASKED, *DONE, *PASSED_OVER, *(key for key, _ in FIGURES)}
-    other = {key: key for key in fields.members if key not in known and not _NO_OVERRIDE.fullmatch(key)}
+    other = [key for key in fields.members if key not in known and not _NO_OPTION.fullmatch(key)]
+    words = fields.words({key: key for key in other})
     if "run_number" in fields.members:
-        return asked | fields.words(other), {}
-    return asked, {name: word for name, word in fields.words(other).items() if isinstance(word, str)}
+        return asked | words, {}
+    fields.leave_unread({*fields.members} - {*other})
+    return asked, {name: word for name, word in words.items() if isinstance(word, str)}
 
 
 def _doubts(fields: Fields) -> list[str]:
