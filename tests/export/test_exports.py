@@ -254,7 +254,7 @@ def test_trials_that_do_not_count_are_left_out_and_told(tmp_path: Path, capsys: 
         (["--format", "pytest-benchmark"], "makes 12 files"),
         (["--format", "parquet"], "makes no text"),
         (["--format", "perf-eval"], "no trial of a server under load"),
-        (["--format", "vllm-checklist", "--arm", "after"], "has no trials of both the baseline and a change"),
+        (["--format", "vllm-checklist", "--arm", "after"], "has no trial of the baseline and of a change"),
     ],
 )
 def test_what_cannot_be_exported_is_refused_with_its_reason(
