@@ -28,11 +28,11 @@ def results(folder: Path, task: dict[str, Any] | None = None, **changed: Any) ->
 
 
 def judged(paths: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any], dict[str, Any], str]:
-    """The exit code, what is said as JSON, its line of the task `sums`, and the notes."""
+    """The exit code, the JSON, its line of the task `sums`, and the notes."""
     code = main(["accuracy", *paths, "--json"])
     told = capsys.readouterr()
-    said = json.loads(told.out) if told.out else {"comparisons": [{}]}
-    return code, said, next((one for one in said["comparisons"] if one.get("metric", "").startswith("sums")), {}), told.err
+    answer = json.loads(told.out) if told.out else {"comparisons": [{}]}
+    return code, answer, next((one for one in answer["comparisons"] if one.get("metric", "").startswith("sums")), {}), told.err
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_what_totals_lose_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 def test_samples_on_one_side_alone_are_not_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The totals of both are compared, and the side without samples is named."""
-    code, said, line, notes = judged((str(REAL.parent), results(tmp_path / "bb", {"exact_match,first": 0.405})), capsys)
+    code, answer, line, notes = judged((str(REAL.parent), results(tmp_path / "bb", {"exact_match,first": 0.405})), capsys)
     assert (code, line["verdict"]) == (EXIT_PASS, "inconclusive")
     assert f"{tmp_path / 'bb'}: no samples there" in notes
-    assert said["notes"][0] in notes
+    assert answer["notes"][0] in notes
 
 
 def test_totals_of_another_question_are_untestable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,8 +95,8 @@ def test_two_runs_without_a_right_answer_prove_nothing(tmp_path: Path, capsys: p
 
 def test_a_score_without_a_standard_error_is_left_out_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """lm_eval writes N/A where it has none."""
-    _, said, line, _ = judged((results(tmp_path / "a", {"exact_match_stderr,first": "N/A"}), results(tmp_path / "bb")), capsys)
-    assert any("sums, exact_match: 0.415 has no standard error (N/A)" in each for each in said["left_out"])
+    _, answer, line, _ = judged((results(tmp_path / "a", {"exact_match_stderr,first": "N/A"}), results(tmp_path / "bb")), capsys)
+    assert any("sums, exact_match: 0.415 has no standard error (N/A)" in each for each in answer["left_out"])
     assert line["verdict"] == "untestable"
 
 

@@ -80,9 +80,9 @@ def test_one_run_a_side_has_no_verdict_and_says_what_would(capsys: pytest.Captur
 
 def test_json_of_one_run_a_side_has_the_keys_of_a_paste(capsys: pytest.CaptureFixture[str]) -> None:
     """And the section, the runs of either side, why a baseline was guessed, and what was left out."""
-    code, said = judged([FIRST, SECOND], capsys)
-    assert (code, said["comparisons"]) == (EXIT_PASS, [])
-    entry = next(one for one in said["single_runs"] if one["metric"] == "output_throughput")
+    code, answer = judged([FIRST, SECOND], capsys)
+    assert (code, answer["comparisons"]) == (EXIT_PASS, [])
+    entry = next(one for one in answer["single_runs"] if one["metric"] == "output_throughput")
     assert entry["before"] == pytest.approx(2019.4586)
     assert entry["change"] == pytest.approx(0.18669, rel=1e-4)
     assert {name: entry[name] for name in ("baseline", "candidate", "better", "unit", "section", "runs", "same_work")} == {
@@ -94,8 +94,8 @@ def test_json_of_one_run_a_side_has_the_keys_of_a_paste(capsys: pytest.CaptureFi
         "runs": [1, 1],
         "same_work": True,
     }
-    assert said["guessed"] is None
-    assert said["left_out"] == ["spreads within a run, which say nothing of other runs: std_ttft, std_tpot, std_itl, std_e2el"]
+    assert answer["guessed"] is None
+    assert answer["left_out"] == ["spreads within a run, which say nothing of other runs: std_ttft, std_tpot, std_itl, std_e2el"]
 
 
 @pytest.mark.parametrize(
@@ -103,18 +103,18 @@ def test_json_of_one_run_a_side_has_the_keys_of_a_paste(capsys: pytest.CaptureFi
 )
 def test_runs_in_turns_are_judged(change: float, verdict: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Their own dates show the turns; headlines have a verdict, the other metrics are shown."""
-    found, said = judged(sides(tmp_path, TURNS, change), capsys)
-    verdicts = {one["metric"]: one["verdict"] for one in said["comparisons"]}
+    found, answer = judged(sides(tmp_path, TURNS, change), capsys)
+    verdicts = {one["metric"]: one["verdict"] for one in answer["comparisons"]}
     assert (found, verdicts["output_throughput"], verdicts["median_ttft"], verdicts["p99_ttft"]) == (code, verdict, verdict, "exploratory")
-    assert {tuple(one["runs"]) for one in said["comparisons"]} == {(8, 8)}
-    assert said["sections"][0]["order"] == "their dates show that they took turns"
+    assert {tuple(one["runs"]) for one in answer["comparisons"]} == {(8, 8)}
+    assert answer["sections"][0]["order"] == "their dates show that they took turns"
 
 
 @pytest.mark.parametrize("change", [0.5, 0.9, 1.1, 2.0])
 def test_all_of_one_side_before_the_other_is_never_a_change(change: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """However large it is: the interval is Welch's, its assumptions are said, and so is what a drift could have made."""
-    code, said = judged(sides(tmp_path, BATCHES, change), capsys)
-    (line,) = (one for one in said["comparisons"] if one["metric"] == "output_throughput")
+    """However large it is: the interval is Welch's, its assumptions are named, and so is what a drift could have made."""
+    code, answer = judged(sides(tmp_path, BATCHES, change), capsys)
+    (line,) = (one for one in answer["comparisons"] if one["metric"] == "output_throughput")
     assert (code, line["verdict"]) == (EXIT_PASS, "inconclusive")
     assert line["interval"][0] < change - 1 < line["interval"][1]
     for part in (
@@ -128,18 +128,18 @@ def test_all_of_one_side_before_the_other_is_never_a_change(change: float, tmp_p
 
 def test_batches_are_no_turns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two of one side, then two of the other: no pairs, and no verdict of a change."""
-    _, said = judged(sides(tmp_path, ([0, 1, 4, 5, 8, 9], [2, 3, 6, 7, 10, 11]), 0.8), capsys)
-    assert {one["verdict"] for one in said["comparisons"]} == {"inconclusive", "exploratory"}
-    assert "they did not take turns one by one (6 turns in 12 runs)" in said["sections"][0]["order"]
+    _, answer = judged(sides(tmp_path, ([0, 1, 4, 5, 8, 9], [2, 3, 6, 7, 10, 11]), 0.8), capsys)
+    assert {one["verdict"] for one in answer["comparisons"]} == {"inconclusive", "exploratory"}
+    assert "they did not take turns one by one (6 turns in 12 runs)" in answer["sections"][0]["order"]
 
 
 def test_without_dates_nobody_knows_of_turns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Inconclusive without a word of drift; `--interleaved` says that run by run they took turns."""
     both = sides(tmp_path, ([None] * 8, [None] * 8), 0.9)
-    code, said = judged(both, capsys)
-    assert (code, {one["verdict"] for one in said["comparisons"]}) == (EXIT_PASS, {"inconclusive", "exploratory"})
-    assert "nothing in the files says when they were measured" in said["comparisons"][0]["reason"]
-    assert "drift" not in said["comparisons"][0]["reason"]
+    code, answer = judged(both, capsys)
+    assert (code, {one["verdict"] for one in answer["comparisons"]}) == (EXIT_PASS, {"inconclusive", "exploratory"})
+    assert "nothing in the files says when they were measured" in answer["comparisons"][0]["reason"]
+    assert "drift" not in answer["comparisons"][0]["reason"]
     assert judged([*both, "--interleaved"], capsys)[0] == EXIT_REGRESSED
 
 
@@ -150,8 +150,8 @@ def test_dates_are_believed_before_the_option(tmp_path: Path, capsys: pytest.Cap
 
 def test_one_run_against_many_is_never_a_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its own scatter is not known, so there is no interval either."""
-    code, said = judged(sides(tmp_path, ([0], [1, 2, 3, 4, 5, 6, 7]), 0.3), capsys)
-    headlines = [one for one in said["comparisons"] if one["primary"]]
+    code, answer = judged(sides(tmp_path, ([0], [1, 2, 3, 4, 5, 6, 7]), 0.3), capsys)
+    headlines = [one for one in answer["comparisons"] if one["primary"]]
     assert (code, {one["verdict"] for one in headlines}) == (EXIT_PASS, {"inconclusive"})
     assert {one["interval"] for one in headlines} == {None}
     assert "a has one run, whose scatter nobody knows" in headlines[0]["reason"]
@@ -160,8 +160,8 @@ def test_one_run_against_many_is_never_a_change(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize("count", [2, 5])
 def test_few_runs_in_turns_have_no_verdict_of_a_change(count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Fewer than six pairs of a time are never judged."""
-    _, said = judged(sides(tmp_path, (TURNS[0][:count], TURNS[1][:count]), 0.5), capsys)
-    assert not {"regressed", "improved"} & {one["verdict"] for one in said["comparisons"]}
+    _, answer = judged(sides(tmp_path, (TURNS[0][:count], TURNS[1][:count]), 0.5), capsys)
+    assert not {"regressed", "improved"} & {one["verdict"] for one in answer["comparisons"]}
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -173,12 +173,12 @@ def test_few_runs_in_turns_have_no_verdict_of_a_change(count: int, tmp_path: Pat
 def test_only_runs_in_turns_can_change(
     change: float, order: list[bool], seed: int, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of any order of runs, a change is said of six pairs or more of one run a side, one after the other, alone."""
+    """Of any order of runs, a change needs six pairs or more, each of one run a side, one after the other."""
     minutes = ([at for at, second in enumerate(order) if not second], [at for at, second in enumerate(order) if second])
-    _, said = judged(sides(tmp_path_factory.mktemp("order"), minutes, change, seed), capsys)
+    _, answer = judged(sides(tmp_path_factory.mktemp("order"), minutes, change, seed), capsys)
     turns = len(order) % 2 == 0 and all(order[at] != order[at + 1] for at in range(0, len(order), 2))
     if not turns or len(order) < 12:
-        assert not {"regressed", "improved"} & {one["verdict"] for one in said["comparisons"]}
+        assert not {"regressed", "improved"} & {one["verdict"] for one in answer["comparisons"]}
 
 
 @pytest.mark.parametrize(
@@ -205,8 +205,8 @@ def test_unequal_work_stands_first_and_nothing_is_better(
 
 def test_unequal_work_of_several_runs_is_untestable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Runs in turns prove nothing of the build where the load was another."""
-    code, said = judged(sides(tmp_path, TURNS, 0.5, num_prompts=100), capsys)
-    headlines = [one for one in said["comparisons"] if one["primary"]]
+    code, answer = judged(sides(tmp_path, TURNS, 0.5, num_prompts=100), capsys)
+    headlines = [one for one in answer["comparisons"] if one["primary"]]
     assert (code, {one["verdict"] for one in headlines}) == (EXIT_UNTESTABLE, {"untestable"})
     assert "not the same work: prompts: 200 against 100" in headlines[0]["reason"]
 
@@ -216,15 +216,15 @@ def test_another_gpu_is_unequal_and_another_version_is_what_is_compared(tmp_path
     paths = [
         run_file(tmp_path / f"{name}.json", 1 + place / 10, place, gpu=name, vllm=str(place)) for place, name in enumerate(("H100", "H200"))
     ]
-    _, said = judged(paths, capsys)
-    assert said["sections"][0]["unequal"] == ["gpu: H100 against H200"]
-    assert said["sections"][0]["other"] == ["vllm: 0 against 1"]
+    _, answer = judged(paths, capsys)
+    assert answer["sections"][0]["unequal"] == ["gpu: H100 against H200"]
+    assert answer["sections"][0]["other"] == ["vllm: 0 against 1"]
 
 
 def test_a_few_tokens_more_are_the_same_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Outputs of one load differ by less than a hundredth."""
-    _, said = judged([FIRST, run_file(tmp_path / "x.json", 1.1, 1, total_output_tokens=3190)], capsys)
-    assert said["sections"][0]["unequal"] == []
+    _, answer = judged([FIRST, run_file(tmp_path / "x.json", 1.1, 1, total_output_tokens=3190)], capsys)
+    assert answer["sections"][0]["unequal"] == []
 
 
 def test_loads_are_compared_each_for_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -233,11 +233,11 @@ def test_loads_are_compared_each_for_itself(tmp_path: Path, capsys: pytest.Captu
         for rate in (1, 4):
             run_file(tmp_path / side / f"rate{rate}.json", rate * (1.1 if side == "b" else 1), rate, request_rate=rate)
     run_file(tmp_path / "b" / "rate9.json", 3.3, 1, request_rate=9)
-    code, said = judged([str(tmp_path / "a"), str(tmp_path / "b")], capsys)
-    rates = {(one["section"], one["change"]) for one in said["single_runs"] if one["metric"] == "request_throughput"}
+    code, answer = judged([str(tmp_path / "a"), str(tmp_path / "b")], capsys)
+    rates = {(one["section"], one["change"]) for one in answer["single_runs"] if one["metric"] == "request_throughput"}
     assert (code, {section for section, _ in rates}) == (EXIT_PASS, {"request rate 1", "request rate 4"})
     assert [change for _, change in rates] == [pytest.approx(0.1)] * 2
-    assert any(each.startswith("request rate 9: the candidate alone has it") for each in said["left_out"])
+    assert any(each.startswith("request rate 9: the candidate alone has it") for each in answer["left_out"])
 
 
 def test_no_load_in_common_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -251,13 +251,19 @@ def test_no_load_in_common_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_a_sweeps_folder_counts_each_run_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its runs lie in their own files, in each load's summary and in the CSV of all."""
-    other = run_file(tmp_path / "x.json", 1.0, 0)
-    code = main(["judge", str(FILES / "vllm_sweep"), other])
-    assert code == EXIT_USAGE or "counts once" in capsys.readouterr().out
-    runs = run_files = sorted((FILES / "vllm_sweep").rglob("run=*.json"))
-    _, said = judged([str(FILES / "vllm_sweep"), "--candidate", *map(str, shifted(runs, tmp_path))], capsys)
-    assert {tuple(one["runs"]) for one in said["comparisons"]} == {(2, 2)}
-    assert len(run_files) == 4
+    runs = sorted((FILES / "vllm_sweep").rglob("run=*.json"))
+    _, answer = judged([str(FILES / "vllm_sweep"), "--candidate", *map(str, shifted(runs, tmp_path))], capsys)
+    assert {(one["section"], *one["runs"]) for one in answer["comparisons"]} == {("concurrency 1", 2, 2), ("concurrency 4", 2, 2)}
+    assert any(each.startswith("8 runs that stand twice count once") for each in answer["left_out"])
+
+
+def test_a_load_that_one_side_lacks_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A sweep that broke at its hardest load is untestable there, whatever the other loads show."""
+    runs = [path for path in sorted((FILES / "vllm_sweep").rglob("run=*.json")) if "concurrency=1" in str(path)]
+    code, answer = judged([str(FILES / "vllm_sweep"), "--candidate", *map(str, shifted(runs, tmp_path))], capsys)
+    (line,) = (one for one in answer["comparisons"] if one["verdict"] == "untestable")
+    assert (code, line["section"], line["runs"]) == (EXIT_UNTESTABLE, "concurrency 4", [2, 0])
+    assert line["reason"] == "the baseline alone has runs of it"
 
 
 def shifted(runs: Sequence[Path], folder: Path) -> list[Path]:
@@ -281,9 +287,9 @@ def test_a_csv_beside_its_json_is_the_same_run(tmp_path: Path, capsys: pytest.Ca
     other = json.loads((FILES / "aiperf.json").read_text())
     other["output_token_throughput"]["avg"] *= 1.1
     (tmp_path / "b.json").write_text(json.dumps(other))
-    _, said = judged([str(tmp_path / "a"), str(tmp_path / "b.json")], capsys)
-    assert {tuple(one["runs"]) for one in said["single_runs"]} == {(1, 1)}
-    assert any(each.endswith("rounded") for each in said["left_out"])
+    _, answer = judged([str(tmp_path / "a"), str(tmp_path / "b.json")], capsys)
+    assert {tuple(one["runs"]) for one in answer["single_runs"]} == {(1, 1)}
+    assert any(each.endswith("rounded") for each in answer["left_out"])
 
 
 def test_a_run_on_both_sides_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -296,17 +302,17 @@ def test_a_run_on_both_sides_is_refused(tmp_path: Path, capsys: pytest.CaptureFi
 def test_names_that_say_the_opposite_are_a_guess(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first side is the baseline; where the names contradict, that is said, in JSON too."""
     after, before = run_file(tmp_path / "after.json", 1.1, 1), run_file(tmp_path / "before.json", 1.0, 0)
-    _, said = judged([after, before], capsys)
-    assert said["baseline_guessed"] is True
-    assert said["guessed"] == "after.json is taken for the baseline because it stands first, though the names say the opposite"
+    _, answer = judged([after, before], capsys)
+    assert answer["baseline_guessed"] is True
+    assert answer["guessed"] == "after.json is taken for the baseline because it stands first, though the names say the opposite"
     assert judged([before, after], capsys)[1]["guessed"] is None
 
 
 def test_files_of_two_tools_are_not_one_work(capsys: pytest.CaptureFixture[str]) -> None:
     """Their metrics of one name may differ, so nothing is better; what one tool alone says is no difference."""
-    _, said = judged([FIRST, str(FILES / "guidellm.json")], capsys)
-    assert "tool: vllm bench serve against GuideLLM" in said["sections"][0]["unequal"]
-    assert "prompts: 200 against not said" in said["sections"][0]["other"]
+    _, answer = judged([FIRST, str(FILES / "guidellm.json")], capsys)
+    assert "tool: vllm bench serve against GuideLLM" in answer["sections"][0]["unequal"]
+    assert "prompts: 200 against not said" in answer["sections"][0]["other"]
 
 
 def test_failed_requests_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -335,8 +341,8 @@ def test_what_cannot_be_judged_is_refused_with_a_remedy(arguments: list[str], me
 
 def test_one_metric_can_be_judged_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It has the whole error; the headlines are only shown."""
-    _, said = judged([*sides(tmp_path, TURNS, 0.9), "--metric", "p99_ttft"], capsys)
-    assert [one["metric"] for one in said["comparisons"] if one["primary"]] == ["p99_ttft"]
+    _, answer = judged([*sides(tmp_path, TURNS, 0.9), "--metric", "p99_ttft"], capsys)
+    assert [one["metric"] for one in answer["comparisons"] if one["primary"]] == ["p99_ttft"]
 
 
 def test_hostile_names_reach_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -367,6 +373,6 @@ def test_several_runs_of_which_one_failed_are_no_pass(tmp_path: Path, capsys: py
     """Its zeros are no measurement, so the headlines are untestable."""
     both = sides(tmp_path, TURNS)
     run_file(tmp_path / "b" / "run03.json", 1.0, 6, output_throughput=0.0, median_ttft_ms=0.0, median_tpot_ms=0.0)
-    code, said = judged(both, capsys)
+    code, answer = judged(both, capsys)
     assert code == EXIT_UNTESTABLE
-    assert {one["verdict"] for one in said["comparisons"] if one["primary"]} == {"untestable"}
+    assert {one["verdict"] for one in answer["comparisons"] if one["primary"]} == {"untestable"}

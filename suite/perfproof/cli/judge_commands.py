@@ -121,8 +121,10 @@ def _judge_sides(arguments: argparse.Namespace) -> int:
     from perfproof.commands import result_sides
 
     baseline, candidate = (arguments.files, arguments.candidate) if arguments.candidate else (arguments.files[:1], arguments.files[1:])
-    asked = result_sides.Asked(margin=arguments.margin, as_json=arguments.json, metric=arguments.metric, interleaved=arguments.interleaved)
-    return result_sides.judge(baseline, candidate, asked)
+    choice = result_sides.Options(
+        margin=arguments.margin, as_json=arguments.json, metric=arguments.metric, interleaved=arguments.interleaved
+    )
+    return result_sides.judge(baseline, candidate, choice)
 
 
 def _accuracy(arguments: argparse.Namespace) -> int:

@@ -14,9 +14,11 @@ from rich.console import Console
 from perfproof.analysis.judging.apply_policy import decide
 from perfproof.analysis.sides import cases, judge_sides
 from perfproof.analysis.sides.judge_sides import Sides
+from perfproof.analysis.stats import number_format
 from perfproof.commands import side_sentences
 from perfproof.importers import result_files
 from perfproof.model.base.errors import EXIT_PASS, BadInput
+from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
 from perfproof.model.records.result_runs import ResultRun, ResultSide
 from perfproof.model.scenarios.side_names import role
@@ -30,7 +32,7 @@ ROUNDED = 0.0051
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Options:
     """What `judge A B` was asked: see its options."""
 
     margin: float
@@ -39,7 +41,7 @@ class Asked:
     interleaved: bool = False
 
 
-def judge(baseline: Sequence[Path], candidate: Sequence[Path], asked: Asked, console: Console | None = None) -> int:
+def judge(baseline: Sequence[Path], candidate: Sequence[Path], options: Options, console: Console | None = None) -> int:
     """Compares two sides of result files.
 
     The exit code is 1 where a headline metric regressed, 3 where none could be tested. One run a side decides nothing, which passes.
@@ -51,25 +53,26 @@ def judge(baseline: Sequence[Path], candidate: Sequence[Path], asked: Asked, con
     if not matched.cases:
         raise BadInput(f"{names[1]}: no run of it was asked what a run of {names[0]} was: {'; '.join(matched.left_out[:MOST_NAMED])}")
     question = judge_sides.Question(
-        margin=asked.margin, names=names, scenario="runs", interleaved=asked.interleaved, only=asked.metric, cases=len(matched.cases)
+        margin=options.margin, names=names, scenario="runs", interleaved=options.interleaved, only=options.metric, cases=len(matched.cases)
     )
     found = [judge_sides.judge(case, replace(question, scenario=case.section or "runs")) for case in matched.cases]
     if not any(sides.compared for sides in found):
         raise BadInput(
             f"{names[1]}: no metric of it is in {names[0]} as well: {'; '.join(each for sides in found for each in sides.left_out)}"
         )
-    _refuse_unknown(asked.metric, found)
+    _refuse_unknown(options.metric, found)
+    rows = [row for sides in found for row in sides.judged]
+    lone = [(judge_sides.lacking(one, question), one) for one in matched.lone] if rows else []
     left_out = list(
         dict.fromkeys([*before.left_out, *after.left_out, *matched.left_out, *(each for sides in found for each in sides.left_out)])
     )
     guessed = _guessed(names)
-    if asked.as_json:
-        side_sentences.as_json(found, names, guessed, left_out)
+    if options.as_json:
+        side_sentences.as_json(found, lone, names, guessed, left_out)
     else:
-        side_sentences.show(before, after, found, guessed, left_out, console or Console())
-    judged = [row for sides in found for row in sides.judged]
+        side_sentences.show(before, after, found, lone, guessed, left_out, console or Console())
     single = all(len(sides.case.before) == len(sides.case.after) == 1 for sides in found)
-    return EXIT_PASS if single else decide(judged, DEFAULT_POLICY).exit_code
+    return EXIT_PASS if single else decide([*rows, *(row for row, _ in lone)], DEFAULT_POLICY).exit_code
 
 
 def _names(baseline: Sequence[Path], candidate: Sequence[Path]) -> tuple[str, str]:
@@ -116,8 +119,9 @@ def _once(runs: Sequence[ResultRun]) -> tuple[list[ResultRun], list[str]]:
     for run in runs:
         same = first.setdefault(_content(run), run)
         if same is not run:
-            twice.append(f"{run.source}: is the run of {same.source}, and counts once")
-    return list(first.values()), twice
+            twice.append(f"{run.source} is {same.source}")
+    sentence = f"{number_format.count(len(twice), 'run')} that stand twice count once: {few(twice, 3)}"
+    return list(first.values()), [sentence] if twice else []
 
 
 def _content(run: ResultRun) -> object:

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from perfproof import __version__
 from perfproof.analysis.sides import judge_sides
+from perfproof.analysis.sides.cases import Lone
 from perfproof.analysis.sides.judge_sides import Compared, Sides
 from perfproof.analysis.stats import number_format, single_run
 from perfproof.commands import record_verdicts
@@ -19,6 +20,7 @@ from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
 from perfproof.model.records.result_runs import ResultSide
 from perfproof.model.scenarios.metric_directions import zero_is_ordinary
+from perfproof.model.verdicts.judged import Judged
 
 SCATTERS = (0.01, 0.05)
 """Scatters of runs of one build for which the least change that a pair of runs shows is said."""
@@ -27,10 +29,15 @@ LONGEST = 1000
 BRACKETS = "(in brackets: how much runs of one build may scatter until the change is no more than noise)"
 
 
-def as_json(found: Sequence[Sides], names: tuple[str, str], guessed: str, left_out: Sequence[str]) -> None:
+def as_json(
+    found: Sequence[Sides], lone: Sequence[tuple[Judged, Lone]], names: tuple[str, str], guessed: str, left_out: Sequence[str]
+) -> None:
     """Prints the keys of `pasted --json`, and what files say beyond a paste."""
     record_verdicts.print_whole(
-        [record_verdicts.comparison(row) | _place(sides) for sides in found for row in sides.judged],
+        [
+            *(record_verdicts.comparison(row) | _place(sides) for sides in found for row in sides.judged),
+            *(record_verdicts.comparison(row) | {"section": one.section, "runs": list(one.runs)} for row, one in lone),
+        ],
         single_runs=[_entry(one, sides, names) | _place(sides) for sides in found if not sides.judged for one in sides.compared],
         sections=[
             {"section": sides.case.section, "unequal": list(sides.case.unequal), "other": list(sides.case.other), "order": sides.order.how}
@@ -51,6 +58,7 @@ def _entry(one: Compared, sides: Sides, names: tuple[str, str]) -> dict[str, Any
     ratio = _ratio(one)
     return {
         "metric": one.metric,
+        "statistic": one.statistic or None,
         "unit": one.unit,
         "baseline": names[0],
         "candidate": names[1],
@@ -68,12 +76,20 @@ def _ratio(one: Compared) -> float | None:
     return one.after[0] / one.before[0] if one.before[0] > 0 and one.after[0] > 0 else None
 
 
-def show(before: ResultSide, after: ResultSide, found: Sequence[Sides], guessed: str, left_out: Sequence[str], console: Console) -> None:
+def show(
+    before: ResultSide,
+    after: ResultSide,
+    found: Sequence[Sides],
+    lone: Sequence[tuple[Judged, Lone]],
+    guessed: str,
+    left_out: Sequence[str],
+    console: Console,
+) -> None:
     """Prints everything that is to be said, in its order."""
     _say(console, [text for sides in found for text in _differing(sides)])
     _say(console, [f"{guessed}: name the other side first if it is not."] if guessed else [])
     _say(console, [f"{doubt}." for doubt in judge_sides.doubts((*before.runs, *after.runs))])
-    judged = [row for sides in found for row in sides.judged]
+    judged = [*(row for sides in found for row in sides.judged), *(row for row, _ in lone)]
     single = [sides for sides in found if not sides.judged]
     if judged:
         from perfproof.report import view

@@ -193,6 +193,7 @@ def test_a_sweeps_rows_are_its_runs() -> None:
     assert len(singles) == len(rows) == 4
     assert {json.dumps(numbers(run), sort_keys=True) for run in rows} == {json.dumps(numbers(run), sort_keys=True) for run in singles}
     assert {float(run.asked["concurrency"]) for run in rows} == {1, 4}
+    assert {run.asked["request rate"] for run in (*rows, *singles)} == {"inf"}
 
 
 def test_a_warm_up_is_no_run(tmp_path: Path) -> None:

@@ -40,11 +40,30 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lone:
+    """A load that one side alone has: how many runs of either side, and which."""
+
+    section: str
+    runs: tuple[int, int]
+    sources: str
+
+    @property
+    def side(self) -> str:
+        """Which side has it."""
+        return "the baseline" if self.runs[0] else "the candidate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
-    """The cases that both sides have, and those that one side alone has, in words."""
+    """The cases that both sides have, and the loads that one side alone has."""
 
     cases: tuple[Case, ...]
-    left_out: tuple[str, ...]
+    lone: tuple[Lone, ...]
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The lone loads in words."""
+        return tuple(f"{one.section}: {one.side} alone has it ({one.sources})" for one in self.lone)
 
 
 def match(before: Sequence[ResultRun], after: Sequence[ResultRun]) -> Matched:
@@ -54,14 +73,16 @@ def match(before: Sequence[ResultRun], after: Sequence[ResultRun]) -> Matched:
     varying = _varying([*sides[0], *sides[1]])
     shared = [key for key in sides[0] if key in sides[1]]
     cases = [_case(_section(key, varying), sides[0][key], sides[1][key], own) for key in shared]
-    names = ("the baseline", "the candidate")
-    left = [
-        f"{_section(key, varying) or 'a load'}: {name} alone has it ({few([run.source for run in runs], MOST_NAMED)})"
-        for side, name in zip(sides, names, strict=True)
-        for key, runs in side.items()
+    lone = [
+        Lone(
+            section=_section(key, varying) or "a load",
+            runs=(len(sides[0].get(key, ())), len(sides[1].get(key, ()))),
+            sources=few([run.source for side in sides for run in side.get(key, ())], MOST_NAMED),
+        )
+        for key in dict.fromkeys([*sides[0], *sides[1]])
         if key not in shared
     ]
-    return Matched(cases=tuple(cases), left_out=tuple(left))
+    return Matched(cases=tuple(cases), lone=tuple(lone))
 
 
 def _own(before: Sequence[ResultRun], after: Sequence[ResultRun]) -> dict[str, tuple[str, str]]:
@@ -89,8 +110,8 @@ def _plain(word: Word | None) -> str:
 def _grouped(side: Sequence[ResultRun], own: Iterable[str]) -> dict[Key, list[ResultRun]]:
     found: dict[Key, list[ResultRun]] = {}
     for run in side:
-        asked = sorted((name, _plain(word)) for name, word in run.asked.items() if name not in own)
-        found.setdefault((("", run.benchmark), *asked), []).append(run)
+        load = sorted((name, _plain(word)) for name, word in run.asked.items() if name not in own)
+        found.setdefault((("", run.benchmark), *load), []).append(run)
     return found
 
 
@@ -107,14 +128,14 @@ def _section(key: Key, varying: set[str]) -> str:
 
 
 def _case(section: str, before: list[ResultRun], after: list[ResultRun], own: Mapping[str, tuple[str, str]]) -> Case:
-    asked = [f"{name}: {first} against {second}" for name, (first, second) in own.items() if UNSAID not in (first, second)]
+    loads = [f"{name}: {first} against {second}" for name, (first, second) in own.items() if UNSAID not in (first, second)]
     unsaid = [f"{name}: {first} against {second}" for name, (first, second) in own.items() if UNSAID in (first, second)]
     done, varied = _done(before, after), list(_varied(before, after))
     places: list[str] = []
     other: list[str] = [*unsaid, *varied]
     for name, words in _settings(before, after).items():
         (places if name.lower().replace(" ", "_") in MACHINE else other).append(f"{name}: {words}")
-    return Case(section=section, before=tuple(before), after=tuple(after), unequal=(*asked, *done, *places), other=tuple(other))
+    return Case(section=section, before=tuple(before), after=tuple(after), unequal=(*loads, *done, *places), other=tuple(other))
 
 
 def _done(before: Sequence[ResultRun], after: Sequence[ResultRun]) -> Iterable[str]:

@@ -19,8 +19,8 @@ LOST = (
 def compare(
     first: Sequence[Total],
     second: Sequence[Total],
-    asked: Mapping[str, Settings],
-    other: Mapping[str, Settings],
+    before_settings: Mapping[str, Settings],
+    after_settings: Mapping[str, Settings],
     *,
     items: Mapping[str, int],
     margin: float,
@@ -32,25 +32,28 @@ def compare(
     """
     before, after = ({total.name: total for total in side} for side in (first, second))
     shared = [name for name in before if name in after]
-    why = {name: _unfit(before[name], after[name], asked, other, margin) for name in shared}
+    why = {name: _unfit(before[name], after[name], before_settings, after_settings, margin) for name in shared}
     tasks = sum(not each for each in why.values())
     rows = [_row(before[name], after[name], why[name], tasks, items, margin) for name in shared]
     there = {before[name].task for name in shared}
     lacking = [(total.task, "candidate") for total in first] + [(total.task, "baseline") for total in second]
     rows += [_untestable(task, f"the {side} has no total of it", margin) for task, side in dict.fromkeys(lacking) if task not in there]
-    both = [(asked.get(task, Settings()), other.get(task, Settings())) for task in dict.fromkeys(before[name].task for name in shared)]
+    both = [
+        (before_settings.get(task, Settings()), after_settings.get(task, Settings()))
+        for task in dict.fromkeys(before[name].task for name in shared)
+    ]
     half = [name for name in [*before, *after] if (name in before) != (name in after)]
-    told = [f"{name}: only one side has it, left out" for name in half if (before.get(name) or after[name]).task in there]
+    alone = [f"{name}: only one side has it, left out" for name in half if (before.get(name) or after[name]).task in there]
     return Evaluated(
         rows=tuple(rows),
         models=tuple(dict.fromkeys(models for pair in both if (models := other_model(*pair)))),
-        notes=tuple(dict.fromkeys([*(note for pair in both for note in notes(*pair)), *told])),
+        notes=tuple(dict.fromkeys([*(note for pair in both for note in notes(*pair)), *alone])),
     )
 
 
-def _unfit(first: Total, second: Total, asked: Mapping[str, Settings], other: Mapping[str, Settings], margin: float) -> str:
+def _unfit(first: Total, second: Total, before: Mapping[str, Settings], after: Mapping[str, Settings], margin: float) -> str:
     """Why there is no verdict on a total; "" where there is one."""
-    differing = other_questions(asked.get(first.task, Settings()), other.get(second.task, Settings()))
+    differing = other_questions(before.get(first.task, Settings()), after.get(second.task, Settings()))
     if why := f"not the same question: {differing}" if differing else accuracy_verdict.totals_not_in_points(first, second):
         return why
     if min(first.error, second.error) == 0:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from perfproof.analysis.judging.judge import judge_table
-from perfproof.analysis.sides.cases import MOST_NAMED, Case
+from perfproof.analysis.sides.cases import MOST_NAMED, Case, Lone
 from perfproof.analysis.sides.measured_order import BASELINE, CANDIDATE, Order, order
 from perfproof.analysis.stats import number_format
 from perfproof.analysis.verdicts import unpaired
@@ -63,7 +63,7 @@ class Sides:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked of a case: the margin, the names of the sides and of the case, whether nobody doubts that they took turns, and `only`,
+    """What is asked of a case: the margin, the names of the sides and of the case, whether the user says that they took turns, and `only`,
     the one metric that is judged instead of the headlines. `cases` share the error."""
 
     margin: float
@@ -74,37 +74,46 @@ class Question:
     cases: int = 1
 
 
-def judge(case: Case, asked: Question) -> Sides:
+def judge(case: Case, question: Question) -> Sides:
     """Everything that both sides of a case have. A headline that some of its runs lack is *untestable*.
 
     Source: `verdict.judge` for pairs, `unpaired.two_sides` for sides.
     """
     compared, lost = _compared(case)
-    found = order(case.before, case.after, said_interleaved=asked.interleaved)
+    found = order(case.before, case.after, said_interleaved=question.interleaved)
     several = max(len(case.before), len(case.after)) > 1
     return Sides(
         case=case,
         order=found,
         compared=tuple(compared),
-        judged=tuple(_judged(case, compared, lost, found, asked)) if several else (),
+        judged=tuple(_judged(case, compared, lost, found, question)) if several else (),
         left_out=tuple(f"{why}: {few(names, MOST_NAMED)}" for why, names in lost.items() if names),
     )
 
 
-def _judged(case: Case, compared: Sequence[Compared], lost: Mapping[str, Sequence[str]], found: Order, asked: Question) -> Iterator[Judged]:
+def _judged(
+    case: Case, compared: Sequence[Compared], lost: Mapping[str, Sequence[str]], found: Order, question: Question
+) -> Iterator[Judged]:
     every = [value for run in (*case.before, *case.after) for value in run.values]
-    chosen = {value.metric for value in every if value.better and (value.metric == asked.only if asked.only else value.headline)}
-    share = asked.cases * max(1, len(chosen))
+    chosen = {value.metric for value in every if value.better and (value.metric == question.only if question.only else value.headline)}
+    share = question.cases * max(1, len(chosen))
     for one in compared:
         if one.better is not None:
-            line = _line(one, found, asked, share)
+            line = _line(one, found, question, share)
             yield _allowed(line, case) if one.metric in chosen else replace(line, primary=False, verdict=None)
     why = {name: reason for reason, names in lost.items() for name in names}
     for value in {value.metric: value for value in every if value.metric in chosen and value.metric in why}.values():
         one = Compared(
             metric=value.metric, unit=value.unit, better=value.better, statistic=value.statistic, headline=True, before=(), after=()
         )
-        yield replace(_unjudged(one, asked, share), verdict=Outcome.UNTESTABLE, level=None, reason=_why(why[value.metric]))
+        yield replace(_unjudged(one, question, share), verdict=Outcome.UNTESTABLE, level=None, reason=_why(why[value.metric]))
+
+
+def lacking(lone: Lone, question: Question) -> Judged:
+    """A load that one side alone has, as an *untestable* line. Source: none, bookkeeping."""
+    everything = Compared(metric="all metrics", unit="", better="lower", statistic="", headline=True, before=(), after=())
+    line = _unjudged(everything, replace(question, scenario=lone.section), 1)
+    return replace(line, verdict=Outcome.UNTESTABLE, level=None, reason=f"{lone.side} alone has runs of it")
 
 
 def _why(reason: str) -> str:
@@ -160,27 +169,27 @@ def _in_unit(value: ResultValue, unit: str) -> float | None:
     return converted(value.value, value.unit, unit)
 
 
-def _line(one: Compared, found: Order, asked: Question, share: int) -> Judged:
+def _line(one: Compared, found: Order, question: Question, share: int) -> Judged:
     positive = min(*one.before, *one.after) > 0
     if found.pairs and positive and one.better is not None:
         rows = [
             (str(number), name, value)
             for number, (first, second) in enumerate(found.pairs, 1)
-            for name, value in _in_order(found, (first, second), asked.names, one)
+            for name, value in _in_order(found, (first, second), question.names, one)
         ]
         lines, _ = judge_table(
             rows,
-            scenario=asked.scenario,
+            scenario=question.scenario,
             name=one.metric,
-            baseline=asked.names[0],
+            baseline=question.names[0],
             better=one.better,
-            margin=asked.margin,
+            margin=question.margin,
             unit=one.unit,
             metrics=share,
         )
         seen = [unpaired.Seen(block=block, arm=name, value=value, at=float(place)) for place, (block, name, value) in enumerate(rows)]
         return unpaired.as_sides(lines[0], seen, interleaved=True) if found.places else lines[0]
-    return _unpaired(one, found, asked, share)
+    return _unpaired(one, found, question, share)
 
 
 def _in_order(found: Order, pair: tuple[int, int], names: tuple[str, str], one: Compared) -> list[tuple[str, float]]:
@@ -191,34 +200,34 @@ def _in_order(found: Order, pair: tuple[int, int], names: tuple[str, str], one: 
     return values
 
 
-def _unpaired(one: Compared, found: Order, asked: Question, share: int) -> Judged:
+def _unpaired(one: Compared, found: Order, question: Question, share: int) -> Judged:
     """The two sides without pairs: *inconclusive*, with an interval where both have several runs."""
-    line = _unjudged(one, asked, share)
+    line = _unjudged(one, question, share)
     if min(*one.before, *one.after) <= 0:
         return replace(line, level=None, reason="a value of 0 has no ratio")
-    lone = next((name for name, values in zip(asked.names, (one.before, one.after), strict=True) if len(values) < 2), "")
+    lone = next((name for name, values in zip(question.names, (one.before, one.after), strict=True) if len(values) < 2), "")
     how = f"{lone} has one run, whose scatter nobody knows" if lone else f"{found.how}{DRIFT if found.places else ''} ({ASSUMED})"
-    return unpaired.two_sides(line, _placed(one, found, asked.names), how, REMEDY)
+    return unpaired.two_sides(line, _placed(one, found, question.names), how, REMEDY)
 
 
-def _unjudged(one: Compared, asked: Question, share: int) -> Judged:
+def _unjudged(one: Compared, question: Question, share: int) -> Judged:
     """A metric without a verdict yet."""
     return Judged(
-        scenario=asked.scenario,
+        scenario=question.scenario,
         metric=one.metric,
         unit=one.unit,
         better=one.better or "lower",
         kind="time",
         primary=True,
-        baseline=asked.names[0],
-        candidate=asked.names[1],
+        baseline=question.names[0],
+        candidate=question.names[1],
         baseline_value=_geometric_mean(one.before),
         candidate_value=_geometric_mean(one.after),
         blocks=0,
         effect=None,
         interval=None,
         level=1 - LOOK / share,
-        margin=asked.margin,
+        margin=question.margin,
         mde=None,
         verdict=Outcome.INCONCLUSIVE,
         reason="",

@@ -78,14 +78,14 @@ def named(path: Path, texts: Sequence[str]) -> Named:
     return Named(at=tuple(_moment(text, first, numbers=False, year="2000" if yearless else "") for text in texts), sure=not yearless)
 
 
-def moment(said: object) -> float | None:
+def moment(raw: object) -> float | None:
     """The moment of an ISO date, 2026-01-31T12:00:00; None for anything else. Without a zone it is one of UTC."""
-    return _iso(said) if isinstance(said, str) else None
+    return _iso(raw) if isinstance(raw, str) else None
 
 
-def epoch(said: object) -> float | None:
+def epoch(raw: object) -> float | None:
     """A number that is seconds since 1970; None for anything else."""
-    return float(said) if isinstance(said, int | float) and EPOCH <= said <= LATEST else None
+    return float(raw) if isinstance(raw, int | float) and EPOCH <= raw <= LATEST else None
 
 
 def _read(where: str, texts: Sequence[str]) -> list[float] | None:

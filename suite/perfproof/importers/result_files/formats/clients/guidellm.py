@@ -113,11 +113,11 @@ def _asked(report: Mapping[str, Any], benchmark: Mapping[str, Any]) -> dict[str,
     config, earlier = _part(benchmark, "config"), _part(benchmark, "args")
     strategy = _part(config.members, "strategy").members or _part(earlier.members, "strategy").members
     backend = _part(config.members, "backend")
-    asked = Fields(where="", members=strategy).words(STRATEGY) | backend.words({"model": "model", "request_format": "endpoint"})
-    asked |= _part(benchmark, "worker").words({"backend_model": "model"})
+    load = Fields(where="", members=strategy).words(STRATEGY) | backend.words({"model": "model", "request_format": "endpoint"})
+    load |= _part(benchmark, "worker").words({"backend_model": "model"})
     spec = _part(_part(report, "config").members, "spec").members
     data = spec.get("data") or _part(_part(report, "config").members, "args").members.get("data") or report.get("args", {}).get("data")
-    return asked | ({"data": json.dumps(_said(data), sort_keys=True)[:LONGEST]} if data else {})
+    return load | ({"data": json.dumps(_said(data), sort_keys=True)[:LONGEST]} if data else {})
 
 
 def _said(raw: Any) -> Any:
@@ -128,8 +128,8 @@ def _said(raw: Any) -> Any:
 
 
 def _doubts(totals: Fields) -> list[str]:
-    said = {name: totals.members.get(name) for name in ("errored", "incomplete")}
-    bad = [f"{count:,} {name}" for name, count in said.items() if type(count) is int and count > 0]
+    counts = {name: totals.members.get(name) for name in ("errored", "incomplete")}
+    bad = [f"{count:,} {name}" for name, count in counts.items() if type(count) is int and count > 0]
     return [f"of its requests, {' and '.join(bad)}; those do not count in its times"] if bad else []
 
 

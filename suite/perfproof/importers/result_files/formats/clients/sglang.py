@@ -75,7 +75,7 @@ def _run(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultRun
         fields.take(key, key, unit, headline=key in HEADLINES, better="higher")
     fields.take("accept_length", "accept_length", "", better="higher")
     latencies = fields.take_latencies(_STATISTIC, HEADLINES)
-    asked, setting = _asked(fields)
+    load, setting = _asked(fields)
     done = fields.words(DONE)
     fields.leave_unread({*(key for key, _ in FIGURES), *ASKED, *DONE, *PASSED_OVER, *latencies})
     completed = fields.number("completed")
@@ -85,7 +85,7 @@ def _run(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultRun
     return ResultRun(
         source=where,
         values=tuple(fields.values),
-        asked=asked,
+        asked=load,
         done=done,
         setting=setting,
         at=timestamps.epoch(fields.members.get("benchmark_end_time")),

@@ -33,13 +33,13 @@ def runs(source: Source) -> list[ResultRun]:
         _percentiles(fields)
         _stages(fields)
         config = Fields(where=f"{where}: config", members=fields.part("config"))
-        asked = {"model": "model", "num_prompts": "prompts", "input_len": "input length", "output_len": "output length"}
+        load = {"model": "model", "num_prompts": "prompts", "input_len": "input length", "output_len": "output length"}
         completed = fields.number("completed")
         found.append(
             ResultRun(
                 source=where,
                 values=tuple(fields.values),
-                asked=config.words(asked),
+                asked=config.words(load),
                 done=fields.words({"completed": "completed requests"}),
                 at=timestamps.moment(members.get("timestamp")),
                 inside=f"{completed:g} requests" if completed is not None else "requests",

@@ -86,13 +86,13 @@ def run_of(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultR
     fields.take("spec_decode_acceptance_length", "spec_decode_acceptance_length", "", better="higher")
     fields.take_latencies(_STATISTIC, headlines)
     done = fields.words(DONE)
-    asked, setting = _asked(fields)
+    load, setting = _asked(fields)
     completed = fields.number("completed")
     faults += fields.faults
     return ResultRun(
         source=where,
         values=tuple(fields.values),
-        asked=asked,
+        asked=load,
         done=done,
         setting=setting,
         at=moment(members.get("date")),
@@ -104,16 +104,16 @@ def run_of(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultR
 
 def _asked(fields: Fields) -> tuple[dict[str, Word], dict[str, Word]]:
     """What was asked, and the setting: a sweep's changed options are asked, texts of --metadata are the setting."""
-    asked = fields.words(ASKED)
+    load = fields.words(ASKED)
     if fields.members.get("max_concurrency", "") is None:
-        asked["concurrency"] = "no limit"
+        load["concurrency"] = "no limit"
     known = {*NEEDED, *ASKED, *DONE, *PASSED_OVER, *(key for key, _ in FIGURES)}
     other = [key for key in fields.members if key not in known and not _NO_OPTION.fullmatch(key)]
     words = fields.words({key: key for key in other})
     if "run_number" in fields.members:
-        return asked | words, {}
+        return load | words, {}
     fields.leave_unread({*fields.members} - {*other})
-    return asked, {name: word for name, word in words.items() if isinstance(word, str)}
+    return load, {name: word for name, word in words.items() if isinstance(word, str)}
 
 
 def _doubts(fields: Fields) -> list[str]:

@@ -35,7 +35,7 @@ def runs(source: Source) -> list[ResultRun]:
 def _starts(where: str, members: Mapping[str, Any], faults: list[str]) -> Iterator[ResultRun]:
     """Every start of one object, by phase and number."""
     changed = {key: key for key in members if not _OWN.fullmatch(key)}
-    asked = Fields(where=where, members=members).words(changed)
+    load = Fields(where=where, members=members).words(changed)
     lists = {key: matched for key in members if (matched := _TIMES.fullmatch(key))}
     faults += [f"{where}: {key}: expected a list of times" for key in lists if not isinstance(members[key], list)]
     for phase in ("cold", "warm"):
@@ -51,7 +51,7 @@ def _starts(where: str, members: Mapping[str, Any], faults: list[str]) -> Iterat
                 fields.take(what, f"{what}_time", "s", headline=what == "startup")
             faults += fields.faults
             yield ResultRun(
-                source=fields.where, values=tuple(fields.values), benchmark=f"{phase} start", asked=asked, left_out=tuple(fields.left_out)
+                source=fields.where, values=tuple(fields.values), benchmark=f"{phase} start", asked=load, left_out=tuple(fields.left_out)
             )
 
 

@@ -37,10 +37,13 @@ def runs(source: Source) -> list[ResultRun]:
 
 def _members(header: tuple[str, ...], row: tuple[str, ...]) -> Mapping[str, Any]:
     """A row as the object that it was; an empty cell is null, lists are passed over as the text that pandas makes of them."""
-    return {name: _cell(cell) for name, cell in zip(header, row, strict=True) if name and not cell.startswith("[")}
+    return {name: _cell(name, cell) for name, cell in zip(header, row, strict=True) if name and not cell.startswith("[")}
 
 
-def _cell(cell: str) -> Any:
+def _cell(name: str, cell: str) -> Any:
+    """A cell's value; a request rate of `inf` is the word that the JSON has for it."""
+    if cell == "inf" and name in serve.ASKED:
+        return cell
     if not cell.strip():
         return None
     return float(cell) if cell.isascii() and numerals.is_number(cell) and "," not in cell else cell
