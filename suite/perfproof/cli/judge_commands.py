@@ -93,6 +93,6 @@ def _accuracy(arguments: argparse.Namespace) -> int:
 
 
 def _pasted(arguments: argparse.Namespace) -> int:
-    from perfproof.commands import evals
+    from perfproof.commands import pasted_results
 
-    return evals.paste(arguments.file, margin=arguments.margin, items=arguments.items, as_json=arguments.json)
+    return pasted_results.paste(arguments.file, margin=arguments.margin, items=arguments.items, as_json=arguments.json)
