@@ -15,7 +15,9 @@ from perfproof.importers.pasted_text import refusals
 from perfproof.importers.pasted_text.readings import Paste
 
 FOLDER = Path(__file__).parents[1] / "data" / "pasted"
-_PAIR = re.compile(r"^(?P<words>.*)\|\s*(?P<before>-?[\d.]+) -> (?P<after>-?[\d.]+)\s*\|\s*(?P<better>lower|higher|\?)(?:\s*\|\s*(?P<candidate>.+))?$")
+_PAIR = re.compile(
+    r"^(?P<words>.*)\|\s*(?P<before>-?[\d.]+) -> (?P<after>-?[\d.]+)\s*\|\s*(?P<better>lower|higher|\?)(?:\s*\|\s*(?P<candidate>.+))?$"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +84,9 @@ def faults(case: Any) -> list[str]:
     left = rows(found)
     problems = list(_unpaired(wanted, left, found))
     problems += [f"invented: {row}" for row in left if not any(word in row[0] for word in case.get("also", []))]
-    problems += [f"lost: {word} is not named as left out in {found.left_out}" for word in case.get("left_out", []) if not _named(word, found)]
+    problems += [
+        f"lost: {word} is not named as left out in {found.left_out}" for word in case.get("left_out", []) if not _named(word, found)
+    ]
     return problems + list(_sides(case, found))
 
 

@@ -122,7 +122,9 @@ def _sentences(found: Paste) -> list[str]:
     if not found.pairs:
         return _left(found)
     told = []
-    for (section, candidate, base, runs), own in groupby(found.pairs, lambda pair: (pair.section, pair.candidate, pair.baseline, pair.runs)):
+    for (section, candidate, base, runs), own in groupby(
+        found.pairs, lambda pair: (pair.section, pair.candidate, pair.baseline, pair.runs)
+    ):
         under = f"{section}: " if section else ""
         told += [line(f"{under}{candidate} against {base}, {_counted(runs)}{BRACKETS}:"), *(f"  {line(_told(pair))}" for pair in own)]
     unseen = ", or ".join(
@@ -144,7 +146,9 @@ def _counted(runs: tuple[int | None, int | None]) -> str:
     if first is None or second is None:
         return "of how many runs is not told"
     return (
-        "one run each" if first == second == 1 else f"medians of {number_format.count(first, 'run')} and {number_format.count(second, 'run')}"
+        "one run each"
+        if first == second == 1
+        else f"medians of {number_format.count(first, 'run')} and {number_format.count(second, 'run')}"
     )
 
 

@@ -10,21 +10,26 @@ about. What it does not pair is told by name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perfproof.importers.pasted_text import lm_eval_tables, pairing, refusals, sentences, table_readings, text_items
+from perfproof.importers.pasted_text import pairing, refusals, sentences, text_items
 from perfproof.importers.pasted_text.cells import unit_of
 from perfproof.importers.pasted_text.client_blocks import Block
 from perfproof.importers.pasted_text.headings import Context, Heading, contexts
 from perfproof.importers.pasted_text.named_values import Named
 from perfproof.importers.pasted_text.readings import Found, Paste, Reading, ordinal
-from perfproof.importers.pasted_text.table_shapes import Table
+from perfproof.importers.pasted_text.tables import lm_eval_tables, table_readings
+from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.importers.pasted_text.text_items import Item, Sentence
 from perfproof.importers.pasted_text.text_lines import lines_of, load
 from perfproof.model.base import numerals
 from perfproof.model.base.errors import BadInput
+from perfproof.model.scenarios.side_names import role
+
+_WAY = re.compile(r"(?i)\b(?:lower|less|smaller|higher|more|larger) (?:is|are|=) better\b")
 
 __all__ = ["parse", "read"]
 
@@ -42,7 +47,7 @@ def parse(text: str) -> Paste:
     items = text_items.items_of(lines_of(text))
     found = _found(items)
     paste = pairing.pair(found)
-    said = sentences.read(_words(text))
+    said = sentences.read(_words(items))
     if paste.pairs or paste.scores:
         told = [f"a sentence: {one.metric} {one.before:g} to {one.after:g} {one.unit}" for one in said]
         return replace(paste, left_out=tuple(dict.fromkeys([*paste.left_out, *told])))
@@ -51,9 +56,14 @@ def parse(text: str) -> Paste:
     return replace(pairing.pair(_of_sentences(said)), left_out=paste.left_out)
 
 
-def _words(text: str) -> str:
-    """A text's lines for its sentences."""
-    return "\n".join(line.text for line in lines_of(text) if "|" not in line.text)
+def _words(items: Sequence[Item]) -> str:
+    """The sentences of a text: what is neither a table nor a line with a name and a number; parted where something else stands between."""
+    found, last = [], 0
+    for item in items:
+        if isinstance(item, Sentence):
+            found += ["" if item.number > last + 1 else None, item.text]
+            last = item.number
+    return "\n".join(text for text in found if text is not None)
 
 
 def _found(items: Sequence[Item]) -> Found:
@@ -61,12 +71,15 @@ def _found(items: Sequence[Item]) -> Found:
     found = Found()
     around = iter(contexts([item if isinstance(item, Heading) else not isinstance(item, Sentence) for item in items]))
     by = numerals.convention([each for item in items if isinstance(item, Table) for row in item.rows for each in row])
-    sides = _Sides()
+    sides, caption = _Sides(), ""
     for place, item in enumerate(items):
         if isinstance(item, Heading):
             continue
         context = next(around)
+        if caption and not isinstance(item, Sentence):
+            context = replace(context, caption=caption)
         if isinstance(item, Sentence):
+            caption = item.text if _WAY.search(item.text) else caption
             sides.remark()
         elif isinstance(item, Block):
             found.add(_block(item, sides.of_block(context, item), place))
@@ -116,10 +129,10 @@ def _block(block: Block, context: Context, place: int) -> Found:
     """One run of a client."""
     readings = [
         Reading(
-            side=context.side,
+            side=side or context.side,
             context=context,
             label=name,
-            measure=name,
+            measure=name.replace(".", " "),
             digits=digits,
             named=unit_of(name),
             run=context.run,
@@ -128,9 +141,16 @@ def _block(block: Block, context: Context, place: int) -> Found:
             number=block.number,
             kind="block",
         )
-        for name, digits in dict(block.values).items()
+        for whole, digits in dict(block.values).items()
+        for side, name in [_inside(whole)]
     ]
     return Found(readings=readings, left_out=[f"{name}: {text[:40]}" for name, text in block.unread if unit_of(name)])
+
+
+def _inside(name: str) -> tuple[str, str]:
+    """The side and the name of a number within JSON: "main.ttft" is main's, "p99.9" is of no side."""
+    side, dot, rest = name.partition(".")
+    return (side, rest) if dot and role(side) in ("baseline", "candidate") else ("", name)
 
 
 def _named(item: Named, context: Context, place: int) -> Found:
@@ -159,7 +179,16 @@ def _of_sentences(said: Sequence[sentences.Said]) -> Found:
     """Sentences as readings of two sides."""
     return Found(
         readings=[
-            Reading(side=side, context=Context(), label=one.metric, measure=one.metric, digits=repr(value), unit=one.unit, place=place, kind="line")
+            Reading(
+                side=side,
+                context=Context(),
+                label=one.metric,
+                measure=one.metric,
+                digits=repr(value),
+                unit=one.unit,
+                place=place,
+                kind="line",
+            )
             for place, one in enumerate(said)
             for side, value in zip(one.sides, (one.before, one.after), strict=True)
         ]

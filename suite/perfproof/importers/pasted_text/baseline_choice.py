@@ -38,7 +38,10 @@ def choose(sides: Sequence[str]) -> Choice | None:
     if not any(roles.values()) and not (set(sides) & set(ORDINALS)):
         return None
     first = (others or list(sides))[0]
-    return Choice(side=first, guessed=f"no name says which side is the baseline (main, before or the like); it is taken to be what stands first: {first}")
+    return Choice(
+        side=first,
+        guessed=f"no name says which side is the baseline (main, before or the like); it is taken to be what stands first: {first}",
+    )
 
 
 def _doubt(sides: Sequence[str], base: str, both: Sequence[str]) -> str:
@@ -61,4 +64,7 @@ def _surest(named: Sequence[str]) -> str:
 def _oldest(sides: Sequence[str]) -> Choice:
     versions = {side: version for side in sides if (version := release(side)) is not None}
     oldest = min(versions, key=lambda side: versions[side])
-    return Choice(side=oldest, guessed=f"no name says which side is the baseline (main, before or the like); it is taken to be the oldest version: {oldest}")
+    return Choice(
+        side=oldest,
+        guessed=f"no name says which side is the baseline (main, before or the like); it is taken to be the oldest version: {oldest}",
+    )

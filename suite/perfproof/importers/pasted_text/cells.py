@@ -12,7 +12,7 @@ from typing import Literal
 from perfproof.model.base import numerals
 from perfproof.model.base.quantities import known
 
-Kind = Literal["value", "change", "claim", "missing", "words"]
+Kind = Literal["value", "change", "versus", "claim", "missing", "words"]
 DIGITS = (
     rf"[-+]?(?:[0-9][0-9.,]{{0,40}}(?:[{numerals.MARKS}][0-9]{{3}}(?![0-9])[0-9.,]{{0,40}}){{0,6}}|\.[0-9]{{1,30}})"
     r"(?:[eE][-+]?[0-9]{1,3})?"
@@ -23,12 +23,16 @@ _VALUE = re.compile(rf"^(?P<value>{DIGITS})\s*(?P<own>{UNIT})?{_SPREAD}(?P<rest>
 _CHANGE = re.compile(
     rf"^(?P<before>{DIGITS})\s*(?P<own>{UNIT})?\s*(?:→|->|=>|➔|➜|⟶)\s*(?P<value>{DIGITS})\s*(?P<late>{UNIT})?(?P<rest>\s*[(\[].*)?$"
 )
+_VERSUS = re.compile(
+    rf"(?i)^(?P<before>{DIGITS})\s*(?P<own>{UNIT})?\s*(?:/|\||\bvs\.?|\bversus\b)\s*(?P<value>{DIGITS})\s*(?P<late>{UNIT})?(?P<rest>\s*[(\[].*)?$"
+)
+"""Two numbers of which the head of the column says whose they are."""
 _CLAIM = re.compile(
     rf"(?i)^[(\[]?\s*(?:[~≈<>≤≥]?\s*(?:[-+]\s?[0-9][0-9.,]*\s?(?:%|pts?|pp|percent)|{DIGITS}\s?[x×](?![\w/])|[x×]\s?[0-9][0-9.,]*"
     rf"|{DIGITS}\s?(?:%|[x×])\s*(?:\w+\s+)?(?:faster|slower|better|worse|less|more|lower|higher|saved|improvement|reduction|speed-?up))).*$"
 )
 _MISSING = frozenset(
-    "- – — -- --- n/a na nan none null inf -inf +inf infinity ∞ oom tbd todo ? … ... fail failed error timeout x ✗ ❌ unset skipped crash crashed".split()
+    ["-", "–", "—", "--", "---", "n/a", "na", "nan", "none", "null", "inf", "-inf", "+inf", "infinity", "∞", "oom", "tbd", "todo", "?", "…", "...", "fail", "failed", "error", "timeout", "x", "✗", "❌", "unset", "skipped", "crash", "crashed"]
 ) | {"not set", "not run", "not measured", "not available", "not supported", "out of memory", "cuda oom"}
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\s\"[^\"]*\")?\)")
 _MARKS = re.compile(r"[*`]+|~~|(?<!\w)_{1,2}|_{1,2}(?!\w)")
@@ -38,7 +42,8 @@ _BEGINS = re.compile(r"^[~≈<>≤≥+ -]*\.?[0-9]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A cell: `text` as it reads; `digits` and `unit` of a value, `before` and `first_unit` too of a change."""
+    """A cell: `text` as it reads; `digits` and `unit` of a value; of a change, and of two numbers beside each
+    other, `before` and `first_unit` too."""
 
     text: str
     kind: Kind
@@ -67,9 +72,10 @@ def cell(text: str) -> Cell:
         return Cell(text=plain, kind="missing")
     if (found := _CHANGE.match(plain)) and all(map(numerals.is_number, (found["before"], found["value"]))):
         own, late = found["own"] or "", found["late"] or ""
-        return Cell(
-            text=plain, kind="change", digits=found["value"], unit=late or own, before=found["before"], first_unit=own or late
-        )
+        return Cell(text=plain, kind="change", digits=found["value"], unit=late or own, before=found["before"], first_unit=own or late)
+    if (found := _VERSUS.match(plain)) and all(map(numerals.is_number, (found["before"], found["value"]))):
+        own, late = found["own"] or "", found["late"] or ""
+        return Cell(text=plain, kind="versus", digits=found["value"], unit=late or own, before=found["before"], first_unit=own or late)
     if _CLAIM.match(plain) and not known_share(plain):
         return Cell(text=plain, kind="claim")
     found = _VALUE.match(plain)
@@ -83,7 +89,7 @@ def known_share(plain: str) -> bool:
     return bool(re.fullmatch(rf"{DIGITS}\s?%", plain)) and plain[0] not in "+-"
 
 
-_AT_END = re.compile(rf"[(\[]\s*(?:in )?(?P<unit>[^()\[\]]{{1,20}}?)\s*[)\]]\s*[↑↓⬆⬇]?$|,\s*(?:in )?(?P<late>{UNIT})$")
+_AT_END = re.compile(rf"[(\[]\s*(?:(?:time )?in )?(?P<unit>[^()\[\]]{{1,20}}?)\s*[)\]]\s*[↑↓⬆⬇]?$|,\s*(?:in )?(?P<late>{UNIT})$")
 _LAST_WORD = re.compile(rf"(?:^|[\s_])(?P<unit>{UNIT})$")
 _SNAKE_RATE = re.compile(r"(?i)(?:^|[_\s])(?P<what>tok|toks|token|tokens|req|reqs|requests)_(?:per_)?(?:s|sec|second)$")
 

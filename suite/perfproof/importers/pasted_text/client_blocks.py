@@ -23,7 +23,9 @@ WORK = re.compile(
     r"|number of (?:prompts|requests)|input[_ ]len\w*|output[_ ]len\w*)$"
 )
 """Names of what was asked of a run; it is no result."""
-CONDITION = re.compile(r"(?i)^(?:max(?:imum)?[_ ](?:request )?concurrency|traffic request rate|request rate configured.*|request[_ ]rate|num[_ ]prompts)$")
+CONDITION = re.compile(
+    r"(?i)^(?:max(?:imum)?[_ ](?:request )?concurrency|traffic request rate|request rate configured.*|request[_ ]rate|num[_ ]prompts)$"
+)
 """Of these, what makes another run of it where it differs."""
 _IDENTITY = ("side", "branch", "build", "version", "commit", "label", "name", "variant", "arm", "tag")
 LARGEST_JSON = 2_000_000

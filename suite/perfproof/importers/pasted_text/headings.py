@@ -38,6 +38,7 @@ _BOLD = re.compile(r"^(?P<mark>\*\*|__)(?P<text>[^*]+)(?P=mark)\s*:?\s*$|^(?P<ea
 _BULLET = re.compile(r"^(?:[-*+•]|[0-9]{1,2}[.)])\s+(?P<text>.+)$")
 _FRAMED = re.compile(r"^(?:={2,}|-{2,}|\*{3,}|~{2,}|>{2,})\s*(?P<text>[^=~*-][^=~]*?)\s*(?:={2,}|-{2,}|\*{3,}|~{2,}|<{2,})$")
 _SETUP = re.compile(r"(?i)^(?:config\w*|case|setup|scenario|test|workload|model|experiment|section|part)\b[^:]{0,20}: ")
+_QUANTITY = re.compile(r"(?i)[0-9]\s?(?:ns|us|µs|μs|ms|s|tok(?:ens)?/s|req(?:uests)?/s|[kmg]i?b)\b.*(?:->|→|=>|\bto\b|\bvs\b)")
 _UNDERLINE = re.compile(r"^(?:={3,}|-{3,})$")
 
 
@@ -54,12 +55,14 @@ class Heading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What holds at a place: the side, "" for none; its section, outermost name first; the run's number, "" for none."""
+    """What holds at a place: the side, "" for none; its section, outermost name first; weak names apart; the run's number, "" for
+    none; a remark above that says which way is better."""
 
     side: str = ""
     section: tuple[str, ...] = ()
     weak: tuple[str, ...] = ()
     run: str = ""
+    caption: str = ""
 
 
 def marked_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None:
@@ -70,13 +73,15 @@ def marked_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None
     if (found := _BOLD.match(line.text)) and len(line.text) <= LONGEST:
         return _heading(found["text"] or found["colon"], BOLD, line), at + 1
     if (found := _FRAMED.match(line.text)) and len(line.text) <= 2 * LONGEST:
-        return _heading(found["text"], BOLD, line), at + 1
+        remark = line.text.startswith("-") and not _SETUP.match(f"{found['text']}: ")
+        return _heading(found["text"], BOLD, line, weak=remark), at + 1
     below = lines[at + 1].text if at + 1 < len(lines) else ""
     if _UNDERLINE.match(below) and len(line.text) <= LONGEST and re.match(r"[^\W\d_]", line.text) and ": " not in line.text:
         return _heading(line.text, 2, line), at + 2
     bullet = _BULLET.match(line.text)
     text = bare(bullet["text"]) if bullet else ""
-    if bullet and len(text) <= LONGEST and (text.endswith(":") or (role(text) and len(text.split()) <= HEADING_WORDS)):
+    sided = role(text) and len(text.split()) <= HEADING_WORDS and not re.search(rf"[:=]|{DIGITS}\s?[A-Za-z%/]", text)
+    if bullet and len(text) <= LONGEST and (text.endswith(":") or sided):
         return _heading(text, BULLET + line.indent, line), at + 1
     return None
 
@@ -92,7 +97,7 @@ def plain_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None:
         return None
     if text.endswith(":") and len(words) <= COLON_WORDS and len(text) <= LONGEST:
         return _heading(text, COLON, line), at + 1
-    if len(words) <= HEADING_WORDS and len(text) <= LONGEST and not text.endswith((".", "!", "?", ",")):
+    if len(words) <= HEADING_WORDS and len(text) <= LONGEST and not text.endswith((".", "!", "?", ",")) and not _QUANTITY.search(text):
         return _heading(text, PLAIN, line, weak=not _SETUP.match(f"{text}: ")), at + 1
     if role(text) and len(words) <= 2 * HEADING_WORDS and not re.search(rf"\s{DIGITS}\s?[a-z]", text) and not text.endswith("."):
         return _heading(text, PLAIN, line), at + 1
@@ -106,7 +111,11 @@ def _heading(text: str, level: int, line: Line, weak: bool = False) -> Heading:
     if not run:
         return Heading(text=plain, level=level, number=line.number, weak=weak)
     return Heading(
-        text=plain[: run.start()].strip(" ,:(-–—"), level=level, number=line.number, weak=weak, run=(run["number"] or run["ordinal"]).lower()
+        text=plain[: run.start()].strip(" ,:(-–—"),
+        level=level,
+        number=line.number,
+        weak=weak,
+        run=(run["number"] or run["ordinal"]).lower(),
     )
 
 
@@ -151,7 +160,11 @@ def _adopted(marks: Sequence[Heading | bool], repeated: frozenset[str]) -> froze
     return frozenset(
         mark.number
         for mark, after in pairwise(marks)
-        if isinstance(mark, Heading) and mark.level in levels and after is True and not role(mark.text) and mark.text.casefold() not in repeated
+        if isinstance(mark, Heading)
+        and mark.level in levels
+        and after is True
+        and not role(mark.text)
+        and mark.text.casefold() not in repeated
     )
 
 
@@ -189,7 +202,11 @@ class _Open:
             self._sections += [Heading(text=rest, level=heading.level + 1, number=heading.number)] if rest else []
             self._read = False
             return
-        if self._side and self._read and (heading.level < self._side.level or (heading.level == self._side.level and not self._again(heading))):
+        if (
+            self._side
+            and self._read
+            and (heading.level < self._side.level or (heading.level == self._side.level and not self._again(heading)))
+        ):
             self._side = None
         self._close(heading.level, of_side=False)
         self._sections.append(heading)
@@ -208,7 +225,9 @@ class _Open:
         """Ends the sections that a heading of this level ends: those of its own level and below; of a side, those that stand inside the
         last side alone."""
         if of_side and self._side is not None:
-            self._sections = [each for each in self._sections if each.level < level or each.number < self._side.number and each.level <= level]
+            self._sections = [
+                each for each in self._sections if each.level < level or (each.number < self._side.number and each.level <= level)
+            ]
         elif of_side:
             self._sections = [each for each in self._sections if each.level <= level or each.weak]
         else:

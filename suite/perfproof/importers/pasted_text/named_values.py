@@ -14,8 +14,8 @@ from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better, better_in
 from perfproof.model.scenarios.side_names import role, split
 
-SIDE_KEYS = frozenset("side branch build version commit arm variant label name tag rev revision ref patch impl config mode".split())
-RUN_KEYS = frozenset("run trial rep repeat iteration iter seed attempt round".split())
+SIDE_KEYS = frozenset(["side", "branch", "build", "version", "commit", "arm", "variant", "label", "name", "tag", "rev", "revision", "ref", "patch", "impl", "config", "mode"])
+RUN_KEYS = frozenset(["run", "trial", "rep", "repeat", "iteration", "iter", "seed", "attempt", "round"])
 LONGEST_NAME = 80
 
 
@@ -40,10 +40,14 @@ class Named:
 
 
 _BULLET = re.compile(r"^(?:[-*+•·]|[0-9]{1,2}[.)])\s+")
-_NAMED = re.compile(r"^(?P<name>[^\W\d_%#\"'(\[][^:=]{0,80}?|[0-9]{1,3}% percentile[^:=]{0,40}|[Pp]?[0-9.]{1,5}(?:th)?(?: percentile)? [^:=]{2,60}?)\s*(?P<mark>:|=|\s-\s|\s–\s)\s*(?P<rest>\S.*)$")
+_NAMED = re.compile(
+    r"^(?P<name>[^\W\d_%#\"'(\[][^:=]{0,80}?|[0-9]{1,3}% percentile[^:=]{0,40}|[Pp]?[0-9.]{1,5}(?:th)?(?: percentile)? [^:=]{2,60}?)\s*(?P<mark>:|=|\s-\s|\s–\s)\s*(?P<rest>\S.*)$"
+)
 _PLAIN = re.compile(rf"^(?P<name>[^\W\d_][^:=.;|]{{1,60}}?)\s+(?P<rest>{DIGITS}\s*{UNIT})$")
 _FIELD = re.compile(r"(?<![\w.])(?P<key>[A-Za-z_][\w./%-]{0,40})=(?P<value>\"[^\"]*\"|[^\s,;]+)")
-_LIST = re.compile(rf"^[\[(]?\s*(?P<first>{DIGITS})\s*(?P<unit>{UNIT})?(?:(?:\s*[,;/|]\s+|\s{{2,}}|\s){DIGITS}\s*(?P<last>{UNIT})?)+\s*[\])]?\.?$")
+_LIST = re.compile(
+    rf"^[\[(]?\s*(?P<first>{DIGITS})\s*(?P<unit>{UNIT})?(?:(?:\s*[,;/|]\s+|\s{{2,}}|\s){DIGITS}\s*(?P<last>{UNIT})?)+\s*[\])]?\s*(?P<all>{UNIT})?\.?$"
+)
 _PART = re.compile(rf"^(?P<before>[^\d]*?)\s*(?P<digits>{DIGITS})\s*(?P<after>[^\d(\[]*?)(?:\s*[(\[](?P<inside>[^()\[\]]*)[)\]])?\.?$")
 _COMMAS = re.compile(r"[,;]\s+|\s+\|\s+|\s+(?:and|vs\.?|versus)\s+")
 _REMARK = re.compile(r"^(?:mean|average|avg|median|about|approx\.?|of)\b")
@@ -63,7 +67,9 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     values = tuple(_sided(value) for value in _values(name, rest))
     if values:
         return Named(values=values, unread=(), number=lines[at].number), at + 1
-    missing = cell(rest).kind == "missing" or (_ODD.match(rest) and not re.search(r"\s(?:vs\.?|versus|->|→|to)\s", rest) and len(rest) <= 40)
+    missing = cell(rest).kind == "missing" or (
+        _ODD.match(rest) and not re.search(r"\s(?:vs\.?|versus|->|→|to)\s", rest) and len(rest) <= 40
+    )
     if missing and (better(name) or unit_of(name)):
         return Named(values=(), unread=((name, rest),), number=lines[at].number), at + 1
     return None
@@ -85,7 +91,7 @@ def _values(name: str, rest: str) -> Iterator[Value]:
 
 def _runs(name: str, rest: str) -> Iterator[Value]:
     """Several numbers of one kind: runs, in their order."""
-    texts = [found for found in re.split(r"[,;/|]\s+|\s+", rest.strip("[]() .")) if found]
+    texts = [found for found in re.split(r"[,;/|]\s+|\s+", re.sub(r"[\[\]()]", " ", rest).strip(" .")) if found]
     units = [text for text in texts if not numerals.is_number(text)]
     numbers = [text for text in texts if numerals.is_number(text)]
     if len(set(units)) <= 1:
@@ -147,7 +153,9 @@ def fields_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     numbers = {key: value for key, value in fields.items() if cell(value).kind == "value"}
     side = next((value for key, value in fields.items() if key.lower() in SIDE_KEYS and key not in numbers), "")
     run = next((value for key, value in fields.items() if key.lower() in RUN_KEYS), "")
-    metrics = [key for key in numbers if key.lower() not in RUN_KEYS | SIDE_KEYS and (unit_of(key) or better(key) or cell(fields[key]).unit)]
+    metrics = [
+        key for key in numbers if key.lower() not in RUN_KEYS | SIDE_KEYS and (unit_of(key) or better(key) or cell(fields[key]).unit)
+    ]
     cases = [f"{key}={fields[key]}" for key in fields if key not in metrics and key.lower() not in RUN_KEYS and fields[key] != side]
     if not metrics:
         return None

@@ -28,7 +28,9 @@ def in_one_unit(numbers: Sequence[tuple[str, str, str]], label: str, by: numeral
         return fault
     units = [own for _, own, _ in numbers]
     named = next((name for _, _, name in numbers if name), "")
-    unit = named if not any(units) or any(converted(1.0, each, named) is not None for each in units if each) else next(filter(None, units), "")
+    unit = (
+        named if not any(units) or any(converted(1.0, each, named) is not None for each in units if each) else next(filter(None, units), "")
+    )
     values = []
     for digits, own, name in numbers:
         has = own or name or (named if unit == named else "")
@@ -37,12 +39,16 @@ def in_one_unit(numbers: Sequence[tuple[str, str, str]], label: str, by: numeral
             fits = next(f"{text} {each}" for text, each, _ in numbers if each and converted(1.0, each, unit) is not None)
             return f"compares {fits} with {digits} {has or 'without a unit'}: write both in one unit"
         values.append(value)
-    return InOneUnit(values=tuple(values), unit=unit, label=label if unit in ("", named) and (not unit or _holds(label, unit)) else f"{label} ({unit})")
+    return InOneUnit(
+        values=tuple(values), unit=unit, label=label if unit in ("", named) and (not unit or _holds(label, unit)) else f"{label} ({unit})"
+    )
 
 
 def _holds(label: str, unit: str) -> bool:
     """Whether a label says a unit already."""
-    return bool(re.search(rf"(?:^|[^A-Za-z]){re.escape(unit)}(?:$|[^A-Za-z])", label)) or bool(re.search(r"_(?:ms|us|s|tok_s|req_s)\b", label))
+    return bool(re.search(rf"(?:^|[^A-Za-z]){re.escape(unit)}(?:$|[^A-Za-z])", label)) or bool(
+        re.search(r"_(?:ms|us|s|tok_s|req_s)\b", label)
+    )
 
 
 def _doubt(texts: Sequence[str], by: numerals.Convention) -> str:
@@ -50,7 +56,9 @@ def _doubt(texts: Sequence[str], by: numerals.Convention) -> str:
     if by == "mixed" and (odd := next((text for text in texts if numerals.convention([text]) == "comma"), "")):
         return f"has the decimal comma of {odd}, and other numbers have decimal points: write all in one way"
     odd = numerals.doubtful(texts) if by == "" or (by in ("point", "mixed") and _absurd(texts)) else ""
-    return f"has {odd}, whose comma may be of thousands or of decimals: write {odd.replace(',', '')} or {odd.replace(',', '.')}" if odd else ""
+    return (
+        f"has {odd}, whose comma may be of thousands or of decimals: write {odd.replace(',', '')} or {odd.replace(',', '.')}" if odd else ""
+    )
 
 
 def _absurd(texts: Sequence[str]) -> bool:

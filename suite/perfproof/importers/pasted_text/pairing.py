@@ -79,7 +79,10 @@ def pair(found: Found) -> Paste:
 
 
 def _base_first(pairs: Sequence[Pair], scores: Sequence[ScorePair]) -> list[str]:
-    return [*(side for one in pairs[:1] for side in (one.baseline, one.candidate)), *(side for one in scores[:1] for side in (one.before.side, one.after.side))]
+    return [
+        *(side for one in pairs[:1] for side in (one.baseline, one.candidate)),
+        *(side for one in scores[:1] for side in (one.before.side, one.after.side)),
+    ]
 
 
 def _and(names: Sequence[str]) -> str:
@@ -142,7 +145,11 @@ def _parted(section: Section, group: Sequence[Reading]) -> dict[Section, list[Re
 
 def _clashing(parts: Mapping[Section, Sequence[Reading]]) -> bool:
     """Whether one side has a label in several parts: then these are not one."""
-    seen = [(_key(reading.side), _key(reading.label)) for part in parts.values() for reading in {(_key(r.side), _key(r.label)): r for r in part}.values()]
+    seen = [
+        (_key(reading.side), _key(reading.label))
+        for part in parts.values()
+        for reading in {(_key(r.side), _key(r.label)): r for r in part}.values()
+    ]
     return len(seen) != len(set(seen))
 
 

@@ -45,7 +45,9 @@ _OTHER = re.compile(
 _DOUBT = re.compile(
     r"(?i)\b(?:rang\w+|var(?:y|ies|ied|ying)|between|could|would|might|should|may|expect\w*|not|target|goal|budget|revert\w*|roll\w* back|undo\w*|limit|up to|at least)\b|n't\b|\?"
 )
-_NOUN = "|".join(sorted((re.escape(noun).replace(r"\ ", r"[\s-]+") for noun in NOUNS if noun not in ("score", "failed", "times")), key=len, reverse=True))
+_NOUN = "|".join(
+    sorted((re.escape(noun).replace(r"\ ", r"[\s-]+") for noun in NOUNS if noun not in ("score", "failed", "times")), key=len, reverse=True)
+)
 _METRIC = re.compile(
     rf"(?i)\b(?P<label>(?:(?:mean|median|average|avg\.?|p\d\d?(?:\.\d)?|total|output|input|request|token|inter-token|end-to-end|prefill|decode|step|round|peak|startup|generation|kernel)\s+){{0,4}}"
     rf"(?:{_NOUN}))\b"
@@ -146,6 +148,6 @@ def _fitting(metric: re.Match[str] | None, before: re.Match[str], after: re.Matc
     fits = {"time": dimension.startswith("time"), "rate": "/time" in dimension, "memory": dimension == "bytes", "share": dimension == "%"}
     values = [numerals.value(text, by) for text in texts]
     same = converted(values[1], after["unit"], before["unit"])
-    if same is None or not fits.get(str(kind), True) or dimension == "%" and kind != "share":
+    if same is None or not fits.get(str(kind), True) or (dimension == "%" and kind != "share"):
         return None
     return Said(metric=" ".join(metric["label"].split()), before=values[0], after=same, unit=before["unit"])

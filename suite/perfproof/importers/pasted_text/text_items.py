@@ -9,11 +9,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from perfproof.importers.pasted_text import headings, named_values, table_shapes
+from perfproof.importers.pasted_text import headings, named_values
 from perfproof.importers.pasted_text.client_blocks import Block, json_block, serving_block
 from perfproof.importers.pasted_text.headings import Heading
 from perfproof.importers.pasted_text.named_values import Named
-from perfproof.importers.pasted_text.table_shapes import Table
+from perfproof.importers.pasted_text.tables import table_shapes
+from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.importers.pasted_text.text_lines import Line
 
 MOST_ITEMS = 50_000
@@ -55,7 +56,11 @@ def items_of(lines: Sequence[Line]) -> list[Item]:
 def _noise(lines: Sequence[Line], at: int) -> tuple[None, int] | None:
     text = lines[at].text
     plain = text.strip("*_`#> ")
-    if not re.search(r"\w", text) or (_LOG.search(plain) and not text.startswith("#")) or (_COMMAND.search(text) and not text.startswith("|")):
+    if (
+        not re.search(r"\w", text)
+        or (_LOG.search(plain) and not text.startswith("#"))
+        or (_COMMAND.search(text) and not text.startswith("|"))
+    ):
         return None, at + 1
     return None
 

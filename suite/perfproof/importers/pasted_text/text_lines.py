@@ -16,13 +16,15 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;:?]*[A-Za-z]")
 _QUOTE = re.compile(r"^(?:\s{0,3}>(?!=)\s?)+")
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 _BETWEEN_TAGS = re.compile(r"(?i)\s+(?=</?t(?:r|h|d|head|body|able)\b)")
-_ROW = re.compile(r"(?is)(?:</?t(?:head|body)\b[^>]*>)*<tr\b[^>]*>(?P<cells>.*?)(?=<tr\b|</t(?:r|head|body|able)\b|$)(?:</tr\s*>)?(?:</?t(?:head|body)\b[^>]*>)*")
+_ROW = re.compile(
+    r"(?is)(?:</?t(?:head|body)\b[^>]*>)*<tr\b[^>]*>(?P<cells>.*?)(?=<tr\b|</t(?:r|head|body|able)\b|$)(?:</tr\s*>)?(?:</?t(?:head|body)\b[^>]*>)*"
+)
 _CELL = re.compile(r"(?i)<t[hd]\b[^>]*>")
 _SUMMARY = re.compile(r"(?i)<summary\b[^>]*>(.*?)</summary\s*>", re.DOTALL)
 _HEADER = re.compile(r"(?is)<h([1-6])\b[^>]*>(.*?)</h\1\s*>")
 _BOLD = re.compile(r"(?i)</?(?:b|strong)\s*>")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]{0,15}(?:\s[^<>]{0,200})?/?>")
-_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_FENCE = re.compile(r"^\s*(?:```|~~~)\s*(?P<language>\w*)")
 _SIGNS = str.maketrans({"−": "-", "‒": "-", "\u00ad": None, "ǀ": "|", "｜": "|"})
 
 
@@ -55,13 +57,22 @@ def load(path: Path) -> str:
 
 def lines_of(text: str) -> list[Line]:
     """The lines in their order, fences left out."""
-    found = []
+    found, in_diff = [], False
     for number, raw in enumerate(_plain(text).splitlines(), 1):
         line = _QUOTE.sub("", raw)[:LONGEST_LINE].expandtabs(4) if "\t" not in raw else _QUOTE.sub("", raw)[:LONGEST_LINE]
         stripped = line.strip(" ") if "\t" in line.strip() else line.strip()
-        if not _FENCE.match(line):
+        if fence := _FENCE.match(line):
+            in_diff = fence["language"].lower() == "diff" and not in_diff
+        else:
+            stripped = _side_of_diff(stripped) if in_diff else stripped
             found.append(Line(text=stripped, indent=len(line) - len(line.lstrip()), number=number))
     return found
+
+
+def _side_of_diff(text: str) -> str:
+    """A line of a diff with its side: what was taken away was before."""
+    words = re.match(r"(?P<sign>[-+])\s*(?P<text>[A-Za-z].*)", text)
+    return f"{'before' if words['sign'] == '-' else 'after'} {words['text']}" if words else text
 
 
 def _plain(text: str) -> str:

@@ -16,12 +16,24 @@ from perfproof.model.scenarios.metrics import METRICS, Better
 Kind = Literal["time", "rate", "memory", "share", "count", "number"]
 
 _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
-    ("lower", "time", "latency|latencies|ttft|tpot|itl|e2el|e2e|ttst|ttfot|ttfp|duration|runtime|time|times|elapsed|wall clock|walltime|jct"),
-    ("lower", "time", "time to first token|time to first output token|time to second token|time per output token|time per token|inter-token latency"),
+    (
+        "lower",
+        "time",
+        "latency|latencies|ttft|tpot|itl|e2el|e2e|ttst|ttfot|ttfp|duration|runtime|time|times|elapsed|wall clock|walltime|jct",
+    ),
+    (
+        "lower",
+        "time",
+        "time to first token|time to first output token|time to second token|time per output token|time per token|inter-token latency",
+    ),
     ("higher", "rate", "throughput|goodput|bandwidth|flops|gflops|tflops|speed|tps|qps|rps|tok_s"),
     ("higher", "rate", "tokens per second|requests per second|queries per second|tokens per sec|requests per sec"),
     ("lower", "memory", "memory|memory usage|memory used|vram|rss|peak mem|mem"),
-    ("higher", "share", "accuracy|acc|acc norm|exact match|f1|pass rate|success rate|hit rate|acceptance rate|accept rate|mfu|gsm8k|mmlu|humaneval"),
+    (
+        "higher",
+        "share",
+        "accuracy|acc|acc norm|exact match|f1|pass rate|success rate|hit rate|acceptance rate|accept rate|mfu|gsm8k|mmlu|humaneval",
+    ),
     ("lower", "share", "error rate|failure rate|rejection rate|drop rate|word error rate|wer|cer"),
     ("lower", "count", "errors|failures|failed requests|failed"),
     ("higher", "number", "acceptance length|accept length"),

@@ -43,7 +43,7 @@ _DESCRIBING = word_set(
     "change changes delta diff difference differences speedup speed up ratio gain improvement regression rel relative abs absolute "
     "pct percent x × δ p value pvalue q t z stat significance significant sig confidence ci interval std stdev sd stddev stderr se "
     "cv error noise margin runs n samples sample count reps repeats iterations iters trials seeds unit units better direction "
-    "verdict status notes note comment comments factor reduction increase decrease uplift faster slower"
+    "verdict status notes saved saving savings benefit win overhead winner cost note comment comments factor reduction increase decrease uplift faster slower"
 )
 """Words of columns that tell of the sides' numbers, and are none."""
 _RELEASE = re.compile(
@@ -151,6 +151,14 @@ def _words(text: str) -> list[str]:
     text = re.sub(r"=\s*(0|1|false|true|off|on)$", r" =\1", text)
     text = re.sub(r"\b(?:on|at|with)\s+\S*\d\S*", " ", text)
     text = re.sub(r"\bhead\s*[~^]\s*\d*", "head^", re.sub(r"\bmerge[ -]base\b", "base", text))
-    words = [word.strip(".,;:!?\"'`*") for word in _APART.sub(r" \g<0> ", text).replace("_", " ").replace("-", " ").replace("–", " ").split() if not known(word)]
-    kept = [word for word in words if word and word != "@" and (word in _OFF | _ON or not re.search(r"\d", word)) and word not in _NEUTRAL | STATISTICS]
+    words = [
+        word.strip(".,;:!?\"'`*")
+        for word in _APART.sub(r" \g<0> ", text).replace("_", " ").replace("-", " ").replace("–", " ").split()
+        if not known(word)
+    ]
+    kept = [
+        word
+        for word in words
+        if word and word != "@" and (word in _OFF | _ON or not re.search(r"\d", word)) and word not in _NEUTRAL | STATISTICS
+    ]
     return kept[1:] if len(kept) > 1 and kept[0] in ("on", "at") else kept

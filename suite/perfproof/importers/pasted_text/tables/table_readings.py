@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from perfproof.importers.pasted_text import table_columns
 from perfproof.importers.pasted_text.cells import Cell, bare, cell, unit_of
 from perfproof.importers.pasted_text.headings import RUN, Context
 from perfproof.importers.pasted_text.readings import Found, Reading, ordinal
-from perfproof.importers.pasted_text.table_columns import Column
-from perfproof.importers.pasted_text.table_shapes import Table
+from perfproof.importers.pasted_text.tables import table_columns
+from perfproof.importers.pasted_text.tables.table_columns import Column
+from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.model.scenarios.metric_directions import STATISTICS, better
 from perfproof.model.scenarios.side_names import describes, release, role, split
 
@@ -50,23 +50,21 @@ def read(table: Table, context: Context, place: int) -> Found:
         return Found()
     names = tuple(bare(name) for name in head)
     columns = table_columns.columns(names, typed, sided=bool(context.side))
-    grid = _Grid(
-        head=names, columns=columns, rows=tuple(typed), parts=tuple(parts), context=context, number=table.number, place=place
-    )
+    grid = _Grid(head=names, columns=columns, rows=tuple(typed), parts=tuple(parts), context=context, number=table.number, place=place)
     return _grid(grid)
 
 
 def _grid(grid: _Grid) -> Found:
     if any(column.kind == "side" for column in grid.columns):
         return _collected(grid, _columns_of_sides(grid))
+    if shared := _sides_in_labels(grid):
+        return _collected(grid, shared)
     side = table_columns.side_column(grid.columns, grid.rows)
     if side is not None:
         columns = [replace(column, kind="side") if at == side else column for at, column in enumerate(grid.columns)]
         return _collected(grid, _rows_of_sides(replace(grid, columns=columns), side))
     if any(one.kind == "change" for row in grid.rows for one in row):
         return _collected(grid, _columns_of_sides(grid))
-    if shared := _sides_in_labels(grid):
-        return _collected(grid, shared)
     found = _collected(grid, _values_only(grid))
     if not grid.context.side:
         return Found(left_out=found.left_out, sideless=[_sideless(grid)] if found.readings else [])
@@ -86,7 +84,9 @@ def _two_lines(head: Sequence[str], body: Sequence[Sequence[str]]) -> tuple[Sequ
     for at, text in enumerate(head):
         upper = bare(text) or (upper if at else "")
         above.append(upper)
-    return [f"{under.text} {over}".strip() if at else under.text or over for at, (over, under) in enumerate(zip(above, below, strict=True))], body[1:]
+    return [
+        f"{under.text} {over}".strip() if at else under.text or over for at, (over, under) in enumerate(zip(above, below, strict=True))
+    ], body[1:]
 
 
 def _filled(rows: Sequence[tuple[Cell, ...]]) -> list[tuple[Cell, ...]]:
@@ -136,15 +136,26 @@ def _columns_of_sides(grid: _Grid) -> Iterator[Reading | str]:
 
 def _of_side(grid: _Grid, row: Sequence[Cell], part: str, column: Column, one: Cell) -> Iterator[Reading | str]:
     label, measure, named = _label(grid, row, column)
-    if one.kind == "change":
+    if one.kind == "change" or (one.kind == "versus" and " → " in column.side):
         names = column.side.split(" → ") if " → " in column.side else ["before", "after"]
         if " → " not in column.side and column.kind != "side" and column.name and not column.metric and not better(label):
             label = f"{label}, {column.name}" if label else column.name
         for side, digits, unit in zip(names, (one.before, one.digits), (one.first_unit, one.unit), strict=True):
-            yield _reading(grid, part, side=side, label=label, measure=measure, digits=digits, unit=unit or column.unit or _unit(grid, row), named=named)
+            yield _reading(
+                grid,
+                part,
+                side=side,
+                label=label,
+                measure=measure,
+                digits=digits,
+                unit=unit or column.unit or _unit(grid, row),
+                named=named,
+            )
     elif one.kind == "value":
         unit = one.unit or column.unit or _unit(grid, row)
-        yield _reading(grid, part, side=column.side, label=label, measure=measure, digits=one.digits, unit=unit, named=named, run=_run(grid, row))
+        yield _reading(
+            grid, part, side=column.side, label=label, measure=measure, digits=one.digits, unit=unit, named=named, run=_run(grid, row)
+        )
     elif one.text or one.kind == "missing":
         yield f"{label} of {column.side}: {one.text or 'nothing'}" if one.kind == "missing" else f"{label}: {one.text}"
 
@@ -157,6 +168,7 @@ def _label(grid: _Grid, row: Sequence[Cell], column: Column) -> tuple[str, str, 
     measure = next((text for text in ways if better(text)), "") or next((text for text in ways if unit_of(text)), "") or column.metric
     rest = [text for text in (column.metric, *(text for text, _ in words)) if text and text != measure]
     above = [*grid.context.section, *grid.context.weak]
+    above = [grid.context.caption, *above]
     caption = next((text for text in reversed(above) if better(text) or (not measure and unit_of(text))), "")
     head = next((name for name, each in zip(grid.head, grid.columns, strict=True) if each.kind == "label" and better(name)), "")
     label = ", ".join(part for part in (measure, *rest) if part) or caption or "value"
@@ -211,7 +223,7 @@ def _rows_of_sides(grid: _Grid, at: int) -> Iterator[Reading | str]:
     for row, part in zip(grid.rows, grid.parts, strict=True):
         side, run = _with_run(row[at].text)
         if side:
-            yield from _values(grid, row, part, side, run)
+            yield from _values(grid, row, part, table_columns.without_unit(side), run, unit_of(side))
 
 
 def _with_run(name: str) -> tuple[str, str]:
@@ -220,20 +232,26 @@ def _with_run(name: str) -> tuple[str, str]:
     return (name[: found.start()].strip(" ,:(-–—"), found["number"] or found["ordinal"]) if found else (name, "")
 
 
-def _values(grid: _Grid, row: Sequence[Cell], part: str, side: str, run: str = "") -> Iterator[Reading | str]:
+def _values(grid: _Grid, row: Sequence[Cell], part: str, side: str, run: str = "", of_row: str = "") -> Iterator[Reading | str]:
     """The numbers of a row that is of one side, each under its column's metric."""
     words = _labels(grid, row)
     for column, one in zip(grid.columns, row, strict=True):
         if column.kind != "metric":
             continue
         rest = [text for text, _ in words]
-        metric = column.metric
+        numbered = RUN.fullmatch(column.metric)
+        metric = "" if numbered else column.metric
         own = next((text for text in rest if better(text)), "") if not better(metric) else ""
         label = ", ".join(text for text in ((own, *(text for text in rest if text != own), metric) if own else (metric, *rest)) if text)
         measure = own or metric or label
         if one.kind == "value":
-            unit = one.unit or _unit(grid, row)
-            named = unit_of(own) or column.unit
+            unit = one.unit or _unit(grid, row) or of_row
+            named = (
+                unit_of(own)
+                or column.unit
+                or next((each.unit for each in grid.columns if each.kind in ("label", "side") and each.unit), "")
+            )
+            run = numbered["number"] or numbered["ordinal"] if numbered else run
             yield _reading(
                 grid, part, side=side, label=label or "value", measure=measure, digits=one.digits, unit=unit, named=named, run=run or _run(grid, row)
             )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from perfproof.importers.pasted_text.headings import Context
 from perfproof.importers.pasted_text.readings import Found, Score
-from perfproof.importers.pasted_text.table_shapes import Table
+from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.model.base import numerals
 from perfproof.model.records.eval_items import Total
 from perfproof.model.scenarios.eval_metrics import direction

@@ -27,10 +27,12 @@ _KEY = re.compile(
 _SURE_KEY = re.compile(
     r"(?i)^(?:size|model size|params|parameters|ngl|tp|pp|dp|ep|bs|isl|osl|batch|batch[ _-]?size|concurrency|max[ _-]concurrency|num[ _-]prompts|(?:input|output)[ _-]len(?:gth)?)$"
 )
-_SIDE_HEAD = re.compile(r"(?i)^(?:branch|build|version|side|arm|variant|commit|code|ref|revision|implementation|impl|patch|state|command)s?$")
+_SIDE_HEAD = re.compile(
+    r"(?i)^(?:branch|build|version|side|arm|variant|commit|code|ref|revision|implementation|impl|patch|state|command)s?$"
+)
 _PLAIN_VALUE = re.compile(r"(?i)^(?:value|result|number|measured|measurement)s?$")
 _SPREAD = re.compile(r"(?i)^(?:±|\+/-|\+-)|^(?:std|stdev|stddev|sd|stderr|std\.? ?(?:dev|err)\w*|error|margin|iqr|cv|ci|confidence)\b")
-_BETWEEN = re.compile(r"\s*(?:→|->|=>|➔|➜|⟶)\s*")
+_BETWEEN = re.compile(r"(?i)\s*(?:→|->|=>|➔|➜|⟶|/|\||\bvs\.?|\bversus\b)\s*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +61,7 @@ def columns(head: Sequence[str], body: Body, *, sided: bool) -> list[Column]:
 def _column(name: str, cells: Sequence[Cell], place: int) -> Column:
     """A column by itself, whatever the others are."""
     kinds = Counter(cell.kind for cell in cells)
-    numbers, unit = kinds["value"] + kinds["change"], unit_of(name)
+    numbers, unit = kinds["value"] + kinds["change"] + kinds["versus"], unit_of(name)
     if _UNITS.match(name):
         return Column(kind="unit", name=name)
     if _RUN.match(name) and numbers and all(re.fullmatch(r"[0-9]{1,4}", cell.text) for cell in cells):
@@ -77,7 +79,13 @@ def _column(name: str, cells: Sequence[Cell], place: int) -> Column:
 
 def _claims(name: str) -> bool:
     """Whether a name is of what is claimed of the sides: "speedup", "PR / main", "Δ", but not "mean" or a size."""
-    return bool(name) and describes(name) and not _statistic(name) and not _PLAIN_VALUE.match(name) and not re.fullmatch(r"[\W\d_]*\d[\W\d_]*[kKmM]?", name)
+    return (
+        bool(name)
+        and describes(name)
+        and not _statistic(name)
+        and not _PLAIN_VALUE.match(name)
+        and not re.fullmatch(r"[\W\d_]*\d[\W\d_]*[kKmM]?", name)
+    )
 
 
 def _statistic(name: str) -> bool:
@@ -105,11 +113,13 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
     for place in numeric:
         column, rest = found[place], pairs.get(found[place].name)
         if rest is not None:
-            sides[place] = Column(kind="side", name=column.name, side=rest[0], metric=rest[1], unit=unit_of(rest[1]) or unit_of(column.name))
-        elif column.kind != "run" and (between := _arrowed(column.name)):
+            sides[place] = Column(
+                kind="side", name=column.name, side=rest[0], metric=rest[1], unit=unit_of(rest[1]) or unit_of(column.name)
+            )
+        elif any(row[place].kind in ("change", "versus") for row in body) and (between := _arrowed(column.name)):
             sides[place] = Column(kind="side", name=column.name, side=" → ".join(between), unit=unit_of(column.name))
         elif column.kind not in ("claim", "run", "unit") and _sided(column.name):
-            sides[place] = Column(kind="side", name=column.name, side=_without_known_unit(column.name), unit=unit_of(column.name))
+            sides[place] = Column(kind="side", name=column.name, side=without_unit(column.name), unit=unit_of(column.name))
     sides |= {place: column for place, column in _others(found, numeric, sides).items() if place not in sides}
     if not _enough(list(sides.values())):
         return []
@@ -119,7 +129,7 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
 
 def _numbered(cells: Sequence[Cell]) -> bool:
     """Whether a column has values, or would have: what is missing may be."""
-    return any(cell.kind in ("value", "change") for cell in cells) or (any(cell.numbered for cell in cells) and bool(cells))
+    return any(cell.kind in ("value", "change", "versus") for cell in cells) or (any(cell.numbered for cell in cells) and bool(cells))
 
 
 def _sided(name: str) -> bool:
@@ -176,14 +186,15 @@ def _cut(name: str, rests: set[str]) -> tuple[str, str] | None:
 
 
 def _others(found: Sequence[Column], numeric: Sequence[int], sides: dict[int, Column]) -> dict[int, Column]:
-    """Columns without a telling name that are sides beside one that has it."""
-    if not any(role(column.side) in ("baseline", "candidate", "both") and not column.metric for column in sides.values()):
+    """Columns without a telling name that are sides beside one that has it; where both sides have one, such a column may be anything."""
+    roles = {role(column.side) for column in sides.values() if not column.metric} - {""}
+    if not roles or {"baseline", "candidate"} <= roles:
         return {}
     plain = [place for place in numeric if place and found[place].kind in ("unclear", "metric") and place not in sides]
     return {
-        place: Column(kind="side", name=name, side=_without_known_unit(name), unit=unit_of(name))
+        place: Column(kind="side", name=name, side=without_unit(name), unit=unit_of(name))
         for place in plain
-        if (name := found[place].name) and better(_without_known_unit(name)) is None and not _statistic(name) and not _KEY.match(_without_unit(name))
+        if (name := found[place].name) and better(without_unit(name)) is None and not _statistic(name) and not _KEY.match(_without_unit(name))
         and not re.fullmatch(r"[\W\d_]+[kKmM]?", name)
     }  # fmt: skip
 
@@ -195,7 +206,7 @@ def _beside(column: Column, left: bool) -> Column:
     return column
 
 
-def _without_known_unit(name: str) -> str:
+def without_unit(name: str) -> str:
     """A name without the unit in brackets at its end."""
     bracket = re.search(r"\s*[(\[]([^()\[\]]*)[)\]]$", name)
     plain = name[: bracket.start()] if bracket and unit_of(name) else name
@@ -208,7 +219,11 @@ def _without_known_unit(name: str) -> str:
 
 def side_column(found: Sequence[Column], body: Body) -> int | None:
     """The place of the column whose cells are sides, None where there is none."""
-    ways = [(_row_roles([row[place].text for row in body], column.name), place) for place, column in enumerate(found) if column.kind in ("label", "key")]
+    ways = [
+        (_row_roles([row[place].text for row in body], column.name), place)
+        for place, column in enumerate(found)
+        if column.kind in ("label", "key")
+    ]
     best = max(ways, default=(0, -1), key=lambda way: (way[0], -way[1]))
     return best[1] if best[0] else None
 

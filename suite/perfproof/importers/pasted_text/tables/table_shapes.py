@@ -81,7 +81,12 @@ def _joined(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = []
     for row in rows:
         filled = [each for each in row if each]
-        if found and filled and all(re.match(r"[(\[a-z]", each) and cell(each).kind == "words" for each in filled) and len(row) == len(found[-1]):
+        if (
+            found
+            and filled
+            and all(re.match(r"[(\[a-z]", each) and cell(each).kind == "words" for each in filled)
+            and len(row) == len(found[-1])
+        ):
             found[-1] = tuple(f"{one} {more}".strip() for one, more in zip(found[-1], row, strict=True))
         else:
             found.append(row)
@@ -97,7 +102,10 @@ def separated_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
         while place < len(lines) and lines[place].text.count(mark) and place - at < MOST_ROWS:
             place += 1
         try:
-            rows = [tuple(each.strip() for each in row) for row in csv.reader([line.text for line in lines[at:place]], delimiter=mark, strict=True)]
+            rows = [
+                tuple(each.strip() for each in row)
+                for row in csv.reader([line.text for line in lines[at:place]], delimiter=mark, strict=True)
+            ]
         except csv.Error:
             continue
         rows = rows[: next((place for place, row in enumerate(rows) if len(row) != len(rows[0])), len(rows))]
@@ -145,7 +153,9 @@ def _loose(lines: Sequence[Line], at: int, end: int) -> tuple[Table, int] | None
         rows.append((" ".join(words[:-count]), *words[-count:]))
     if not rows:
         return None
-    return Table(rows=((" ".join(head[:sided]), *head[sided:]), *rows), ruled=True, drawn=False, number=lines[at].number), at + 1 + len(rows)
+    return Table(rows=((" ".join(head[:sided]), *head[sided:]), *rows), ruled=True, drawn=False, number=lines[at].number), at + 1 + len(
+        rows
+    )
 
 
 def _headed(rows: Sequence[Sequence[str]]) -> bool:
