@@ -11,6 +11,7 @@ from typing import Literal
 
 from perfproof.model.base import numerals
 from perfproof.model.base.quantities import known
+from perfproof.model.scenarios.metric_directions import word_set
 
 Kind = Literal["value", "change", "versus", "claim", "missing", "words"]
 DIGITS = (
@@ -31,8 +32,9 @@ _CLAIM = re.compile(
     rf"(?i)^[(\[]?\s*(?:[~≈<>≤≥]?\s*(?:[-+]\s?[0-9][0-9.,]*\s?(?:%|pts?|pp|percent)|{DIGITS}\s?[x×](?![\w/])|[x×]\s?[0-9][0-9.,]*"
     rf"|{DIGITS}\s?(?:%|[x×])\s*(?:\w+\s+)?(?:faster|slower|better|worse|less|more|lower|higher|saved|improvement|reduction|speed-?up))).*$"
 )
-_MISSING = frozenset(
-    ["-", "–", "—", "--", "---", "n/a", "na", "nan", "none", "null", "inf", "-inf", "+inf", "infinity", "∞", "oom", "tbd", "todo", "?", "…", "...", "fail", "failed", "error", "timeout", "x", "✗", "❌", "unset", "skipped", "crash", "crashed"]
+_MISSING = word_set(
+    "- – — -- --- n/a na nan none null inf -inf +inf infinity ∞ oom tbd todo ? … ... fail failed error timeout x ✗ ❌ unset "
+    "skipped crash crashed"
 ) | {"not set", "not run", "not measured", "not available", "not supported", "out of memory", "cuda oom"}
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\s\"[^\"]*\")?\)")
 _MARKS = re.compile(r"[*`]+|~~|(?<!\w)_{1,2}|_{1,2}(?!\w)")

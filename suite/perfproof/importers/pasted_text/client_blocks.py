@@ -11,6 +11,8 @@ from typing import Any
 from perfproof.importers.pasted_text.cells import DIGITS
 from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base import numerals
+from perfproof.model.scenarios.metric_directions import better_in
+from perfproof.model.scenarios.metrics import Better
 
 _TITLE = re.compile(r"^=+[\w ().:-]*\b(?:benchmark|bench)\w* results?\b[\w ().:-]*=+$", re.IGNORECASE)
 _RULE = re.compile(r"^=+(?: [\w ().-]+ )?=+$")
@@ -18,8 +20,10 @@ _PART = re.compile(r"^-{3,}\s?(?P<name>[^-].*?)\s?-{3,}$")
 _VALUE = re.compile(rf"^(?P<name>[A-Za-z][^:]{{0,80}}?):\s+(?P<value>{DIGITS})\s*(?P<unit>[A-Za-z%/]{{1,16}})?\s*$")
 _UNREAD = re.compile(r"^(?P<name>[A-Za-z][^:]{0,80}?):\s+(?P<value>\S.{0,60})$")
 WORK = re.compile(
-    r"(?i)^(?:successful requests|completed|num[_ ]prompts|total (?:input|generated)(?: \w+)? tokens(?: \(retokenized\))?|total[_ ](?:input|output)[_ ]tokens"
-    r"|max(?:imum)?[_ ](?:request )?concurrency|traffic request rate|request rate configured.*|request[_ ]rate|burstiness|random[_ ](?:input|output)[_ ]len"
+    r"(?i)^(?:successful requests|completed|num[_ ]prompts|total (?:input|generated)(?: \w+)? tokens(?: \(retokenized\))?"
+    r"|total[_ ](?:input|output)[_ ]tokens"
+    r"|max(?:imum)?[_ ](?:request )?concurrency|traffic request rate|request rate configured.*|request[_ ]rate|burstiness"
+    r"|random[_ ](?:input|output)[_ ]len"
     r"|number of (?:prompts|requests)|input[_ ]len\w*|output[_ ]len\w*)$"
 )
 """Names of what was asked of a run; it is no result."""
@@ -90,6 +94,11 @@ def json_block(lines: Sequence[Line], at: int) -> tuple[Block, int] | None:
     values = tuple((name, value) for name, value in flat.items() if numerals.is_number(value))
     conditions = tuple((name, value) for name, value in flat.items() if CONDITION.match(name))
     return Block(values=values, conditions=conditions, unread=(), number=lines[at].number, side=side), place
+
+
+def better(label: str, unit: str = "") -> Better | None:
+    """Which direction of a printed number is better, as far as its name or its unit says; what was asked of a run has none."""
+    return None if WORK.match(label) else better_in(label, unit)
 
 
 def _flat(found: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:

@@ -31,7 +31,8 @@ _MIXING = re.compile(
 """Words with which a sentence that names the baseline may be of the other side, or of both."""
 RUN = re.compile(
     r"(?i)(?:^|[\s,(_-]+)\(?(?:(?:run|trial|rep|repeat|repetition|attempt|pass|seed|round)\s*(?:no\.?|number|#|=|_)?\s*#?(?P<number>[0-9]{1,4})"
-    r"(?:\s*(?:/|of)\s*[0-9]{1,4})?|(?P<ordinal>first|second|third|fourth|fifth|1st|2nd|3rd|[4-9]th) (?:run|trial|attempt|time|repetition))\)?\s*$"
+    r"(?:\s*(?:/|of)\s*[0-9]{1,4})?|(?P<ordinal>first|second|third|fourth|fifth|1st|2nd|3rd|[4-9]th) (?:run|trial|attempt"
+    r"|time|repetition))\)?\s*$"
 )
 _MARK = re.compile(r"^(?P<mark>#{1,6})(?:\s+|(?=[A-Za-z]))(?P<text>.*?)\s*#*$")
 _BOLD = re.compile(r"^(?P<mark>\*\*|__)(?P<text>[^*]+)(?P=mark)\s*:?\s*$|^(?P<early>\*\*|__)(?P<colon>[^*]+):(?P=early)$")
@@ -136,7 +137,7 @@ def _says(text: str, word: str) -> bool:
 
 
 def contexts(marks: Iterable[Heading | bool]) -> list[Context]:
-    """What holds at each place that is no heading, of a text's headings and other places in their order; False is a remark, True is data."""
+    """What holds at each place that is no heading, of a text's headings and other places in order: False for a remark."""
     marks = list(marks)
     texts = [mark.text.casefold() for mark in marks if isinstance(mark, Heading)]
     repeated = frozenset(text for text, count in Counter(texts).items() if count > 1)

@@ -11,17 +11,18 @@ from perfproof.importers.pasted_text.headings import RUN
 from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base import numerals
 from perfproof.model.base.quantities import known
-from perfproof.model.scenarios.metric_directions import better, better_in
+from perfproof.model.scenarios.metric_directions import better, better_in, word_set
 from perfproof.model.scenarios.side_names import role, split
 
-SIDE_KEYS = frozenset(["side", "branch", "build", "version", "commit", "arm", "variant", "label", "name", "tag", "rev", "revision", "ref", "patch", "impl", "config", "mode"])
-RUN_KEYS = frozenset(["run", "trial", "rep", "repeat", "iteration", "iter", "seed", "attempt", "round"])
+SIDE_KEYS = word_set("side branch build version commit arm variant label name tag rev revision ref patch impl config mode")
+RUN_KEYS = word_set("run trial rep repeat iteration iter seed attempt round")
 LONGEST_NAME = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """One number of a line: what is measured ("" where a heading says it), its digits and unit, its side and run where the line has them."""
+    """One number of a line: what is measured ("" where a heading says it), its digits and unit, its side and run where the "
+    "line has them."""
 
     name: str
     digits: str
@@ -41,7 +42,8 @@ class Named:
 
 _BULLET = re.compile(r"^(?:[-*+•·]|[0-9]{1,2}[.)])\s+")
 _NAMED = re.compile(
-    r"^(?P<name>[^\W\d_%#\"'(\[][^:=]{0,80}?|[0-9]{1,3}% percentile[^:=]{0,40}|[Pp]?[0-9.]{1,5}(?:th)?(?: percentile)? [^:=]{2,60}?)\s*(?P<mark>:|=|\s-\s|\s–\s)\s*(?P<rest>\S.*)$"
+    r"^(?P<name>[^\W\d_%#\"'(\[][^:=]{0,80}?|[0-9]{1,3}% percentile[^:=]{0,40}"
+    r"|[Pp]?[0-9.]{1,5}(?:th)?(?: percentile)? [^:=]{2,60}?)\s*(?P<mark>:|=|\s-\s|\s–\s)\s*(?P<rest>\S.*)$"
 )
 _PLAIN = re.compile(rf"^(?P<name>[^\W\d_][^:=.;|]{{1,60}}?)\s+(?P<rest>{DIGITS}\s*{UNIT})$")
 _FIELD = re.compile(r"(?<![\w.])(?P<key>[A-Za-z_][\w./%-]{0,40})=(?P<value>\"[^\"]*\"|[^\s,;]+)")
@@ -81,7 +83,7 @@ def _values(name: str, rest: str) -> Iterator[Value]:
     if found.kind == "change":
         yield Value(name=name, digits=found.before, unit=found.first_unit, side="before")
         yield Value(name=name, digits=found.digits, unit=found.unit, side="after")
-    elif _LIST.match(rest) and _LIST.match(rest)["first"] != rest.strip("[]() .") and not numerals.is_number(rest):
+    elif _LIST.match(rest) and not numerals.is_number(rest.strip("[]() .")):
         yield from _runs(name, rest)
     elif found.kind == "value" and not re.search(rf"[,;]\s+{DIGITS}\s*[A-Za-z(]", rest):
         yield Value(name=name, digits=found.digits, unit=found.unit)

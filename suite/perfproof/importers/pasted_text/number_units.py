@@ -23,7 +23,8 @@ class InOneUnit:
 
 
 def in_one_unit(numbers: Sequence[tuple[str, str, str]], label: str, by: numerals.Convention) -> InOneUnit | str:
-    """Digits, own unit and the label's unit of each number as values of one unit; why they can't be compared, in words, where they can't."""
+    """Digits, own unit and the label's unit of each number as values of one unit; why they can't be compared, in words, "
+    "where they can't."""
     if fault := _doubt([digits for digits, _, _ in numbers], by):
         return fault
     units = [own for _, own, _ in numbers]

@@ -10,10 +10,10 @@ from statistics import median
 
 from perfproof.importers.pasted_text import number_units
 from perfproof.importers.pasted_text.baseline_choice import choose
-from perfproof.importers.pasted_text.client_blocks import WORK
+from perfproof.importers.pasted_text.client_blocks import WORK, better
 from perfproof.importers.pasted_text.readings import Found, Pair, Paste, Reading, Score, ScorePair, ordinal
 from perfproof.model.base import numerals
-from perfproof.model.scenarios.metric_directions import better_in
+from perfproof.model.records.eval_items import Total
 from perfproof.model.scenarios.metrics import Better
 
 LITTLE = 0.01
@@ -49,7 +49,10 @@ def pair(found: Found) -> Paste:
     left = [f"{each.label}: no heading names its side" for each in found.readings if not each.side and each.kind != "block"]
     readings = _ordered([each for each in found.readings if each.side or each.kind == "block"], found.conditions)
     groups = _sections(readings)
-    pairs, faults, guesses, reasons = [], [], [], []
+    pairs: list[Pair] = []
+    faults: list[str] = []
+    guesses: list[str] = []
+    reasons: list[str] = []
     whole = {section: _samples(group, by, faults) for section, group in groups.items()}
     for section, samples in whole.items():
         sides = list(dict.fromkeys(reading.side for reading in groups[section]))
@@ -183,9 +186,9 @@ def _samples(group: Sequence[Reading], by: numerals.Convention, faults: list[str
         if twice:
             faults.append(f"the row {readings[0].label!r} is there twice: name its numbers apart")
             continue
-        better = None if WORK.match(readings[0].measure) else better_in(readings[0].measure, line.unit or readings[0].named)
+        way = better(readings[0].measure, line.unit or readings[0].named)
         found[line.label] = {
-            side: _Sample(label=line.label, values=tuple(value for _, value in ones), runs=_runs(ones), better=better)
+            side: _Sample(label=line.label, values=tuple(value for _, value in ones), runs=_runs(ones), better=way)
             for side, ones in of_side.items()
         }
     return found
@@ -261,12 +264,13 @@ def _alone(name: str, section: Section, of_side: Mapping[str, _Sample]) -> str:
     return f"{name}{where}: {' and '.join(of_side)} alone {'has' if len(of_side) == 1 else 'have'} it"
 
 
-def _score_pairs(scores: Sequence[Score]) -> tuple[list[ScorePair], list, list[str]]:
+def _score_pairs(scores: Sequence[Score]) -> tuple[list[ScorePair], list[Total], list[str]]:
     """The scores that a baseline and another side have, all scores, and which one side alone has."""
     groups: dict[Section, list[Score]] = defaultdict(list)
     for score in scores:
         groups[score.context.section].append(score)
-    pairs, left = [], []
+    pairs: list[ScorePair] = []
+    left: list[str] = []
     for section, group in groups.items():
         sides = list(dict.fromkeys(score.total.side for score in group))
         choice = choose(sides) if len(sides) > 1 else None

@@ -9,7 +9,10 @@ from perfproof.importers.pasted_text.readings import Paste
 from perfproof.model.base.untrusted import line
 
 MOST, LONGEST = 3, 200
-FORMS = "what can be read: tables, blocks or lines under headings such as '# main' and '# this PR', columns such as before and after (docs/judge.md)"
+FORMS = (
+    "what can be read: tables, blocks or lines under headings such as '# main' and '# this PR', columns such as before and after "
+    "(docs/judge.md)"
+)
 _CLAIM = re.compile(r"(?i)[0-9]\s?(?:%|percent)|[0-9]\s?[x×]\b|\b(?:half|third|quarter|twice|double)\b")
 
 

@@ -31,7 +31,8 @@ _QUANTITY = re.compile(rf"(?<![\w.,#-])(?P<digits>{_DIGITS})\s?(?P<unit>{UNIT})(
 _END = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")
 _BULLET = re.compile(r"(?m)^\s*(?:[-*+•]|[0-9]{1,2}[.)])\s+")
 _HALVES = re.compile(
-    r"(?i)\s*,?\s+\b(?:vs\.?|versus|compared (?:to|with)|as opposed to|against|instead of|rather than|whereas|while|and|but)\b\s+|\s*[,;(]\s*"
+    r"(?i)\s*,?\s+\b(?:vs\.?|versus|compared (?:to|with)|as opposed to|against|instead of|rather than|whereas|while|and"
+    r"|but)\b\s+|\s*[,;(]\s*"
 )
 _FROM = re.compile(r"(?i)\b(?:down|up) from\b|\binstead of\b|\bwas\b(?=[^.]{0,12}$)|\bpreviously\b|\brather than\b")
 _BASE = re.compile(
@@ -39,11 +40,13 @@ _BASE = re.compile(
     r"|without|used to|earlier|prior|vanilla|control)\b"
 )
 _OTHER = re.compile(
-    r"(?i)\b(?:with |in |on )?(?P<word>\bthis (?:pr|patch|change|branch|commit)\b|\b(?:the |my |our )?(?:pr|patch(?:ed)?)\b|\bafter(?:wards)?\b|\bnow\b|\bnew\b|\bwith (?:it|the patch|the change|this)\b"
+    r"(?i)\b(?:with |in |on )?(?P<word>\bthis (?:pr|patch|change|branch|commit)\b|\b(?:the |my |our )?(?:pr|patch(?:ed)?)\b"
+    r"|\bafter(?:wards)?\b|\bnow\b|\bnew\b|\bwith (?:it|the patch|the change|this)\b"
     r"|\bcandidate\b|\bhead\b|\bproposed\b)"
 )
 _DOUBT = re.compile(
-    r"(?i)\b(?:rang\w+|var(?:y|ies|ied|ying)|between|could|would|might|should|may|expect\w*|not|target|goal|budget|revert\w*|roll\w* back|undo\w*|limit|up to|at least)\b|n't\b|\?"
+    r"(?i)\b(?:rang\w+|var(?:y|ies|ied|ying)|between|could|would|might|should|may|expect\w*|not|target|goal|budget|revert\w*"
+    r"|roll\w* back|undo\w*|limit|up to|at least)\b|n't\b|\?"
 )
 _NOUN = "|".join(
     sorted((re.escape(noun).replace(r"\ ", r"[\s-]+") for noun in NOUNS if noun not in ("score", "failed", "times")), key=len, reverse=True)
@@ -57,7 +60,7 @@ _METRIC = re.compile(
 def read(text: str) -> list[Said]:
     """What the sentences of a text say; nothing of a metric of which two of them say different things."""
     found = [Said(metric=one.metric, before=one.before, after=one.after, unit=one.unit) for one in changes(text)]
-    sentences = [part for part in _END.split(_BULLET.sub("\n\n", text))]
+    sentences = _END.split(_BULLET.sub("\n\n", text))
     by = numerals.convention([each["digits"].rstrip(",") for each in _QUANTITY.finditer(text)])
     if by != "mixed":
         found += [one for sentence in sentences for one in _compared(sentence, by)]
@@ -128,9 +131,10 @@ def _told_apart(sentences: Sequence[str], by: numerals.Convention) -> Iterator[S
                 return
             ones[key, side], labels[key] = numbers[0], metrics[0]
     for key, label in labels.items():
-        if (key, "baseline") in ones and (key, "candidate") in ones:
-            if said := _fitting(label, ones[key, "baseline"], ones[key, "candidate"], by):
-                yield said
+        base, other = ones.get((key, "baseline")), ones.get((key, "candidate"))
+        said = _fitting(label, base, other, by) if base and other else None
+        if said:
+            yield said
 
 
 def _quantities(sentence: str) -> list[re.Match[str]]:

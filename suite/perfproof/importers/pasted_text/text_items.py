@@ -33,8 +33,10 @@ Found = tuple[Item, int] | None
 """What stands at a place, and the place after it."""
 _COMMAND = re.compile(r"(?:^|\s)--[A-Za-z][\w-]*(?:[= ]|$)|^\$\s|^(?:export|pip|uv|git|cd|python3?|VLLM_[A-Z_]+=\S+)\s")
 _LOG = re.compile(
-    r"(?i)^(?:\(\w+ pid=\d+\)\s*)?(?:INFO|WARNING|DEBUG|ERROR)\b[: ]|^namespace\(|\d+%\|[^|]*\||\bit/s\]|\bs/it\]|^warming up|^starting (?:initial|main)"
-    r"|^initial test run|^profiling iterations|^burstiness factor|^processed prompts|^benchmarking\b.*\.\.\.$|^rendering prompts|^adding requests|^capturing\b"
+    r"(?i)^(?:\(\w+ pid=\d+\)\s*)?(?:INFO|WARNING|DEBUG|ERROR)\b[: ]|^namespace\(|\d+%\|[^|]*\||\bit/s\]|\bs/it\]|^warming up"
+    r"|^starting (?:initial|main)"
+    r"|^initial test run|^profiling iterations|^burstiness factor|^processed prompts|^benchmarking\b.*\.\.\.$"
+    r"|^rendering prompts|^adding requests|^capturing\b"
 )
 """Lines that clients and servers print of themselves: commands, logs, progress bars."""
 

@@ -66,7 +66,8 @@ _OPPOSED = {
 }
 """Words with which a cost is none ("idle time", "free memory"), or a gain is a cost ("failed requests per second")."""
 _UNSURE = re.compile(
-    r"(?i)\b(budget|timeout|time-?out|interval|period|deadline|limit|slo|target|threshold|age|uptime|in time|request.rate|arrival|offset|gap"
+    r"(?i)\b(budget|timeout|time-?out|interval|period|deadline|limit|slo|target|threshold|age|uptime|in time|request.rate"
+    r"|arrival|offset|gap"
     r"|offered|configured|window|gain|saved|sleep|wait(?:ed)? until|speed-?up|date)\b"
 )
 """Words of what was set or is owed to others: more of it is neither better nor worse."""

@@ -30,20 +30,23 @@ _SURE = word_set(
 CANDIDATES = _SURE | word_set("this these after with post my our ours fix fixed changed change w/")
 """Words that make a name the other side's where they are its first."""
 _MIXING = word_set(
-    "merged merge merging rebased rebase top cherry-picked cherry picked plus + & and removed remove dropped drop deleted applied apply onto into"
+    "merged merge merging rebased rebase top cherry-picked cherry picked plus + & and removed remove dropped drop deleted "
+    "applied apply onto into"
 )
 """Words with which a name that speaks of the baseline may be of the other side, or of both."""
 _NEUTRAL = word_set(
     "the a an as is in of at from vllm sglang origin current latest today branch branches commit sha build run runs code version release "
     "results result numbers number case side only itself one implementation path measured benchmark bench state tip nightly local "
-    "jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july august september october november december "
+    "jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july august september october "
+    "november december "
     "time setup variant arm"
 )
 _DESCRIBING = word_set(
     "change changes delta diff difference differences speedup speed up ratio gain improvement regression rel relative abs absolute "
     "pct percent x × δ p value pvalue q t z stat significance significant sig confidence ci interval std stdev sd stddev stderr se "
     "cv error noise margin runs n samples sample count reps repeats iterations iters trials seeds unit units better direction "
-    "verdict status notes saved saving savings benefit win overhead winner cost note comment comments factor reduction increase decrease uplift faster slower"
+    "verdict status notes saved saving savings benefit win overhead winner cost note comment comments factor reduction "
+    "increase decrease uplift faster slower"
 )
 """Words of columns that tell of the sides' numbers, and are none."""
 _RELEASE = re.compile(
@@ -128,7 +131,8 @@ def release(name: str) -> Version | None:
 
 
 def describes(name: str) -> bool:
-    """Whether a name is no side's and no metric's but of what is told about the sides: "change (%)", "p-value", "runs", "PR / main", "mean"."""
+    """Whether a name is no side's and no metric's but of what is told about the sides: "change (%)", "p-value", "runs", "PR "
+    "/ main", "mean"."""
     if release(name) is not None:
         return False
     plain = _BRACKETS.sub(" ", _plain(name))

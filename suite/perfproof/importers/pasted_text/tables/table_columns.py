@@ -21,11 +21,13 @@ _RUN = re.compile(r"(?i)^#?(?:run|trial|rep|repeat|repetition|iteration|iter|see
 _UNITS = re.compile(r"(?i)^units?$")
 _KEY = re.compile(
     r"(?i)^(?:#|n|m|k|b|h|d|bs|tp|pp|dp|ep|isl|osl|il|ol|gpus?|ngl|threads|size|params|level|shape|dim|hidden|heads?|experts?|top.?[kp]|id|idx|index|qps|rps"
-    r"|(?:\w+[ _-])?(?:batch|concurrency|conc|users|clients|streams|prompts|seqs?|sequences|length|lens?|tokens|context|ctx|rate|size|sizes|count|num)"
+    r"|(?:\w+[ _-])?(?:batch|concurrency|conc|users|clients|streams|prompts|seqs?|sequences|length|lens?|tokens|context|ctx"
+    r"|rate|size|sizes|count|num)"
     r"|(?:batch|num|max|input|output|prompt|seq|request|target|context|ctx|concurrent|model|number)[ _-].*)$"
 )
 _SURE_KEY = re.compile(
-    r"(?i)^(?:size|model size|params|parameters|ngl|tp|pp|dp|ep|bs|isl|osl|batch|batch[ _-]?size|concurrency|max[ _-]concurrency|num[ _-]prompts|(?:input|output)[ _-]len(?:gth)?)$"
+    r"(?i)^(?:size|model size|params|parameters|ngl|tp|pp|dp|ep|bs|isl|osl|batch|batch[ _-]?size|concurrency"
+    r"|max[ _-]concurrency|num[ _-]prompts|(?:input|output)[ _-]len(?:gth)?)$"
 )
 _SIDE_HEAD = re.compile(
     r"(?i)^(?:branch|build|version|side|arm|variant|commit|code|ref|revision|implementation|impl|patch|state|command)s?$"
@@ -119,7 +121,7 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
         elif any(row[place].kind in ("change", "versus") for row in body) and (between := _arrowed(column.name)):
             sides[place] = Column(kind="side", name=column.name, side=" → ".join(between), unit=unit_of(column.name))
         elif column.kind not in ("claim", "run", "unit") and _sided(column.name):
-            sides[place] = Column(kind="side", name=column.name, side=without_unit(column.name), unit=unit_of(column.name))
+            sides[place] = _side(column.name)
     sides |= {place: column for place, column in _others(found, numeric, sides).items() if place not in sides}
     if not _enough(list(sides.values())):
         return []
@@ -168,7 +170,7 @@ def _paired(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     sides = {side.casefold() for side, _ in known_.values()}
     for name, pairs in ways.items():
         if name not in known_ and len(sides) > 1:
-            known_ |= {name: pair for pair in pairs[:1] if pair[0].casefold() in sides}
+            known_ |= dict.fromkeys([name], pairs[0]) if pairs and pairs[0][0].casefold() in sides else {}
     return known_ if len(sides) > 1 else {}
 
 
@@ -191,12 +193,18 @@ def _others(found: Sequence[Column], numeric: Sequence[int], sides: dict[int, Co
     if not roles or {"baseline", "candidate"} <= roles:
         return {}
     plain = [place for place in numeric if place and found[place].kind in ("unclear", "metric") and place not in sides]
-    return {
-        place: Column(kind="side", name=name, side=without_unit(name), unit=unit_of(name))
-        for place in plain
-        if (name := found[place].name) and better(without_unit(name)) is None and not _statistic(name) and not _KEY.match(_without_unit(name))
-        and not re.fullmatch(r"[\W\d_]+[kKmM]?", name)
-    }  # fmt: skip
+    return {place: _side(found[place].name) for place in plain if _may_be_side(found[place].name)}
+
+
+def _side(name: str) -> Column:
+    return Column(kind="side", name=name, side=without_unit(name), unit=unit_of(name))
+
+
+def _may_be_side(name: str) -> bool:
+    """Whether a name is of no metric, no key and no size."""
+    plain = without_unit(name)
+    known_ = better(plain) is not None or _statistic(name) or bool(_KEY.match(_without_unit(name)))
+    return not known_ and bool(re.search(r"[^\W\d_]{2}|[A-Z]", plain))
 
 
 def _beside(column: Column, left: bool) -> Column:

@@ -35,7 +35,7 @@ class _Grid:
 def read(table: Table, context: Context, place: int) -> Found:
     """What a table says, below a context; `place` is the item's."""
     width = max(len(row) for row in table.rows)
-    rows = [tuple([*row, *[""] * (width - len(row))]) for row in table.rows]
+    rows = [(*row, *[""] * (width - len(row))) for row in table.rows]
     first = [cell(text) for text in rows[0]]
     headed = table.ruled or not any(each.kind in ("value", "change") for each in first[1:])
     head, body = (rows[0], rows[1:]) if headed else ((), rows)
@@ -43,12 +43,12 @@ def read(table: Table, context: Context, place: int) -> Found:
         return Found()
     if not headed:
         return _headless(body, context, table.number, place)
-    head, body = _two_lines(head, body)
-    typed = [tuple(cell(text) for text in row) for row in body]
+    names, filled = _two_lines(head, body)
+    typed = [tuple(cell(text) for text in row) for row in filled]
     parts, typed = _parts(_filled(typed))
     if not typed:
         return Found()
-    names = tuple(bare(name) for name in head)
+    names = tuple(bare(name) for name in names)
     columns = table_columns.columns(names, typed, sided=bool(context.side))
     grid = _Grid(head=names, columns=columns, rows=tuple(typed), parts=tuple(parts), context=context, number=table.number, place=place)
     return _grid(grid)
@@ -212,8 +212,17 @@ def _run(grid: _Grid, row: Sequence[Cell]) -> str:
 def _reading(grid: _Grid, part: str, *, side: str, label: str, measure: str, digits: str, unit: str, named: str, run: str = "") -> Reading:
     context = replace(grid.context, section=(*grid.context.section, part)) if part else grid.context
     return Reading(
-        side=side, context=context, label=label, measure=measure, digits=digits, unit=unit, named=named, run=run, place=grid.place, number=grid.number
-    )  # fmt: skip
+        side=side,
+        context=context,
+        label=label,
+        measure=measure,
+        digits=digits,
+        unit=unit,
+        named=named,
+        run=run,
+        place=grid.place,
+        number=grid.number,
+    )
 
 
 # --- sides in rows ------------------------------------------------------------------------------------------------
@@ -253,8 +262,16 @@ def _values(grid: _Grid, row: Sequence[Cell], part: str, side: str, run: str = "
             )
             run = numbered["number"] or numbered["ordinal"] if numbered else run
             yield _reading(
-                grid, part, side=side, label=label or "value", measure=measure, digits=one.digits, unit=unit, named=named, run=run or _run(grid, row)
-            )  # fmt: skip
+                grid,
+                part,
+                side=side,
+                label=label or "value",
+                measure=measure,
+                digits=one.digits,
+                unit=unit,
+                named=named,
+                run=run or _run(grid, row),
+            )
         elif one.text:
             yield f"{label} of {side}: {one.text}" if side else f"{label}: {one.text}"
 
@@ -324,5 +341,13 @@ def _headless(rows: Sequence[Sequence[str]], context: Context, number: int, plac
 
 def _plain(label: str, side: str, one: Cell, context: Context, number: int, place: int) -> Reading:
     return Reading(
-        side=side, context=context, label=label, measure=label, digits=one.digits, unit=one.unit, named=unit_of(label), place=place, number=number
-    )  # fmt: skip
+        side=side,
+        context=context,
+        label=label,
+        measure=label,
+        digits=one.digits,
+        unit=one.unit,
+        named=unit_of(label),
+        place=place,
+        number=number,
+    )
