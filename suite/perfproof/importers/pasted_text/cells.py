@@ -5,6 +5,7 @@ Digits survive: a number stays the text that was written until the commas of the
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -60,6 +61,11 @@ class Cell:
         return bool(_BEGINS.match(self.text))
 
 
+def is_digits(text: str) -> bool:
+    """Whether a text is a number that a float can hold."""
+    return numerals.is_number(text) and math.isfinite(numerals.value(text, ""))
+
+
 def bare(text: str) -> str:
     """A text without marks of markdown, links and pictures."""
     plain = _MARKS.sub("", _LINK.sub(r"\1", text))
@@ -72,16 +78,16 @@ def cell(text: str) -> Cell:
     plain = bare(text)
     if not plain or plain.lower().strip("().") in _MISSING:
         return Cell(text=plain, kind="missing")
-    if (found := _CHANGE.match(plain)) and all(map(numerals.is_number, (found["before"], found["value"]))):
+    if (found := _CHANGE.match(plain)) and all(map(is_digits, (found["before"], found["value"]))):
         own, late = found["own"] or "", found["late"] or ""
         return Cell(text=plain, kind="change", digits=found["value"], unit=late or own, before=found["before"], first_unit=own or late)
-    if (found := _VERSUS.match(plain)) and all(map(numerals.is_number, (found["before"], found["value"]))):
+    if (found := _VERSUS.match(plain)) and all(map(is_digits, (found["before"], found["value"]))):
         own, late = found["own"] or "", found["late"] or ""
         return Cell(text=plain, kind="versus", digits=found["value"], unit=late or own, before=found["before"], first_unit=own or late)
     if _CLAIM.match(plain) and not known_share(plain):
         return Cell(text=plain, kind="claim")
     found = _VALUE.match(plain)
-    if found and numerals.is_number(found["value"]):
+    if found and is_digits(found["value"]):
         return Cell(text=plain, kind="value", digits=found["value"], unit=found["own"] or found["late"] or "")
     return Cell(text=plain, kind="words")
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfproof.importers.pasted_text.cells import DIGITS
+from perfproof.importers.pasted_text.cells import DIGITS, is_digits
 from perfproof.importers.pasted_text.text_lines import Line
-from perfproof.model.base import numerals
+from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better_in
 from perfproof.model.scenarios.metrics import Better
 
@@ -18,7 +18,7 @@ _TITLE = re.compile(r"^=+[\w ().:-]*\b(?:benchmark|bench)\w* results?\b[\w ().:-
 _RULE = re.compile(r"^=+(?: [\w ().-]+ )?=+$")
 _PART = re.compile(r"^-{3,}\s?(?P<name>[^-].*?)\s?-{3,}$")
 _VALUE = re.compile(rf"^(?P<name>[A-Za-z][^:]{{0,80}}?):\s+(?P<value>{DIGITS})\s*(?P<unit>[A-Za-z%/]{{1,16}})?\s*$")
-_UNREAD = re.compile(r"^(?P<name>[A-Za-z][^:]{0,80}?):\s+(?P<value>\S.{0,60})$")
+_UNREAD = re.compile(r"^(?P<name>[A-Za-z][^:]{0,80}?):\s+(?P<value>\S.*)$")
 WORK = re.compile(
     r"(?i)^(?:successful requests|completed|num[_ ]prompts|total (?:input|generated)(?: \w+)? tokens(?: \(retokenized\))?"
     r"|total[_ ](?:input|output)[_ ]tokens"
@@ -61,7 +61,7 @@ def serving_block(lines: Sequence[Line], at: int) -> tuple[Block, int] | None:
         place += 1
         if _RULE.match(text):
             break
-        if (found := _VALUE.match(text)) and numerals.is_number(found["value"]):
+        if (found := _VALUE.match(text)) and is_digits(found["value"]) and (not found["unit"] or known(found["unit"])):
             values.append((found["name"].strip(), found["value"]))
         elif odd := _UNREAD.match(text):
             unread.append((odd["name"].strip(), odd["value"].strip()))
@@ -91,7 +91,7 @@ def json_block(lines: Sequence[Line], at: int) -> tuple[Block, int] | None:
     if not flat:
         return None
     side = next((str(found[key]) for key in _IDENTITY if isinstance(found.get(key), str)), "")
-    values = tuple((name, value) for name, value in flat.items() if numerals.is_number(value))
+    values = tuple((name, value) for name, value in flat.items() if is_digits(value))
     conditions = tuple((name, value) for name, value in flat.items() if CONDITION.match(name))
     return Block(values=values, conditions=conditions, unread=(), number=lines[at].number, side=side), place
 

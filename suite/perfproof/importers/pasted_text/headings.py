@@ -20,7 +20,7 @@ BOLD, COLON, PLAIN, BULLET = 7, 8, 9, 10
 """Levels of headings, below the six of markdown's own."""
 HEADING_WORDS = 4
 """A line of more words is a sentence, unless it is marked as a heading or ends with a colon."""
-COLON_WORDS = 12
+COLON_WORDS, SIDE_WORDS = 12, 6
 LONGEST = 100
 SENTENCES = (("main", "master", "before", "baseline", "as released", "upstream", "without"), ("after", "this pr", "patched", "candidate"))
 """Words of a sentence that name a side: the baseline's, and the other's."""
@@ -96,6 +96,8 @@ def plain_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None:
         return None
     if ": " in text and not _SETUP.match(text):
         return None
+    if len(words) > SIDE_WORDS and (side := _said(text) or role(text)):
+        return (_heading(side, PLAIN, line), at + 1) if _said(text) else None
     if text.endswith(":") and len(words) <= COLON_WORDS and len(text) <= LONGEST:
         return _heading(text, COLON, line), at + 1
     if len(words) <= HEADING_WORDS and len(text) <= LONGEST and not text.endswith((".", "!", "?", ",")) and not _QUANTITY.search(text):

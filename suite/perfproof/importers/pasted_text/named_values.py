@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, cell, unit_of
+from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, cell, is_digits, unit_of
 from perfproof.importers.pasted_text.headings import RUN
 from perfproof.importers.pasted_text.text_lines import Line
-from perfproof.model.base import numerals
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better, better_in, word_set
 from perfproof.model.scenarios.side_names import role, split
@@ -83,7 +82,7 @@ def _values(name: str, rest: str) -> Iterator[Value]:
     if found.kind == "change":
         yield Value(name=name, digits=found.before, unit=found.first_unit, side="before")
         yield Value(name=name, digits=found.digits, unit=found.unit, side="after")
-    elif _LIST.match(rest) and not numerals.is_number(rest.strip("[]() .")):
+    elif _LIST.match(rest) and not is_digits(rest.strip("[]() .")):
         yield from _runs(name, rest)
     elif found.kind == "value" and not re.search(rf"[,;]\s+{DIGITS}\s*[A-Za-z(]", rest):
         yield Value(name=name, digits=found.digits, unit=found.unit)
@@ -94,8 +93,8 @@ def _values(name: str, rest: str) -> Iterator[Value]:
 def _runs(name: str, rest: str) -> Iterator[Value]:
     """Several numbers of one kind: runs, in their order."""
     texts = [found for found in re.split(r"[,;/|]\s+|\s+", re.sub(r"[\[\]()]", " ", rest).strip(" .")) if found]
-    units = [text for text in texts if not numerals.is_number(text)]
-    numbers = [text for text in texts if numerals.is_number(text)]
+    units = [text for text in texts if not is_digits(text)]
+    numbers = [text for text in texts if is_digits(text)]
     if len(set(units)) <= 1:
         for run, digits in enumerate(numbers, 1):
             yield Value(name=name, digits=digits, unit=units[0] if units else "", run=str(run))
@@ -104,7 +103,7 @@ def _runs(name: str, rest: str) -> Iterator[Value]:
 def _several(name: str, rest: str) -> list[Value]:
     """Numbers with a word or a unit each: "23.5 requests/s, 972 total tokens/s", "59 ms (PR), 64 ms (main)", "TTFT 12 ms, TPOT 3 ms"."""
     parts = [_PART.match(part.strip()) for part in _COMMAS.split(rest) if part.strip()]
-    if not parts or not all(part and numerals.is_number(part["digits"]) for part in parts):
+    if not parts or not all(part and is_digits(part["digits"]) for part in parts):
         return []
     found = [_part(name, part) for part in parts if part]
     sides = [value.side for value in found]

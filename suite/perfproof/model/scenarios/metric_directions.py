@@ -26,7 +26,7 @@ _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
         "time",
         "time to first token|time to first output token|time to second token|time per output token|time per token|inter-token latency",
     ),
-    ("higher", "rate", "throughput|goodput|bandwidth|flops|gflops|tflops|speed|tps|qps|rps|tok_s"),
+    ("higher", "rate", "throughput|goodput|bandwidth|flops|gflops|tflops|speed|tps|qps|rps"),
     ("higher", "rate", "tokens per second|requests per second|queries per second|tokens per sec|requests per sec"),
     ("lower", "memory", "memory|memory usage|memory used|vram|rss|peak mem|mem"),
     (

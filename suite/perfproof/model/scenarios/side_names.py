@@ -29,8 +29,10 @@ _SURE = word_set(
 """Words that speak of the other side wherever they stand."""
 CANDIDATES = _SURE | word_set("this these after with post my our ours fix fixed changed change w/")
 """Words that make a name the other side's where they are its first."""
+_ELSE = word_set("model models memory loop thread menu page effect")
+"""Words beside which a baseline's word means something else: "base model", "main memory"."""
 _MIXING = word_set(
-    "merged merge merging rebased rebase top cherry-picked cherry picked plus + & and removed remove dropped drop deleted "
+    "than vs versus compared against over instead merged merge merging rebased rebase top cherry-picked cherry picked plus + & and removed remove dropped drop deleted "
     "applied apply onto into"
 )
 """Words with which a name that speaks of the baseline may be of the other side, or of both."""
@@ -76,9 +78,11 @@ def _role(words: Sequence[str]) -> Role:
     first, last, every = words[0], words[-1], set(words)
     if first in FIRST:
         return "" if BASELINES & set(words[1:]) else "baseline"
-    others = (_SURE & every) - ({"head"} if BASELINES & every else frozenset())
-    if BASELINES & every and (others or first in CANDIDATES or _MIXING & every):
+    others = (CANDIDATES & every) - {"head", "after", "with", "post"}
+    if BASELINES & every and (others or first in CANDIDATES - {"head"} or _MIXING & every):
         return "both"
+    if BASELINES & every and _ELSE & every:
+        return ""
     if {"+", "&", "and"} & every:
         return ""
     if first in BASELINES or last in BASELINES:

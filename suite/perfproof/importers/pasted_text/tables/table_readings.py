@@ -209,20 +209,10 @@ def _run(grid: _Grid, row: Sequence[Cell]) -> str:
     return next((one.text for column, one in zip(grid.columns, row, strict=True) if column.kind == "run"), "") or grid.context.run
 
 
-def _reading(grid: _Grid, part: str, *, side: str, label: str, measure: str, digits: str, unit: str, named: str, run: str = "") -> Reading:
+def _reading(grid: _Grid, part: str, **told: str) -> Reading:
+    """A number of the table, in the section that a row above names."""
     context = replace(grid.context, section=(*grid.context.section, part)) if part else grid.context
-    return Reading(
-        side=side,
-        context=context,
-        label=label,
-        measure=measure,
-        digits=digits,
-        unit=unit,
-        named=named,
-        run=run,
-        place=grid.place,
-        number=grid.number,
-    )
+    return Reading(context=context, place=grid.place, number=grid.number, **told)  # type: ignore[arg-type]
 
 
 # --- sides in rows ------------------------------------------------------------------------------------------------
@@ -271,6 +261,7 @@ def _values(grid: _Grid, row: Sequence[Cell], part: str, side: str, run: str = "
                 unit=unit,
                 named=named,
                 run=run or _run(grid, row),
+                kind="column",
             )
         elif one.text:
             yield f"{label} of {side}: {one.text}" if side else f"{label}: {one.text}"
