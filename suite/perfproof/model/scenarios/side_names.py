@@ -32,7 +32,8 @@ CANDIDATES = _SURE | word_set("this these after with post my our ours fix fixed 
 _ELSE = word_set("model models memory loop thread menu page effect")
 """Words beside which a baseline's word means something else: "base model", "main memory"."""
 _MIXING = word_set(
-    "than vs versus compared against over instead merged merge merging rebased rebase top cherry-picked cherry picked plus + & and removed remove dropped drop deleted "
+    "than vs versus compared against over instead merged merge merging rebased rebase top cherry-picked cherry picked plus + "
+    "& and removed remove dropped drop deleted "
     "applied apply onto into"
 )
 """Words with which a name that speaks of the baseline may be of the other side, or of both."""

@@ -17,7 +17,7 @@ from perfproof.model.scenarios.metric_directions import STATISTICS, better
 from perfproof.model.scenarios.side_names import describes, release, role, split, switched
 
 Kind = Literal["side", "metric", "label", "key", "unit", "run", "claim", "unclear"]
-_RUN = re.compile(r"(?i)^#?(?:run|trial|rep|repeat|repetition|iteration|iter|seed|attempt)s?\s*(?:#|no\.?|id|number|index)?$")
+_RUN = re.compile(r"(?i)^#?(?:run|trial|rep|repeat|repetition|iteration|iter|seed|attempt)\s*(?:#|no\.?|id|number|index)?$")
 _UNITS = re.compile(r"(?i)^units?$")
 _KEY = re.compile(
     r"(?i)^(?:#|n|m|k|b|h|d|bs|tp|pp|dp|ep|isl|osl|il|ol|gpus?|ngl|threads|size|params|level|shape|dim|hidden|heads?|experts?|top.?[kp]|id|idx|index|qps|rps"
