@@ -42,7 +42,7 @@ class Named:
 _BULLET = re.compile(r"^(?:[-*+•·]|[0-9]{1,2}[.)])\s+")
 _NAMED = re.compile(
     r"^(?P<name>[^\W\d_%#\"'(\[][^:=]{0,80}?|[0-9]{1,3}% percentile[^:=]{0,40}"
-    r"|[Pp]?[0-9.]{1,5}(?:th)?(?: percentile)? [^:=]{2,60}?)\s*(?P<mark>:|=|\s-\s|\s–\s)\s*(?P<rest>\S.*)$"
+    r"|[Pp]?[0-9.]{1,5}(?:th)?(?: percentile)? [^:=]{2,60}?)\s*(?P<mark>:|=|\s-\s|\s–\s|\t|\s{2})\s*(?P<rest>\S.*)$"
 )
 _PLAIN = re.compile(rf"^(?P<name>[^\W\d_][^:=.;|]{{1,60}}?)\s+(?P<rest>{DIGITS}\s*{UNIT})$")
 _FIELD = re.compile(r"(?<![\w.])(?P<key>[A-Za-z_][\w./%-]{0,40})=(?P<value>\"[^\"]*\"|[^\s,;]+)")
@@ -57,7 +57,9 @@ _ODD = re.compile(r"^[~≈<>≤≥]?\s?-?[0-9]|^(?:inf|n/?a|nan|oom)\b", re.IGNO
 
 def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     """A line with a name and its number, or its numbers."""
-    text = _BULLET.sub("", bare(lines[at].text)) or bare(lines[at].text)
+    spaced = re.match(r"([^\t:=]*?[^\W\d_][^\t:=]*?)(?:\t|\s{2,})(?=[-+]?[0-9])", lines[at].text)
+    line = f"{spaced[1]}: {lines[at].text[spaced.end() :]}" if spaced else lines[at].text
+    text = _BULLET.sub("", bare(line)) or bare(line)
     found = _NAMED.match(text)
     if not found or len(found["name"]) > LONGEST_NAME or "//" in found["rest"][:3]:
         plain = _PLAIN.match(text)
@@ -82,8 +84,8 @@ def _values(name: str, rest: str) -> Iterator[Value]:
     if found.kind == "change":
         yield Value(name=name, digits=found.before, unit=found.first_unit, side="before")
         yield Value(name=name, digits=found.digits, unit=found.unit, side="after")
-    elif _LIST.match(rest) and not is_digits(rest.strip("[]() .")):
-        yield from _runs(name, rest)
+    elif _LIST.match(rest) and not is_digits(rest.strip("[]() .")) and (runs := list(_runs(name, rest))):
+        yield from runs
     elif found.kind == "value" and not re.search(rf"[,;]\s+{DIGITS}\s*[A-Za-z(]", rest):
         yield Value(name=name, digits=found.digits, unit=found.unit)
     else:
@@ -107,10 +109,10 @@ def _several(name: str, rest: str) -> list[Value]:
         return []
     found = [_part(name, part) for part in parts if part]
     sides = [value.side for value in found]
-    if any(sides):
+    if any(sides) and not all(side == name for side in sides):
         return found if all(sides) and len(set(sides)) == len(sides) else []
     names = [value.name for value in found]
-    return found if len(set(names)) == len(names) and len(found) > 1 else []
+    return found if len(set(names)) == len(names) and (len(found) > 1 or name not in names[0]) else []
 
 
 def _part(name: str, part: re.Match[str]) -> Value:
@@ -126,6 +128,8 @@ def _part(name: str, part: re.Match[str]) -> Value:
         return Value(name=name, digits=part["digits"], unit=unit, side=re.sub(r"^(?:on|for|in)\s+", "", side))
     if label and role(name):
         return Value(name=label, digits=part["digits"], unit=unit, side=name)
+    if role(name) and better(name) is None and better(words) is not None:
+        return Value(name=words, digits=part["digits"], unit=unit, side=name)
     case = label or words or (unit if unit else "")
     return Value(name=f"{name}, {case}" if case else name, digits=part["digits"], unit=unit)
 
@@ -149,10 +153,11 @@ def fields_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     text = _BULLET.sub("", lines[at].text)
     fields = {found["key"]: found["value"].strip('"') for found in _FIELD.finditer(text)}
     left = re.sub(r"[\s,;|\[\]()-]+", " ", _FIELD.sub(" ", text)).strip()
-    if len(fields) < 2 or len(left.split()) > 2:
+    named = left if role(left) else ""
+    if len(fields) < (1 if named else 2) or len(left.split()) > 2:
         return None
     numbers = {key: value for key, value in fields.items() if cell(value).kind == "value"}
-    side = next((value for key, value in fields.items() if key.lower() in SIDE_KEYS and key not in numbers), "")
+    side = next((value for key, value in fields.items() if key.lower() in SIDE_KEYS and key not in numbers), named)
     run = next((value for key, value in fields.items() if key.lower() in RUN_KEYS), "")
     metrics = [
         key for key in numbers if key.lower() not in RUN_KEYS | SIDE_KEYS and (unit_of(key) or better(key) or cell(fields[key]).unit)

@@ -110,7 +110,7 @@ def _said(sentence: str, by: numerals.Convention) -> Iterator[Change]:
     for match in _CHANGE.finditer(sentence):
         words, start = sentence[start : match.start()], match.end()
         metrics = list(_METRIC.finditer(words))
-        told = match["to"] != "to" or (match["from"] and _VERB.search(words))
+        told = match["to"] != "to" or (match["from"] and _VERB.search(sentence[: match.start()]))
         if told and len(metrics) == 1 and not _DOUBT.search(words) and not _UNDONE.search(sentence):
             yield from _fitting(metrics[0], match, by)
 

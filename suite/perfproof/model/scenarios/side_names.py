@@ -104,7 +104,7 @@ def split(name: str) -> list[tuple[str, str]]:
 
     Shorter names of sides stand first.
     """
-    plain = name.strip("#*_`: ")
+    plain, unit = _without_unit(name.strip("#*_`: "))
     found = []
     for bracket in re.finditer(r"[(\[]([^()\[\]]+)[)\]]", plain):
         rest = f"{plain[: bracket.start()].rstrip()} {plain[bracket.end() :].lstrip()}".strip()
@@ -116,8 +116,16 @@ def split(name: str) -> list[tuple[str, str]]:
         found += [(before, after)] if role(before) and role(before) != "both" else []
         before, after = plain[: words[-size - 1].end()], plain[words[-size].start() :]
         found += [(after, before)] if role(after) and role(after) != "both" else []
-    tidy = [(side.strip(" -–—:,_"), rest.strip(" -–—:,@_")) for side, rest in found]
+    tidy = [(side.strip(" -–—:,_"), f"{rest.strip(' -–—:,@_')}{unit}") for side, rest in found if rest.strip(" -–—:,@_")]
     return [(side, rest) for side, rest in tidy if better(side) is None and not re.search(r"^[(\[]|[)\]]$", side) and _is_more(rest)]
+
+
+def _without_unit(name: str) -> tuple[str, str]:
+    """A name and the unit at its end, " (ms)" or "_ms"; "" without one."""
+    found = re.search(r"(?:\s*[(\[](?P<inside>[^()\[\]]+)[)\]]|[_](?P<word>ms|us|ns|tok_s|req_s))$", name)
+    if found is None or not (found["word"] or known(found["inside"].strip())) or not name[: found.start()]:
+        return name, ""
+    return name[: found.start()], found[0]
 
 
 def _is_more(rest: str) -> bool:

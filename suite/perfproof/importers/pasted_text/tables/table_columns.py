@@ -68,7 +68,7 @@ def _column(name: str, cells: Sequence[Cell], place: int) -> Column:
         return Column(kind="unit", name=name)
     if _RUN.match(name) and numbers and all(re.fullmatch(r"[0-9]{1,4}", cell.text) for cell in cells):
         return Column(kind="run", name=name)
-    if _claims(name) or (kinds["claim"] and not numbers) or _SPREAD.match(name):
+    if (_claims(name) and (place or not _whole(cells))) or (kinds["claim"] and not numbers) or _SPREAD.match(name):
         return Column(kind="claim", name=name)
     if kinds["words"] > numbers or not numbers or (place == 0 and not (role(name) or better(name) or unit)):
         return Column(kind="label" if kinds["words"] or not _whole(cells) else "key", name=name, unit=unit)

@@ -78,7 +78,9 @@ def _two_lines(head: Sequence[str], body: Sequence[Sequence[str]]) -> tuple[Sequ
     below = [cell(text) for text in body[0]]
     words = [each for each in below if each.kind not in ("missing",)]
     named = sum(bool(role(each.text)) or release(each.text) is not None for each in below[1:])
-    if len(words) < 2 or any(each.kind in ("value", "change") and release(each.text) is None for each in below[1:]) or named < 2:
+    sided = sum(bool(role(bare(text))) or release(bare(text)) is not None for text in head[1:])
+    numbers = any(each.kind in ("value", "change") and release(each.text) is None for each in below[1:])
+    if len(words) < 2 or numbers or (named < 2 and (sided < 2 or "" not in head[1:])):
         return head, body
     above, upper = [], ""
     for at, text in enumerate(head):
@@ -126,7 +128,7 @@ def _collected(grid: _Grid, readings: Iterator[Reading | str]) -> Found:
 def _columns_of_sides(grid: _Grid) -> Iterator[Reading | str]:
     for row, part in zip(grid.rows, grid.parts, strict=True):
         words = _labels(grid, row)
-        if _tells([text for text, _ in words]):
+        if _tells([text for text, is_key in words if not is_key]):
             yield ", ".join(text for text, _ in words)
             continue
         for column, one in zip(grid.columns, row, strict=True):
