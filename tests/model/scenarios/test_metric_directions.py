@@ -117,8 +117,9 @@ BASELINES += [
     "prefix caching off",
     "upstream main",
 ]
-CANDIDATES = ["PR", "this PR", "after", "patched", "PR (rebased on main)", "Now", "on", "HEAD", "#4711", "FLAG=1"]
+CANDIDATES = ["PR", "this PR", "after", "patched", "Now", "on", "HEAD", "#4711", "FLAG=1"]
 BOTH = [
+    "PR (rebased on main)",
     "PR on top of main",
     "after rebasing on main",
     "merged with main",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from perfproof.model.base import numerals
@@ -73,6 +74,7 @@ def bare(text: str) -> str:
     return " ".join((pictured if re.search(r"\w", pictured) else plain).split())
 
 
+@lru_cache(maxsize=4096)
 def cell(text: str) -> Cell:
     """What a cell says."""
     plain = bare(text)

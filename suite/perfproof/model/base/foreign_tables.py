@@ -182,8 +182,8 @@ def _number(text: str, by: numerals.Convention) -> float | str:
 
 
 def units_of(lines: Lines, name: str, header: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """The unit that stands beside each line's `name`: in the column of units, else in the header; and for each what is wrong with that, "" for
-    nothing: a header and a cell that contradict each other."""
+    """The unit that stands beside each line's `name`, in the column of units or else in the header; and for each line what is wrong with
+    that, "" for nothing: a header and a cell that contradict each other."""
     head = header.get(name, "")
     beside = [line.get("unit", "") for _, line in lines]
     odd = [

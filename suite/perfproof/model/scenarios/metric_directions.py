@@ -8,6 +8,7 @@ one whose unit is none of its metric's ("time in budget (%)").
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Literal
 
 from perfproof.model.base.quantities import known, scale
@@ -79,6 +80,7 @@ _SNAKE_RATE = re.compile(r"(?i)(?<=[a-z])_(?P<what>tok|toks|tokens?|reqs?|reques
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 
 
+@lru_cache(maxsize=4096)
 def better(label: str) -> Better | None:
     """The direction in which a metric of this name is better, None where the name does not say.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 from packaging.version import InvalidVersion, Version
@@ -16,6 +17,8 @@ from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, word_set
 
 Role = Literal["baseline", "candidate", "both", ""]
+CACHED = 4096
+"""Names of which the answer is kept: a text has the same few over and over."""
 BASELINES = word_set(
     "main master baseline base upstream old released original originally unpatched unmodified vanilla stock control reference previous "
     "previously existing legacy default untuned parent earlier head~1 head^ unoptimized unoptimised trunk"
@@ -65,12 +68,14 @@ _APART = re.compile(r"[/+&](?!\d)")
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 
 
+@lru_cache(maxsize=CACHED)
 def role(name: str) -> Role:
     """Which side a name says to be, "both" where it has words of either, "" where it has none."""
     plain = _plain(name)
     found = _role(_words(_BRACKETS.sub(" ", plain)))
     inside = [first or second for first, second in _BRACKETS.findall(plain)]
-    return found or next((each for text in inside if (each := _role(_words(text)))), "")
+    within = next((each for text in inside if (each := _role(_words(text)))), "")
+    return "both" if found and within and found != within else found or within
 
 
 def _role(words: Sequence[str]) -> Role:
@@ -117,7 +122,11 @@ def split(name: str) -> list[tuple[str, str]]:
         before, after = plain[: words[-size - 1].end()], plain[words[-size].start() :]
         found += [(after, before)] if role(after) and role(after) != "both" else []
     tidy = [(side.strip(" -–—:,_"), f"{rest.strip(' -–—:,@_')}{unit}") for side, rest in found if rest.strip(" -–—:,@_")]
-    return [(side, rest) for side, rest in tidy if better(side) is None and not re.search(r"^[(\[]|[)\]]$", side) and _is_more(rest)]
+    return [
+        (side, rest)
+        for side, rest in tidy
+        if better(side) is None and "=" not in side and not re.search(r"^[(\[]|[)\]]$", side) and _is_more(rest)
+    ]
 
 
 def _without_unit(name: str) -> tuple[str, str]:
@@ -143,6 +152,7 @@ def release(name: str) -> Version | None:
         return None
 
 
+@lru_cache(maxsize=CACHED)
 def describes(name: str) -> bool:
     """Whether a name is no side's and no metric's but of what is told about the sides: "change (%)", "p-value", "runs", "PR "
     "/ main", "mean"."""

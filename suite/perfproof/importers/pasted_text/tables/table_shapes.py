@@ -96,7 +96,9 @@ def _joined(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
 def separated_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     """Two lines or more with as many tabs, commas or semicolons each, the first a head of words and the others with numbers."""
     for mark in ("\t", ",", ";"):
-        if mark not in lines[at].text or (mark == "\t" and lines[at].text.count(mark) < 1):
+        if mark not in lines[at].text or at + 1 >= len(lines) or not re.search(r"[0-9]", lines[at + 1].text):
+            continue
+        if not _headed([lines[at].text.split(mark), lines[at + 1].text.split(mark)]) and '"' not in lines[at].text + lines[at + 1].text:
             continue
         place = at
         while place < len(lines) and lines[place].text.count(mark) and place - at < MOST_ROWS:
@@ -118,6 +120,8 @@ def aligned_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     """Columns aligned by blanks: a head of words, then lines with numbers, with as many columns; the head may lack the first."""
     rows: list[tuple[str, ...]] = []
     place, ruled = at, False
+    if not _may_be_head(lines, at):
+        return None
     while place < len(lines) and len(rows) < MOST_ROWS and (text := lines[place].text):
         if _RULE.match(text) or re.fullmatch(r"[-= ]{3,}", text):
             ruled = ruled or len(rows) == 1
@@ -134,6 +138,14 @@ def aligned_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     if len(head) == width and len(body) == len(rows) - 1 and _headed([head, *body]) and width > (2 if not ruled else 1):
         return Table(rows=(head, *body), ruled=True, drawn=False, number=lines[at].number), place
     return _loose(lines, at, place)
+
+
+def _may_be_head(lines: Sequence[Line], at: int) -> bool:
+    """Whether a line has several words and no value, and one of the two below it has numbers."""
+    cells = re.split(r"\s{2,}|\t+", lines[at].text)
+    words = cells if len(cells) > 1 else lines[at].text.split()
+    below = " ".join(line.text for line in lines[at + 1 : at + 3])
+    return len(words) > 1 and ": " not in lines[at].text and bool(re.search(r"[0-9]", below)) and not lines[at].text.endswith(":")
 
 
 def _loose(lines: Sequence[Line], at: int, end: int) -> tuple[Table, int] | None:
