@@ -66,8 +66,9 @@ class Truth:
 def truths(draw: st.DrawFn) -> Truth:
     """Two sides, and some metrics that differ."""
     names = draw(st.lists(st.sampled_from(sorted(METRICS)), min_size=1, max_size=4, unique=True))
-    cents = st.integers(101, 99_999)
-    pairs = [draw(st.tuples(cents, cents).filter(lambda pair: pair[0] != pair[1])) for _ in names]
+    cents = st.builds(lambda tens, ones: 10 * tens + ones, st.integers(11, 9_999), st.integers(1, 9))  # no number is another one cut short
+    values = draw(st.lists(cents, min_size=2 * len(names), max_size=2 * len(names), unique=True))
+    pairs = list(zip(values[::2], values[1::2], strict=True))
     return Truth(
         base=draw(st.sampled_from(BASELINES)),
         other=draw(st.sampled_from(CANDIDATES)),

@@ -122,11 +122,12 @@ def split(name: str) -> list[tuple[str, str]]:
         before, after = plain[: words[-size - 1].end()], plain[words[-size].start() :]
         found += [(after, before)] if role(after) and role(after) != "both" else []
     tidy = [(side.strip(" -–—:,_"), f"{rest.strip(' -–—:,@_')}{unit}") for side, rest in found if rest.strip(" -–—:,@_")]
-    return [
-        (side, rest)
-        for side, rest in tidy
-        if better(side) is None and "=" not in side and not re.search(r"^[(\[]|[)\]]$", side) and _is_more(rest)
-    ]
+    return [(side, rest) for side, rest in tidy if _is_name(side) and _is_more(rest)]
+
+
+def _is_name(side: str) -> bool:
+    """Whether a part of a name may be a side's: no metric, no switch, no half of a pair of brackets."""
+    return better(side) is None and "=" not in side and side[:1] not in ("(", "[") and side.count("(") == side.count(")")
 
 
 def _without_unit(name: str) -> tuple[str, str]:
@@ -140,7 +141,8 @@ def _without_unit(name: str) -> tuple[str, str]:
 def _is_more(rest: str) -> bool:
     """Whether what stands beside a side's name is more than words of such names: "branch", "vLLM" and "the patch" are not."""
     words = set(re.findall(r"[^\W_]+", rest.lower()))
-    return bool(re.match(r"[^\W_]|[%<>≤≥]", rest)) and not words <= BASELINES | CANDIDATES | FIRST | _NEUTRAL
+    first = re.match(r"[^\W_]+|[%<>≤≥]", rest.lower())
+    return first is not None and first[0] not in BASELINES | CANDIDATES and not words <= BASELINES | CANDIDATES | FIRST | _NEUTRAL
 
 
 def release(name: str) -> Version | None:
