@@ -132,10 +132,12 @@ SHAPES = [columns, rows, drawn, blocks, lines, separated]
 
 
 def turned_round(found: Paste, truth: Truth) -> list[str]:
-    """The pairs whose sign, or direction, is not that of the truth."""
+    """The pairs whose sign, or direction, is not that of the truth; where a cut took the names away, the order is a guess, and told."""
     known = {(one, two): name for name, (one, two) in truth.rows.items()}
     wrong = []
     for pair in found.pairs:
+        if pair.guessed:
+            continue
         name = known.get((pair.before, pair.after), "")
         swapped = known.get((pair.after, pair.before), "")
         if (swapped and not name) or (name and pair.better not in (None, METRICS[name])):
@@ -143,7 +145,7 @@ def turned_round(found: Paste, truth: Truth) -> list[str]:
     return wrong
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(truths(), st.sampled_from(SHAPES), st.sampled_from([(0, 1), (1, 0)]), st.sampled_from(PROSE), st.sampled_from(PROSE))
 def test_every_pair_is_read_whatever_the_sides_are_called_and_wherever_they_stand(
     truth: Truth, shape: object, order: tuple[int, int], above: str, below: str
@@ -167,7 +169,7 @@ def test_sides_before_their_metrics_are_read(truth: Truth, order: tuple[int, int
     assert {(pair.before, pair.after) for pair in found.pairs} == set(truth.rows.values())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(truths(), st.sampled_from([*SHAPES, prefixed]), st.sampled_from([(0, 1), (1, 0)]), st.data())
 def test_a_text_that_was_cut_turns_no_sign_round(truth: Truth, shape: object, order: tuple[int, int], data: st.DataObject) -> None:
     """Wherever it begins and ends: a pair is right, or it is none."""
@@ -177,7 +179,7 @@ def test_a_text_that_was_cut_turns_no_sign_round(truth: Truth, shape: object, or
     assert turned_round(pasted_text.parse(text[: data.draw(st.integers(0, len(text)))]), truth) == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(truths(), st.sampled_from(SHAPES), st.data())
 def test_lines_in_another_order_turn_no_sign_round(truth: Truth, shape: object, data: st.DataObject) -> None:
     """Shuffled, doubled or left out."""
@@ -187,7 +189,7 @@ def test_lines_in_another_order_turn_no_sign_round(truth: Truth, shape: object, 
         assert (pair.baseline, pair.candidate) != (truth.other, truth.base)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(truths(), truths(), st.sampled_from([blocks, lines]))
 def test_pairs_stay_in_their_section(first: Truth, second: Truth, shape: object) -> None:
     """Two configurations under their headings: no number of one stands beside one of the other."""
@@ -196,7 +198,7 @@ def test_pairs_stay_in_their_section(first: Truth, second: Truth, shape: object)
         assert (pair.before, pair.after) in (first if pair.section == "Config 1" else second).rows.values(), text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.lists(
         st.sampled_from(["8B", "70B", "sharegpt", "random", "1024", "H100", "TP=2", "short", "long", "prefill"]),
@@ -210,11 +212,55 @@ def test_two_workloads_are_no_comparison(names: list[str]) -> None:
     assert pasted_text.parse(f"| metric | {names[0]} | {names[1]} |\n|--|--|--|\n| TTFT (ms) | 12.5 | 11.5 |").pairs == []
 
 
-WORDS = ["main", "PR", "|", "---", "TTFT", "ms", "tok/s", "12.5", "1,234", "->", "vs", ":", "\n", "\n\n", "# ", "**", "before", "after", "±", "%", "=",
-         "=====", "Serving Benchmark Result", "run 1", "{", "}", '"', "│", "┌──┐", "\t", "  ", "x", "(", ")", "<tr>", "<td>", "inf", "-3", ",", "- "]  # fmt: skip
+WORDS = [
+    *(
+        "main",
+        "PR",
+        "|",
+        "---",
+        "TTFT",
+        "ms",
+        "tok/s",
+        "12.5",
+        "1,234",
+        "->",
+        "vs",
+        ":",
+        "\n",
+        "\n\n",
+        "# ",
+        "**",
+        "before",
+        "after",
+        "±",
+        "%",
+        "=",
+    ),
+    *(
+        "=====",
+        "Serving Benchmark Result",
+        "run 1",
+        "{",
+        "}",
+        '"',
+        "│",
+        "┌──┐",
+        "\t",
+        "  ",
+        "x",
+        "(",
+        ")",
+        "<tr>",
+        "<td>",
+        "inf",
+        "-3",
+        ",",
+        "- ",
+    ),
+]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=120))
 def test_any_words_are_read_or_refused(words: list[str]) -> None:
     """Nothing that a person pastes makes the reader fail; no pair has one side twice."""
@@ -225,17 +271,9 @@ def test_any_words_are_read_or_refused(words: list[str]) -> None:
 
 def test_a_hostile_text_takes_no_longer_than_its_length_asks_for() -> None:
     """Long runs of one mark, deep nesting, a thousand tables: each within seconds."""
-    texts = [
-        "|" * 200_000,
-        "<tr>" * 50_000,
-        "[" * 100_000,
-        "{" * 100_000,
-        "1," * 100_000,
-        "a: " * 60_000,
-        "main: 1 ms\n" * 5_000,
-        "- " * 100_000,
-    ]
-    texts += ["# main\n| a | b |\n|--|--|\n| x | 1 |\n" * 500, "(" * 50_000 + ")" * 50_000, "=" * 200_000, "a=1 " * 50_000, "x" * 1_000_000]
+    texts = ["|" * 200_000, "<tr>" * 50_000, "[" * 100_000, "{" * 100_000, "1," * 100_000, "a: " * 60_000, "main: 1 ms\n" * 5_000]
+    texts += ["- " * 100_000, "a, b\n" * 5_000, "(" * 50_000 + ")" * 50_000, "=" * 200_000, "a=1 " * 50_000, "x" * 1_000_000, "{\n" * 3_000]
+    texts += ["# main\n| a | b |\n|--|--|\n| x | 1 |\n" * 500, "main: 1 ms\nPR: 2 ms\n" * 2_000]
     for text in texts:
         start = time.process_time()
         pasted_text.parse(text)
