@@ -41,6 +41,8 @@ def read(table: Table, context: Context, place: int) -> Found:
     head, body = (rows[0], rows[1:]) if headed else ((), rows)
     if headed and not body:
         return Found()
+    if headed and (odd := _unnamed_columns(table)):
+        return Found(faults=[odd])
     if not headed:
         return _headless(body, context, table.number, place)
     names, filled = _two_lines(head, body)
@@ -69,6 +71,17 @@ def _grid(grid: _Grid) -> Found:
     if not grid.context.side:
         return Found(left_out=found.left_out, sideless=[_sideless(grid)] if found.readings else [])
     return found
+
+
+def _unnamed_columns(table: Table) -> str:
+    """What is wrong with a table that has more cells in a row than names in its head, "" for nothing: whose they are can't be known."""
+    named, *widths = [max((at for at, text in enumerate(row, 1) if text), default=0) for row in table.rows]
+    most = max(widths, default=0)
+    if table.cut:
+        return f"the table in line {table.number} has a head that was cut: whose its numbers are can't be known"
+    if most <= max(named, len(table.rows[0])):
+        return ""
+    return f"the table in line {table.number} has {most} cells in a row, and {named} names in its head: give each column a name"
 
 
 def _two_lines(head: Sequence[str], body: Sequence[Sequence[str]]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:

@@ -21,12 +21,14 @@ _SPLIT = re.compile(rf"(?<!\\)[{_BARS}]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table: its rows of cells; `ruled` says that the first is a head, as a rule stands below it, `drawn` that a program made it."""
+    """A table: its rows of cells; `ruled` says that the first is a head, as a rule stands below it, `drawn` that a program made it, `cut`
+    that its first line has lost its beginning."""
 
     rows: tuple[tuple[str, ...], ...]
     ruled: bool
     drawn: bool
     number: int
+    cut: bool = False
 
 
 def barred_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
@@ -46,9 +48,11 @@ def barred_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
         else:
             break
         place += 1
-    if drawn:
-        rows = _joined(rows)
-    return (Table(rows=tuple(rows), ruled=ruled, drawn=drawn, number=lines[at].number), place) if rows else None
+    if not rows:
+        return None
+    begins = [line.text[0] in _BARS for line in lines[at:place] if not _FRAME.match(line.text)]
+    cut = not begins[0] and any(begins[1:])
+    return Table(rows=tuple(_joined(rows) if drawn else rows), ruled=ruled, drawn=drawn, number=lines[at].number, cut=cut), place
 
 
 def _barred(lines: Sequence[Line], at: int) -> bool:
