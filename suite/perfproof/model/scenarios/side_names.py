@@ -74,7 +74,7 @@ def role(name: str) -> Role:
     plain = _plain(name)
     found = _role(_words(_BRACKETS.sub(" ", plain)))
     inside = [first or second for first, second in _BRACKETS.findall(plain)]
-    within = next((each for text in inside if (each := _role(_words(text)))), "")
+    within: Role = next((each for text in inside if (each := _role(_words(text)))), "")
     return "both" if found and within and found != within else found or within
 
 
