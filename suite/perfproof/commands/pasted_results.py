@@ -31,12 +31,12 @@ def paste(file: Path, *, margin: float, items: int | None, as_json: bool, consol
     if as_json:
         record_verdicts.print_json(
             [row for row, _ in rows],
+            [_of_scores(score) for _, score in rows],
             single_runs=[_entry(pair) for pair in found.pairs],
             baseline=found.sides[0],
             baseline_guessed=bool(found.guessed),
             guessed=found.guessed or None,
             left_out=list(found.left_out),
-            sections=[score.section or None for _, score in rows],
         )
         return EXIT_PASS
     if rows:
@@ -49,6 +49,11 @@ def paste(file: Path, *, margin: float, items: int | None, as_json: bool, consol
 
 
 # --- scores of evaluations ----------------------------------------------------------------------------------------
+
+
+def _of_scores(pair: ScorePair) -> dict[str, Any]:
+    """What is told of a score beside its verdict; one table is one evaluation, of how many runs nobody says."""
+    return {"section": pair.section or None, "runs": {"baseline": None, "candidate": None}, "guessed": pair.guessed or None}
 
 
 def _rows(found: Paste, margin: float, items: int | None, scenario: str) -> Iterator[tuple[Judged, ScorePair]]:

@@ -123,9 +123,10 @@ def compare(results: Path, *, as_json: bool, console: Console | None = None) -> 
     return EXIT_PASS
 
 
-def print_json(rows: Sequence[Judged], **more: Any) -> None:
-    """Prints judged metrics as `compare --json` does, and more values by their names."""
-    print(plain_json({"schema": 1, "comparisons": [_comparison(row) for row in rows], **more}))
+def print_json(rows: Sequence[Judged], beside: Sequence[Mapping[str, Any]] = (), **more: Any) -> None:
+    """Prints judged metrics as `compare --json` does, and more values by their names; `beside` has further keys of each metric."""
+    entries = [{**_comparison(row), **extra} for row, extra in zip(rows, beside or [{}] * len(rows), strict=True)]
+    print(plain_json({"schema": 1, "comparisons": entries, **more}))
 
 
 def _comparison(row: Judged) -> dict[str, Any]:
