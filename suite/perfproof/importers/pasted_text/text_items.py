@@ -68,7 +68,7 @@ def _noise(lines: Sequence[Line], at: int) -> tuple[None, int] | None:
 
 
 def _sentence(lines: Sequence[Line], at: int) -> Found:
-    """Words up to an empty line or to what is no sentence any more: a sentence may be broken into lines."""
+    """A line of words; what stands in the next line may go on with it."""
     return Sentence(text=lines[at].text, number=lines[at].number), at + 1
 
 

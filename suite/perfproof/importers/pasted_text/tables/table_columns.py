@@ -51,8 +51,8 @@ class Column:
 Body = Sequence[Sequence[Cell]]
 
 
-def columns(head: Sequence[str], body: Body, *, sided: bool) -> list[Column]:
-    """The columns of a table; `sided` says that a heading above names its side."""
+def columns(head: Sequence[str], body: Body) -> list[Column]:
+    """The columns of a table."""
     found = [_column(name, [row[place] for row in body], place) for place, name in enumerate(head)]
     by_side = _with_sides(found, body)
     if by_side:
