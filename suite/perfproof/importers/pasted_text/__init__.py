@@ -19,7 +19,7 @@ from perfproof.importers.pasted_text import pairing, refusals, sentences, text_i
 from perfproof.importers.pasted_text.cells import unit_of
 from perfproof.importers.pasted_text.client_blocks import Block
 from perfproof.importers.pasted_text.headings import Context, Heading, contexts
-from perfproof.importers.pasted_text.named_values import Named
+from perfproof.importers.pasted_text.named_values import Named, arrowed
 from perfproof.importers.pasted_text.readings import Found, Paste, Reading, ordinal
 from perfproof.importers.pasted_text.tables import lm_eval_tables, table_readings
 from perfproof.importers.pasted_text.tables.table_shapes import Table
@@ -156,9 +156,11 @@ def _inside(name: str) -> tuple[str, str]:
 def _named(item: Named, context: Context, place: int) -> Found:
     """The numbers of one line."""
     above = next(iter([*reversed(context.weak), *reversed(context.section)]), "")
+    said = next((sides for text in (context.side, *context.section, *context.weak) if (sides := arrowed(text))), ("before", "after"))
+    named = dict(zip(("before", "after"), said, strict=True))
     readings = [
         Reading(
-            side=value.side or context.side,
+            side=named.get(value.side, value.side) or context.side,
             context=context,
             label=value.name or above or "value",
             measure=value.name or above,

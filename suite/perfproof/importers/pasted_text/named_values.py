@@ -50,6 +50,7 @@ _LIST = re.compile(
     rf"^[\[(]?\s*(?P<first>{DIGITS})\s*(?P<unit>{UNIT})?(?:(?:\s*[,;/|]\s+|\s{{2,}}|\s){DIGITS}\s*(?P<last>{UNIT})?)+\s*[\])]?\s*(?P<all>{UNIT})?\.?$"
 )
 _PART = re.compile(rf"^(?P<before>[^\d]*?)\s*(?P<digits>{DIGITS})\s*(?P<after>[^\d(\[]*?)(?:\s*[(\[](?P<inside>[^()\[\]]*)[)\]])?\.?$")
+_ARROWED = re.compile(r"(?P<first>[\w~^#]+(?: \w+)?)\s*(?:→|->|=>)\s*(?P<second>[\w~^#]+(?: \w+)?)")
 _COMMAS = re.compile(r"[,;]\s+|\s+\|\s+|\s+(?:and|vs\.?|versus)\s+")
 _REMARK = re.compile(r"^(?:mean|average|avg|median|about|approx\.?|of)\b")
 _ODD = re.compile(r"^[~≈<>≤≥]?\s?-?[0-9]|^(?:inf|n/?a|nan|oom)\b", re.IGNORECASE)
@@ -82,14 +83,22 @@ def _values(name: str, rest: str) -> Iterator[Value]:
     """The numbers behind a name."""
     found = cell(rest)
     if found.kind == "change":
-        yield Value(name=name, digits=found.before, unit=found.first_unit, side="before")
-        yield Value(name=name, digits=found.digits, unit=found.unit, side="after")
+        first, second = arrowed(name) or ("before", "after")
+        yield Value(name=name, digits=found.before, unit=found.first_unit, side=first)
+        yield Value(name=name, digits=found.digits, unit=found.unit, side=second)
     elif _LIST.match(rest) and not is_digits(rest.strip("[]() .")) and (runs := list(_runs(name, rest))):
         yield from runs
     elif found.kind == "value" and not re.search(rf"[,;]\s+{DIGITS}\s*[A-Za-z(]", rest):
         yield Value(name=name, digits=found.digits, unit=found.unit)
     else:
         yield from _several(name, rest)
+
+
+def arrowed(name: str) -> tuple[str, str] | None:
+    """The sides that a name itself gives the numbers behind it, "TTFT (after -> before)", in their order; None without any."""
+    found = _ARROWED.search(name)
+    sides = (found["first"].strip(), found["second"].strip()) if found else ("", "")
+    return sides if found and {role(side) for side in sides} == {"baseline", "candidate"} else None
 
 
 def _runs(name: str, rest: str) -> Iterator[Value]:

@@ -13,6 +13,7 @@ from perfproof.importers.pasted_text.baseline_choice import choose
 from perfproof.importers.pasted_text.client_blocks import WORK, better
 from perfproof.importers.pasted_text.readings import Found, Pair, Paste, Reading, Score, ScorePair, ordinal
 from perfproof.model.base import numerals
+from perfproof.model.base.quantities import known
 from perfproof.model.records.eval_items import Total
 from perfproof.model.scenarios.metrics import Better
 
@@ -20,7 +21,7 @@ LITTLE = 0.01
 """How much more work one side may have done for it to be the same: outputs of other lengths by a few tokens."""
 WIDEST = 2.0
 """Runs of one side that nobody numbered differ by no more than this factor, or they are no runs of one thing."""
-_UNIT_AT_END = re.compile(r"\s*[(\[][^()\[\]]{1,20}[)\]]")
+_UNIT = re.compile(r"\s*[(\[]([^()\[\]]{1,20})[)\]]")
 
 Section = tuple[str, ...]
 
@@ -158,7 +159,8 @@ def _clashing(parts: Mapping[Section, Sequence[Reading]]) -> bool:
 
 def _key(name: str) -> str:
     """A name by which both sides' are the same: without capitals, marks and units."""
-    return " ".join(re.sub(r"[\s_*`:,;-]+", " ", _UNIT_AT_END.sub("", name)).casefold().split()) or name.casefold()
+    plain = _UNIT.sub(lambda found: "" if known(found[1]) and "/" not in found[1] else found[0], name)
+    return " ".join(re.sub(r"[\s_*`:,;-]+", " ", plain).casefold().split()) or name.casefold()
 
 
 def _label_key(reading: Reading) -> str:

@@ -74,7 +74,11 @@ _VERB = re.compile(
 )
 _DOUBT = re.compile(r"(?i)\b(rang\w+|var(y|ies|ied|ying)|between|could|would|might|should|may|can|not|by)\b|n't\b")
 """Words with which two numbers may be a range, an amount, or nothing that happened."""
-_UNDONE = re.compile(r"(?i)\b(revert\w*|roll\w* back|undo\w*|undid|without|disabl\w+|turn\w* off|(?:was|were) \d)")
+_UNDONE = re.compile(
+    r"(?i)\b(revert\w*|roll\w* back|undo\w*|undid|without|disabl\w+|turn\w* off|(?:was|were) \d"
+    r"|(?:pr|patch|patched|new|candidate|head|after|now)"
+    r" (?:to|back to|->|→|=>|vs\.?) (?:the )?(?:main|master|base\w*|before|old|stock|upstream)\b)"
+)
 """Words of a sentence in which the second number may be the earlier one."""
 _KIND = r"(?P<lower>latency|ttft|tpot|itl|e2el|duration|runtime|time)|(?P<rate>throughput|goodput)"
 _METRIC = re.compile(

@@ -114,7 +114,7 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
     sides: dict[int, Column] = {}
     for place in numeric:
         column, rest = found[place], pairs.get(found[place].name)
-        if rest is not None:
+        if rest is not None and not _SPREAD.match(rest[1]):
             sides[place] = Column(
                 kind="side", name=column.name, side=rest[0], metric=rest[1], unit=unit_of(rest[1]) or unit_of(column.name)
             )
@@ -122,11 +122,16 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
             sides[place] = Column(kind="side", name=column.name, side=" → ".join(between), unit=unit_of(column.name))
         elif column.kind not in ("claim", "run", "unit") and _sided(column.name):
             sides[place] = _side(column.name)
-    sides |= {place: column for place, column in _others(found, numeric, sides).items() if place not in sides}
+    spreads = {place for place in numeric if (rest := pairs.get(found[place].name)) and _SPREAD.match(rest[1])}
+    sides = {place: column for place, column in sides.items() if place not in spreads}
+    sides |= {place: column for place, column in _others(found, numeric, sides).items() if place not in sides and place not in spreads}
     if not _enough(list(sides.values())):
         return []
     first = min(sides)
-    return [sides.get(place) or _beside(column, place < first) for place, column in enumerate(found)]
+    return [
+        sides.get(place) or (replace(column, kind="claim") if place in spreads else _beside(column, place < first))
+        for place, column in enumerate(found)
+    ]
 
 
 def _numbered(cells: Sequence[Cell]) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from perfproof.importers.pasted_text.cells import Cell, bare, cell, unit_of
 from perfproof.importers.pasted_text.headings import RUN, Context
+from perfproof.importers.pasted_text.named_values import arrowed
 from perfproof.importers.pasted_text.readings import Found, Reading
 from perfproof.importers.pasted_text.tables import headless_table, table_columns
 from perfproof.importers.pasted_text.tables.table_columns import Column
@@ -152,7 +153,9 @@ def _columns_of_sides(grid: _Grid) -> Iterator[Reading | str]:
 def _of_side(grid: _Grid, row: Sequence[Cell], part: str, column: Column, one: Cell) -> Iterator[Reading | str]:
     label, measure, named = _label(grid, row, column)
     if one.kind == "change" or (one.kind == "versus" and " → " in column.side):
-        names = column.side.split(" → ") if " → " in column.side else ["before", "after"]
+        above = (label, grid.context.side, *grid.context.section, *grid.context.weak)
+        said = next((sides for text in above if (sides := arrowed(text))), ("before", "after"))
+        names = column.side.split(" → ") if " → " in column.side else said
         if " → " not in column.side and column.kind != "side" and column.name and not column.metric and not better(label):
             label = f"{label}, {column.name}" if label else column.name
         for side, digits, unit in zip(names, (one.before, one.digits), (one.first_unit, one.unit), strict=True):
