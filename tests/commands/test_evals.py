@@ -249,12 +249,12 @@ def test_a_table_without_heads_says_which_side_was_taken_for_the_baseline(tmp_pa
     )
     assert main(["pasted", str(file)]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "No heading names the baseline (main, before or the like), so it is what stands first: first." in out
+    assert "A guess: no name says which side is the baseline (main, before or the like); it is taken to be what stands first: first." in out
     assert "TTFT (ms): 10 to 12 (+20.0 %) [5.70 %]" in out
     assert "Failed requests: 0 to 3, worse" in out
     assert "Total input tokens: 5 to 6: not the same work on both sides" in out
     assert "ITL (ms): 5 to 1000 (" in out
-    assert "Left out, for one side alone has them: TPOT (ms)" in out
+    assert "Left out: TPOT (ms): first alone has it" in out
 
 
 def test_a_paste_of_single_runs_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -267,11 +267,15 @@ def test_a_paste_of_single_runs_as_json(tmp_path: Path, capsys: pytest.CaptureFi
     (one,) = said["single_runs"]
     assert (one["baseline"], one["candidate"], one["before"], one["after"], one["better"]) == ("before", "after", 100.0, 90.0, "higher")
     assert (one["change"], one["most_scatter"]) == (pytest.approx(-0.1), pytest.approx(0.0325, abs=1e-4))
-    assert (said["baseline"], said["baseline_guessed"], said["left_out"]) == ("before", False, [])
-    file.write_text("| metric | one | two | runs |\n|--|--|--|--|\n| tok/s | 100 | 90 | 5 |\n| TTFT | 3 ms | | 5 |\n")
+    assert (one["section"], one["runs"], one["guessed"]) == (None, {"baseline": None, "candidate": None}, None)
+    assert (said["baseline"], said["baseline_guessed"], said["guessed"], said["left_out"]) == ("before", False, None, [])
+    file.write_text("## L4\n| metric | v0.9.0 | v0.10.0 | runs |\n|--|--|--|--|\n| tok/s | 100 | 90 | 5 |\n| TTFT | 3 ms | | 5 |\n")
     assert main(["pasted", str(file), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert (said["baseline"], said["baseline_guessed"], said["left_out"]) == ("one", True, ["runs", "TTFT (ms)"])
+    assert (said["baseline"], said["baseline_guessed"]) == ("v0.9.0", True)
+    assert said["left_out"] == ["TTFT of v0.10.0: nothing", "runs", "TTFT (ms), under L4: v0.9.0 alone has it"]
+    assert said["single_runs"][0]["section"] == "L4"
+    assert "the oldest version" in said["single_runs"][0]["guessed"]
 
 
 def test_what_was_not_measured_is_neither_better_nor_worse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

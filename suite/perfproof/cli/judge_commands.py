@@ -75,7 +75,7 @@ def add(verbs: Any) -> None:
         "file",
         type=Path,
         metavar="FILE.txt",
-        help="lm_eval tables or blocks of `vllm bench serve` under headings, or a table of before and after (docs/judge.md)",
+        help="tables, blocks of clients or lines under headings, columns of before and after, sentences (docs/judge.md)",
     )
     options.points(paste)
     paste.add_argument("--items", type=options.positive, metavar="N", help="how many items the totals are of, for display")
@@ -136,6 +136,6 @@ def _accuracy(arguments: argparse.Namespace) -> int:
 
 
 def _pasted(arguments: argparse.Namespace) -> int:
-    from perfproof.commands import evals
+    from perfproof.commands import pasted_results
 
-    return evals.paste(arguments.file, margin=arguments.margin, items=arguments.items, as_json=arguments.json)
+    return pasted_results.paste(arguments.file, margin=arguments.margin, items=arguments.items, as_json=arguments.json)

@@ -10,7 +10,7 @@ import dataclasses
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,9 +123,9 @@ def compare(results: Path, *, as_json: bool, console: Console | None = None) -> 
     return EXIT_PASS
 
 
-def print_json(rows: Sequence[Judged], **more: Any) -> None:
-    """Prints judged metrics as `compare --json` does, and more values by their names."""
-    print_whole([comparison(row) for row in rows], **more)
+def print_json(rows: Sequence[Judged], beside: Sequence[Mapping[str, Any]] = (), **more: Any) -> None:
+    """Prints judged metrics as `compare --json` does, and more values by their names; `beside` has further keys of each metric."""
+    print_whole([{**comparison(row), **extra} for row, extra in zip(rows, beside or [{}] * len(rows), strict=True)], **more)
 
 
 def print_whole(comparisons: Sequence[dict[str, Any]], **more: Any) -> None:

@@ -42,7 +42,7 @@ _VERSION = re.compile(r"v?[0-9]+\.[0-9].*", re.IGNORECASE)
 
 def read(path: Path) -> MeasuredTable:
     """The lines of a table; raises `BadInput` with every faulty line (the first twenty are named)."""
-    sheet = foreign_tables.read(path, lambda _: COLUMNS, (*OPTIONAL, *MACHINES, *SERIES, *timestamps.COLUMNS), NEEDS)
+    sheet = foreign_tables.read(path, lambda _: COLUMNS, NEEDS)
     if not sheet.lines and not sheet.faults:
         raise BadInput(f"{path}:2: no points: give one line a measurement, such as 0.32.0,1.25")
     lines, notes = foreign_tables.one_spelling(sheet.lines, ("group", "environment", *MACHINES, *SERIES))
@@ -60,10 +60,10 @@ def _rows(path: Path, sheet: foreign_tables.Sheet) -> tuple[list[Measured], list
     faults: list[tuple[int, str]] = []
     for metric in dict.fromkeys(_joined(line, SERIES) for _, line in sheet.lines):
         own = [(number, line) for number, line in sheet.lines if _joined(line, SERIES) == metric]
-        beside = [line.get("unit", "") or sheet.units.get("value", "") for _, line in own]
+        beside, odd = foreign_tables.units_of(own, "value", sheet.units)
         values, unit = foreign_tables.measured([line["value"] for _, line in own], beside)
-        for (number, line), value in zip(own, values, strict=True):
-            if fault := _fault(line, value):
+        for (number, line), value, contradiction in zip(own, values, odd, strict=True):
+            if fault := contradiction or _fault(line, value):
                 faults.append((number, f"{path}:{number}: {fault}"))
             elif not isinstance(value, str):
                 kept = {"group": line.get("group", ""), "environment": line.get("environment", ""), "machine": _joined(line, MACHINES)}

@@ -12,7 +12,7 @@ import io
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,11 +54,11 @@ class Sheet:
 Lines = Sequence[tuple[int, dict[str, str]]]
 
 
-def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]], optional: Sequence[str], needs: str) -> Sheet:
+def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]], needs: str) -> Sheet:
     """The table in a file; `choose` says which columns those that there are must be joined by, `needs` what a table needs, in words.
 
     Faults of single lines are in the sheet, each with file and line. Raises `BadInput` where it can't be read as a table at all, lacks a
-    column, or has one of those that count twice.
+    column, or has one twice.
     """
     text = _text(path)
     try:
@@ -70,8 +70,7 @@ def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]], optional:
                 break
         else:
             raise _lacking(path, text, choose, needs)
-        counted = (*choose(columns), *optional)
-        if twice := [column for column in dict.fromkeys(columns) if column in counted and columns.count(column) > 1]:
+        if twice := [column for column in dict.fromkeys(columns) if column and columns.count(column) > 1]:
             raise BadInput(f"{path}:1: column {', '.join(twice)} is there twice: keep one")
         return _sheet(path, ((rows.line_num, row) for row in rows), columns, units)
     except csv.Error as error:
@@ -180,6 +179,18 @@ def _number(text: str, by: numerals.Convention) -> float | str:
     if math.isfinite(value) and not is_number(value):
         return f"{text[:40]!r}: nobody can reckon with a number below {LEAST:g} or above {MOST:g}: write it in another unit"
     return value
+
+
+def units_of(lines: Lines, name: str, header: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """The unit that stands beside each line's `name`, in the column of units or else in the header; and for each line what is wrong with
+    that, "" for nothing: a header and a cell that contradict each other."""
+    head = header.get(name, "")
+    beside = [line.get("unit", "") for _, line in lines]
+    odd = [
+        f"the column says {head[:40]}, and this line's unit is {unit[:40]}: keep one" if unit and head and unit != head else ""
+        for unit in beside
+    ]
+    return [unit or head for unit in beside], odd
 
 
 def measured(texts: Sequence[str], units: Sequence[str], into: str = "") -> tuple[list[float | str], str]:
