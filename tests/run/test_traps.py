@@ -218,7 +218,7 @@ def test_requests_that_run_in_small_batches(bench: Bench) -> None:
     """The client says how many requests were under way at once; how many the engine computed together it does not know. Ours warns."""
     assert bench.naive(ODD, requests=32, seed=15)["max_concurrent_requests"] == 32
     caught = bench.ours(ODD, seed=16, requests=32, warmups=32)
-    assert any("tokens where 32 requests were to run together: they ran in small batches" in warning for warning in caught.warnings)
+    assert any("tokens, but 32 requests were to run together: they ran in small batches" in warning for warning in caught.warnings)
 
 
 def test_requests_of_somebody_else(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +234,7 @@ def test_requests_of_somebody_else(bench: Bench, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(client, "measure", crowded)
     caught = bench.ours(PLAIN, seed=22)
     assert caught.status == "invalid"
-    assert "the server answered 20 requests, of which the client had sent 16: somebody else used it meanwhile" in caught.reason
+    assert "the server answered 20 requests, but the client sent 16: another client used it meanwhile" in caught.reason
 
 
 def test_another_runner_than_was_asked_for(bench: Bench) -> None:

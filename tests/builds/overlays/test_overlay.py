@@ -332,7 +332,7 @@ def test_arms_that_run_the_same_code_are_refused(lay: Lay, toys: tuple[PythonBui
     same = dataclasses.replace(scenario, builds={"here": here, "again": again}, arms=arms)
     (fault,) = identical_arms.faults(same, ready)
     assert "arms one and other: both arms run the same code: vLLM's files have the hash" in fault
-    assert fault.endswith(f"calibrate measures: perfproof calibrate {same.source} --profile {same.profile}")
+    assert fault.endswith(f"calibrate measures one arm against itself: perfproof calibrate {same.source} --profile {same.profile}")
     assert not identical_arms.faults(same, {})
     twice = dataclasses.replace(same, arms=(arms[0], dataclasses.replace(arms[1], build="here")))
     assert "the build" in identical_arms.faults(twice, {})[0]

@@ -49,7 +49,7 @@ def test_a_machine_without_a_gpu_gets_those_for_the_cpu() -> None:
     """The line says what was seen, which list follows from it, where it stands, and how to have others."""
     picked = default_scenarios.pick()
     assert picked.files == (Path("scenarios/one.yaml"),)
-    assert picked.told == "no NVIDIA GPU: the main scenarios for the CPU (scenarios/main.toml); name scenarios to run others"
+    assert picked.note == "no NVIDIA GPU: the main scenarios for the CPU (scenarios/main.toml); name scenarios to run others"
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_machine_with_a_gpu_gets_those_for_cuda(monkeypatch: pytest.MonkeyPatc
     two_gpus(monkeypatch, allowed)
     picked = default_scenarios.pick()
     assert [file.name for file in picked.files] == ["two.yaml", "one.yaml"]
-    assert picked.told == f"{seen}: the main scenarios for CUDA (scenarios/main.toml); name scenarios to run others"
+    assert picked.note == f"{seen}: the main scenarios for CUDA (scenarios/main.toml); name scenarios to run others"
 
 
 def test_gpus_that_may_not_be_used_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_gpus_that_may_not_be_used_are_none(monkeypatch: pytest.MonkeyPatch) -> 
     two_gpus(monkeypatch, "")
     picked = default_scenarios.pick()
     assert picked.files == (Path("scenarios/one.yaml"),)
-    assert picked.told.startswith("no NVIDIA GPU that CUDA_VISIBLE_DEVICES='' lets us use: the main scenarios for the CPU")
+    assert picked.note.startswith("no NVIDIA GPU that CUDA_VISIBLE_DEVICES='' lets us use: the main scenarios for the CPU")
 
 
 @pytest.mark.parametrize(

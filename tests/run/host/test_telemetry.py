@@ -144,8 +144,8 @@ def test_who_asks_for_a_busy_machine_does_not_wait_for_a_quiet_one(profile: str)
 
 @pytest.mark.parametrize("profile", ["standard", "thorough"])
 def test_a_busy_start_of_what_takes_long_is_refused(profile: str) -> None:
-    """What is measured for long is not begun beside somebody else, and the refusal says what may be done about it."""
-    with pytest.raises(CannotRun, match=r"not begun on it; .*--wait MINUTES, .*--anyway"):
+    """A long measurement does not start on a busy machine, and the refusal names the remedies."""
+    with pytest.raises(CannotRun, match=r"does not start on it; .*--wait MINUTES, .*--anyway"):
         start(profile, lambda: 0.9, wait=8.0)
 
 

@@ -174,7 +174,7 @@ def own(**environment: str) -> Arm:
         ({GENERAL: True}, {GENERAL: True}, ""),
         ({GENERAL: True}, {GENERAL: False}, "plugin theirs was not loaded in 1 of 2 processes"),
         ({GENERAL: True}, {}, "plugin theirs was not loaded in 1 of 2 processes"),
-        ({}, {}, "plugin theirs was not loaded: nothing that is installed there, or on the arm's PYTHONPATH, has a plugin so called"),
+        ({}, {}, "plugin theirs was not loaded: no package that is installed there, or on the arm's PYTHONPATH, has a plugin of that name"),
         ({"stat_logger_plugins": True}, {"stat_logger_plugins": False}, ""),
         ({"endpoint_plugins": False}, {"endpoint_plugins": False}, "plugin theirs was not loaded in any process"),
         ({"platform_plugins": True, "endpoint_plugins": False}, {"platform_plugins": True, "endpoint_plugins": True}, ""),
@@ -238,5 +238,5 @@ def test_a_variable_that_the_release_does_not_know_is_told(toy_build: ReadyBuild
     leave(tmp_path / "a", toy_build, 1, variables={"VLLM_ATENTION": fingerprint("x")}, unknown=["VLLM_ATENTION"])
     found = read(tmp_path / "a", toy_build, arm)
     assert attestation.verify(found, arm, toy_build) == ""
-    assert attestation.notes(found) == ["VLLM_ATENTION: this release of vLLM knows no variable so called, and may not read it"]
+    assert attestation.notes(found) == ["VLLM_ATENTION: this release of vLLM knows no variable of that name, and may not read it"]
     assert attestation.notes(None) == []

@@ -118,7 +118,7 @@ def test_arms_that_differ_unasked_are_no_pair() -> None:
     late = paired(record("other", VLLM_X="1", OMP_NUM_THREADS="4"), [plain])
     assert late.status == "invalid"
     assert late.reason == (
-        "the environments of plain (measured before) and other differ in what the scenario did not ask for: "
+        "the environments of plain (measured before) and other differ in variables that the scenario does not set: "
         "CUDA_VISIBLE_DEVICES is '0' in plain and unset in other; OMP_NUM_THREADS is unset in plain and '4' in other"
     )
 

@@ -46,7 +46,7 @@ def test_starts_are_remembered_by_kind(tmp_path: Path) -> None:
         (6, ""),
         (None, ""),
         (4, "the server answered 4 of the 6 requests that the client sent: another server answered the rest"),
-        (9, "the server answered 9 requests, of which the client had sent 6: somebody else used it meanwhile"),
+        (9, "the server answered 9 requests, but the client sent 6: another client used it meanwhile"),
     ],
 )
 def test_requests_are_counted_on_both_sides(answered: int | None, words: str) -> None:

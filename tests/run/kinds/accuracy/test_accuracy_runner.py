@@ -246,7 +246,7 @@ def test_logprobs_are_not_asked_of_a_chat_endpoint(toy_build: ReadyBuild, tasks:
     """A task of multiple choice can't be asked there; the words say which and why."""
     (tasks / "sums.yaml").write_text("task: sums\noutput_type: multiple_choice\n")
     (fault,) = scenario_faults(scenario(toy_build, tasks, through="server", endpoint="chat"))
-    assert fault == "toy.yaml: workload.tasks.sums: it asks for logprobs (multiple_choice), which a chat endpoint has none of"
+    assert fault == "toy.yaml: workload.tasks.sums: it needs logprobs (multiple_choice), which a chat endpoint does not give"
 
 
 def test_a_scenario_is_asked_in_one_block(toy_build: ReadyBuild, tasks: Path) -> None:

@@ -112,7 +112,7 @@ POOLER = {"toy": "splade", "layers": 1, "hidden": 64, "heads": 2, "vocabulary": 
         ({"model": POOLER}, "metrics: a splade is asked for embeddings"),
         (
             {"metrics": ("embeddings", "greedy_outputs"), "model": POOLER},
-            "metrics.embeddings: a model that gives embeddings answers nothing",
+            "metrics.embeddings: a model that gives embeddings gives nothing else",
         ),
         ({"dataset": {"template": "{i}"}}, "workload.dataset.output_tokens: is missing"),
         ({"metrics": ("sampled_outputs",)}, "workload.sampled: is missing"),

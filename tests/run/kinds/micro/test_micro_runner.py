@@ -127,7 +127,7 @@ def test_a_plugin_that_nobody_has_installed_is_told(run_toy: RunToy) -> None:
     """vLLM says nothing of a name in `VLLM_PLUGINS` that no package has; the trial is unattested all the same."""
     (record,) = run_toy(toy.arm("plain", environment={"VLLM_PLUGINS": "nothing_has_this_name"}))
     assert record.status == "unattested"
-    assert record.reason.startswith("plugin nothing_has_this_name was not loaded: nothing that is installed there")
+    assert record.reason.startswith("plugin nothing_has_this_name was not loaded: no package that is installed there")
 
 
 def test_a_plugin_and_a_variable_of_the_users_own_are_shown(run_toy: RunToy, tmp_path: Path) -> None:

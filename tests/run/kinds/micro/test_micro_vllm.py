@@ -83,7 +83,7 @@ def test_plugins_and_variables_of_an_arms_own_are_attested(run: Run) -> None:
     assert (misspelt.status, misspelt.reason) == ("ok", "")
     assert misspelt.attestation is not None
     assert misspelt.attestation.variables == {"OMP_DYNAMIC": "", "VLLM_LOGING_LEVEL": ""}
-    assert any("VLLM_LOGING_LEVEL: this release of vLLM knows no variable so called" in one for one in misspelt.warnings)
+    assert any("VLLM_LOGING_LEVEL: this release of vLLM knows no variable of that name" in one for one in misspelt.warnings)
 
 
 def test_the_swap_moves_less_where_it_copies_active_prefixes(run: Run) -> None:

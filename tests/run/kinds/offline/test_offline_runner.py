@@ -150,7 +150,7 @@ def test_an_arms_own_flags_come_last_and_the_prefix_cache_is_off() -> None:
         (
             workload(),
             ("--output-len", "64"),
-            "arms.other.server_arguments: --output-len changes the work, which all arms must do alike: say it",
+            "arms.other.server_arguments: --output-len changes the work, which must be the same in all arms: set it",
         ),
         (workload(), ("--batch_size=64",), "arms.other.server_arguments: --batch-size changes the work"),
         (workload("throughput"), ("--random-o=64",), "arms.other.server_arguments: --random-output-len changes the work"),
@@ -201,7 +201,7 @@ def test_a_trial_is_one_run_and_a_file_of_another_kind_fails_that_trial_alone(
     early, _ = ended.trials(Block(scenario=short, number=1, order=("other", "plain"), seed=1), ("other", "plain"))
     assert (early.status, early.reason) == (
         "invalid",
-        "the engine took 12 steps, outputs of 4 tokens take 48: they were shorter than asked for",
+        "the engine took 12 steps, but outputs of 4 tokens take 48: the outputs were shorter than asked for",
     )
     ended.close()
     monkeypatch.setattr(gpus, "wait_free", kept)

@@ -158,7 +158,7 @@ def test_small_batches_are_told() -> None:
     assert warnings_for(workload(), found, profile="quick", client_load=0.5, server=counted, steps=10) == []
     told = warnings_for(workload(), found, profile="quick", client_load=0.5, server=counted, steps=20)
     assert len(told) == 1
-    assert "0.8 tokens where 2 requests were to run together" in told[0]
+    assert "0.8 tokens, but 2 requests were to run together" in told[0]
     assert warnings_for(workload({"request-rate": 1}), found, profile="quick", client_load=0.5, server=counted, steps=20) == []
 
 

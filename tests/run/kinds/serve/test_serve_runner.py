@@ -643,7 +643,7 @@ def test_outputs_of_another_length_make_a_trial_invalid(serve: Serve) -> None:
         ({"random-range-ratio": 0.5}, "short", "3 of 3 outputs were not as long as asked for (the first: output 1, "),
         ({"random-range-ratio": 0.5}, "first token", "3 of 3 outputs were not as long as asked for (the first: output 1, 1 tokens of "),
         ({"ignore-eos": False}, "first token", "all 3 outputs ended with their first token, of up to 8 asked for: nothing was decoded"),
-        ({"ignore-eos": False}, "no token", "3 of 3 outputs hold no token"),
+        ({"ignore-eos": False}, "no token", "3 of 3 outputs are empty"),
     ],
 )
 def test_drawn_lengths_and_open_ends_are_looked_at_too(serve: Serve, client: Mapping[str, Any], fake: str, told: str) -> None:
