@@ -305,7 +305,7 @@ def test_a_free_port_is_one_that_nothing_answers_on() -> None:
         ("OSError: nowhere/nothing is not a local folder and is not a valid model identifier", "no such model"),
         ("perfproof.patches.guard.PatchRefused: patch swap refused: it was tested with vLLM 0.22.0", "patch swap refused: it was tested"),
         ("RuntimeError: Worker died unexpectedly (exit code: -4)", "SIGILL is an instruction that this processor did not let it run"),
-        ("Bus error (core dumped)", "SIGBUS is memory shared between processes for which there was no room"),
+        ("Bus error (core dumped)", "SIGBUS means that there was no room for memory shared between processes"),
         ("ModuleNotFoundError: No module named 'uvloop'", "a Python package is missing there: No module named 'uvloop'"),
         ("main.py: error: argument --max-num-seqs: invalid int value: 'x'", "a server argument was refused: --max-num-seqs: invalid int"),
         ("  Value error, Model Runner V2 requires Triton. [type=value_error]", "the Model Runner V2 was asked for, and this build has no"),

@@ -571,7 +571,7 @@ def test_a_server_that_is_not_ours_is_recognised(serve: Serve) -> None:
         runner = serve(pick_port=lambda: port)
         plain, patched = run(runner)
     assert [plain.status, patched.status] == ["failed", "failed"]
-    assert f"port {port} is answered by a program that is not ours" in plain.reason
+    assert f"another program answered on port {port}" in plain.reason
 
 
 def test_a_server_that_took_the_port_meanwhile_is_recognised(serve: Serve) -> None:
@@ -585,7 +585,7 @@ def test_a_server_that_took_the_port_meanwhile_is_recognised(serve: Serve) -> No
 
 
 def test_a_port_shared_with_another_program_is_never_measured(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where sockets that are not ours listen on the port too, requests are dealt out to both: the trial fails and says so."""
+    """If sockets of another program listen on the port too, the kernel spreads requests over both: the trial fails with that reason."""
     monkeypatch.setattr(server, "shared_with_others", lambda port, ours: True)
     plain, _ = run(serve())
     assert plain.status == "failed"

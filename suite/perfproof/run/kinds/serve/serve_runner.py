@@ -42,7 +42,7 @@ from perfproof.run.processes.trial_process import scrub, scrub_file
 from perfproof.run.servers import flag_validation
 from perfproof.run.servers.bench_client import Client, ClientEnded, arguments_for
 from perfproof.run.servers.hub_models import hub_faults
-from perfproof.run.servers.launch_spec import Launch, ModelAt, asked_of, locate_model, workload_of
+from perfproof.run.servers.launch_spec import Launch, ModelAt, locate_model, with_arm_flags, workload_of
 from perfproof.run.servers.server import Say, Server, ServerEnded
 from perfproof.run.servers.server_pool import ServerPool, next_log
 from perfproof.run.servers.server_snapshot import Moment, Watcher, between, moment_of
@@ -215,7 +215,7 @@ class ServeRunner:
             **host_cost.kv_blocks(server.metrics()),
             **host_cost.gpu_memory(trial.environment.get("while_measuring", {})),
         }
-        fault = measured.fault or disagreement(asked_of(self.workload, trial.arm), done.counters)
+        fault = measured.fault or disagreement(with_arm_flags(self.workload, trial.arm), done.counters)
         if trial.prove(self._build(trial.arm)) and fault:
             trial.status, trial.reason = "invalid", fault
 
@@ -245,7 +245,7 @@ class ServeRunner:
         """Reads the client's result file; raises `CannotRun` for content that `vllm bench serve` is not known to write."""
         try:
             noted = {"requested": answer["asked_lengths"], "ignored": answer["ignore_eos"]}
-            return read_result(json.loads(result.read_text()), asked_of(self.workload, arm), **noted)
+            return read_result(json.loads(result.read_text()), with_arm_flags(self.workload, arm), **noted)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CannotRun(f"the result file of 'vllm bench serve' can't be read: {type(error).__name__}: {error}") from error
 
@@ -260,11 +260,11 @@ class ServeRunner:
         trial.measurements, trial.raw = {**measured.measurements, **host}, dict(measured.raw)
         trial.work = {**measured.work, **{f"server_{name}": count for name, count in done.counters.items()}}
         steps = sum(done.calls.get(f"calls {runner}", 0) for runner in attestation.RUNNERS.values())
-        trial.environment["server_counted"] = {**done.told, "engine_steps": steps}
+        trial.environment["server_counted"] = {**done.informative, "engine_steps": steps}
         whole = float(answer["seconds"])
         trial.seconds |= {"warming up": max(0.0, whole - measured.seconds), "measuring": measured.seconds}
         load = float(answer["cpu_seconds"]) / max(1e-9, whole)
-        workload, profile = asked_of(self.workload, trial.arm), self.scenario.profile
+        workload, profile = with_arm_flags(self.workload, trial.arm), self.scenario.profile
         trial.warnings += warnings_for(workload, measured, profile=profile, client_load=load, server=done.counters, steps=steps)
         trial.warnings += [UNKNOWN] if measured.longest and asked_for(workload, answer["asked_lengths"]) is None else []
 
