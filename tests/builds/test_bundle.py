@@ -156,7 +156,7 @@ def test_a_part_that_was_lost_on_the_way_is_named_and_the_others_stay(lost: str,
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode != 0
     assert f"{part.name}: FAILED" in done.stderr
-    assert "parts are damaged or missing, as told above: bring what is named there again; nothing was installed" in done.stderr
+    assert "parts are damaged or missing, see above: copy the named files again; nothing was installed" in done.stderr
     assert sorted({*out.glob("part_*"), part}) == parts
     assert not (out / "SHA256SUMS").exists()
     part.write_bytes(whole)
@@ -192,7 +192,7 @@ def test_a_full_disk_under_the_bundle_is_told_and_leaves_nothing(tmp_path: Path,
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(CannotRun, match=r"out: No space left on device; nothing half made was left: make room there, or .* --out"):
+    with pytest.raises(CannotRun, match=r"out: No space left on device; nothing was left behind: make room there, or .* --out"):
         bundle.make(Bundle(needs=()), tmp_path / "out", Packer([]))  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists()
     monkeypatch.undo()

@@ -97,7 +97,7 @@ def test_an_interpreter_says_where_its_modules_are(tmp_path: Path) -> None:
 def test_without_uv_that_is_told_and_no_traceback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """An environment from a bundle has no uv: what would have to be installed is named, with what to do."""
     monkeypatch.setitem(sys.modules, "uv", None)
-    with pytest.raises(CannotRun, match=r"vLLM: something would have to be installed, and there is no uv here"):
+    with pytest.raises(CannotRun, match=r"vLLM: something has to be installed, but there is no uv here"):
         Installer(what="vLLM", builds=tmp_path, log=tmp_path / "log", say=lambda _: None).uv("venv")
 
 

@@ -201,4 +201,4 @@ def _names(root: Path, *words: str) -> list[str]:
 
 def _git(folder: Path, *words: str) -> str | None:
     """What git prints; None where it fails."""
-    return safe_git.asked(folder, *words, quote=False, tree=words[0] in TOUCHING)
+    return safe_git.git_text(folder, *words, quote=False, tree=words[0] in TOUCHING)

@@ -124,7 +124,7 @@ def test_compiled_code_that_differs_too_is_refused(repo: Path) -> None:
     [
         ("fastre", "main", "clone has no commit 'fastre', did you mean faster"),
         ("faster", "mian", "clone has no commit 'mian', did you mean main"),
-        ("0123456789", "main", "a branch of another remote has to be fetched first"),
+        ("0123456789", "main", "fetch a branch of another remote first"),
         ("main", "main", "below vllm/ main does not differ from main"),
     ],
 )
@@ -185,7 +185,7 @@ def test_a_difference_that_takes_the_base_s_commits_back_is_told(repo: Path) -> 
     """The plain difference of two commits holds what the base gained since; where it gained nothing there is nothing to tell."""
     assert git_changes.left_behind(source(repo)) == ""
     commit(repo, "goes on", vllm__y_dot_py="B = 1\n")
-    assert git_changes.left_behind(source(repo)).startswith("main has commits that faster lacks: the difference takes them back")
+    assert git_changes.left_behind(source(repo)).startswith("main has commits that faster lacks: the difference undoes them")
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
@@ -251,7 +251,7 @@ def test_a_repository_that_is_not_there_is_told(repo: Path, tmp_path: Path) -> N
         (str(tmp_path / "clon"), "did you mean clone?"),
         (str(tmp_path / "plain"), "plain is no git repository"),
         ("https://github.com/vllm-project/vllm", "expected a local clone"),
-        (str(Path("https://github.com/vllm-project/vllm").absolute()), "expected a local clone, got an address: git clone vllm first"),
+        (str(Path("https://github.com/vllm-project/vllm").absolute()), "expected a local clone, got an address: run git clone vllm first"),
     ):
         with pytest.raises(BadInput, match=words.replace("?", r"\?")):
             git_changes.difference("mine", GitSource(repo=place, ref="faster", base="main", sha256=None))

@@ -72,7 +72,7 @@ def test_a_setting_that_cannot_be_turned_off_is_refused(hostile: Path, trap: Pat
     """A filter whose name no command line can spell is not run either: git is not asked at all."""
     with open(hostile / ".git" / "config", "a") as file:
         file.write(f'[filter "odd=name"]\n\tclean = {trap}\n')
-    assert safe_git.asked(hostile, "status", tree=True) is None
+    assert safe_git.git_text(hostile, "status", tree=True) is None
     with pytest.raises(PerfproofError):
         worktrees.find(hostile, "main", None)
     assert not trap.with_name("ran").exists()

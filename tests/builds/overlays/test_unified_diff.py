@@ -177,7 +177,7 @@ def test_a_hunk_that_does_not_apply_says_where_it_nearly_would(tmp_path: Path) -
     other = LINES.replace("line 21\n", "line 21 changed here\n")
     (told,) = faults(unified(LINES, EDITED), tree(tmp_path, x="more\n" * 5 + other))
     assert told == (
-        "my.diff: vllm/x.py: hunk 1 (line 17) does not apply: near line 22 6 of the 7 lines that it expects stand; "
+        "my.diff: vllm/x.py: hunk 1 (line 17) does not apply: near line 22 there are 6 of the 7 lines that it expects; "
         "line 26 is 'line 21 changed here', expected 'line 21' (against base)"
     )
 
@@ -185,7 +185,7 @@ def test_a_hunk_that_does_not_apply_says_where_it_nearly_would(tmp_path: Path) -
 def test_a_change_that_is_there_already_is_told(tmp_path: Path) -> None:
     """Where the base has the change, the fault says so, with the line."""
     (told,) = faults(unified(LINES, EDITED), tree(tmp_path, x=EDITED))
-    assert told == "my.diff: vllm/x.py: hunk 1 (line 17) does not apply: what it makes stands at line 17 already (against base)"
+    assert told == "my.diff: vllm/x.py: hunk 1 (line 17) does not apply: its result is already at line 17 (against base)"
 
 
 def test_a_file_that_is_not_what_the_diff_takes_it_for(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_file_that_is_not_what_the_diff_takes_it_for(tmp_path: Path) -> None:
     told = faults(missing + GIT_NEW + GIT_GONE.replace("A = 1", "line 1"), root)
     assert told == [
         "my.diff: vllm/none.py: vllm/none.py is not in this base (against base)",
-        "my.diff: vllm/new.py: the diff makes this file, and the base has it already (against base)",
+        "my.diff: vllm/new.py: the diff creates this file, but the base has it already (against base)",
         "my.diff: vllm/x.py: the diff deletes this file, but not every line of it: it is another one here (against base)",
     ]
 
@@ -203,7 +203,7 @@ def test_a_file_that_is_not_what_the_diff_takes_it_for(tmp_path: Path) -> None:
 def test_nothing_of_another_file_fits(tmp_path: Path) -> None:
     """A hunk of which no line stands in the file says just that."""
     (told,) = faults(unified(LINES, EDITED), tree(tmp_path, x="a\nb\n"))
-    assert "none of the 7 lines that it expects stands in the file (2 lines)" in told
+    assert "none of the 7 lines that it expects is in the file (2 lines)" in told
 
 
 # --- what is refused -----------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def test_a_path_that_leads_elsewhere_is_refused(tmp_path: Path, path: str) -> No
     for old, new in ((f"a/{path}", f"b/{path}"), (path, path)):
         assert (
             path.strip('"')[:5] in faults(unified("a\n", "b\n", old, new), tmp_path)[0]
-            or "no unified diff" in faults(unified("a\n", "b\n", old, new), tmp_path)[0]
+            or "not a readable unified diff" in faults(unified("a\n", "b\n", old, new), tmp_path)[0]
         )
     assert faults(f"diff --git a/vllm/x.py b/{path}\nsimilarity index 100%\nrename from vllm/x.py\nrename to {path}\n", tmp_path)
 
@@ -250,8 +250,8 @@ def test_a_path_that_leads_elsewhere_is_refused(tmp_path: Path, path: str) -> No
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        (f"vllm/{'a' * 300}.py", "is longer than a file system takes: 250 bytes a name"),
-        (f"vllm/{'abcdefghij/' * 200}x.py", "is longer than a file system takes: 250 bytes a name, 1,000 in all"),
+        (f"vllm/{'a' * 300}.py", "is longer than a file system allows: 250 bytes a name"),
+        (f"vllm/{'abcdefghij/' * 200}x.py", "is longer than a file system allows: 250 bytes a name, 1,000 in all"),
         ("vllm/v1.py/x.py", "leads through a folder that is named like a Python file"),
     ],
 )
@@ -295,9 +295,9 @@ def test_links_submodules_and_binary_patches_are_refused(tmp_path: Path) -> None
         ("diff --cc vllm/x.py\nindex 1,2..3\n--- a/vllm/x.py\n+++ b/vllm/x.py\n@@@ -1,1 -1,1 +1,1 @@@\n", "combined diff"),
         ("\x1b[1mdiff --git a/vllm/x.py b/vllm/x.py\x1b[m\n", "--no-color"),
         ("Content-Transfer-Encoding: base64\n\nZGlmZg==\n", "encoded mail"),
-        ("--- a/vllm/x.py\n+++ b/vllm/x.py\n@@ -1,5 +1,5 @@\n-a\n+b\n", "no unified diff that can be read"),
-        ("@@ -1 +1 @@\n-a\n+b\n", "no unified diff that can be read"),
-        ("+++ b/vllm/x.py\n@@ -1 +1 @@\n-a\n+b\n", "no unified diff that can be read"),
+        ("--- a/vllm/x.py\n+++ b/vllm/x.py\n@@ -1,5 +1,5 @@\n-a\n+b\n", "not a readable unified diff"),
+        ("@@ -1 +1 @@\n-a\n+b\n", "not a readable unified diff"),
+        ("+++ b/vllm/x.py\n@@ -1 +1 @@\n-a\n+b\n", "not a readable unified diff"),
         ("\0\0\0\0", "no change in it"),
     ],
 )
@@ -335,4 +335,4 @@ def test_a_diff_larger_than_any_that_is_meant_is_refused_before_it_is_read() -> 
     with pytest.raises(BadInput) as told:
         read_diff(b"x" * 64_000_001, "my.diff")
     (fault,) = told.value.faults
-    assert fault == ("my.diff: a diff may have up to 64 MB, this one has 64: take it of vLLM's Python alone (git diff BASE -- 'vllm/*.py')")
+    assert fault == ("my.diff: a diff may have up to 64 MB, this one has 64: limit it to vLLM's Python files (git diff BASE -- 'vllm/*.py')")

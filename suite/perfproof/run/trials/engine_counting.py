@@ -178,10 +178,10 @@ class _Run:
         if self._running is None:
             return False
         ended = self._running.wait(PAUSE) is not None
-        self._tell()
+        self._report_lines()
         return not ended
 
-    def _tell(self) -> None:
+    def _report_lines(self) -> None:
         lines = self._file.read_text().split("\n")[:-1] if self._file.exists() else []
         for line in lines[self.lines_read :]:
             entry = json.loads(line)

@@ -148,7 +148,7 @@ class AccuracyRunner(ModelProcessRunner[AccuracyWorkload]):
         order = order_for(self.workload, trial.arm, self._model, self.scenario.seed, outputs)
         gpus.wait_free(self._idle)
         answer, running = self._child(order, build, trial.arm.name, variables)
-        self._tell(trial, build, variables, order, answer, running.log)
+        self._describe(trial, build, variables, order, answer, running.log)
         trial.attestation = attestation.read(attests, build, trial.arm)
         if answer is None or not answer["ok"]:
             trial.process_died(running, answer["fault"] if answer else cause_of(running, attests), "lm_eval ")
@@ -167,7 +167,7 @@ class AccuracyRunner(ModelProcessRunner[AccuracyWorkload]):
         done = between(before, moment_of(server))
         attested = attestation.read(server.launch.attest, self._build(trial.arm), trial.arm)
         trial.attestation = None if attested is None else dataclasses.replace(attested, counts=done.calls)
-        self._tell(trial, self._build(trial.arm), server.launch.environment, order, answer, server.launch.log)
+        self._describe(trial, self._build(trial.arm), server.launch.environment, order, answer, server.launch.log)
         trial.environment["server_counted"] = dict(done.counters)
         if answer is None or not answer["ok"]:
             trial.process_died(running, answer["fault"] if answer else "", "lm_eval ")
@@ -227,7 +227,7 @@ class AccuracyRunner(ModelProcessRunner[AccuracyWorkload]):
         folder = build.side.parent / "cache" / build.id / "datasets"
         return {"HF_DATASETS_CACHE": str(folder), "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 
-    def _tell(
+    def _describe(
         self,
         trial: TrialRun,
         build: ReadyBuild,
