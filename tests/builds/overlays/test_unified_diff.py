@@ -335,4 +335,6 @@ def test_a_diff_larger_than_any_that_is_meant_is_refused_before_it_is_read() -> 
     with pytest.raises(BadInput) as told:
         read_diff(b"x" * 64_000_001, "my.diff")
     (fault,) = told.value.faults
-    assert fault == ("my.diff: a diff may have up to 64 MB, this one has 64: limit it to vLLM's Python files (git diff BASE -- 'vllm/*.py')")
+    assert fault == (
+        "my.diff: a diff may have up to 64 MB, this one has 64: limit it to vLLM's Python files (git diff BASE -- 'vllm/*.py')"
+    )
