@@ -200,7 +200,7 @@ def test_machines_and_benchmarks_of_any_name_never_mix(
     text = "\n".join(",".join(row[place] for place in places) for row in [head, *rows])
     found = read(written(tmp_path_factory.mktemp("any"), text + "\n"))
     assert {(row.machine, row.metric) for row in found.rows} == {(one, other) for one in "ab" for other in "pq"}
-    assert found.notes == (f"{machine} a is also spelt A: taken for one", "columns that were passed over: note")
+    assert found.notes == (f"{machine} a is also spelt A: taken for one", "columns that were not used: note")
 
 
 def test_a_date_that_all_lines_share_does_not_hide_their_versions(tmp_path: Path) -> None:

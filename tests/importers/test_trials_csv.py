@@ -190,7 +190,7 @@ def test_arms_of_one_block_share_machine_and_task(tmp_path_factory: pytest.TempP
 
 def test_columns_that_are_passed_over_are_told(tmp_path: Path) -> None:
     """Nobody is to think that they counted."""
-    assert read(written(tmp_path, [HEAD, *ROWS])).notes == ("columns that were passed over: note",)
+    assert read(written(tmp_path, [HEAD, *ROWS])).notes == ("columns that were not used: note",)
 
 
 @settings(max_examples=60, deadline=None)
@@ -252,4 +252,4 @@ def test_what_differs_between_the_arms_is_told(tmp_path_factory: pytest.TempPath
     found = read(written(tmp_path_factory, [[*head[:place], name, *head[place:]], *rows]))
     told = f"{name} is not the same for the arms (small for main, large for pr): what differs there is judged with them"
     assert (told in found.notes) is not shared
-    assert f"columns that were passed over: {name}" in found.notes
+    assert f"columns that were not used: {name}" in found.notes

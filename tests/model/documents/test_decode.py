@@ -218,8 +218,8 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None
 @pytest.mark.parametrize("text", ["a\\0b", "a\\ud800b"])
 def test_a_text_that_no_program_can_be_given_is_refused(tmp_path: Path, text: str) -> None:
     """A NUL or half of a surrogate pair, in a key or a value, would only fail once the program is started."""
-    assert "no program can be given" in faults(tmp_path, f'a: {{b: ["{text}"]}}\n')[0]
-    assert "no program can be given" in faults(tmp_path, f'"{text}": 1\n')[0]
+    assert "no program accepts as an argument" in faults(tmp_path, f'a: {{b: ["{text}"]}}\n')[0]
+    assert "no program accepts as an argument" in faults(tmp_path, f'"{text}": 1\n')[0]
 
 
 def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path) -> None:

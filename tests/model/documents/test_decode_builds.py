@@ -154,7 +154,7 @@ def test_an_editable_build_names_its_tree_and_command(tmp_path: Path) -> None:
         ({"diff": "none.diff"}, "builds.mine.diff: none.diff: No such file or directory (paths are relative to the scenario file)"),
         ({"diff": "."}, "builds.mine.diff: .: not a file"),
         ({"diff": "my.diff", "base": "nowhere"}, "builds.mine.base: unknown build 'nowhere', this file names: default"),
-        ({"diff": "my.diff", "base": "mine"}, "builds.mine.base: goes round in a circle (mine on mine)"),
+        ({"diff": "my.diff", "base": "mine"}, "builds.mine.base: is circular (mine on mine)"),
         ({"diff": "my.diff", "sha256": "0" * 64}, "the scenario expects 000"),
         ({"diff": "my.diff", "sha256": "abc"}, "builds.mine.sha256: 'abc' does not match"),
         ({"dif": "my.diff"}, "builds.mine.dif: unknown key, did you mean 'diff'?"),

@@ -92,7 +92,7 @@ def test_a_waiver_may_name_a_count_of_the_host(tmp_path: Path) -> None:
         ({"metrics": {"swap/round_tmie": {"decide": True}}}, "unknown metric 'round_tmie'"),
         ({"metrics": {"round_time": {}}}, "expected one of 'decide', 'warn', 'fail' and 'rule'"),
         ({"metrics": {"round_time": {"rule": "equal"}}}, "'rule' is for exact counts"),
-        ({"metrics": {"bytes_per_swap": {"fail": 0.1}}}, "an exact count has no margin: say 'rule: at_most', 'equal' or 'constant'"),
+        ({"metrics": {"bytes_per_swap": {"fail": 0.1}}}, "an exact count has no margin: use 'rule: at_most', 'equal' or 'constant'"),
         ({"witnesses": {"rule": "less"}}, "witnesses.rule: expected 'at_most', 'equal' or 'constant', got 'less'"),
         ({"budget": "soon"}, "budget: expected a time such as 20m, 90s or 1.5h, got 'soon'"),
         ({"exact_blocks": 1}, "exact_blocks: "),
@@ -142,8 +142,8 @@ def test_faults_of_every_kind_are_told_together(tmp_path: Path) -> None:
         "waivers.0.issue: is missing",
         "waivers.0.until: this waiver of */round_time ran out on 2026-11-01",
         "waivers.1.metric: unknown metric",
-        "waivers.1.until: only plain values are taken, a date must stand in quotes: '2026-11-01'",
-        "waivers.1.until: this waiver of */round_tmie ran out on 2026-11-01 (27 days ago): mend what it waives (https://example.org/1)",
+        "waivers.1.until: only plain values are allowed, write a date in quotes: '2026-11-01'",
+        "waivers.1.until: this waiver of */round_tmie expired on 2026-11-01 (27 days ago): fix what it waives (https://example.org/1)",
     )
     assert [words for words in expected if not any(fault.startswith(words) for fault in told)] == []
     assert len(told) == len(expected)
@@ -153,7 +153,7 @@ def test_a_date_without_quotes_says_what_to_do(tmp_path: Path) -> None:
     """YAML makes a date of it, which is no plain value: the fault says that it must stand in quotes."""
     path = tmp_path / "policy.yaml"
     path.write_text("schema: 1\nwaivers: [{metric: round_time, reason: x, until: 2026-12-31, issue: 'https://example.org'}]\n")
-    with pytest.raises(BadInput, match=r"policy.yaml: waivers\.0\.until: .*a date must stand in quotes: '2026-12-31'"):
+    with pytest.raises(BadInput, match=r"policy.yaml: waivers\.0\.until: .*write a date in quotes: '2026-12-31'"):
         load_policy(path)
 
 

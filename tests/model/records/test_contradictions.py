@@ -104,7 +104,7 @@ VERIFIED: dict[str, Any] = {"verified": True, "targets": {"vllm.a:f": "0123"}}
         ({"vllm_version": ""}, "it attests vLLM , and its build is 0.32.0"),
         ({"refused": {"mine": "the source differs"}}, "its attestation refuses patch mine: the source differs"),
         ({"patches": {"mine": {**VERIFIED, "verified": False}}}, "patch mine ran where it was not tested"),
-        ({"counts": {"calls vllm.a:f": 0}}, "what patch mine replaces was never called"),
+        ({"counts": {"calls vllm.a:f": 0}}, "the functions that patch mine replaces were never called"),
         ({"plugins": {"theirs": "plugin theirs was not loaded in any process"}}, "plugin theirs was not loaded in any process"),
         ({"variables": {"A": "variable A has no value in 1 of 3 processes"}}, "variable A has no value in 1 of 3 processes"),
         ({"vllm_version": "0.32.0+cpu"}, ""),

@@ -169,5 +169,7 @@ def _another(scenario: Scenario, record: Record) -> str:
     """How a record's question differs from the scenario's, and why the two don't mix."""
     changed = [key for key, *_ in definition_diff.differences(record.definition, scenario.definition) if key != "question"]
     why = "the looks of a design are planned beforehand, so it can't take more blocks" if changed == ["blocks"] else DONT_MIX
-    differences = definition_diff.told(record.definition, scenario.definition) or f"its digest was {record.digest} and is {scenario.digest}"
+    differences = (
+        definition_diff.describe(record.definition, scenario.definition) or f"its digest was {record.digest} and is {scenario.digest}"
+    )
     return f"holds records of another '{scenario.name}' ({differences}): {why}"

@@ -94,7 +94,7 @@ def test_blocks_asked_for_on_the_command_line_are_for_others(folder: Path) -> No
         ({"limit": 0}, "workload.limit: "),
         ({"blocks": 6}, "blocks: a workload of kind 'accuracy' is asked once"),
         ({"metrics": {"output_throughput": {"primary": True}}}, "metrics.output_throughput: a workload of kind 'accuracy' does not"),
-        ({"metrics": {"accuracy@words": {"primary": True}}}, "metrics.accuracy@words: the workload asks no such task, it asks sums"),
+        ({"metrics": {"accuracy@words": {"primary": True}}}, "metrics.accuracy@words: the workload has no such task, it has sums"),
         (
             {"arms": {"a": {"baseline": True}, "b": {"client": {"x": 1}}}},
             "arms.b.client: a workload of kind 'accuracy' has none",
