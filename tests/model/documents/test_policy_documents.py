@@ -1,4 +1,4 @@
-"""The policy file: what it may say, how its faults are told, and which rule a metric falls under."""
+"""The policy file: what it may say, how its faults are reported, and which rule a metric falls under."""
 
 from __future__ import annotations
 
@@ -110,14 +110,14 @@ def test_a_waiver_may_name_a_count_of_the_host(tmp_path: Path) -> None:
     ],
 )
 def test_faults_name_file_field_and_remedy(tmp_path: Path, change: dict[str, Any], told: str) -> None:
-    """Whatever is wrong with a policy is told with its place and with what was expected there."""
+    """Whatever is wrong with a policy is reported with its place and with what was expected there."""
     path = write(tmp_path, {"schema": 1, **change})
     with pytest.raises(BadInput) as caught:
         load_policy(path, TODAY)
     assert any(fault.startswith(f"{path}: ") and told in fault for fault in caught.value.faults), caught.value.faults
 
 
-def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
     """Three mistakes are three sentences."""
     with pytest.raises(BadInput) as caught:
         load_policy(write(tmp_path, {"schema": 1, "untestable": "x", "aa": "x", "nothing": 1}))
@@ -125,7 +125,8 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
 
 
 def test_faults_of_every_kind_are_told_together(tmp_path: Path) -> None:
-    """A waiver that ran out, unknown metrics and a date without quotes are told beside faults of shape, even those of the same entry."""
+    """A waiver that ran out, unknown metrics and a date without quotes are reported beside faults of shape, even those of the same
+    entry."""
     path = tmp_path / "policy.yaml"
     path.write_text(
         "schema: 1\naa: x\nmetrics: {round_tmie: {fail: 2}}\nwaivers:\n"
@@ -166,7 +167,7 @@ def test_a_waiver_holds_through_its_last_day(tmp_path: Path) -> None:
 
 
 def test_policies_are_found_by_name_or_by_path(tmp_path: Path) -> None:
-    """The two that the suite brings along have names; a name that is none is told with the near one."""
+    """The two that the suite brings along have names; a name that is none is reported with the near one."""
     assert sorted(shipped()) == ["noisy-ci", "quiet-gpu"]
     assert load_policy("noisy-ci").rules["times"].decide == "none"
     assert load_policy("quiet-gpu").aa == "first"
@@ -184,7 +185,7 @@ def test_times_are_read_as_people_write_them(text: str, found: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "-1m", "1d", "20 minutes", "9999999", "1e3"])
 def test_other_times_are_refused(text: str) -> None:
-    """Nothing, nought, and more than a week are no budget."""
+    """Nothing, 0, and more than a week are no budget."""
     with pytest.raises(ValueError, match="expected a time such as"):
         minutes(text)
 
@@ -253,6 +254,6 @@ def test_every_key_of_a_policy_is_in_the_docs() -> None:
     st.sets(st.sampled_from(["swap_states", "penalties", "serve_a"])),
 )
 def test_a_policy_lacks_the_names_that_fit_no_scenario(names: list[str], there: set[str]) -> None:
-    """Each name or pattern that no scenario at hand fits is told once, and no other."""
+    """Each name or pattern that no scenario at hand fits is reported once, and no other."""
     lacking = replace(DEFAULT_POLICY, scenarios=tuple(names)).lacking(there)
     assert lacking == [name for name in dict.fromkeys(names) if not [one for one in there if fnmatchcase(one, name)]]

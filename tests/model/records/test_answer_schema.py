@@ -1,4 +1,4 @@
-"""Answers in a record: columns that belong together, and what is told of those that don't."""
+"""Answers in a record: columns that belong together, and what is reported of those that don't."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ ITEMS = "raw, items of sums, none, acc (first run): "
         (items, '["first"', [1], "raw: '[\"first\"' names no items (run, column, task, filter, metric)"),
     ],
 )
-def test_columns_that_do_not_belong_together_are_told(made: Callable[[], Raw], name: str, values: Any, told: str) -> None:
+def test_columns_that_do_not_belong_together_are_reported(made: Callable[[], Raw], name: str, values: Any, told: str) -> None:
     """Lists of different lengths, missing ones and values that are no lengths, ids or hashes are named by their key."""
     raw = {**made(), name: values}
     assert next(faults({each: kept for each, kept in raw.items() if kept is not None})).startswith(told)
@@ -82,7 +82,7 @@ def test_columns_that_do_not_belong_together_are_told(made: Callable[[], Raw], n
 
 @pytest.mark.parametrize("verb", [["report", "--pr"], ["gate"], ["compare", "--json"]])
 def test_such_a_record_ends_no_command_in_a_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: list[str]) -> None:
-    """The line is skipped and told; where nothing else is there, that is what the command says."""
+    """The line is skipped and reported; where nothing else is there, that is what the command says."""
     data = dataclasses.asdict(record(raw={**items(), key("digest"): [-1.0]}))
     store.records_file(tmp_path, "swap_states").write_text(json.dumps(data) + "\n")
     assert main([*verb, "--results", str(tmp_path)]) == EXIT_USAGE

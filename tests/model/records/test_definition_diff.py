@@ -1,4 +1,4 @@
-"""What is told of two scenarios that ask differently."""
+"""What is reported of two scenarios that ask differently."""
 
 from __future__ import annotations
 

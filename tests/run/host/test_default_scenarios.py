@@ -1,4 +1,4 @@
-"""What is measured where no scenario is named: the list of this machine, told in a line, and every fault of it."""
+"""What is measured where no scenario is named: the list of this machine, reported in a line, and every fault of it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_gpus_that_may_not_be_used_are_none(monkeypatch: pytest.MonkeyPatch) -> 
         ('cpu = ["lost.yaml", "one.yaml", "gone.yaml"]', ["lost.yaml: there is no scenarios/lost.yaml", "cpu: gone.yaml: there is no"]),
     ],
 )
-def test_what_is_wrong_with_the_list_is_told_at_once(
+def test_what_is_wrong_with_the_list_is_reported_at_once(
     here: Path, capsys: pytest.CaptureFixture[str], text: str | None, told: list[str]
 ) -> None:
     """A list that is missing, can't be read, names what is not there or is not what it should be: exit code 2 and every fault."""
@@ -142,7 +142,7 @@ def test_the_list_is_no_scenario() -> None:
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_the_project_s_own_lists_hold_scenarios_of_their_device(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
-    """Every file that `make bench` would measure is there, is a good scenario, and is for that device; none stands twice."""
+    """Every file that `make bench` would measure is there, is a good scenario, and is for that device; none occurs twice."""
     if device == "cuda":
         two_gpus(monkeypatch)
     files = default_scenarios.pick([ROOT / "scenarios"]).files

@@ -51,7 +51,7 @@ class Nvml:
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Handles are asked for once a process: each test asks anew."""
+    """Handles are asked for once a process: each test asks again."""
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     gpus.handles.cache_clear()
     yield
@@ -103,7 +103,7 @@ def test_only_our_gpus_are_asked(monkeypatch: pytest.MonkeyPatch, chosen: str, f
 
 
 def test_memory_is_waited_for_until_the_driver_gives_it_back() -> None:
-    """It comes back some time after the process has gone; one that keeps it is told with the amount."""
+    """It comes back some time after the process has gone; one that keeps it is reported with the amount."""
     seen = iter([(9 * 2**30,), (5 * 2**30,), (2**30,)])
     assert gpus.wait_free([2**30], look=lambda: next(seen), sleep=lambda seconds: None) == 1.0
     with pytest.raises(MemoryKept, match=r"8192 MiB of GPU memory were not freed within 90 s after"):

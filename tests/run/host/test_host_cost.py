@@ -46,7 +46,7 @@ def test_a_machine_that_counts_no_instructions_says_why(error: int, words: str) 
 
 
 def test_counts_of_all_threads_are_added() -> None:
-    """Each thread has a counter; one that ends before it gets one is passed over."""
+    """Each thread has a counter; one that ends before it gets one is skipped."""
 
     def opened(thread: int) -> int:
         if thread == 2:

@@ -50,7 +50,7 @@ def written(folder: Path, name: str, place: str, value: Any) -> Path:
     ],
 )
 def test_arguments_out_of_a_file_are_refused(name: str, place: str, value: Any, where: str, tmp_path: Path) -> None:
-    """Whatever the workload and wherever it is said, `--config` is told with file, place and what to do, before anything is made."""
+    """Whatever the workload and wherever it is said, `--config` is reported with file, place and what to do, before anything is made."""
     arm = _candidate(name)
     file = written(tmp_path, name, place.replace("ARM", arm), value)
     with pytest.raises(BadInput) as told:

@@ -63,7 +63,7 @@ def test_probes_are_requests_beyond_those_that_are_counted() -> None:
 
 
 def test_time_in_which_nobody_looked_does_not_count() -> None:
-    """A runner that was itself stopped for an hour finds no server hanging when it goes on."""
+    """A runner that was itself stopped for an hour finds no server hanging when it continues."""
     now = [0.0]
     waiting = Patience(10.0, longest=2.0, clock=lambda: now[0])
     for now[0] in (1.0, 2.0, 3602.0, 3603.0, 3604.0):

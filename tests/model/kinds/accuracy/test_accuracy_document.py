@@ -101,7 +101,7 @@ def test_blocks_asked_for_on_the_command_line_are_for_others(folder: Path) -> No
         ),
     ],
 )
-def test_what_a_file_may_not_say_is_told(folder: Path, changes: dict[str, Any], told: str) -> None:
+def test_what_a_file_may_not_say_is_reported(folder: Path, changes: dict[str, Any], told: str) -> None:
     """Each fault with its path, before anything is made."""
     with pytest.raises(BadInput) as fault:
         loaded(folder, **changes)

@@ -1,4 +1,4 @@
-"""The accuracy runner on stand-ins for vLLM and lm_eval: what a record keeps, what keeps a trial from counting, what is told before."""
+"""The accuracy runner on stand-ins for vLLM and lm_eval: what a record keeps, what keeps a trial from counting, what is reported before."""
 
 from __future__ import annotations
 
@@ -214,13 +214,13 @@ def test_an_unpatched_arm_that_names_a_patch_is_unattested(runner: Runner) -> No
     assert "was never called" in patched.reason
 
 
-def test_a_task_that_does_not_exist_is_told_with_near_names(runner: Runner) -> None:
+def test_a_task_that_does_not_exist_is_reported_with_near_names(runner: Runner) -> None:
     """lm_eval is asked before any engine starts."""
     with pytest.raises(BadInput, match=r"toy.yaml: workload.tasks: unknown task 'gsm8', did you mean gsm8k\?"):
         runner(tasks={"sums": {}, "gsm8": {}})
 
 
-def test_a_metric_that_was_not_written_is_told_with_those_that_were(runner: Runner) -> None:
+def test_a_metric_that_was_not_written_is_reported_with_those_that_were(runner: Runner) -> None:
     """What a scenario names for a task must be there."""
     plain, _ = run(runner(tasks={"sums": {"metric": "acc"}}))
     assert plain.status == "failed"
@@ -237,7 +237,7 @@ def test_a_metric_that_was_not_written_is_told_with_those_that_were(runner: Runn
     ],
 )
 def test_what_can_not_be_asked_is_refused(changes: dict[str, Any], told: str, toy_build: ReadyBuild, tasks: Path) -> None:
-    """Each fault is told with its place, before anything is made."""
+    """Each fault is reported with its place, before anything is made."""
     (fault,) = scenario_faults(scenario(toy_build, tasks, **changes))
     assert fault.startswith(f"toy.yaml: {told}")
 

@@ -49,7 +49,7 @@ def test_latencies_become_their_median_and_the_work_done() -> None:
     assert twice.work == {"batches": 1, "output_tokens": 80}
 
 
-def test_throughput_becomes_rates_and_a_short_run_is_told() -> None:
+def test_throughput_becomes_rates_and_a_short_run_is_reported() -> None:
     """Requests and tokens a second; standard asks for half a minute."""
     said = {"elapsed_time": 4.0, "num_requests": 8, "total_num_tokens": 80, "requests_per_second": 2.0, "tokens_per_second": 20.0}
     found = read_throughput(said, workload("throughput"), "standard")
@@ -161,7 +161,7 @@ def test_an_arms_own_flags_come_last_and_the_prefix_cache_is_off() -> None:
     ],
 )
 def test_what_can_not_be_measured_is_refused(work: OfflineWorkload, server: tuple[str, ...], told: str) -> None:
-    """Each fault is told with its place, before anything is made."""
+    """Each fault is reported with its place, before anything is made."""
     faults = scenario_faults(scenario(work, *server))
     assert len(faults) == 1
     assert faults[0].startswith(f"off.yaml: {told}")
@@ -183,7 +183,7 @@ def test_a_trial_is_one_run_and_a_file_of_another_kind_fails_that_trial_alone(
 ) -> None:
     """What vLLM wrote is measured; where it is not what is known, the record says so, and the other arm's trial still runs.
 
-    Memory that a GPU keeps from a trial before is none of the arm's.
+    Memory that a GPU keeps from a trial before is not the arm's fault.
     """
     asked = scenario(workload(arguments={"batch-size": 2, "output-len": 4}), "--fake=other file")
     runner = OfflineRunner(asked, {"default": toy_build}, tmp_path, seed=1, watch=(), say=print)
