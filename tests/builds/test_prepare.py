@@ -240,7 +240,7 @@ def test_an_interpreter_without_pytest_gets_it_beside(make: Make, state: Path, t
     [
         ("missing", "there is no such file"),
         ("plain", "is not executable"),
-        ("shell", "does not answer as a Python"),
+        ("shell", "is not a Python"),
         ("empty", "has no vllm"),
         ("broken", "vllm does not import there"),
     ],

@@ -34,7 +34,7 @@ def test_points_with_and_without_groups(tmp_path: Path) -> None:
         ("point|value\n1|2\n", ":1: column point, value is missing"),
         ('{"point": 1, "value": 2}', ": is JSON, not a CSV"),
         ("point,value,note\n1,2\n", ":2: fewer cells than the first line has columns"),
-        ("point,value,unit\n1,2,s\n2,3,MiB\n", ":3: value: 3 MiB can't be told in s: write all in one unit"),
+        ("point,value,unit\n1,2,s\n2,3,MiB\n", ":3: value: 3 MiB can't be converted to s: give all the same unit"),
         ("point,value,metric\n1,2,\n", ":2: metric: is empty: name what was measured"),
         ("point,value,date\n1,2,2026-01-31\n2,3,soon\n", ": date: 'soon' among moments"),
         ("point,value,time\n1,2,2026-01-31T12:00\n2,3,2026-01-31T12:00Z\n", ": time: '2026-01-31T12:00' has no zone, and others have one"),

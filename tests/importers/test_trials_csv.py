@@ -128,11 +128,11 @@ def test_what_a_comma_means_is_asked_of_the_whole_column(tmp_path_factory: pytes
 @pytest.mark.parametrize(
     ("texts", "told"),
     [
-        (("1,001", "998"), "the comma may be of thousands or of decimals: write 1001 or 1.001"),
+        (("1,001", "998"), "the comma may separate thousands or decimals: write 1001 or 1.001"),
         (("7,5", "7.25"), "some numbers of this column have decimal points and others decimal commas"),
         (("7,5", "12.125"), "some numbers of this column have decimal points and others decimal commas"),
-        (("0.41 s", "40"), "40 has no unit, and others of its column have s"),
-        (("0.41 s", "40 MiB"), "40 MiB can't be told in s"),
+        (("0.41 s", "40"), "40 has no unit, but others of its column have s"),
+        (("0.41 s", "40 MiB"), "40 MiB can't be converted to s"),
     ],
 )
 def test_a_column_that_can_be_read_in_two_ways_is_refused(texts: tuple[str, str], told: str, tmp_path: Path) -> None:

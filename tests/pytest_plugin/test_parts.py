@@ -88,7 +88,7 @@ def test_an_unknown_base_is_reported_with_its_neighbours(tmp_path: Path, asked: 
 
 def test_a_folder_without_a_repository_is_reported(tmp_path: Path) -> None:
     """Without git's knowledge there is no base."""
-    with pytest.raises(BadInput, match="lies in no git repository"):
+    with pytest.raises(BadInput, match="is in no git repository"):
         worktrees.find(tmp_path, None, None)
 
 

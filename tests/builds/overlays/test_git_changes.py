@@ -249,7 +249,7 @@ def test_a_repository_that_is_not_there_is_reported(repo: Path, tmp_path: Path) 
     (tmp_path / "plain").mkdir()
     for place, words in (
         (str(tmp_path / "clon"), "did you mean clone?"),
-        (str(tmp_path / "plain"), "plain is no git repository"),
+        (str(tmp_path / "plain"), "plain is not a git repository"),
         ("https://github.com/vllm-project/vllm", "expected a local clone"),
         (str(Path("https://github.com/vllm-project/vllm").absolute()), "expected a local clone, got an address: run git clone vllm first"),
     ):

@@ -196,7 +196,7 @@ def test_a_file_that_is_not_what_the_diff_takes_it_for(tmp_path: Path) -> None:
     assert told == [
         "my.diff: vllm/none.py: vllm/none.py is not in this base (against base)",
         "my.diff: vllm/new.py: the diff creates this file, but the base has it already (against base)",
-        "my.diff: vllm/x.py: the diff deletes this file, but not every line of it: it is another one here (against base)",
+        "my.diff: vllm/x.py: the diff deletes this file, but not every line of it: the file differs here (against base)",
     ]
 
 
@@ -290,15 +290,15 @@ def test_links_submodules_and_binary_patches_are_refused(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("diff", "words"),
     [
-        ("", "no change in it"),
-        ("Hello, this is no diff.\n", "no change in it"),
+        ("", "it has no change"),
+        ("Hello, this is no diff.\n", "it has no change"),
         ("diff --cc vllm/x.py\nindex 1,2..3\n--- a/vllm/x.py\n+++ b/vllm/x.py\n@@@ -1,1 -1,1 +1,1 @@@\n", "combined diff"),
         ("\x1b[1mdiff --git a/vllm/x.py b/vllm/x.py\x1b[m\n", "--no-color"),
         ("Content-Transfer-Encoding: base64\n\nZGlmZg==\n", "encoded mail"),
         ("--- a/vllm/x.py\n+++ b/vllm/x.py\n@@ -1,5 +1,5 @@\n-a\n+b\n", "not a readable unified diff"),
         ("@@ -1 +1 @@\n-a\n+b\n", "not a readable unified diff"),
         ("+++ b/vllm/x.py\n@@ -1 +1 @@\n-a\n+b\n", "not a readable unified diff"),
-        ("\0\0\0\0", "no change in it"),
+        ("\0\0\0\0", "it has no change"),
     ],
 )
 def test_what_is_no_diff_is_reported(tmp_path: Path, diff: str, words: str) -> None:

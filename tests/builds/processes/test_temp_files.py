@@ -53,7 +53,7 @@ def test_a_command_without_room_for_temporary_files_ends_with_exit_code_3(tmp_pa
     assert main(["setup", str(scenario), "--builds", str(tmp_path / "builds")]) == EXIT_UNTESTABLE
     said = capsys.readouterr().err
     assert said.startswith("perfproof: there is no room for temporary files: nothing can be written to /full, ")
-    assert "see that" not in said
+    assert "check that" not in said
     assert not list((tmp_path / "builds").glob("python-*.json"))
 
 

@@ -32,7 +32,7 @@ def test_a_pipe_or_a_device_among_the_files_is_named_and_not_read(
     path.parent.mkdir(exist_ok=True)
     MAKE[kind](path)
     assert main([word.format(folder=tmp_path) for word in words]) == EXIT_USAGE
-    assert f"{path}: is a pipe or a device, and no file" in capsys.readouterr().err
+    assert f"{path}: is a pipe or a device, not a file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["judge", "--better", "lower"], ["steps"], ["pasted"]])

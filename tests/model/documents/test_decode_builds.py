@@ -179,7 +179,7 @@ def test_a_diff_that_is_too_large_or_no_file_is_refused_at_once(tmp_path: Path) 
     """What would take minutes or never end is reported before it is read."""
     with open(tmp_path / "huge.diff", "wb") as file:
         file.truncate(70_000_000)
-    assert "at most 64,000,000 are taken" in told(tmp_path, kind="overlay", diff="huge.diff")[0]
+    assert "at most 64,000,000 are allowed" in told(tmp_path, kind="overlay", diff="huge.diff")[0]
     assert "not a file" in told(tmp_path, kind="overlay", diff="/dev/zero")[0]
 
 

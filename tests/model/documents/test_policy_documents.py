@@ -105,7 +105,7 @@ def test_a_waiver_may_name_a_count_of_the_host(tmp_path: Path) -> None:
         ),
         (
             {"waivers": [{**WAIVER, "until": "2026-11-01"}]},
-            "waivers.0.until: this waiver of */bytes_per_swap ran out on 2026-11-01 (27 days ago)",
+            "waivers.0.until: this waiver of */bytes_per_swap expired on 2026-11-01 (27 days ago)",
         ),
     ],
 )
@@ -141,7 +141,7 @@ def test_faults_of_every_kind_are_told_together(tmp_path: Path) -> None:
         "metrics.round_tmie.fail: ",
         "metrics.round_tmie: unknown metric",
         "waivers.0.issue: is missing",
-        "waivers.0.until: this waiver of */round_time ran out on 2026-11-01",
+        "waivers.0.until: this waiver of */round_time expired on 2026-11-01",
         "waivers.1.metric: unknown metric",
         "waivers.1.until: only plain values are allowed, write a date in quotes: '2026-11-01'",
         "waivers.1.until: this waiver of */round_tmie expired on 2026-11-01 (27 days ago): fix what it waives (https://example.org/1)",

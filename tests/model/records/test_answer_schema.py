@@ -63,11 +63,11 @@ ITEMS = "raw, items of sums, none, acc (first run): "
         (prompts, "greedy_outputs.lengths", None, "raw.greedy_outputs.lengths: expected the length of every answer"),
         (prompts, "greedy_outputs.lengths", [4, -1], "raw.greedy_outputs.lengths: expected the length of every answer"),
         (prompts, "greedy_outputs.lengths", [1.5, 1.5], "raw.greedy_outputs.lengths: expected the length of every answer"),
-        (prompts, "greedy_outputs.lengths", [0, 0], "raw.greedy_outputs.lengths: expected answers that hold something"),
+        (prompts, "greedy_outputs.lengths", [0, 0], "raw.greedy_outputs.lengths: expected answers that are not empty"),
         (embeddings, "embeddings.lengths", [4, 0], "raw.embeddings.lengths: expected answers that are not empty, got an empty one"),
         (items, key("digest"), None, f"{ITEMS}expected score, item, digest, digest missing"),
-        (items, key("score"), [1.0], f"{ITEMS}expected a value an item in every column, got 1 of score, 2 of item"),
-        (items, key("passage"), [1.0], f"{ITEMS}expected a value an item in every column"),
+        (items, key("score"), [1.0], f"{ITEMS}expected one value per item in every column, got 1 of score, 2 of item"),
+        (items, key("passage"), [1.0], f"{ITEMS}expected one value per item in every column"),
         (items, key("digest"), [-1, 2**48], f"{ITEMS}digest: expected whole numbers from 0 to 281,474,976,710,655"),
         (items, key("item"), [0.5, 1], f"{ITEMS}item: expected whole numbers"),
         (items, key("item"), [1, 1], f"{ITEMS}item: the same one occurs twice"),
@@ -86,4 +86,4 @@ def test_such_a_record_ends_no_command_in_a_traceback(tmp_path: Path, capsys: py
     data = dataclasses.asdict(record(raw={**items(), key("digest"): [-1.0]}))
     store.records_file(tmp_path, "swap_states").write_text(json.dumps(data) + "\n")
     assert main([*verb, "--results", str(tmp_path)]) == EXIT_USAGE
-    assert "swap_states.jsonl:1: raw, items of sums, none, acc (first run): expected a value an item" in capsys.readouterr().err
+    assert "swap_states.jsonl:1: raw, items of sums, none, acc (first run): expected one value per item" in capsys.readouterr().err

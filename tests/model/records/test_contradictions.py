@@ -99,9 +99,9 @@ VERIFIED: dict[str, Any] = {"verified": True, "targets": {"vllm.a:f": "0123"}}
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"vllm_version": "0.31.0"}, "it attests vLLM 0.31.0, and its build is 0.32.0"),
-        ({"vllm_version": "0.32.0 and 0.32.1"}, "it attests vLLM 0.32.0 and 0.32.1, and its build is 0.32.0"),
-        ({"vllm_version": ""}, "it attests vLLM , and its build is 0.32.0"),
+        ({"vllm_version": "0.31.0"}, "it attests vLLM 0.31.0, but its build is 0.32.0"),
+        ({"vllm_version": "0.32.0 and 0.32.1"}, "it attests vLLM 0.32.0 and 0.32.1, but its build is 0.32.0"),
+        ({"vllm_version": ""}, "it attests vLLM , but its build is 0.32.0"),
         ({"refused": {"mine": "the source differs"}}, "its attestation refuses patch mine: the source differs"),
         ({"patches": {"mine": {**VERIFIED, "verified": False}}}, "patch mine ran where it was not tested"),
         ({"counts": {"calls vllm.a:f": 0}}, "the functions that patch mine replaces were never called"),
@@ -144,7 +144,7 @@ def test_how_servers_were_launched_is_what_the_definition_asks(profile: str, lau
     definition = copy.deepcopy(DEFINITION) | {"profile": profile}
     definition["workload"] = {"kind": "serve", "model": "m", "requests": 8, "launches": launches}
     [warning] = told(plain(definition=definition, digest=digest_of(definition), profile=profile, how=f"{how} server"), tmp_path)
-    assert f"how: is '{how} server', its definition asks for" in warning
+    assert f"how: is '{how} server', its definition sets" in warning
 
 
 def test_mixed_seeds_are_refused() -> None:

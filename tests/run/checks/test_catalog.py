@@ -151,8 +151,8 @@ REGISTER = "def register(): PATCH.apply({})\n"
     [
         (PATCH.format("mine") + REGISTER, ""),
         (PATCH.format("other") + REGISTER, "the PATCH in its file is named 'other', which no arm can name; a patch has its file's name"),
-        (REGISTER, "mine.py has no PATCH = Patch(...), so it is no patch"),
-        (PATCH.format("mine"), "mine.py has no function register(), so it is no patch"),
+        (REGISTER, "mine.py has no PATCH = Patch(...), so it is not a patch"),
+        (PATCH.format("mine"), "mine.py has no function register(), so it is not a patch"),
         ("raise SystemExit(0)\n" + REGISTER, ""),
     ],
 )

@@ -90,7 +90,7 @@ def test_an_overlay_whose_base_is_gone_is_not_whole(build: Path) -> None:
     (package.parents[1] / COMPLETE).write_text((build / COMPLETE).read_text())
     assert [kept.fault for kept in survey(build.parent)] == ["", ""]
     next(build.glob("lib/python3*/site-packages/vllm/__init__.py")).unlink()
-    assert survey(build.parent)[0].fault == "the build that it lies on is gone"
+    assert survey(build.parent)[0].fault == "its base build is gone"
 
 
 def test_a_command_of_another_checkout_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,4 +102,4 @@ def test_a_command_of_another_checkout_is_reported(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     (found,) = [one for one in examine(tmp_path) if one.what == "perfproof itself"]
     assert found.state == "warn"
-    assert f"not of the checkout in {tmp_path}: 'make setup' there makes its own" in found.words
+    assert f"not to the checkout in {tmp_path}: 'make setup' there makes its own" in found.words

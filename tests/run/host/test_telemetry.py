@@ -130,7 +130,7 @@ def test_a_machine_that_becomes_quiet_is_waited_for() -> None:
 def test_a_busy_start_is_warned_about_after_a_minute() -> None:
     """`quick` continues with a warning."""
     said, waited = start("quick", lambda: 0.9)
-    assert "the run goes on" in said[-1]
+    assert "the run continues" in said[-1]
     assert WAIT <= waited < WAIT + 10
 
 
@@ -138,7 +138,7 @@ def test_a_busy_start_is_warned_about_after_a_minute() -> None:
 def test_who_asks_for_a_busy_machine_does_not_wait_for_a_quiet_one(profile: str) -> None:
     """With --anyway every profile begins at once, after one look and one sentence, however long --wait would be."""
     said, waited = start(profile, lambda: 0.9, anyway=True, wait=3600.0)
-    assert [sentence for sentence in said if "the run goes on" in sentence] == said
+    assert [sentence for sentence in said if "the run continues" in sentence] == said
     assert (len(said), waited) == (1, 0.0)
 
 

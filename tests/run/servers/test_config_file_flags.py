@@ -92,7 +92,7 @@ def test_a_folder_that_is_not_there_is_no_model(name: str, tmp_path: Path) -> No
     with pytest.raises(BadInput) as told:
         check_names(make_plan([load_scenario(file, "quick")], 0))
     [fault] = told.value.faults
-    assert fault.startswith(f"{file}: workload.model: there is no folder ./nowhere/model; name one")
+    assert fault.startswith(f"{file}: workload.model: there is no folder ./nowhere/model; name a folder")
 
 
 def test_a_name_on_a_hub_is_a_model(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_a_process_that_is_never_done_is_given_up(tmp_path: Path) -> None:
     with running(tmp_path, "import time; time.sleep(60)") as process, pytest.raises(CannotRun) as told:
         for _ in looks(process, print, "arm plain answers prompts", 0.2):
             pass
-    assert str(told.value) == "arm plain answers prompts, and was not done after 0 s"
+    assert str(told.value) == "arm plain answers prompts, and had not ended after 0 s"
     assert process.poll() is not None
 
 

@@ -92,7 +92,7 @@ def test_blocks_asked_for_on_the_command_line_are_for_others(folder: Path) -> No
         ({"generation": {"seed": 1}}, "generation.seed: is set by the suite"),
         ({"generation": {"max_tokens": 4}}, "generation.max_gen_toks is lm_eval's name"),
         ({"limit": 0}, "workload.limit: "),
-        ({"blocks": 6}, "blocks: a workload of kind 'accuracy' is asked once"),
+        ({"blocks": 6}, "blocks: a workload of kind 'accuracy' runs once"),
         ({"metrics": {"output_throughput": {"primary": True}}}, "metrics.output_throughput: a workload of kind 'accuracy' does not"),
         ({"metrics": {"accuracy@words": {"primary": True}}}, "metrics.accuracy@words: the workload has no such task, it has sums"),
         (

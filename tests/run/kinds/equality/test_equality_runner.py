@@ -109,7 +109,7 @@ POOLER = {"toy": "splade", "layers": 1, "hidden": 64, "heads": 2, "vocabulary": 
             "arms.other.server_arguments: --runner",
         ),
         ({"metrics": ("embeddings",)}, "metrics: a llama gives no embeddings"),
-        ({"model": POOLER}, "metrics: a splade is asked for embeddings"),
+        ({"model": POOLER}, "metrics: a splade gives embeddings only"),
         (
             {"metrics": ("embeddings", "greedy_outputs"), "model": POOLER},
             "metrics.embeddings: a model that gives embeddings gives nothing else",

@@ -309,7 +309,7 @@ def test_a_free_port_is_one_that_nothing_answers_on() -> None:
         ("Bus error (core dumped)", "SIGBUS means that there was no room for memory shared between processes"),
         ("ModuleNotFoundError: No module named 'uvloop'", "a Python package is missing there: No module named 'uvloop'"),
         ("main.py: error: argument --max-num-seqs: invalid int value: 'x'", "a server argument was refused: --max-num-seqs: invalid int"),
-        ("  Value error, Model Runner V2 requires Triton. [type=value_error]", "the Model Runner V2 was asked for, and this build has no"),
+        ("  Value error, Model Runner V2 requires Triton. [type=value_error]", "the Model Runner V2 was wanted, but this build has no"),
         ("ValueError: Free memory on device (3/141 GiB) on startup is less than desired GPU memory utilization", "it ran out of memory"),
         ("1 validation error for VllmConfig\n  Value error, max_model_len is too large [type=x]", "its settings don't fit together"),
         ("ERROR 11-28 [__init__.py:9] Failed to load plugin odd", "the plugin odd does not import"),

@@ -582,7 +582,7 @@ def test_a_server_that_took_the_port_meanwhile_is_recognised(serve: Serve) -> No
     server.launch = dataclasses.replace(server.launch, name="ours")
     plain, _ = run(runner)
     assert plain.status == "failed"
-    assert "a server that is not ours: it serves perfproof-toy_serve-plain-" in plain.reason
+    assert " is not ours: it serves perfproof-toy_serve-plain-" in plain.reason
 
 
 def test_a_port_shared_with_another_program_is_never_measured(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
