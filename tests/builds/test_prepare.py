@@ -153,7 +153,7 @@ def test_a_version_that_does_not_exist_names_the_near_ones(make: Make, tmp_path:
         ("requirements error: numpy has no wheel", "requirements", "name an interpreter (python:)"),
         ("wheel error: client error (Connect) dns error", "wheel", "the package index can't be reached"),
         ("requirements error: No space left on device (os error 28)", "requirements", "the disk is full"),
-        ("venv error: permission denied", "virtual environment", "can be written to"),
+        ("venv error: permission denied", "virtual environment", "is writable"),
     ],
 )
 def test_a_step_that_fails_says_which_why_and_what_to_do(make: Make, state: Path, fault: str, step: str, remedy: str) -> None:

@@ -127,7 +127,7 @@ def test_lm_eval_is_resolved_with_the_builds_own_packages_held_fast(monkeypatch:
     frozen, seen = "numpy==2.3.5\ntorch==2.13.0+cpu\nvllm-cpu==0.32.0\n-e /somewhere\nour @ file:///x\n", []
 
     def uv(self: Installer, *words: Any, **more: str) -> Finished:
-        self._said = frozen
+        self._output = frozen
         return Finished(command=[], code=0, seconds=0.1, log=self.log)
 
     def install(self: Installer, interpreter: Path, *words: Any, **more: str) -> Finished:

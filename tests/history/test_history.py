@@ -253,7 +253,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, act: str) -> None:
         [sys.executable, "-c", FULL, str(tmp_path), str(room), act], capture_output=True, text=True, cwd=ROOT, check=False
     )
     assert f"told: {path}: " in done.stderr
-    assert "what was there is kept" in done.stderr or "it is unchanged" in done.stderr
+    assert "the old lines are kept" in done.stderr or "it is unchanged" in done.stderr
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
 
