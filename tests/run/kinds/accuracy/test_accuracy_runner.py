@@ -147,7 +147,7 @@ def test_fresh_launches_ask_the_baseline_again_in_a_process_of_its_own(runner: R
 @pytest.mark.parametrize(
     ("fake", "told"),
     [
-        ("nan", "sums: 200 items have a logprob that is no number (NaN)"),
+        ("nan", "sums: 200 items have a logprob that is not a number (NaN)"),
         ("silent", "the server gave no answer to 1 items"),
         ("unscored", "sums, exact_match: 197 of 200 items have a score"),
         ("lower", "workload.tasks.sums: of exact_match less is better"),

@@ -146,9 +146,9 @@ def test_answers_are_kept_joined_with_their_lengths() -> None:
 
 def test_numbers_that_are_none_and_missing_answers_fail_the_trial() -> None:
     """A NaN is reported with its prompt and place; so are fewer answers than prompts."""
-    with pytest.raises(CannotRun, match=r"logprobs of prompt 1 hold a value that is no number \(NaN or infinite\), first at 0"):
+    with pytest.raises(CannotRun, match=r"logprobs of prompt 1 hold a value that is not a number \(NaN or infinite\), first at 0"):
         answers_of(said(tokens=[[5], [8]], logprobs=[[-0.1], [math.nan]]), ORDER)
-    with pytest.raises(CannotRun, match="1 answers to 2 prompts"):
+    with pytest.raises(CannotRun, match="1 answers for 2 prompts"):
         answers_of(said(tokens=[[5]], logprobs=[[-0.1]]), ORDER)
 
 
