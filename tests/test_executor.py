@@ -209,7 +209,7 @@ def test_records_of_another_question_or_seed_are_refused_untouched(tmp_path: Pat
     ):
         carry_out(make_plan([other], seed=0), tmp_path, FakeRunner())
     with pytest.raises(
-        BadInput, match=r"blocks was 6 and is 9\): the looks of a design are planned beforehand, so it takes no more blocks; "
+        BadInput, match=r"blocks was 6 and is 9\): the looks of a design are planned beforehand, so it can't take more blocks; "
     ):
         carry_out(make_plan([scenario(blocks=9)], seed=0), tmp_path, FakeRunner())
     with pytest.raises(BadInput, match="was begun with --seed 0, not 1"):
@@ -385,7 +385,7 @@ def test_a_time_budget_ends_waiting(tmp_path: Path, where: str) -> None:
         signal.raise_signal(signal.SIGALRM)
         raise AssertionError("waited on")
 
-    with pytest.raises(CannotRun, match=r"the time budget of 600 minutes was spent before anything was measured"):
+    with pytest.raises(CannotRun, match=r"the time budget of 600 minutes was used up before anything was measured"):
         carry_out(make_plan([scenario()], seed=0), tmp_path, FakeRunner(), budget=600, **{where: forever})
     assert carry_out(make_plan([scenario()], seed=0), tmp_path, FakeRunner()).ran > 0
 
@@ -592,7 +592,7 @@ def test_a_run_that_goes_on_on_another_machine_pairs_nothing_across_them(tmp_pat
     monkeypatch.setattr("perfproof.run.host.environment.machine", lambda: other)
     done = carry_out(plan, tmp_path, FakeRunner(fate=on(other)))
     assert (done.ran, done.found) == (12, 0)
-    assert f"swap_states: {cut} of the {cut} trials that are there were measured on another machine" in done.warnings[0]
+    assert f"swap_states: {cut} of the {cut} trials were measured on another machine" in done.warnings[0]
     found = [row for one in judge_records(store.read(tmp_path).records) for row in one.judged if row.primary]
     assert [row.blocks for row in found] == [cut // 2, 6]
     monkeypatch.setattr("perfproof.run.host.environment.machine", lambda: MACHINE)

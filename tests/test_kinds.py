@@ -97,7 +97,7 @@ def test_a_file_may_ask_a_kind_or_is_told_why_not(kind: Kind) -> None:
     """The example is a scenario file; a kind that no file may ask says so."""
     file = EXAMPLES / f"{kind.name}.yaml"
     if kind.not_by_file:
-        with pytest.raises(BadInput, match="not by a file"):
+        with pytest.raises(BadInput, match="not from a file"):
             load_scenario(file, "quick")
     else:
         assert load_scenario(file, "quick").workload == asked(kind).workload

@@ -84,7 +84,7 @@ def test_trials_that_were_too_short_are_told_with_the_requests_that_would_do(tmp
     """Ten seconds where standard asks for thirty: three times as many."""
     record = dataclasses.replace(factory.record(), seconds={"total": 20.0, "measuring": 10.0})
     sentences = told(tmp_path, "", record)[1]
-    assert any("measured for 10.0 s; standard asks for 30 s: longer outputs, or 'requests: 24'" in one for one in sentences)
+    assert any("measured for 10.0 s; standard needs 30 s: longer outputs, or 'requests: 24'" in one for one in sentences)
 
 
 def test_the_floor_of_the_serving_a_a_counts_for_what_is_run_after_it() -> None:

@@ -117,11 +117,11 @@ def test_a_budget_that_leaves_no_time_keeps_the_count(place: Place, monkeypatch:
     from perfproof.model.base.errors import CannotRun
 
     def spent(*asked: object) -> None:
-        raise CannotRun("the time budget of 1 minutes was spent before anything was measured")
+        raise CannotRun("the time budget of 1 minutes was used up before anything was measured")
 
     monkeypatch.setattr(measure_change, "_measure", spent)
     place.host = host(IDENTICAL)
     assert place.pr() == EXIT_INCONCLUSIVE
-    assert "no times: the time budget of 1 minutes was spent" in (place.folder / "reports" / "pr.md").read_text()
+    assert "no times: the time budget of 1 minutes was used up" in (place.folder / "reports" / "pr.md").read_text()
     place.host = HostCount()
     assert main(["pr", "--diff", "my.diff", "--build", str(place.python)]) == EXIT_UNTESTABLE

@@ -281,7 +281,7 @@ def test_records_of_another_scenario_are_not_mixed(tmp_path: Path, capsys: pytes
     told = capsys.readouterr().err
     assert "records of another 'swap_states' (" in told
     assert 'profile was "quick" and is "standard"' in told
-    assert "name another --results folder, or delete that file to begin anew" in told
+    assert "name another --results folder, or delete that file to start again" in told
     assert (tmp_path / "results" / "swap_states.jsonl").read_bytes() == before
     assert not (tmp_path / "builds").exists()
 

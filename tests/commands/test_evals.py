@@ -85,9 +85,9 @@ def test_another_question_has_no_verdict(changed: dict[str, Any], told: str, tmp
     [
         ("org/model-AWQ", "org/model against org/model-AWQ", ""),
         ("org/model,quantization=fp8", "org/model against org/model, quantization fp8", ""),
-        ("/data/models/model/", "", "one model from two paths"),
-        ("/cache/models--org--model/snapshots/0a1b", "", "one model from two paths"),
-        ("org/model,dtype=float16", "", "run otherwise: model arguments.dtype auto against float16"),
+        ("/data/models/model/", "", "the same model from two paths"),
+        ("/cache/models--org--model/snapshots/0a1b", "", "the same model from two paths"),
+        ("org/model,dtype=float16", "", "other differences of the runs: model arguments.dtype auto against float16"),
     ],
 )
 def test_another_model_is_named_and_judged(model: str, named: str, noted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -394,7 +394,7 @@ def test_what_one_results_file_alone_says_is_told(dropped: dict[str, Any], tmp_p
         samples(tmp_path / side, set())
         results(tmp_path / side, **changed)
     _, said = judged(tmp_path, capsys)
-    assert any("one results file alone says these, which can't be compared" in note for note in said["notes"])
+    assert any("only one results file has these settings, so they can't be compared" in note for note in said["notes"])
 
 
 def test_runs_of_one_task_by_other_filters_are_untestable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

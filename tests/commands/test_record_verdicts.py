@@ -212,7 +212,7 @@ def test_a_number_that_nobody_can_reckon_with_is_refused_by_its_line(
     path.write_text(table[verb])
     assert main([verb, str(path), *(["--better", "lower"] if verb == "judge" else [])]) == EXIT_USAGE
     told = capsys.readouterr().err
-    assert f"{path}:3: value: '{value}': nobody can reckon with" in told
+    assert f"{path}:3: value: '{value}': a number below" in told
     assert len(told.splitlines()) == 1
 
 

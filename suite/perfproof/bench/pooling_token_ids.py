@@ -1,17 +1,17 @@
-"""What it costs per step to bring the prompts' token ids to a pooler that reads them on the host (CPU and CUDA).
+"""The cost per step of giving the prompts' token ids to a pooler that reads them on the host (CPU and CUDA).
 
 One round is a step of the V1 runner for a batch that has changed: `refresh_metadata`,
-`get_pooling_metadata`, and the pooler over hidden states that are kept tiny (`hidden_size` numbers a
-token), so that the way of the ids is what is measured. The poolers are vLLM's own: `splade` (looks at the
+`get_pooling_metadata`, and the pooler over tiny hidden states (`hidden_size` numbers per
+token), so that the transfer of the ids dominates. The poolers are vLLM's own: `splade` (looks at the
 first and last id of each request), `bos_eos` (the filter of BGE-M3, the same looks) and `gritlm` (searches
 each row for its instruction; gone after 0.28.0). The sizes are the author's: `max_model_len` 4,000,
-prompts of about 48 tokens, as many requests as a step takes. His model is GritLM; the default is SPLADE,
-which every release has.
+prompts of about 48 tokens, as many requests as a step takes. The author's model is GritLM; the default is
+SPLADE, which every release has.
 
-Witnesses: how often a step makes the host wait for the device to look at token ids, and how many padded
-elements of token ids it builds. On CUDA PyTorch itself reports synchronisations; on a CPU, where the
-device's copy is an ordinary tensor, that copy is instrumented and every look at a value of it counted, so
-that the number is the same.
+Witnesses: how often a step makes the host wait for the device to read token ids, and how many padded
+elements of token ids it builds. On CUDA PyTorch itself reports synchronisations; on a CPU the device's
+copy is an ordinary tensor, so it is instrumented and every read of a value is counted: the number is the
+same.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ VOCAB = 32_000
 FIRST, LAST = 101, 102
 """The ids of the marks that SPLADE and the filter look for."""
 LOOKS = frozenset({"item", "cpu", "numpy", "tolist", "__bool__", "__int__", "__float__", "__index__", "__array__"})
-"""The methods of a tensor that bring a value of it to the host."""
+"""The methods of a tensor that copy a value of it to the host."""
 GRITLM_IDS = {"<s>": 1, "▁<": 523, "<": 28789, "|": 28766, "embed": 14153, ">": 28767, "<0x0A>": 13, "user": 1838}
 GRITLM_USER = ("▁<", "|", "user", "|", ">", "<0x0A>")
 GRITLM_EMBED_LATER = ("<0x0A>", "<", "|", "embed", "|", ">", "<0x0A>")
@@ -103,7 +103,7 @@ def _gritlm(tokens: Sequence[str]) -> list[int]:
 
 
 def build_pooler(kind: str, hidden_size: int, device: Any) -> Any:
-    """The pooler of that name; skips where this release has none."""
+    """The pooler of that name; skips if this release has none."""
     mend_cpu_probe()
     if kind not in POOLERS:
         raise ValueError(f"no pooler {kind!r}: one of {', '.join(POOLERS)}")
@@ -111,7 +111,7 @@ def build_pooler(kind: str, hidden_size: int, device: Any) -> Any:
 
 
 def prompt_for(kind: str, length: int, random: Any) -> list[int]:
-    """A prompt of `length` ids such as that pooler looks into: with marks in half of the cases, drawn from a numpy generator."""
+    """A prompt of `length` ids for that pooler: with its marks in half of the cases, drawn from a numpy generator."""
     ids: list[int] = random.integers(1_000, 28_000, size=length).tolist()
     if kind == "gritlm":
         opening = _gritlm(("<s>", *GRITLM_USER, "embed", *GRITLM_EMBED_LATER))
@@ -122,7 +122,7 @@ def prompt_for(kind: str, length: int, random: Any) -> list[int]:
 
 
 def pooling_request(req_id: str, prompt: Sequence[int], *, requires_token_ids: bool = True) -> Any:
-    """A request that pools, as the runner keeps it."""
+    """A pooling request in the runner's form."""
     from vllm import PoolingParams
 
     params = PoolingParams(task="embed")
@@ -144,7 +144,7 @@ def pooling_batch(requests: int, max_model_len: int, max_tokens: int, device: An
 
 
 def step(batch: Any, pooler: Any, hidden_states: Any) -> Any:
-    """What a runner does with token ids in one step; what the pooler made of them."""
+    """Does the runner's work on token ids in one step; returns the pooler's output."""
     batch.refresh_metadata()
     return pooler(hidden_states, batch.get_pooling_metadata())
 
@@ -153,7 +153,7 @@ def step(batch: Any, pooler: Any, hidden_states: Any) -> Any:
 
 
 def instrumented(ids: Any, looked: Callable[[str], None]) -> Any:
-    """The same ids; every look at a value of them, or of a view or comparison of them, calls `looked` with the method's name."""
+    """The same ids; every read of a value of them, of a view or of a comparison calls `looked` with the method's name."""
     import torch
 
     class DeviceIds(torch.Tensor):  # type: ignore[misc]
@@ -185,18 +185,18 @@ def cuda_syncs(call: Callable[[], Any]) -> int:
     import torch
 
     torch.cuda.synchronize()
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         torch.cuda.set_sync_debug_mode("warn")
         try:
             call()
         finally:
             torch.cuda.set_sync_debug_mode("default")
-    return sum("synchronizing CUDA operation" in str(warning.message) for warning in said)
+    return sum("synchronizing CUDA operation" in str(warning.message) for warning in caught)
 
 
 def ids_built(call: Callable[[], Any], requests: int) -> int:
-    """How many elements of padded token ids, int64 with a row a request, a call makes on the host."""
+    """How many elements of padded token ids, int64 with one row per request, a call makes on the host."""
     import torch
     from torch.overrides import TorchFunctionMode
 
@@ -219,13 +219,13 @@ def ids_built(call: Callable[[], Any], requests: int) -> int:
 
 
 def test_pooling_token_ids(benchmark: Any, parameters: dict[str, Any]) -> None:
-    """One step's way of the token ids to a pooler that reads them on the host."""
+    """One step that gives the token ids to a pooler that reads them on the host."""
     import numpy as np
     import torch
 
     device = torch.device(parameters["device"])
     if device.type == "cuda" and not torch.cuda.is_available():
-        pytest.skip("asked for device=cuda, and PyTorch sees no GPU here")
+        pytest.skip("device=cuda is set, but PyTorch sees no GPU here")
     requests, length = parameters["requests"], parameters["prompt_tokens"]
     pooler = build_pooler(parameters["pooler"], parameters["hidden_size"], device)
     random = np.random.default_rng(parameters["seed"])
@@ -240,7 +240,7 @@ def test_pooling_token_ids(benchmark: Any, parameters: dict[str, Any]) -> None:
     wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
 
     def change() -> None:
-        """As between steps of a pooling server: the batch is another one, and all uploads are done."""
+        """As between steps of a pooling server: the batch has changed, and all uploads are done."""
         last = batch.num_reqs - 1
         batch.remove_request(states[last].req_id)
         batch.add_request(states[last])

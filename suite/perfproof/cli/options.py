@@ -95,7 +95,7 @@ def chosen(arguments: argparse.Namespace, to: TextIO | None = None) -> Sequence[
     from perfproof.run.host import default_scenarios
 
     picked = default_scenarios.pick()
-    print(picked.told, file=to, flush=True)
+    print(picked.note, file=to, flush=True)
     return picked.files
 
 

@@ -1,7 +1,8 @@
-"""Blocks of trials until the looks have decided: what is asked of each benchmark, and when it is settled.
+"""Runs blocks of trials until the looks have decided: the question of each benchmark, and when it is settled.
 
-One process a side and block runs every benchmark that is still open, so that a project's imports are paid once; each is a question of its
-own, with one number a trial, and all of them share the error of the looks. A benchmark that can't be measured on one side is not run again.
+One process per side and block runs every benchmark that is still open, so that a project is imported only once. Each benchmark is its own
+question, with one number per trial, and all of them share the error of the looks. A benchmark that can't be measured on one side is not run
+again.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from perfproof.run.checks.resume import here
 
 BASE, CHANGE = "base", "change"
 BUILDS = {BASE: "base_commit", CHANGE: "working_tree"}
-"""The arms, and what they are called where builds are told apart: the interpreter is one, the checkouts are two."""
+"""The arms, and the names of their builds: there is one interpreter, but two checkouts."""
 LONGEST = 50
 """Characters of a benchmark's short name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
-    """How much to measure, and against which margin; `blocks` is None for the looks, `budget` minutes or None."""
+    """How much to measure, and with which margin; `blocks` is None for the looks, `budget` is in minutes or None."""
 
     blocks: int | None
     margin: float
@@ -52,10 +53,10 @@ class Design:
 
 
 def questions(tests: Mapping[str, str], change: Change, design: Design) -> dict[str, Scenario]:
-    """A scenario for each benchmark, by node id; `tests` maps these to what they are from the repository's top."""
+    """A scenario for each benchmark, by node id; `tests` maps these to node ids relative to the repository's top."""
     names = short_names(list(tests))
     build = {"kind": "python", "path": shown_path(sys.executable)}
-    found = {}
+    scenarios = {}
     for test, shown in tests.items():
         definition = {
             "schema": 1,
@@ -69,12 +70,12 @@ def questions(tests: Mapping[str, str], change: Change, design: Design) -> dict[
             "blocks": design.blocks,
             "seed": design.seed,
         }
-        found[test] = scenario_of(definition, source=test)
-    return found
+        scenarios[test] = scenario_of(definition, source=test)
+    return scenarios
 
 
 def short_names(tests: Sequence[str]) -> dict[str, str]:
-    """A short name for each node id, of small letters, digits and underscores; one that two would share ends with a hash."""
+    """A short name for each node id, of small letters, digits and underscores; a name that two would share gets a hash at its end."""
     plain = {test: re.sub(r"[^a-z0-9]+", "_", test.partition("::")[2].lower()).strip("_") for test in tests}
     whole = {test: name if name[:1].isalpha() else f"test_{name}" for test, name in plain.items()}
     twice = [name[:LONGEST] for name in whole.values()]
@@ -88,7 +89,7 @@ def short_names(tests: Sequence[str]) -> dict[str, str]:
 
 @dataclass(slots=True, kw_only=True)
 class Blocks:
-    """Runs blocks of the two sides; `kept` are the records by node id, `said` what is to be known beside the verdicts."""
+    """Runs blocks of the two sides; `kept` are the records by node id, `notes` are sentences beside the verdicts."""
 
     change: Change
     session: Session
@@ -99,10 +100,11 @@ class Blocks:
     say: Callable[[str], object]
     kept: dict[str, list[Record]] = field(default_factory=dict)
     seen: dict[str, dict[str, str]] = field(default_factory=lambda: {BASE: {}, CHANGE: {}})
-    said: dict[str, None] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
 
     def run(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Until every benchmark is decided, broken or out of blocks, or the time is spent; what is there already is not run again."""
+        """Runs until every benchmark is decided, broken or out of blocks, or the time is used up; existing records are not measured
+        again."""
         began = clock()
         self._find()
         for number, order in enumerate(orders((BASE, CHANGE), self.design.most, self.design.seed, "pytest"), start=1):
@@ -139,30 +141,30 @@ class Blocks:
         return run(self.change, self.session, self.sides[arm], tests, folder.resolve(), seed)
 
     def _steady(self, arm: str, ran: Ran, record: Record) -> Record:
-        """The record, unattested where a file of its side is not what it was in an earlier trial."""
+        """The record, unattested if a file of its side has changed since an earlier trial."""
         known = self.seen[arm]
         moved = [file for file, digest in ran.sources.items() if known.setdefault(file, digest) != digest]
         if not moved or record.status != "ok":
             return record
-        why = f"{moved[0]} was changed while its side was measured: measure again, and leave the files alone meanwhile"
+        why = f"{moved[0]} was changed while its side was measured: measure again, and do not edit the files meanwhile"
         return replace(record, status="unattested", reason=why)
 
     def _keep(self, test: str, record: Record) -> None:
-        mine = self.kept.setdefault(test, [])
-        kept = ruled(paired(record, latest([*mine, record])))
-        store.append(self.results, kept, after=bool(mine))
-        mine.append(kept)
+        own_records = self.kept.setdefault(test, [])
+        kept = ruled(paired(record, latest([*own_records, record])))
+        store.append(self.results, kept, after=bool(own_records))
+        own_records.append(kept)
 
     def _open(self) -> list[str]:
         return [test for test in self.scenarios if not self._settled(test)]
 
     def _settled(self, test: str) -> bool:
-        mine = self.kept.get(test, [])
-        broken = any(record.status in ("failed", "unattested") for record in mine)
-        return bool(mine) and ((broken and self._whole(test, mine[-1].block)) or bool(self._stop(test, mine)))
+        own_records = self.kept.get(test, [])
+        broken = any(record.status in ("failed", "unattested") for record in own_records)
+        return bool(own_records) and ((broken and self._whole(test, own_records[-1].block)) or bool(self._stop(test, own_records)))
 
-    def _stop(self, test: str, mine: Sequence[Record]) -> str:
-        return judge_scenario(self.scenarios[test].name, mine, final=False).stop
+    def _stop(self, test: str, own_records: Sequence[Record]) -> str:
+        return judge_scenario(self.scenarios[test].name, own_records, final=False).stop
 
     def _whole(self, test: str, number: int) -> bool:
         return {record.arm for record in self.kept.get(test, []) if record.block == number} == {BASE, CHANGE}
@@ -173,11 +175,11 @@ class Blocks:
     def _spent(self, seconds: float) -> bool:
         if self.design.budget is None or seconds < 60 * self.design.budget:
             return False
-        self.said[f"the time budget of {self.design.budget:g} minutes is spent: what is open was measured in fewer blocks"] = None
+        self.notes[f"the time budget of {self.design.budget:g} minutes is used up: open benchmarks were measured in fewer blocks"] = None
         return True
 
     def _find(self) -> None:
-        """The records that are there, of these very questions."""
+        """Reads the existing records, which must be of the same questions."""
         if not any(self.results.glob("*.jsonl")):
             return
         of_name = {scenario.name: test for test, scenario in self.scenarios.items()}
@@ -189,6 +191,6 @@ class Blocks:
                     f"({record.scenario}): name another folder, or delete this one"
                 )
             self.kept.setdefault(test, []).append(record)
-        for test, mine in self.kept.items():
-            self.kept[test], told = here(mine)
-            self.said |= dict.fromkeys(told)
+        for test, own_records in self.kept.items():
+            self.kept[test], notes = here(own_records)
+            self.notes |= dict.fromkeys(notes)

@@ -253,7 +253,7 @@ def test_a_margin_of_the_policy_is_the_statistics_margin(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("document", "told"),
     [
-        ({"waivers": [{**WAIVER, "until": "2020-01-01"}]}, "ran out on 2020-01-01"),
+        ({"waivers": [{**WAIVER, "until": "2020-01-01"}]}, "expired on 2020-01-01"),
         ({"metrics": {"round_tim": {"fail": 0.1}}}, "unknown metric 'round_tim', did you mean round_time"),
         (
             {"metrics": {"swap_states/median_ttft": {"fail": 0.1}}},

@@ -82,7 +82,7 @@ def test_a_condition_changes_no_direction(noun: str, condition: str) -> None:
 
 @given(st.sampled_from(sorted(NOUNS)), st.sampled_from(["reduction", "target", "attainment", "saved", "bucket", "samples"]))
 def test_what_is_made_of_a_metric_is_another_one(noun: str, other: str) -> None:
-    """Of a reduction of latency, more is better; nobody is told so, as it may as well be its samples."""
+    """Of a reduction of latency, more is better; no direction is assumed, because the numbers may be the latencies themselves."""
     assert better(f"{noun} {other}") is None
 
 

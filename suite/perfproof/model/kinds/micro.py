@@ -1,4 +1,4 @@
-"""Microbenchmarks: a benchmark of `suite/perfproof/bench`, its cases in one trial."""
+"""Microbenchmarks: a benchmark of `suite/perfproof/bench`, with all its cases in one trial."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class MicroDoc(WorkloadDoc):
     def noun(self, profile: Profile, folder: Path | None, faults: list[str]) -> MicroWorkload:
         return MicroWorkload(bench=self.bench, parameters=self.parameters, cases=tuple(self.cases))
 
-    def in_vain(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:
-        """Cases that are one and the same: their values would have one name."""
+    def unsatisfiable(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:
+        """Equal cases: their values would have the same name."""
         for place, case in enumerate(self.cases):
             if case in self.cases[:place]:
-                yield f"workload.cases.{place}: {shown(case)} stands there twice, as workload.cases.{self.cases.index(case)} too"
+                yield f"workload.cases.{place}: {shown(case)} occurs twice, also as workload.cases.{self.cases.index(case)}"
 
 
 def _described(workload: Mapping[str, Any]) -> str:

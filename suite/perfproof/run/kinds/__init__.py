@@ -1,7 +1,7 @@
-"""A room for each kind of workload: how its trials run, and how what they leave is read.
+"""A room for each kind of workload: how its trials run, and how their results are read.
 
-Kinds know nothing of each other; what two of them need lies in the rooms below. A new kind is a room and a line here. A kind that no plan
-runs has none: pytest runs a project's own benchmarks.
+Kinds do not import each other; what two of them share lies in the rooms below. A new kind is a room and a line here. Pytest has no room:
+it runs a project's own benchmarks, and no plan runs them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RUNNERS: tuple[RunnerKind, ...] = (
 
 def runner_of(scenario: Scenario) -> RunnerKind:
     """How a scenario is run. Raises `CannotRun` for a kind that no plan runs."""
-    found = next((runner for runner in RUNNERS if runner.kind.name == scenario.workload.kind), None)
-    if found is None:
+    runner_kind = next((runner for runner in RUNNERS if runner.kind.name == scenario.workload.kind), None)
+    if runner_kind is None:
         raise CannotRun(f"{scenario.source}: a workload of kind {scenario.workload.kind!r} is not run by a plan")
-    return found
+    return runner_kind
