@@ -14,7 +14,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from perfproof.analysis.judging.design_power import Foreseen, foreseen
+from perfproof.analysis.judging.design_power import DesignPower, design_power
 from perfproof.analysis.stats.block_order import orders
 from perfproof.model.kinds import kind_of
 from perfproof.model.records.record import Record
@@ -36,7 +36,7 @@ class Estimate:
     trials: int
     minutes: float
     source: str
-    foreseen: Foreseen
+    power: DesignPower
 
 
 def make_plan(scenarios: Sequence[Scenario], seed: int) -> Plan:
@@ -69,10 +69,10 @@ def _block_seed(seed: int, scenario: str, place: int) -> int:
 
 def estimates(plan: Plan, records: Sequence[Record], floors: Sequence[Floor], machine: str) -> list[Estimate]:
     """An estimate a scenario, from the records that are there; `machine` is the fingerprint of the one that it will run on."""
-    return [_estimate(scenario, records, foreseen(scenario, floors, machine)) for scenario in plan.scenarios]
+    return [_estimate(scenario, records, design_power(scenario, floors, machine)) for scenario in plan.scenarios]
 
 
-def _estimate(scenario: Scenario, records: Sequence[Record], seen: Foreseen) -> Estimate:
+def _estimate(scenario: Scenario, records: Sequence[Record], seen: DesignPower) -> Estimate:
     mine = [record for record in records if record.scenario == scenario.name and record.digest == scenario.digest]
     taken = [record.took for record in mine if "total" in record.seconds]
     known = sum(taken) / len(taken) if taken else _vouched_seconds(seen, len(scenario.arms))
@@ -81,11 +81,11 @@ def _estimate(scenario: Scenario, records: Sequence[Record], seen: Foreseen) -> 
     how = "measured" if taken else "measured in an A/A" if known else "guessed"
     source = f"{trials} trials, {how} at {typical:.1f} s each"
     measured = [record.seconds["measuring"] for record in mine if "measuring" in record.seconds]
-    told = dataclasses.replace(seen, told=(*seen.told, *scenario.workload.doubts(scenario.profile, measured)))
-    return Estimate(scenario=scenario.name, trials=trials, minutes=trials * typical / 60, source=source, foreseen=told)
+    power = dataclasses.replace(seen, sentences=(*seen.sentences, *scenario.workload.doubts(scenario.profile, measured)))
+    return Estimate(scenario=scenario.name, trials=trials, minutes=trials * typical / 60, source=source, power=power)
 
 
-def _vouched_seconds(seen: Foreseen, arms: int) -> float | None:
+def _vouched_seconds(seen: DesignPower, arms: int) -> float | None:
     """Seconds that a trial took in the A/A of this machine and workload, by which the looks are told too; None where there was none."""
     looks = (looks[0] for looks in seen.looks.values())
     return next((60 * look.minutes / look.blocks / arms for look in looks if look.minutes is not None), None)

@@ -218,7 +218,7 @@ def plan(asked: Asked, *, builds: Path, as_json: bool, console: Console | None =
         console.print(f"  to be made in {builds}: {', '.join(lacking)}", highlight=False, markup=False)
     for one in told:
         console.print(f"[bold]{one.scenario}[/]  about {one.minutes:.1f} min ({one.source})", highlight=False)
-        for sentence in (*_going_on(one, todo), *one.foreseen.told):
+        for sentence in (*_going_on(one, todo), *one.power.sentences):
             console.print(f"  {sentence}", highlight=False, markup=False)
     for block in made.blocks:
         console.print(f"  block {block.number:>3}  {block.scenario.name:<24} {' then '.join(block.order)}", highlight=False)
@@ -260,8 +260,8 @@ def _plan_document(made: Plan, told: Sequence[Estimate], todo: Mapping[str, int]
         "minutes": {one.scenario: {"estimate": one.minutes, "from": one.source} for one in told},
         "foresight": {
             one.scenario: {
-                "told": list(one.foreseen.told),
-                "metrics": {name: [asdict(look) for look in looks] for name, looks in one.foreseen.looks.items()},
+                "told": list(one.power.sentences),
+                "metrics": {name: [asdict(look) for look in looks] for name, looks in one.power.looks.items()},
             }
             for one in told
         },

@@ -28,7 +28,7 @@ from perfproof.model.base.untrusted import line
 from perfproof.model.history.point import POINT_SCHEMA, Acknowledgement, Point, identified
 from perfproof.model.history.step import STEPS_SCHEMA, Confirm, Label, Step, step_entry
 from perfproof.model.history.upstream_notes import load_upstream
-from perfproof.report.history.history_model import HistoryPage, Told
+from perfproof.report.history.history_model import HistoryPage, SteppedSeries
 from perfproof.tracking import name_suggestions
 from perfproof.tracking.console import print_json, say, warn
 
@@ -259,6 +259,6 @@ def _page(folder: Path, floor: float, made: str, confirm: Confirm | None = None)
     return history_view.build(told, made=made, version=__version__, folder=named, upstream=load_upstream(folder), warnings=warnings)
 
 
-def _told(one: TrackSteps) -> Told:
+def _told(one: TrackSteps) -> SteppedSeries:
     builds = [(build.label, build.points) for build in one.track.builds]
-    return Told(series=one.track.series, builds=builds, steps=one.steps, warnings=one.warnings)
+    return SteppedSeries(series=one.track.series, builds=builds, steps=one.steps, warnings=one.warnings)

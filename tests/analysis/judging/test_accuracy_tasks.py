@@ -12,7 +12,7 @@ import pytest
 
 from perfproof.analysis.judging import accuracy_tasks
 from perfproof.analysis.judging.apply_policy import decide
-from perfproof.analysis.judging.design_power import foreseen
+from perfproof.analysis.judging.design_power import design_power
 from perfproof.analysis.judging.judge import judge_records
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.eval_items import AGAIN, FIRST, Item, TaskItems, raw_of
@@ -244,12 +244,12 @@ def test_details_have_mcnemars_table_the_floor_and_the_items_that_changed() -> N
 def test_a_plan_says_what_the_items_can_show() -> None:
     """The detectable drop in points before anything runs; where the number of items is not known, how to make it so."""
     known = scenario_of(definition({"sums": {}}, limit=1319), source="a.yaml")
-    (told,) = foreseen(known, (), "machine").told
+    (told,) = design_power(known, (), "machine").sentences
     assert told.startswith("sums: 1,319 items see a drop of 2.")
     assert "is called equivalent" in told
-    few = foreseen(scenario_of(definition({"sums": {}}, limit=50), source="a.yaml"), (), "machine").told[0]
+    few = design_power(scenario_of(definition({"sums": {}}, limit=50), source="a.yaml"), (), "machine").sentences[0]
     assert "stays inconclusive" in few
-    unknown = foreseen(scenario_of(definition({"gsm8k": {}}), source="a.yaml"), (), "machine").told[0]
+    unknown = design_power(scenario_of(definition({"gsm8k": {}}), source="a.yaml"), (), "machine").sentences[0]
     assert "not known before lm_eval loads it" in unknown
 
 

@@ -35,9 +35,9 @@ def test_a_hint_has_a_word_and_a_mark_of_its_own(verdict: Outcome) -> None:
     """A verdict from shared launches is called a suggestion in every form, and nowhere marked or coloured as if it were settled."""
     page = factory.page(factory.suggested(verdict))
     for form in _forms(page):
-        assert formatting.said(verdict, True) in form
+        assert formatting.outcome_word(verdict, True) in form
     text = html.render(page).partition('<dl class="legend">')[0]
-    assert f"> {formatting.said(verdict, True)}</span>" in text
+    assert f"> {formatting.outcome_word(verdict, True)}</span>" in text
     assert f'class="word {verdict}"' not in text
     assert f'class="strip {verdict}"' not in text
     sign = {"improved": "✅", "regressed": "❌", "equivalent": "🟰"}[verdict]
@@ -265,7 +265,7 @@ def _defined(**candidate: Any) -> dict[str, Any]:
 def test_an_arm_that_differs_in_more_than_its_code_is_told(candidate: dict[str, Any], told: str) -> None:
     """What an arm asks of its server otherwise, or runs it with, is told with its values; a patch, and what steers one, is not."""
     definition = _defined(**{"build": "default", **candidate})
-    assert list(confounders.told(definition)) == ([told] if told else [])
+    assert list(confounders.clauses(definition)) == ([told] if told else [])
 
 
 def test_a_ceiling_is_no_patch_in_any_form() -> None:

@@ -35,7 +35,7 @@ from perfproof.model.scenarios.scenario import Arm, MetricChoice, Scenario
 from perfproof.model.verdicts.equality_details import EqualityDetails
 from perfproof.model.verdicts.judged import Judged, Outcome
 
-__all__ = ["details", "foreseen", "judge"]
+__all__ = ["details", "judge", "power_sentences"]
 
 
 def judge(scenario: Scenario, records: Sequence[Record]) -> tuple[Judged, ...]:
@@ -54,7 +54,7 @@ def details(scenario: Scenario, records: Sequence[Record]) -> tuple[EqualityDeta
     return tuple(_details(scenario, arm, each, trials) for arm, each in found if isinstance(each, Found))
 
 
-def foreseen(scenario: Scenario) -> tuple[str, ...]:
+def power_sentences(scenario: Scenario) -> tuple[str, ...]:
     """What a plan can see of differences, in one sentence. Source: `found.chance_of_furthest`."""
     prompts, again = _workload(scenario).prompts, _workload(scenario).again
     error = ERROR / max(1, len(_asked(scenario))) / 2

@@ -90,7 +90,7 @@ def mean_error(values: Floats) -> float:
     return float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else math.nan
 
 
-def foreseen(scenario: Scenario) -> tuple[str, ...]:
+def power_sentences(scenario: Scenario) -> tuple[str, ...]:
     """What a run of this scenario could see, a sentence a task: the drop that would be called *regressed* with 80 % chance.
 
     Source: `item_intervals.detectable_drop`.
@@ -98,10 +98,10 @@ def foreseen(scenario: Scenario) -> tuple[str, ...]:
     workload = AccuracyWorkload.of(scenario.workload)
     primary = [task.name for task in workload.tasks if _choice(scenario, task.name).primary]
     error = item_intervals.CHANGE_ERROR / max(1, len(primary) * len(scenario.candidates))
-    return tuple(_foreseen(name, workload.items(name), _choice(scenario, name).margin, error) for name in primary)
+    return tuple(_power_sentence(name, workload.items(name), _choice(scenario, name).margin, error) for name in primary)
 
 
-def _foreseen(name: str, items: int | None, margin: float, error: float) -> str:
+def _power_sentence(name: str, items: int | None, margin: float, error: float) -> str:
     if items is None:
         return f"{name}: how many items it has is not known before lm_eval loads it; with 'limit' it is, and what can be seen is told here"
     if items < accuracy_verdict.LEAST_ITEMS:

@@ -10,7 +10,7 @@ from perfproof.analysis.judging.judge import spending_of
 from perfproof.analysis.stats import number_format
 from perfproof.analysis.stats.alpha_spending import Spending
 from perfproof.analysis.stats.comparison import margin_on_scale
-from perfproof.analysis.stats.power import Foresight, foresee
+from perfproof.analysis.stats.power import LookPower, look_powers
 from perfproof.analysis.verdicts.calibration import counts_for, trusted
 from perfproof.model.scenarios.metrics import is_timed, metric
 from perfproof.model.scenarios.scenario import MetricChoice, Scenario
@@ -18,40 +18,40 @@ from perfproof.model.verdicts.noise_floor import Floor, workload_digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foreseen:
-    """What a plan can see: `told` in sentences, `looks` by timed primary metric, of those that have a noise floor."""
+class DesignPower:
+    """What a plan can see: `sentences` say it in words, `looks` by timed primary metric, of those that have a noise floor."""
 
-    told: tuple[str, ...]
-    looks: Mapping[str, tuple[Foresight, ...]]
+    sentences: tuple[str, ...]
+    looks: Mapping[str, tuple[LookPower, ...]]
 
 
-def foreseen(scenario: Scenario, floors: Sequence[Floor], machine: str) -> Foreseen:
+def design_power(scenario: Scenario, floors: Sequence[Floor], machine: str) -> DesignPower:
     """What a run of this scenario on this machine (a fingerprint) can see, look by look.
 
-    Source: `power.foresee`, `equality.foreseen`, `tasks.foreseen`.
+    Source: `power.look_powers`, `equality_verdict.power_sentences`, `accuracy_tasks.power_sentences`.
     """
     if (of_answers := judge_of(scenario)) is not None:
-        return Foreseen(told=of_answers.foreseen(scenario), looks={})
+        return DesignPower(sentences=of_answers.power_sentences(scenario), looks={})
     workload = workload_digest(scenario.definition)
     mine = {floor.metric: floor for floor in floors if counts_for(floor, (machine,), workload)}
     paid, trust = spending_of(scenario), trusted(floors, (machine,), workload)
-    told: list[str] = [f"a run's times will be untestable: {trust.distrust}"] if trust.distrust else []
-    seen: dict[str, tuple[Foresight, ...]] = {}
+    sentences: list[str] = [f"a run's times will be untestable: {trust.distrust}"] if trust.distrust else []
+    seen: dict[str, tuple[LookPower, ...]] = {}
     for choice in (choice for choice in scenario.primaries if is_timed(choice.name)):
         floor = mine.get(choice.name)
         if floor is None:
             command = f"perfproof calibrate {scenario.source}"
-            told.append(f"{choice.name}: no noise floor of this machine is in the results folder; `{command}` measures one")
+            sentences.append(f"{choice.name}: no noise floor of this machine is in the results folder; `{command}` measures one")
             continue
         seen[choice.name] = tuple(_looks(choice, floor, paid, trust.widening, len(scenario.arms)))
-        told += [_sentence(choice, floor, each) for each in seen[choice.name]]
-    return Foreseen(told=tuple(told), looks=seen)
+        sentences += [_sentence(choice, floor, each) for each in seen[choice.name]]
+    return DesignPower(sentences=tuple(sentences), looks=seen)
 
 
-def _looks(choice: MetricChoice, floor: Floor, paid: Spending, widening: float, arms: int) -> list[Foresight]:
+def _looks(choice: MetricChoice, floor: Floor, paid: Spending, widening: float, arms: int) -> list[LookPower]:
     """The looks at one metric; an A/A's block has two trials, the plan's as many as it has arms."""
     minutes = None if floor.minutes_per_block is None else floor.minutes_per_block * arms / 2
-    return foresee(
+    return look_powers(
         floor.sd,
         margin_on_scale(choice.margin, "log"),
         paid,
@@ -61,7 +61,7 @@ def _looks(choice: MetricChoice, floor: Floor, paid: Spending, widening: float, 
     )
 
 
-def _sentence(choice: MetricChoice, floor: Floor, seen: Foresight) -> str:
+def _sentence(choice: MetricChoice, floor: Floor, seen: LookPower) -> str:
     taking = f" in {number_format.duration(seen.minutes)}" if seen.minutes is not None else ""
     worse = "loss" if metric(choice.name).better == "higher" else "slowdown" if metric(choice.name).kind == "time" else "growth"
     return (

@@ -165,7 +165,7 @@ def settled_by(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foresight:
+class LookPower:
     """One line of a plan: with `blocks` blocks in `minutes`, a change of `effect` (a positive fraction, in the worse direction) is
     called *regressed* with 80 % chance, and no change at all *equivalent* with chance `equivalent`."""
 
@@ -175,9 +175,9 @@ class Foresight:
     equivalent: float
 
 
-def foresee(
+def look_powers(
     sd: float, margin: float, spending: Spending, *, better: str = "lower", minutes_per_block: float | None = None, widening: float = 1.0
-) -> list[Foresight]:
+) -> list[LookPower]:
     """What can be seen after each planned look, given a noise floor (`sd` of x over blocks) and a margin on x's scale.
 
     Source: `smallest_effect` and `equivalence_chance`.
@@ -187,7 +187,7 @@ def foresee(
         looks = spending.looks[:count]
         effect = float(smallest_effect(np.array([sd]), np.array([margin]), looks, widening)[0])
         found.append(
-            Foresight(
+            LookPower(
                 blocks=looks[-1].blocks,
                 minutes=None if minutes_per_block is None else looks[-1].blocks * minutes_per_block,
                 effect=math.expm1(effect) if better == "lower" else -math.expm1(-effect),
