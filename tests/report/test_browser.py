@@ -106,7 +106,7 @@ FIRST_SCREEN = """(() => {
 })()"""
 """The words that are seen without scrolling."""
 STRANGER = {
-    "swap_states": ("✓ improved", "−99.11", "÷\u202f112", "99.5\u202f% interval from 6 blocks", "bytes per swap"),
+    "swap_states": ("✓ improved", "−99.11", "÷\u202f112", "99.5\u202f% confidence interval from 6 blocks", "bytes per swap"),
     "sampler": ("✗ regressed", "+8.3", "[+6.9, +9.7]", "from 10 blocks"),
     "pooling": (
         "? inconclusive",
@@ -114,8 +114,8 @@ STRANGER = {
         "14 more blocks (about 21 min) would settle it",
     ),
     "crashed": ("⊘ untestable", "could not be tested", "it ran out of memory", "not at all: nothing may be concluded"),
-    "suggested": ("~ suggests an improvement", "a hint, no proof", "a toy model (1 layer, hidden size 64), dummy weights, eager mode"),
-    "itself": ("against itself is equivalent", "no patch is judged here", "no difference where there is none"),
+    "suggested": ("~ likely improved", "likely, not proved", "a toy model (1 layer, hidden size 64), dummy weights, eager mode"),
+    "itself": ("against itself is equivalent", "no patch is judged here", "no difference, as expected"),
 }
 """For a run of each sort, what a stranger must read on the first screen beside what every page says there."""
 

@@ -47,7 +47,7 @@ def test_the_page_shows_the_machine_beside_the_trials() -> None:
     """Strips stand under what was measured, with the middle of each arm beside them."""
     text = html.render(factory.page(factory.watched(factory.swap_states())))
     start = text.index("Beside the trials of swap_states")
-    assert start < text.index("what was measured", start) < text.index("GPU temperature", start)
+    assert start < text.index("the measured metric", start) < text.index("GPU temperature", start)
 
 
 def test_a_swept_concurrency_makes_one_curve_an_arm() -> None:
