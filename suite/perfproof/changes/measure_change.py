@@ -27,7 +27,7 @@ from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.overlays import git_changes, overlay, unified_diff
 from perfproof.builds.prepare import prepare
 from perfproof.changes.call_coverage import NOT_TESTED, about_answers, borne_out, called, idle_before, sentences
-from perfproof.changes.change_notes import TIMES_NOT_TESTED, counted_alone, foretold, settled, uncounted
+from perfproof.changes.change_notes import TIMES_NOT_TESTED, counted_alone, duration_estimates, settled, uncounted
 from perfproof.changes.count_findings import Setting, cells_of
 from perfproof.changes.countable_functions import Watching
 from perfproof.changes.host_count import Counting, HostCount, budget_of, count_first
@@ -40,8 +40,8 @@ from perfproof.changes.scenario_selection import (
     files,
     nothing_exercises,
     package_of,
+    reason_lines,
     scenario_files,
-    told,
     watched,
 )
 from perfproof.commands import record_verdicts
@@ -133,8 +133,8 @@ def contribute(
     record_verdicts.clear(wanted.text, wanted.report)
     setting = Setting(builds=wanted.builds, margin=DEFAULT_POLICY.counts.smallest, say=say, left=budget_of(wanted.budget, left))
     host = HostCount() if wanted.no_count else count(base, changed, wanted.count_features, setting)
-    for told_ in host.sentences():
-        say(told_)
+    for sentence in host.sentences():
+        say(sentence)
     counted, results = watched(paths, base, changed, near), wanted.results or RESULTS / _folder(built, wanted)
     with enough_to_begin(wanted.budget, left()):
         tested = vllm_tests.both(base, changed, wanted.tests, results / "tests") if wanted.tests else None
@@ -151,14 +151,14 @@ def contribute(
             near, scenarios, paths, (base, changed), counted, wanted, [rearmed(one, docs, built.label) for one in near], results
         )
     except (BadInput, CannotRun) as error:
-        if host.told is None:
+        if host.findings is None:
             raise
         return _counted_alone(host, host.code(DEFAULT_POLICY), error, notes, wanted, command, console)
     counted = dataclasses.replace(counted, unknown=()) if chosen.guessed else counted
-    for note in chosen.told:
+    for note in chosen.lines:
         say(note)
     plan = make_plan([counting(rearmed(scenario, docs, built.label), counted) for scenario in chosen.scenarios], wanted.seed)
-    for line in foretold(plan, results):
+    for line in duration_estimates(plan, results):
         say(line)
     seconds = left()
     try:
@@ -212,8 +212,8 @@ def _counted_alone(
 ) -> int:
     """Writes text and report of a change of which there is a count and no time; the exit code."""
     why = str(untimed).splitlines()[0]
-    told_ = [notes[0], *host.sentences(), *notes[1:], f"no times: {why}", f"the same command again: {command}"]
-    block = record_verdicts.show_counted(host.headline, told_, console, report=wanted.report, text=wanted.text)
+    notes = [notes[0], *host.sentences(), *notes[1:], f"no times: {why}", f"the same command again: {command}"]
+    block = record_verdicts.show_counted(host.headline, notes, console, report=wanted.report, text=wanted.text)
     if wanted.print_text:
         console.print(block, highlight=False, markup=False, soft_wrap=True)
     console.print(f"no times: {why}", style="bold yellow", highlight=False, markup=False, soft_wrap=True)
@@ -240,7 +240,7 @@ def _conclude(
     about = about_answers(plan.scenarios) & only
     found = called(counted.functions, [one.name for one in plan.scenarios if one.name in only], read.records)
     deciding = only - set(found.aside)
-    ran, why = list(sentences(found, about)), told(borne_out(chosen.reasons, found, counted))
+    ran, why = list(sentences(found, about)), reason_lines(borne_out(chosen.reasons, found, counted))
     kept = [note for note in chosen.left if not note.startswith(NEIGHBOURS)]
     unsure = uncounted(counted, deciding, read.records) if counted.unknown else []
     notes = [notes[0], *host.sentences(), *ran, *notes[1:], *why, *kept, *unsure, *absent]
@@ -314,19 +314,19 @@ def rearmed(scenario: Scenario, docs: Mapping[str, Mapping[str, Any]], label: st
     baseline's own settings. Its definition holds the hash of the change, so that the same change goes on and another one doesn't mix."""
     own = {key: value for key, value in scenario.definition["arms"][scenario.baseline.name].items() if key not in ("build", "patches")}
     arms = {name: {**own, "baseline": name == BASE, "build": name} for name in (BASE, DIFF)}
-    told = f"{scenario.name}: what does {label} change against its base?"
-    definition = {**scenario.definition, "question": told, "builds": dict(docs), "arms": arms}
+    question = f"{scenario.name}: what does {label} change against its base?"
+    definition = {**scenario.definition, "question": question, "builds": dict(docs), "arms": arms}
     made = git_changes.pinned(scenario_of(definition, source=scenario.source, folder=Path(scenario.source).parent))
     return dataclasses.replace(made, exercises=scenario.exercises, device=scenario.device)
 
 
-def counting(scenario: Scenario, found: Watching, *, must_run: bool = True) -> Scenario:
+def counting(scenario: Scenario, watched: Watching, *, must_run: bool = True) -> Scenario:
     """The rearmed scenario with the changed functions counted in both arms: where none of them ran, nothing was shown.
 
     Such a trial is unattested if one of them must run; else it counts, and `uncounted` tells of it.
     """
-    more = bool(found.unknown) or not must_run
-    arms = (dataclasses.replace(arm, changed=found.functions, changes_more=more) for arm in scenario.arms)
+    more = bool(watched.unknown) or not must_run
+    arms = (dataclasses.replace(arm, changed=watched.functions, changes_more=more) for arm in scenario.arms)
     return dataclasses.replace(scenario, arms=tuple(arms))
 
 
@@ -343,8 +343,8 @@ def _folder(build: OverlayBuild, wanted: Wanted) -> str:
     """The name of a results folder that belongs to this change, measured in this way: an edited diff begins a new one."""
     name = build.diff.name if build.diff else build.git.ref if build.git else ""
     plain = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name.rsplit(".", 1)[0])[:40].strip(".-")
-    asked = f"{build.key} {wanted.profile} {wanted.blocks} {wanted.seed}"
-    return f"{plain or 'change'}-{hashlib.sha256(asked.encode()).hexdigest()[:8]}"
+    identity = f"{build.key} {wanted.profile} {wanted.blocks} {wanted.seed}"
+    return f"{plain or 'change'}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
 
 
 def _others(results: Path) -> list[Path]:
@@ -402,14 +402,14 @@ def there(plan: Plan, records: Sequence[Record]) -> tuple[set[str], list[str]]:
     """The scenarios that the base can be measured by, and a sentence for each that it can't. Raises `CannotRun` where there is none."""
     absent: dict[str, str] = {}
     for scenario in plan.scenarios:
-        mine = [record for record in records if record.scenario == scenario.name and record.arm == BASE]
-        if mine and all(record.status == "failed" and record.reason.startswith(NOT_HERE) for record in mine):
-            absent[scenario.name] = mine[-1].reason
-    told = [f"not measured (the base lacks what it exercises): {name}: {why}" for name, why in absent.items()]
+        own = [record for record in records if record.scenario == scenario.name and record.arm == BASE]
+        if own and all(record.status == "failed" and record.reason.startswith(NOT_HERE) for record in own):
+            absent[scenario.name] = own[-1].reason
+    notes = [f"not measured (the base lacks what it exercises): {name}: {why}" for name, why in absent.items()]
     only = {scenario.name for scenario in plan.scenarios} - set(absent)
     if not only:
-        raise CannotRun("\n".join(told))
-    return only, told
+        raise CannotRun("\n".join(notes))
+    return only, notes
 
 
 def _command(change: Change, wanted: Wanted) -> str:

@@ -115,12 +115,12 @@ def _bisect(arguments: argparse.Namespace) -> int:
     from perfproof.builds.install.available_releases import Releases
     from perfproof.tracking import bisect_builds
     from perfproof.tracking.confirm_step import Measuring
-    from perfproof.tracking.released_scenario import asked, runners_on
+    from perfproof.tracking.released_scenario import named_build, runners_on
 
     console = Console(file=sys.stderr) if arguments.json else Console()
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     (scenario,) = _loaded([arguments.scenario], arguments.profile)
-    here = partial(asked, here=Path.cwd())
+    here = partial(named_build, here=Path.cwd())
     if arguments.git is not None:
         if arguments.base is None or arguments.base_ref is None:
             raise BadInput("--git: needs --base BUILD, which the overlays lie on, and --base-ref REF, the commit that it was made from")

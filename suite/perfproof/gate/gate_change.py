@@ -27,15 +27,15 @@ from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
 from perfproof.builds.processes import temp_files
 from perfproof.changes import measure_change
-from perfproof.changes.call_coverage import Called, borne_out, called, ran_told
+from perfproof.changes.call_coverage import Called, borne_out, called, ran_sentences
 from perfproof.changes.change_files import Files, of_branch, of_diff, of_git
 from perfproof.changes.change_notes import uncounted
 from perfproof.changes.count_findings import Setting, cells_of
 from perfproof.changes.countable_functions import Watching
 from perfproof.changes.host_count import Counting, HostCount, budget_of, count_first
 from perfproof.changes.measure_change import BASE, DIFF, OpenRunners, rearmed
-from perfproof.changes.scenario_selection import NEIGHBOURS, choose, differences, files, perhaps, told, touching, watched
-from perfproof.changes.selection_rules import module_of, one_a_question
+from perfproof.changes.scenario_selection import NEIGHBOURS, choose, differences, files, perhaps, reason_lines, touching, watched
+from perfproof.changes.selection_rules import module_of, one_per_workload
 from perfproof.commands.run_scenarios import load
 from perfproof.executor import conduct
 from perfproof.gate import gate_outputs, trusted_files
@@ -314,7 +314,7 @@ class _Gate:
         """The scenarios that are worth measuring, the cheapest first; why these, and why not others, goes to the notes."""
         device, chosen = base.fingerprint.device or "cpu", list[Scenario]()
         if self.asked.all:
-            chosen = list(one_a_question([one for one in wanted if one.device in (None, device)]))
+            chosen = list(one_per_workload([one for one in wanted if one.device in (None, device)]))
             self.notes.append(f"all scenarios for this {device} (--all): {len(chosen)}")
             self.touching = {one.name for one in touching(chosen, paths)}
         else:
@@ -327,7 +327,7 @@ class _Gate:
         if more:
             self.notes.append(f"{', '.join(one.name for one in more)}: the policy's canary, measured whatever a change touches")
         self.wanted = [one for one in chosen if one.name in self.touching and deciding(one.definition, self.policy)]
-        every = one_a_question([*sorted(chosen, key=lambda one: minutes_for(one, self.policy)), *more])
+        every = one_per_workload([*sorted(chosen, key=lambda one: minutes_for(one, self.policy)), *more])
         found = [one for one in every if deciding(one.definition, self.policy)]
         if silent := [one.name for one in every if one not in found]:
             self.notes.append(f"not measured (no metric of theirs decides under {self.policy.name}): {', '.join(silent)}")
@@ -340,7 +340,7 @@ class _Gate:
         return found
 
     def _nor_counted(self) -> str:
-        tried = self.host.told.tried if self.host.told else ()
+        tried = self.host.findings.tried if self.host.findings else ()
         return f", nor does a feature that was counted ({', '.join(tried)})" if tried else ""
 
     def _near(self, wanted: Sequence[Scenario], paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild) -> list[Scenario]:
@@ -420,7 +420,7 @@ class _Gate:
             self._not_covered("the base has nothing of what the scenarios exercise, so nothing was measured", WRITE_ONE)
         gone = sorted(only - {record.scenario for record in read.records})
         seen = called(counted.functions, [one.name for one in plan.scenarios if one.name in only], read.records)
-        notes = [*ran_told(seen), *told(borne_out(self.reasons, seen, counted)), *self.notes]
+        notes = [*ran_sentences(seen), *reason_lines(borne_out(self.reasons, seen, counted)), *self.notes]
         notes += [*uncounted(counted, only & self.touching, read.records), *absent]
         page = gate_outputs.decided(
             results,
