@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from perfproof import store
@@ -10,21 +10,28 @@ from perfproof.analysis.judging.judge import JudgedScenario
 from perfproof.analysis.stats.number_format import duration
 from perfproof.analysis.trials.paired_trials import counts, fine, latest
 from perfproof.changes.call_coverage import called
+from perfproof.changes.change_builds import BASE
 from perfproof.changes.countable_functions import Watching
+from perfproof.changes.host_count import HostCount
 from perfproof.changes.scenario_selection import files
-from perfproof.model.base.errors import EXIT_UNTESTABLE
+from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_UNTESTABLE, CannotRun
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.group_names import own_name
 from perfproof.model.scenarios.metrics import is_timed
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.verdicts.gate_decision import Decision
 from perfproof.model.verdicts.judged import Outcome
+from perfproof.model.verdicts.policy import DEFAULT_POLICY
 from perfproof.planning import estimates
+from perfproof.run.checks import vllm_tests
 from perfproof.run.checks.resume import decided, left
+from perfproof.run.kinds.micro.micro_result import NOT_HERE
 from perfproof.run.processes.attestation import NEVER_RAN
 
 TIMES_NOT_TESTED = "times were NOT tested"
 """The start of the sentence on times that a busy machine spoilt, where counts were judged."""
+MOST_TESTS = 10
+"""The most tests listed of each kind."""
 
 
 def duration_estimates(plan: Plan, results: Path) -> list[str]:
@@ -82,3 +89,68 @@ def _busy(scenario: str, records: Sequence[Record]) -> bool:
     """Whether its trials lack only some times, which were excluded because the machine was busy."""
     trials = latest([record for record in records if record.scenario == scenario])
     return all(map(counts, trials)) and not all(map(fine, trials))
+
+
+def conclusion(decision: Decision, records: Sequence[Record], host: HostCount, *, untested: bool, no_calls: bool) -> tuple[int, list[str]]:
+    """The exit code of verdicts and count together, and a sentence for each reason that differs from the verdicts' own.
+
+    `untested`: answers should have been tested and were not; `no_calls`: every scenario's trials were excluded, because none ran the change.
+    """
+    code, lines = decision.exit_code, []
+    by_count = host.code(DEFAULT_POLICY) if host.ran else EXIT_PASS
+    if host.ran and no_calls:
+        code = by_count
+        lines.append(f"no scenario ran the change, so its count is the answer: {host.headline} (exit code {code})")
+    elif untimed := counted_alone(decision, records):
+        code = EXIT_INCONCLUSIVE
+        lines.append(
+            f"no count or answer got worse, but {TIMES_NOT_TESTED} of {', '.join(untimed)}: the machine was busy (exit code {code})"
+        )
+    elif code == EXIT_PASS and untested:
+        code = EXIT_INCONCLUSIVE
+        lines.append(f"nothing got worse, but that is not a pass while these answers are untested (exit code {code})")
+    if code in (EXIT_PASS, EXIT_INCONCLUSIVE) and by_count != EXIT_PASS:
+        code = by_count
+        lines.append(f"no scenario is worse, but that is not a pass: {host.headline} (exit code {code})")
+    return code, lines
+
+
+def measurable(plan: Plan, records: Sequence[Record]) -> tuple[set[str], list[str]]:
+    """The scenarios that can measure the base, and a sentence for each that can't. Raises `CannotRun` where there is none."""
+    absent: dict[str, str] = {}
+    for scenario in plan.scenarios:
+        own = [record for record in records if record.scenario == scenario.name and record.arm == BASE]
+        if own and all(record.status == "failed" and record.reason.startswith(NOT_HERE) for record in own):
+            absent[scenario.name] = own[-1].reason
+    notes = [f"not measured (the base lacks what it exercises): {name}: {why}" for name, why in absent.items()]
+    only = {scenario.name for scenario in plan.scenarios} - set(absent)
+    if not only:
+        raise CannotRun("\n".join(notes))
+    return only, notes
+
+
+# --- vLLM's own tests ----------------------------------------------------------------------------------------
+
+
+def vllm_test_lines(tested: vllm_tests.Compared) -> Iterator[str]:
+    """What the change did to vLLM's own tests, in lines."""
+    yield tests_note(tested)
+    for what, tests in (("fails on both", tested.failing), ("fixed", tested.mended), ("skipped with the change only", tested.skipped)):
+        yield from (f"  {what}: {test}" for test in tests[:MOST_TESTS])
+        if len(tests) > MOST_TESTS:
+            yield f"  and {len(tests) - MOST_TESTS} more"
+    yield from (f"  broken: {test}" for test in tested.broken)
+    if tested.broken:
+        yield f"{len(tested.broken)} of vLLM's own tests fail with the change alone: fix it first; nothing was measured"
+
+
+def tests_note(tested: vllm_tests.Compared) -> str:
+    """The results of vLLM's own tests in a sentence."""
+    counts = {
+        "pass on both arms": tested.passed,
+        "pass on the base and fail with the change": len(tested.broken),
+        "fail on both, which is not blamed on the change": len(tested.failing),
+        "fail on the base and pass with the change": len(tested.mended),
+        "pass on the base and are skipped with the change": len(tested.skipped),
+    }
+    return "vLLM's own tests: " + (", ".join(f"{count} {what}" for what, count in counts.items() if count) or "all were skipped")

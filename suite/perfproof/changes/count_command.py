@@ -16,9 +16,9 @@ from pathlib import Path
 from rich.console import Console
 
 from perfproof.builds.prepare import prepare
+from perfproof.changes.change_builds import BASE, DIFF, Change, documents, rearmed, where_it_left
 from perfproof.changes.count_findings import Setting, cells_of, found_out, warnings
 from perfproof.changes.count_words import document, sentences
-from perfproof.changes.measure_change import BASE, DIFF, Change, documents, rearmed, where_it_left
 from perfproof.changes.scenario_selection import scenario_files
 from perfproof.commands.run_scenarios import load
 from perfproof.model.base.errors import BadInput

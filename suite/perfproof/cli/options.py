@@ -12,7 +12,7 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.scenarios.scenario import PROFILES
 
 if TYPE_CHECKING:
-    from perfproof.changes.measure_change import Change
+    from perfproof.changes.change_builds import Change
     from perfproof.run.host.preflight import Start
 
 Options = TypeVar("Options")
@@ -168,7 +168,7 @@ def counts_something(arguments: argparse.Namespace) -> None:
 
 def changed(arguments: argparse.Namespace) -> Change:
     """The change that these options name."""
-    from perfproof.changes.measure_change import Change
+    from perfproof.changes.change_builds import Change
 
     return filled(Change, arguments, repo=arguments.git)
 

@@ -26,14 +26,15 @@ from perfproof.analysis.stats.number_format import duration
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
 from perfproof.builds.processes import temp_files
-from perfproof.changes import measure_change
+from perfproof.changes import change_builds, change_notes
 from perfproof.changes.call_coverage import Called, borne_out, called, ran_sentences
+from perfproof.changes.change_builds import BASE, DIFF, rearmed
 from perfproof.changes.change_files import Files, of_branch, of_diff, of_git
 from perfproof.changes.change_notes import uncounted
 from perfproof.changes.count_findings import Setting, cells_of
 from perfproof.changes.countable_functions import Watching
 from perfproof.changes.host_count import Counting, HostCount, budget_of, count_first
-from perfproof.changes.measure_change import BASE, DIFF, OpenRunners, rearmed
+from perfproof.changes.measure_change import OpenRunners
 from perfproof.changes.scenario_selection import NEIGHBOURS, choose, differences, files, perhaps, reason_lines, touching, watched
 from perfproof.changes.selection_rules import module_of, one_per_workload
 from perfproof.commands.run_scenarios import load
@@ -166,7 +167,7 @@ class _Gate:
         chosen = self._fitting(picked)
         counted = watched(found.python, base, changed, chosen)
         counted = dataclasses.replace(counted, unknown=()) if self.guessed else counted
-        asking = [measure_change.counting(rearmed(under(one, self.policy), docs, built.label), counted, must_run=False) for one in chosen]
+        asking = [change_builds.counting(rearmed(under(one, self.policy), docs, built.label), counted, must_run=False) for one in chosen]
         plan = cheapest_first(make_plan(asking, asked.seed), self.policy)
         self._vouched(plan, results)
         self._measure(plan, results)
@@ -192,14 +193,14 @@ class _Gate:
             assert change.diff is not None  # noqa: S101 (one of the two is there)
             found, only = of_diff(change.diff, keep)
             self._note_files(found, str(change.diff.name))
-            return measure_change.documents(dataclasses.replace(change, diff=only), Path.cwd()), found
-        since, left = measure_change.where_it_left(change)
+            return change_builds.documents(dataclasses.replace(change, diff=only), Path.cwd()), found
+        since, left = change_builds.where_it_left(change)
         repo, start, ref = str(change.repo), str(since.base), str(since.ref)
         found, part = of_branch(change.repo, start, ref, keep)
         self.notes += left
         self._note_files(found, ref)
         trusted_files.refuse_own(change.repo, str(change.base), found)
-        docs = measure_change.documents(dataclasses.replace(since, diff=part), Path.cwd())
+        docs = change_builds.documents(dataclasses.replace(since, diff=part), Path.cwd())
         return self._on_its_commit(docs, repo, start), found
 
     def _on_its_commit(self, docs: dict[str, dict[str, Any]], repo: str, start: str) -> dict[str, dict[str, Any]]:
@@ -285,7 +286,7 @@ class _Gate:
         if not self.asked.tests:
             return
         tested = vllm_tests.both(base, changed, self.asked.tests, results / "tests")
-        self.notes.append(measure_change.tests_note(tested))
+        self.notes.append(change_notes.tests_note(tested))
         if tested.broken:
             why = f"{len(tested.broken)} of vLLM's own tests fail with the change alone: {'; '.join(tested.broken[:3])}"
             todo = "Mend what these tests test; nothing was measured."
@@ -414,7 +415,7 @@ class _Gate:
         """The page. Of a change that nothing ran, or that was not measured where it could have been, nothing is said to pass."""
         read = store.read(results)
         try:
-            only, absent = measure_change.there(plan, read.records)
+            only, absent = change_notes.measurable(plan, read.records)
         except CannotRun as error:
             self.notes += str(error).splitlines()
             self._not_covered("the base has nothing of what the scenarios exercise, so nothing was measured", WRITE_ONE)

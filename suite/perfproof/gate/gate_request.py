@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfproof.changes.measure_change import Change
+from perfproof.changes.change_builds import Change
 from perfproof.gate.gate_outputs import Outputs
 from perfproof.model.scenarios.scenario import OverlayBuild, Profile
 from perfproof.model.verdicts.policy import Policy
