@@ -71,7 +71,9 @@ class Place:
         monkeypatch.setattr(
             gate_change,
             "gate_change",
-            lambda asked, console=None, open_runners=None, **more: real(asked, console, open_runners or self.runners, self.count, **more),
+            lambda request, console=None, open_runners=None, **more: real(
+                request, console, open_runners or self.runners, self.count, **more
+            ),
         )
 
     def count(self, base: ReadyBuild, candidate: ReadyBuild, features: Sequence[str], setting: Setting) -> HostCount:

@@ -94,7 +94,7 @@ def _busy(scenario: str, records: Sequence[Record]) -> bool:
 def conclusion(decision: Decision, records: Sequence[Record], host: HostCount, *, untested: bool, no_calls: bool) -> tuple[int, list[str]]:
     """The exit code of verdicts and count together, and a sentence for each reason that differs from the verdicts' own.
 
-    `untested`: answers should have been tested and were not; `no_calls`: every scenario's trials were excluded, because none ran the change.
+    `untested`: answers should have been tested and were not; `no_calls`: all trials were excluded, because none ran the change.
     """
     code, lines = decision.exit_code, []
     by_count = host.code(DEFAULT_POLICY) if host.ran else EXIT_PASS

@@ -82,6 +82,6 @@ def _gate(arguments: argparse.Namespace) -> int:
         raise BadInput("gate: name the change with --diff FILE, or with --git REPO --base REF (and --ref, --build-ref)")
     options.counts_something(arguments)
     from perfproof.gate.gate_change import gate_change
-    from perfproof.gate.gate_request import Asked
+    from perfproof.gate.gate_request import GateRequest
 
-    return gate_change(options.filled(Asked, arguments, change=options.changed(arguments), outputs=outputs))
+    return gate_change(options.filled(GateRequest, arguments, change=options.changed(arguments), outputs=outputs))
