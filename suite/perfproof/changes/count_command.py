@@ -24,6 +24,7 @@ from perfproof.commands.run_scenarios import load
 from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.build_spec import parse_build
 from perfproof.model.scenarios.build import Build
+from perfproof.run.trials.engine_counting import Runner
 from perfproof.runners import build_faults
 
 
@@ -38,6 +39,7 @@ class CountRequest:
     top: int
     builds: Path
     as_json: bool
+    runner: Runner = "default"
 
 
 def perform(request: CountRequest, console: Console | None = None) -> int:
@@ -50,7 +52,9 @@ def perform(request: CountRequest, console: Console | None = None) -> int:
     cells = cells_of(request.features)
     sides, notes = builds_of(request)
     base, candidate = (prepare(side, request.builds, say) for side in sides)
-    findings = found_out((base, candidate), cells, Setting(builds=request.builds, margin=request.margin, say=say), notes)
+    findings = found_out(
+        (base, candidate), cells, Setting(builds=request.builds, margin=request.margin, say=say, runner=request.runner), notes
+    )
     if request.as_json:
         print(json.dumps(document(findings.comparisons, findings.lines, warnings(findings)), indent=1))
     else:
