@@ -114,7 +114,7 @@ def _totals(found: Paste, side: str, margin: float, items: int | None, scenario:
     of_side: dict[str, dict[str, Total]] = {each: {t.name: t for t in found.totals if t.side == each} for each in (found.sides[0], side)}
     first, second = of_side.values()
     shared = {name: one for name, one in first.items() if name in second}
-    other = {name: accuracy_verdict.asked_otherwise(one, second[name]) for name, one in shared.items()}
+    other = {name: accuracy_verdict.different_questions(one, second[name]) for name, one in shared.items()}
     why = {name: other[name] or accuracy_verdict.totals_not_in_points(one, second[name]) for name, one in shared.items()}
     tasks, rows = sum(not one for one in why.values()), []
     for name, told in why.items():

@@ -180,7 +180,7 @@ def _show_calibration(found: Calibrated, results: Path, console: Console) -> Non
         word, style = ("passed", "green") if floor.passed else ("failed", "bold red")
         mark = f"[{style}]{word}[/]" if floor.primary else "[dim]spread[/]"
         console.print(f"  {mark}  [bold]{floor.metric}[/]", highlight=False)
-        for sentence in calibration.told(found.checked[floor.metric], asked=floor.primary):
+        for sentence in calibration.sentences(found.checked[floor.metric], tested=floor.primary):
             console.print(f"          {sentence}", highlight=False, markup=False)
     for sentence in found.lost:
         console.print(f"  {sentence}", highlight=False, markup=False)

@@ -129,7 +129,7 @@ def steps_of_file(file: Path, *, floor: float, kind: detection.Kind, as_json: bo
     series = list(dict.fromkeys((row.machine, row.metric) for row in table.rows))
     for machine, metric in series:
         rows = [row for row in table.rows if (row.machine, row.metric) == (machine, metric)]
-        own = detection.steps(_groups(rows), floor=floor, kind=kind, told=_environments, unit=rows[0].unit)
+        own = detection.steps(_groups(rows), floor=floor, kind=kind, describe=_environments, unit=rows[0].unit)
         names = {"machine": machine, "metric": metric}
         prefix = "".join(f"{name} {value}: " for name, value in names.items() if len({getattr(row, name) for row in table.rows}) > 1)
         steps += [dataclasses.replace(step, reason=prefix + step.reason) for step in own.steps]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from perfproof.analysis.equality.answer_differences import Answers, compare, cosine_distance, identical
 from perfproof.analysis.equality.equality_verdict import details, judge
 from perfproof.analysis.equality.outcome_rules import rule
-from perfproof.analysis.equality.part_comparison import Found, chance_beyond, chance_parted
+from perfproof.analysis.equality.part_comparison import PartComparison, chance_beyond, chance_parted
 from perfproof.analysis.judging.apply_policy import decide
 from perfproof.analysis.judging.judge import judge_records
 from perfproof.analysis.stats.samples import Floats
@@ -253,7 +253,7 @@ def test_a_chance_too_small_for_a_number_is_told_as_such() -> None:
         prompt=0, position=None, baseline_token=None, candidate_token=None, gap=None, near_tie=False, distance=0.1, cosine=None
     )
     near = dataclasses.replace(moved, distance=1e-4)
-    found = Found(part="greedy_outputs", prompts=(moved,) * 2000, floor=((near,) * 2000,), tokens=2000, tolerance=0.0)
+    found = PartComparison(part="greedy_outputs", prompts=(moved,) * 2000, floor=((near,) * 2000,), tokens=2000, tolerance=0.0)
     assert rule(found).reason.endswith("by chance less than once in 1,000,000,000")
 
 
@@ -273,7 +273,7 @@ def test_chances_are_chances(ours: int, floors: int, beyond: int) -> None:
     beyond = min(beyond, ours)
     alike = compare(answers([[1]] * ours), answers([[1]] * ours))
     floor = compare(answers([[1]] * floors), answers([[1]] * floors))
-    found = Found(part="greedy_outputs", prompts=alike, floor=(floor,), tokens=ours, tolerance=0.0)
+    found = PartComparison(part="greedy_outputs", prompts=alike, floor=(floor,), tokens=ours, tolerance=0.0)
     for chance in (chance_beyond, chance_parted):
         assert chance(found, 0) == pytest.approx(1.0)
         assert 0.0 <= chance(found, beyond) <= 1.0 + 1e-12
@@ -294,7 +294,7 @@ def test_false_alarms_of_the_rule_stay_within_its_error() -> None:
                     for each, distance, part in zip(base, distances, parts, strict=True)
                 )
             )
-        found = Found(part="greedy_outputs", prompts=runs[0], floor=(runs[1],), tokens=24, tolerance=0.0)
+        found = PartComparison(part="greedy_outputs", prompts=runs[0], floor=(runs[1],), tokens=24, tolerance=0.0)
         alarms += rule(found).outcome == Outcome.REGRESSED
     assert alarms <= 30  # 20 expected at most; the tests are discrete, so fewer come
 

@@ -1,4 +1,4 @@
-"""How scenarios about answers are judged, by what their kind is judged by: a judge each, and what a plan can see of it."""
+"""How scenarios about answers are judged, by their kind's `judged_by`: a judge, and what a plan can detect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perfproof.model.workloads.kind import JudgedBy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerJudge:
-    """`judge` makes the lines of a scenario from its latest trials, `power_sentences` tells in sentences what a run could see."""
+    """`judge` makes the lines of a scenario from its latest trials, `power_sentences` says what a run can detect."""
 
     judge: Callable[[Scenario, Sequence[Record]], tuple[Judged, ...]]
     power_sentences: Callable[[Scenario], tuple[str, ...]]

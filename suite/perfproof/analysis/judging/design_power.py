@@ -1,4 +1,4 @@
-"""What a plan can see: the noise floor of an earlier A/A put to the looks of a scenario."""
+"""What a plan can detect: the power of a scenario's looks at the noise floor of an earlier A/A."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from perfproof.model.verdicts.noise_floor import Floor, workload_digest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignPower:
-    """What a plan can see: `sentences` say it in words, `looks` by timed primary metric, of those that have a noise floor."""
+    """What a plan can detect: `sentences` in words, `looks` for each timed primary metric with a noise floor."""
 
     sentences: tuple[str, ...]
     looks: Mapping[str, tuple[LookPower, ...]]
 
 
 def design_power(scenario: Scenario, floors: Sequence[Floor], machine: str) -> DesignPower:
-    """What a run of this scenario on this machine (a fingerprint) can see, look by look.
+    """What a run of this scenario on this machine (a fingerprint) can detect, look by look.
 
     Source: `power.look_powers`, `equality_verdict.power_sentences`, `accuracy_tasks.power_sentences`.
     """
     if (of_answers := judge_of(scenario)) is not None:
         return DesignPower(sentences=of_answers.power_sentences(scenario), looks={})
     workload = workload_digest(scenario.definition)
-    mine = {floor.metric: floor for floor in floors if counts_for(floor, (machine,), workload)}
+    latest = {floor.metric: floor for floor in floors if counts_for(floor, (machine,), workload)}
     paid, trust = spending_of(scenario), trusted(floors, (machine,), workload)
     sentences: list[str] = [f"a run's times will be untestable: {trust.distrust}"] if trust.distrust else []
     seen: dict[str, tuple[LookPower, ...]] = {}
     for choice in (choice for choice in scenario.primaries if is_timed(choice.name)):
-        floor = mine.get(choice.name)
+        floor = latest.get(choice.name)
         if floor is None:
             command = f"perfproof calibrate {scenario.source}"
             sentences.append(f"{choice.name}: no noise floor of this machine is in the results folder; `{command}` measures one")
@@ -65,8 +65,8 @@ def _sentence(choice: MetricChoice, floor: Floor, seen: LookPower) -> str:
     taking = f" in {number_format.duration(seen.minutes)}" if seen.minutes is not None else ""
     worse = "loss" if metric(choice.name).better == "higher" else "slowdown" if metric(choice.name).kind == "time" else "growth"
     return (
-        f"{choice.name}: {number_format.count(seen.blocks, 'block')}{taking} see a {worse} of "
+        f"{choice.name}: {number_format.count(seen.blocks, 'block')}{taking} detect a {worse} of "
         f"{number_format.size(seen.effect, 'log')} or more "
-        f"with 80 % chance, and call no change equivalent with {number_format.percent(seen.equivalent, signed=False)} "
+        f"with 80 % power, and call no change equivalent with {number_format.percent(seen.equivalent, signed=False)} probability "
         f"(blocks deviate by {number_format.percent(floor.sd, signed=False)} on this machine)"
     )

@@ -1,4 +1,4 @@
-"""The second detector: the partition into levels that fits best by absolute deviations, each level having its price (ruptures' Pelt)."""
+"""The second detector: the partition into levels that fits best by absolute deviations, with a price per level (ruptures' Pelt)."""
 
 from __future__ import annotations
 
