@@ -25,7 +25,7 @@ def test_advice_beyond_the_designs_end_says_how_it_is_followed(blocks: int, plan
     assert total > 24
     assert verdict.settling.anew is anew
     assert verdict.settling.minutes == 2.0 * (total if anew else total - blocks)
-    told = f"about {total} blocks, all measured anew (--blocks {total} into another results folder, "
+    told = f"about {total} blocks, all measured again (--blocks {total} into another results folder, "
     assert (told in verdict.reason) is anew
     assert ("more block" in verdict.reason) is not anew
 

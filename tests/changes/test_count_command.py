@@ -9,7 +9,7 @@ import pytest
 
 from perfproof.analysis.verdicts.count_comparison import Changed, Compared, Comparisons
 from perfproof.changes import count_findings
-from perfproof.changes.count_command import Asked, builds_of
+from perfproof.changes.count_command import CountRequest, builds_of
 from perfproof.changes.count_findings import Findings, behind, cells_of
 from perfproof.changes.count_words import document, line_of, one_sided, ranges, sentences
 from perfproof.cli import main
@@ -154,7 +154,7 @@ def test_only_what_was_compared_and_ran_passes(comparisons: Comparisons, never_r
 def test_a_change_that_nothing_ran_is_told_with_what_was_tried() -> None:
     """The first sentence of all warnings."""
     warnings = count_findings.warnings(told(found(compared("identical")), never_ran=(FUNCTION,), idle={"a.py": [3]}, reached=False))
-    assert warnings[0] == f"no feature that was tried calls what the change touches ({FUNCTION}); tried: plain"
+    assert warnings[0] == f"no tried feature calls what the change touches ({FUNCTION}); tried: plain"
 
 
 def test_a_change_whose_lines_never_ran_is_told_with_them() -> None:
@@ -162,7 +162,7 @@ def test_a_change_whose_lines_never_ran_is_told_with_them() -> None:
     quiet = told(found(compared("identical")), idle={"vllm/v1/sample/sampler.py": [245, 246]}, reached=False)
     assert quiet.code == EXIT_UNTESTABLE
     assert count_findings.warnings(quiet)[0] == (
-        "no feature that was tried runs a line of the change (vllm/v1/sample/sampler.py: 245 to 246); tried: plain"
+        "no tried feature runs a line of the change (vllm/v1/sample/sampler.py: 245 to 246); tried: plain"
     )
     some = told(found(compared("identical")), idle={"a.py": [3]}, reached=True)
     assert (some.code, count_findings.warnings(some)) == (EXIT_PASS, ["lines of the change that nothing ran: a.py: 3"])
@@ -187,9 +187,9 @@ def test_features_are_named_in_one_word_or_several() -> None:
         cells_of(["plain", "teleport"])
 
 
-def asked(tmp_path: Path, **more: object) -> Asked:
+def asked(tmp_path: Path, **more: object) -> CountRequest:
     said: dict[str, object] = {"pair": (), "change": None, "features": (), "margin": 0.005, "top": 3, "builds": tmp_path, "as_json": False}
-    return Asked(**{**said, **more})  # type: ignore[arg-type]
+    return CountRequest(**{**said, **more})  # type: ignore[arg-type]
 
 
 def test_two_builds_may_be_named(tmp_path: Path) -> None:

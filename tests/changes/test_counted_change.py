@@ -108,7 +108,7 @@ def test_other_tokens_are_no_pass_beside_scenarios_that_found_nothing(place: Pla
     """A scenario may not see what the engine answered otherwise."""
     place.runner.ratio, place.host = 0.5, host(OTHER)
     assert place.pr("--scenarios", "scenarios/again.yaml") == EXIT_UNTESTABLE
-    assert "no scenario is worse, but that is no pass: counted, other work: " in capsys.readouterr().out
+    assert "no scenario is worse, but that is not a pass: counted, other work: " in capsys.readouterr().out
 
 
 def test_a_budget_that_leaves_no_time_keeps_the_count(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

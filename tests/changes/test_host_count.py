@@ -50,7 +50,7 @@ def test_what_changed_is_told_feature_by_feature_the_worst_first() -> None:
 def test_that_no_feature_ran_the_change_comes_first_with_what_was_tried() -> None:
     """It is no pass, and no feature rules."""
     idle = host(compared("identical", changed=()), never_ran=(FUNCTION,), tried=("plain", "LoRA"))
-    assert idle.sentences()[0] == f"no feature that was tried calls what the change touches ({FUNCTION}); tried: plain, LoRA"
+    assert idle.sentences()[0] == f"no tried feature calls what the change touches ({FUNCTION}); tried: plain, LoRA"
     assert (idle.ran, idle.rulings(STRICT), idle.code(STRICT)) == (False, (), EXIT_UNTESTABLE)
 
 

@@ -108,7 +108,7 @@ def test_a_new_and_a_deleted_file_touch_all_they_hold() -> None:
 
 def test_a_change_that_is_no_python_is_refused_with_its_line() -> None:
     """A file that can't be read after the change would fail in every trial: it is told at once."""
-    with pytest.raises(BadInput, match=r"gpu_input_batch.py: is no Python after the change: .*\(line 1\)"):
+    with pytest.raises(BadInput, match=r"gpu_input_batch.py: is not Python after the change: .*\(line 1\)"):
         selection_rules.touched(BATCH, SOURCE, "def swap(:\n")
 
 

@@ -233,7 +233,7 @@ def test_a_paste_decides_nothing_and_says_what_it_could_have_seen(tmp_path: Path
     file.write_text("".join(TABLE.format(heading=h, arrow="", first=v) + BLOCK.format(heading=h, rate=r) for h, v, r in sides))
     assert main(["pasted", str(file), "--items", "50"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "could have gone unseen" in out
+    assert "could have been missed" in out
     assert "Output token throughput (tok/s): 2911.32 to 2965.89 (+1.87 %, better) [0.57 %]" in out
     assert "no error bars" in out
     assert "could not have seen: a change below 4.56 % if runs of one build scatter by 1 %" in out

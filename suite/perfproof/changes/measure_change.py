@@ -222,7 +222,7 @@ def _measure(plan: Plan, results: Path, wanted: Wanted, console: Console, open_r
             done = conduct(plan, results, runners, progress, alone=start.alone, settle=start.settle, budget=budget, enough=settled)
     for warning in done.warnings:
         console.print(warning, style="yellow", highlight=False, markup=False)
-    there = f", {done.found} were there already" if done.found else ""
+    there = f", {done.existing} were there already" if done.existing else ""
     console.print(f"{done.ran} trials run{there}, {done.seconds['total'] / 60:.1f} minutes", highlight=False)
 
 

@@ -28,7 +28,7 @@ def add(verbs: Any) -> None:
     count.add_argument(
         "--margin", type=options.fraction, default=COUNT_MARGIN, help="smallest change that matters, as a fraction (default %(default)s)"
     )
-    count.add_argument("--top", type=options.positive, default=3, metavar="N", help="functions told a line (default %(default)s)")
+    count.add_argument("--top", type=options.positive, default=3, metavar="N", help="functions named per line (default %(default)s)")
     count.add_argument(
         "--model-runner",
         dest="runner",
@@ -48,4 +48,4 @@ def _count(arguments: argparse.Namespace) -> int:
     from perfproof.changes.count_command import CountRequest, perform
 
     change = None if arguments.pair else options.changed(arguments)
-    return perform(options.filled(CountRequest, arguments, change=change, as_json=arguments.json))
+    return perform(options.from_args(CountRequest, arguments, change=change, as_json=arguments.json))

@@ -1,4 +1,4 @@
-"""Commands that judge what is there: compare, judge, accuracy, pasted."""
+"""Commands that judge existing data: compare, judge, accuracy, pasted."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ def add(verbs: Any) -> None:
     options.results(compare)
     compare.add_argument("--json", action="store_true", help="as JSON")
 
-    judge = options.verb(verbs, "judge", _judge, "the same verdict on anybody's numbers: a CSV with the columns block,arm,value")
+    judge = options.verb(verbs, "judge", _judge, "the same verdict on any numbers: a CSV with the columns block,arm,value")
     judge.add_argument(
-        "file", type=Path, metavar="FILE.csv", help="block,arm,value, one line a trial; of rates block,arm,errors,requests (docs/judge.md)"
+        "file",
+        type=Path,
+        metavar="FILE.csv",
+        help="block,arm,value, one line per trial; rates: block,arm,errors,requests (docs/judge.md)",
     )
     judge.add_argument(
         "--baseline",
@@ -32,11 +35,11 @@ def add(verbs: Any) -> None:
     judge.add_argument(
         "--metric",
         metavar="NAME",
-        help="what the values are called (default: the file's name); of a table with a metric column, the one to judge",
+        help="the name of the values (default: the file's name); in a table with a metric column, the one to judge",
     )
-    judge.add_argument("--unit", default="", help="unit of the values; those that have another one in the table are converted")
+    judge.add_argument("--unit", default="", help="unit of the values; values in another unit are converted")
     judge.add_argument(
-        "--interleaved", action="store_true", help="the arms were measured in turns, though the lines stand in another order"
+        "--interleaved", action="store_true", help="the arms were measured in turns, although the lines are in another order"
     )
     judge.add_argument("--json", action="store_true", help="as JSON")
     judge.add_argument("--explain", action="store_true", help="the whole reasoning, each sentence with its number")
@@ -50,7 +53,7 @@ def add(verbs: Any) -> None:
     accuracy.add_argument("--passage", metavar="KEY", help="key of a document whose text several items ask about: they move together")
     accuracy.add_argument("--json", action="store_true", help="as JSON")
 
-    paste = options.verb(verbs, "pasted", _pasted, "what a pasted before-and-after shows, and what it could not have seen")
+    paste = options.verb(verbs, "pasted", _pasted, "what a pasted before-and-after shows, and which change it could not detect")
     paste.add_argument(
         "file",
         type=Path,
@@ -58,7 +61,7 @@ def add(verbs: Any) -> None:
         help="lm_eval tables or blocks of `vllm bench serve` under headings, or a table of before and after (docs/judge.md)",
     )
     options.points(paste)
-    paste.add_argument("--items", type=options.positive, metavar="N", help="how many items the totals are of, for display")
+    paste.add_argument("--items", type=options.positive, metavar="N", help="the number of items behind the totals, for display")
     paste.add_argument("--json", action="store_true", help="as JSON")
 
 

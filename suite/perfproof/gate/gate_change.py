@@ -194,7 +194,7 @@ def _measure(gate: GateRun, plan: Plan, results: Path) -> None:
             options |= {"alone": gate.start.alone, "settle": gate.start.settle}
         ran = conduct(plan, results, runners, progress, **options)
     gate.notes += ran.warnings
-    there = f", {ran.found} were there already" if ran.found else ""
+    there = f", {ran.existing} were there already" if ran.existing else ""
     gate.notes.append(f"{ran.ran} trials run{there}, {duration((gate.clock() - gate.began) / 60)} in all")
 
 

@@ -1,4 +1,4 @@
-"""The page of the proof, from its chapters."""
+"""The page of the proof, made from its chapters."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Page:
 
     @property
     def kept(self) -> bool:
-        """Whether every promise was kept; a short form has nothing to say of that and is True."""
+        """Whether every promise was kept; always True for a short form, which can't show that."""
         return self.short or all(target.met for target in self.targets)
 
 
 def write_page(seed: int, runs: int, tell: Callable[[str], None] = lambda title: None) -> Page:
-    """Simulates every chapter with `runs` runs a case and puts the page together; `tell` hears each chapter's title as it is done."""
+    """Simulates every chapter with `runs` runs a case and puts the page together; `tell` gets each finished chapter's title."""
     made = []
     for simulate in CHAPTERS:
         made.append(simulate(seed, runs))

@@ -134,7 +134,7 @@ def test_the_same_bits_are_identical_on_so_many_prompts() -> None:
     assert (row.verdict, row.effect, row.blocks) == (Outcome.EQUIVALENT, 0.0, PROMPTS)
     assert (
         row.reason
-        == "identical on 8 prompts (48 tokens): every token and logprob to the last bit; the baseline gave the very same bits again"
+        == "identical on 8 prompts (48 tokens): every token and logprob is bit-identical; the baseline repeated itself bit-identically"
     )
 
 
@@ -143,7 +143,7 @@ def test_another_token_is_a_regression_with_its_place_and_lead() -> None:
     asked, answered = definition(), greedy()
     row = judged(asked, answered, changed(answered, "tokens", 3, 4, 999.0), answered)
     assert (row.verdict, row.candidate_value, row.effect) == (Outcome.REGRESSED, 7 / 8, -1 / 8)
-    assert "1 of 8 prompts get another answer, the earliest at token 4 (prompt 3), 0 of them at a near tie" in row.reason
+    assert "1 of 8 prompts with other tokens, the earliest at token 4 (prompt 3), 0 of them at a near tie" in row.reason
     assert decide([row], DEFAULT_POLICY).exit_code == 1
 
 
@@ -244,7 +244,7 @@ def test_far_beyond_the_floor_is_a_regression_and_one_prompt_is_not() -> None:
     answered = noisy(2, spread=1e-4)
     one = judged(definition(), greedy(), changed(answered, "logprobs", 0, 0, -3.0), answered)
     assert one.verdict == Outcome.INCONCLUSIVE
-    assert "it may be chance; more prompts, or more runs of the baseline ('again'), would tell" in one.reason
+    assert "it may be chance; more prompts, or more runs of the baseline ('again'), would settle it" in one.reason
 
 
 def test_a_chance_too_small_for_a_number_is_told_as_such() -> None:

@@ -223,7 +223,7 @@ def test_no_second_run_is_warned_of() -> None:
     before, after = answers(200)
     row = rows(records([task(before)], [task(after)], again=[]))["accuracy@sums"]
     assert row.verdict is Outcome.EQUIVALENT
-    assert row.warnings == ("the baseline was not asked again: there is no floor",)
+    assert row.warnings == ("the baseline did not run a second time: there is no noise floor",)
 
 
 def test_details_have_mcnemars_table_the_floor_and_the_items_that_changed() -> None:

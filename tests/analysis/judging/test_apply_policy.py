@@ -159,7 +159,7 @@ def test_a_waiver_that_waives_nothing_or_soon_ends_is_told(rules: Any) -> None:
     """So that nobody is surprised by the day on which the policy is refused, and no waiver outlives its cause."""
     policy = rules(witnesses={"decide": "all"}, waivers=[{**WAIVER, "until": "2026-12-01"}])
     better = decide([count("bytes_per_swap", 2, 1, "improved")], policy, today=TODAY)
-    assert any("waives nothing any more" in note for note in better.notes)
+    assert any("no longer waives anything" in note for note in better.notes)
     worse = decide([count("bytes_per_swap", 1, 2, "regressed")], policy, today=TODAY)
     assert any("ends on 2026-12-01" in note for note in worse.notes)
 
@@ -207,7 +207,7 @@ def test_a_function_that_was_renamed_is_no_crash(rules: Any) -> None:
     one = row("swap_states", "round_time", Outcome.UNTESTABLE, candidate="after")
     found = decide([one], rules(), failures=failures_of(records))
     assert (found.exit_code, found.rulings[0].effect, found.rulings[0].blame) == (EXIT_PASS, "warn", "")
-    assert found.rulings[0].reason == f"the change renames or moves what the benchmark exercises: {why}"
+    assert found.rulings[0].reason == f"the change renames or moves the code that the benchmark exercises: {why}"
 
 
 def test_a_failed_aa_is_the_machines_fault(rules: Any) -> None:

@@ -125,9 +125,7 @@ def identical_words(comparison: PartComparison) -> str:
     prompts = f"identical on {number_format.count(len(comparison.prompts), 'prompt')}"
     if comparison.part == "embeddings":
         return f"{prompts}: every value of every embedding is bit-identical; {floor}"
-    return (
-        f"{prompts} ({number_format.count(comparison.tokens, 'token')}): every token and logprob to the last bit; {floor_words(comparison)}"
-    )
+    return f"{prompts} ({number_format.count(comparison.tokens, 'token')}): every token and logprob is bit-identical; {floor}"
 
 
 def difference_words(comparison: PartComparison) -> str:
@@ -136,7 +134,7 @@ def difference_words(comparison: PartComparison) -> str:
         return _distance_words(comparison)
     first = min(comparison.parted, key=lambda each: each.position or 0)
     prompts = number_format.count(len(comparison.prompts), "prompt")
-    words = f"{len(comparison.parted):,} of {prompts} have other tokens, the earliest at token {first.position} (prompt {first.prompt})"
+    words = f"{len(comparison.parted):,} of {prompts} with other tokens, the earliest at token {first.position} (prompt {first.prompt})"
     gaps = sorted(each.gap for each in comparison.parted if each.gap is not None)
     if gaps:
         near = sum(each.near_tie for each in comparison.parted)

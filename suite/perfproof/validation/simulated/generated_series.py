@@ -61,14 +61,14 @@ def generated(seed: int, count: int) -> tuple[str, list[Target]]:
     rows = [[one.name, *(pc(share) for share in one.alarms_each), pc(one.alarms)] for one in contestants]
     seen = [[one.name, *one.cells, pc(one.seen)] for one in contestants]
     best = max((one for one in contestants[1:] if one.tuned), key=lambda one: one.seen, default=None)
-    told = (
+    head = (
         f"Series of otava-test-data, {each} a pattern. Otava and ruptures have the same floor of {pc(DEFAULT_MARGIN)} %, and answer twice: "
         "as they are usually set, and with the most sensitive setting that raises no more false alarms on these series than perfproof. "
         + _versions()
     )
     text = "\n\n".join(
         [
-            told,
+            head,
             "Without a change of level, per cent that are alarmed (one series counts once):",
             table(["", *(name for name, _ in QUIET), "all"], rows),
             f"With a rise after {PLACE} points: per cent that are told within 10 points after it (within {NEAR} of their place), and the "

@@ -1,4 +1,4 @@
-"""What people use today, asked the same question about the same trials: does it say that the candidate is slower?
+"""The tools in use today, with the same question about the same trials: is the candidate slower?
 
 Each tool is a function of the rounds of both arms, in seconds, shape (processes, rounds), and answers by its own code where that is a
 package (`pyperf`, `pytest_benchmark`, `asv`; the extra `validate`), with its own defaults. A tool that is not installed is left out.
