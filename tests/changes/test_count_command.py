@@ -183,7 +183,7 @@ def test_features_are_named_in_one_word_or_several() -> None:
     """All of them if none is; what is none is refused with those that there are."""
     assert list(cells_of(["penalties,plain"])) == ["plain", "penalties"]
     assert list(cells_of([])) == list(count_findings.NAMES)
-    with pytest.raises(BadInput, match="'teleport' is no feature; there are plain, "):
+    with pytest.raises(BadInput, match="'teleport' is not a feature; there are plain, "):
         cells_of(["plain", "teleport"])
 
 

@@ -63,7 +63,7 @@ def test_a_broken_package_on_pythonpath_is_named_and_not_perfproofs_own_fault(tm
     last = done.stderr.splitlines()[-1]
     assert (done.returncode, last) == (
         EXIT_UNTESTABLE,
-        f"perfproof: {name} comes from PYTHONPATH ({tmp_path}/path/{name}.py), where it is another one or broken: unset PYTHONPATH; "
+        f"perfproof: {name} comes from PYTHONPATH ({tmp_path}/path/{name}.py), and is another package or broken: unset PYTHONPATH; "
         "nothing is judged",
     )
 

@@ -249,12 +249,12 @@ def test_a_table_without_heads_says_which_side_was_taken_for_the_baseline(tmp_pa
     )
     assert main(["pasted", str(file)]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "No heading names the baseline (main, before or the like), so it is what stands first: first." in out
+    assert "No heading names the baseline (main, before or the like), so it is the first side: first." in out
     assert "TTFT (ms): 10 to 12 (+20.0 %) [5.70 %]" in out
     assert "Failed requests: 0 to 3, worse" in out
     assert "Total input tokens: 5 to 6: not the same work on both sides" in out
     assert "ITL (ms): 5 to 1000 (" in out
-    assert "Left out, for one side alone has them: TPOT (ms)" in out
+    assert "Left out, because only one side has them: TPOT (ms)" in out
 
 
 def test_a_paste_of_single_runs_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -282,8 +282,8 @@ def test_what_was_not_measured_is_neither_better_nor_worse(tmp_path: Path, capsy
     file.write_text("| metric | main | PR | p-value |\n|--|--|--|--|\n" + rows)
     assert main(["pasted", str(file)]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "TTFT (ms): 10 to 0: 0 or less is no measurement of it" in out
-    assert "ITL (ms): 5 to -1: 0 or less is no measurement of it" in out
+    assert "TTFT (ms): 10 to 0: 0 or less is not a measurement of it" in out
+    assert "ITL (ms): 5 to -1: 0 or less is not a measurement of it" in out
     assert "answered in time (%): 99 to 71 (-28.3 %)" in out
     assert "latency at 4 rps (ms): 80 to 120 (+50.0 %, worse)" in out
     assert "Failed requests: 3 to 0, better" in out

@@ -391,7 +391,7 @@ def test_a_failed_aa_is_not_blamed_on_the_change(place: Place) -> None:
         (["--diff", "my.diff", "--base", "main"], "name the change with --diff FILE, or with --git REPO --base REF"),
         (["--base", "main"], "--base: of a change alone"),
         (["--budget", "5m"], "--budget: of a change alone"),
-        (["--seed", "0"], "--seed: of a change alone: leave it out, or name the change"),
+        (["--seed", "0"], "--seed: only for a change: leave it out, or name the change"),
         (["--results", "records", "--all", "--wait", "5", "--builds", "elsewhere"], "--all, --wait, --builds: of a change alone"),
         (["--diff", "gone.diff"], "gone.diff: No such file"),
         (["--diff", "my.diff", "--policy", "noisy"], "there is no policy of that name, did you mean noisy-ci?"),

@@ -1,8 +1,8 @@
 """The baseline against itself, through the same code that compares arms: `perfproof calibrate`.
 
 A scenario becomes its A/A (two arms of equal code, `baseline` and `again`), which is planned, run and paired like any other. Its
-results are kept as noise floors, which later plans and verdicts in the same results folder read. Every A/A has its own folder under `calibration/`; an
-interrupted one continues.
+results are kept as noise floors, which later plans and verdicts in the same results folder read. Every A/A has
+its own folder under `calibration/`; an interrupted one continues.
 """
 
 from __future__ import annotations
