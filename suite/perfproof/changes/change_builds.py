@@ -1,4 +1,4 @@
-"""The builds and arms of a change: the base as it is, and the base plus the change.
+"""The builds and arms of a change: the base, and the base plus the change.
 
 The documents of both builds are as a scenario file would hold them. A scenario keeps its workload, metrics and margins, and gets two arms.
 """
@@ -59,9 +59,9 @@ def builds_of(change: Change, scenario: Scenario) -> ChangeBuilds:
 
 
 def where_it_left(change: Change) -> tuple[Change, list[str]]:
-    """A branch with the commit where it left its base in the base's place, which is told; what the base gained since is none of its doing.
+    """The change with its merge base as the base, and a note on that: later commits of the base are not part of the change.
 
-    A diff stays as it is. Raises `BadInput` for commits that are not there, or have none in common.
+    A diff is returned unchanged. Raises `BadInput` for commits that are not there, or have none in common.
     """
     if change.diff is not None:
         return change, []
@@ -89,8 +89,8 @@ def documents(change: Change, folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def rearmed(scenario: Scenario, docs: Mapping[str, Mapping[str, Any]], label: str) -> Scenario:
-    """The scenario with its workload, metrics and margins, and two arms: the base and the change, each without patches and with the
-    baseline's own settings. Its definition holds the hash of the change, so that the same change goes on and another one doesn't mix."""
+    """The scenario with its workload, metrics and margins, and two arms, the base and the change, without patches and with the baseline's
+    settings. Its definition holds the hash of the change, so that the same change continues and another one does not mix with it."""
     own = {key: value for key, value in scenario.definition["arms"][scenario.baseline.name].items() if key not in ("build", "patches")}
     arms = {name: {**own, "baseline": name == BASE, "build": name} for name in (BASE, DIFF)}
     question = f"{scenario.name}: what does {label} change against its base?"
@@ -100,9 +100,9 @@ def rearmed(scenario: Scenario, docs: Mapping[str, Mapping[str, Any]], label: st
 
 
 def counting(scenario: Scenario, watched: Watching, *, must_run: bool = True) -> Scenario:
-    """The rearmed scenario with the changed functions counted in both arms: where none of them ran, nothing was shown.
+    """The rearmed scenario with the changed functions counted in both arms: a trial in which none of them ran shows nothing.
 
-    Such a trial is unattested if one of them must run; else it counts, and `uncounted` tells of it.
+    Such a trial is unattested if one of them must run; else it counts, and `uncounted` reports it.
     """
     more = bool(watched.unknown) or not must_run
     arms = (dataclasses.replace(arm, changed=watched.functions, changes_more=more) for arm in scenario.arms)

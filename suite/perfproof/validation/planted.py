@@ -86,12 +86,12 @@ def page(records: Sequence[Record], folder: str) -> str:
     waiting = [name for name in descriptions() if name not in faults]
     parts = [
         "# Planted faults",
-        "Patches that are wrong on purpose (`suite/perfproof/patches/planted/planted_*.py`), put to the gates that are to catch "
+        "Patches that are wrong on purpose (`suite/perfproof/patches/planted/planted_*.py`), tested by the gates that should catch "
         "them. Made by "
         f"`python -m perfproof.validation.planted --results {folder} --out docs/planted-faults.md`; nothing on this page is typed by hand.",
         f"{len(faults) - len(missed)} of {len(faults)} faults were caught by some gate. **Caught** is the verdict *regressed*, which fails "
         "the gate with exit code 1; beside it stand how many prompts, tokens or items were asked and, of equality, how many gave it away. "
-        "A dash is a gate that the fault was not put to.",
+        "A dash is a gate that did not test the fault.",
         table(["fault", "what is wrong", *gates], rows),
         "## What no gate caught",
         *([f"- `{name}`: {descriptions()[name]}" for name in missed] or ["Nothing: every fault was caught by some gate."]),

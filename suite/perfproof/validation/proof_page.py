@@ -52,8 +52,8 @@ def write_page(seed: int, runs: int, tell: Callable[[str], None] = lambda title:
     parts = [
         "# Validation",
         f"Made by `make validate` ({runs:,} simulated runs a case, seed {seed}); nothing on this page is typed by hand. The deviation of a "
-        "case is that of the log ratio of candidate to baseline over blocks; noise is drawn anew for every case; margin 2 %. "
-        "What real machines do is told on the pages of the runs themselves.",
+        "case is that of the log ratio of candidate to baseline over blocks; noise is drawn again for every case; margin 2 %. "
+        "The pages of the runs themselves show what real machines do.",
         "## Promises",
         *(
             []

@@ -114,13 +114,13 @@ def _thresholds(looks: tuple[Look, ...], ratio: float, widening: float) -> Float
 class Settling:
     """What would settle an *inconclusive* if the estimate and the spread are true: `total` blocks in all, `more` than now.
 
-    `anew` says that the design ends before: blocks after its last look would be a further look, for which no error is left. So all blocks
-    are measured again, in a new design. `minutes` is the time of the blocks to measure.
+    `from_start` says that the design ends before: blocks after its last look would be a further look, for which no error is left. So all
+    blocks are measured again, in a new design. `minutes` is the time of the blocks to measure.
     """
 
     total: int
     more: int
-    anew: bool
+    from_start: bool
     minutes: float | None
     as_: str
     """The outcome it would then have: "regressed", "improved" or "equivalent"."""
@@ -159,9 +159,9 @@ def settled_by(
     count = max(int(total), blocks + 1, LEAST_BLOCKS)
     more = max(count - blocks, 1)
     outcome = "equivalent" if abs(mean) < margin else "regressed" if mean > 0 else "improved"
-    anew = most is not None and count > most
-    minutes = None if minutes_per_block is None else (count if anew else more) * minutes_per_block
-    return Settling(total=count, more=more, anew=anew, minutes=minutes, as_=outcome)
+    from_start = most is not None and count > most
+    minutes = None if minutes_per_block is None else (count if from_start else more) * minutes_per_block
+    return Settling(total=count, more=more, from_start=from_start, minutes=minutes, as_=outcome)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -328,7 +328,7 @@ def _reason(
     basis: str,
     better: Better | None,
 ) -> str:
-    """The verdict's reason; difference and intervals are gains, and told as candidate minus baseline."""
+    """The verdict's reason; difference and intervals are gains, shown as candidate minus baseline."""
     worse, good = ("rise", "fall") if better == "lower" else ("drop", "gain")
     conclusions = {
         Outcome.REGRESSED: f"the {worse} clears the margin of {_points(margin)}",

@@ -192,7 +192,7 @@ def _verdict(base: int, candidate: int, margin: float, changed: bool) -> CountVe
 
 
 def function_of(name: str) -> str:
-    """The function whose text a comprehension or generator expression is a part of: its work is the function's own, as it is in Python
+    """The function whose text a comprehension or generator expression belongs to: its work is the function's own, like in Python
     3.12, which runs comprehensions in place.
 
     Source: none, differences of exact counts.

@@ -261,7 +261,7 @@ def _inconclusive(result: Comparison, withheld: int | None, settling: power.Sett
         return f"{why}; more than {power.MOST_BLOCKS} blocks would be needed: too near the margin, or too much noise for it"
     minutes = f", {number_format.duration(settling.minutes)}" if settling.minutes is not None else ""
     more = f"about {number_format.count(settling.more, 'more block')} ({settling.total} in all{minutes})"
-    if settling.anew:
+    if settling.from_start:
         more = f"about {settling.total} blocks, all measured again (--blocks {settling.total} into another results folder{minutes}),"
     return f"{why}; {more} would settle it, as {settling.as_} if this estimate holds"
 

@@ -29,7 +29,7 @@ ROUND_UNITS = 1e7
 class Trial:
     """One trial: its block (from 1), place in it, arm ("a" baseline, "b" candidate), status, and the metric's value in base units.
 
-    `added` is what the busy wait added, as a share of the time that it is told of (`Run.of`); 0 in the baseline. `steal` and `foreign` are
+    `added` is what the busy wait added, as a share of the time that `Run.of` names; 0 in the baseline. `steal` and `foreign` are
     shares of the CPU time, None where the machine did not tell. `seconds` is the trial's wall time, imports and server starts apart.
     `rounds` are the timed rounds of a microbenchmark, in units of 0.1 microseconds: what the other tools look at.
     """

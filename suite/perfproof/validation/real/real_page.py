@@ -101,7 +101,7 @@ def _chapter(runs: Sequence[Run]) -> str:
     head = f"vLLM {', '.join(releases)}; {len(machines)} machine{'s' if len(machines) > 1 else ''}; {min(run.when for run in runs)[:10]}."
     note = (
         "The minimum detectable effect is what each run printed beside its verdict: the slowdown that its blocks and their spread would "
-        "have called *regressed* with 80 % chance."
+        "have called *regressed* with 80 % power."
     )
     return f"{head} {note}\n\n{table(header, rows)}"
 
@@ -158,10 +158,10 @@ def _same(micro: Sequence[Run]) -> str:
         slower = {p: sum(tool.slower(*rounds_of(run)) for run in of[p]) for p in percents}
         rows.append([tool.name, *(_share(slower[percent], len(of[percent])) for percent in percents)])
     text = (
-        "The very trials of perfproof's runs, interleaved and stopped as perfproof stopped them, given to the other tools: the same "
-        "machine, the same slowdowns, the same wall time. That is kinder to them than their own recipe, which runs the baseline first. "
+        "The same trials as in perfproof's runs, interleaved and stopped as perfproof stopped them, given to the other tools: the same "
+        "machine, the same slowdowns, the same wall time. That favours them over their own recipe, which runs the baseline first. "
         "Each trial is a process, with all its rounds; *one process* looks at the first of each. What they say of 0 % are false alarms. "
-        "`pytest-benchmark` and `asv` have thresholds of 5 and 10 %, and do not see less."
+        "`pytest-benchmark` and `asv` have thresholds of 5 and 10 %, and do not detect less."
     )
     return f"{text}\n\n{table(['says slower', *(f'+{percent} %' for percent in percents)], rows)}\n\n{_versions()}"
 
@@ -215,6 +215,6 @@ def _machine(runs: Sequence[Run]) -> str:
             rows.append([what, str(len(shares)), *quantiles, f"{100 * limit:g} %", str(sum(share > limit for share in shares))])
     blocks = {(run.workload, run.percent, run.number, trial.block) for run in runs for trial in run.trials}
     lost = {(run.workload, run.percent, run.number, t.block) for run in runs for t in run.trials if t.status == "invalid"}
-    header = ["share of CPU time", "trials that told", "median", "90 %", "95 %", "99 %", "most", "rule", "beyond it"]
-    excluded = f"{len(lost)} of {len(blocks):,} blocks were thrown out at least once ({pc(len(lost) / len(blocks))} %) and measured again."
+    header = ["share of CPU time", "trials with a reading", "median", "90 %", "95 %", "99 %", "most", "rule", "beyond it"]
+    excluded = f"{len(lost)} of {len(blocks):,} blocks were excluded at least once ({pc(len(lost) / len(blocks))} %) and measured again."
     return f"{table(header, rows)}\n\n{excluded}" if rows else excluded

@@ -60,7 +60,7 @@ def _preface(fewer: int) -> str:
         f"Every tool gets {PROCESSES} processes of {noise.ROUNDS} rounds for each arm ({fewer:,} runs a case), interleaved in random order "
         "unless the column says otherwise; processes deviate as the block deviation says, rounds within one half as much. In the column "
         "*as the tool is run* all processes of the baseline run first, as is usual, while perfproof interleaves. With no change, every "
-        "*slower* is a false alarm; `pytest-benchmark` and `asv` have thresholds of 5 and 10 %, and do not see less."
+        "*slower* is a false alarm; `pytest-benchmark` and `asv` have thresholds of 5 and 10 %, and do not detect less."
     )
 
 

@@ -54,7 +54,7 @@ def pytest_benchmark(baseline: Floats, candidate: Floats) -> bool:
 
 
 def pytest_benchmark_once(baseline: Floats, candidate: Floats) -> bool:
-    """The same over one process of each, as it is mostly run."""
+    """The same over one process of each, as most people run it."""
     return pytest_benchmark(baseline[:1], candidate[:1])
 
 

@@ -46,7 +46,7 @@ def _quiet(seed: int, count: int) -> tuple[str, list[Target]]:
         alarmed += sum(alarms)
         rows.append([f"{rho:g}", pc(sd), *(pc(each / count) for each in alarms)])
     total = count * len(QUIET) * len(LENGTHS)
-    head = f"Series without a step, {count} a case, noise with first-order autocorrelation: per cent that are alarmed, by number of points."
+    head = f"Series without a step, {count} a case, noise with first-order autocorrelation: per cent with an alarm, by number of points."
     target = Target(
         promise="of quiet series with autocorrelation up to .6 at most 2 % are alarmed",
         measured=f"{pc(alarmed / total)} % of {total:,}",
@@ -72,7 +72,7 @@ def _five_per_cent(seed: int, count: int) -> tuple[str, list[Target]]:
             cells.append(pc(hits / count))
         rows.append([str(before), *cells])
     total = count * len(befores)
-    head = f"A step of 5 % in {pc(SD)} % noise: per cent that are told, placed within {PLACED} points, by points before and after."
+    head = f"A step of 5 % in {pc(SD)} % noise: per cent that are found, placed within {PLACED} points, by points before and after."
     target = Target(
         promise="steps of 5 % in 2 % noise are found within 10 points in at least 90 %",
         measured=f"{pc(seen / total)} % of {total}",
@@ -113,7 +113,7 @@ def _labelled(seed: int, count: int) -> tuple[str, list[Target]]:
         )
     ]
     head = (
-        "SAP's labelled series (hana/small_2021, those that are here): the first build after the change by the label, and the steps told."
+        "SAP's labelled series (hana/small_2021, those that are here): the first build after the change by the label, and the steps found."
     )
     return f"{head}\n\n{table(['series', 'type', 'builds', 'label', 'shown'], rows)}", targets
 
