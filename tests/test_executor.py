@@ -435,7 +435,7 @@ def test_a_full_disk_is_told_with_what_to_do_and_the_run_goes_on_from_there(tmp_
         return one
 
     plan = make_plan([scenario()], seed=0)
-    with pytest.raises(CannotRun, match=rf"{told}.*: make room, or raise the limit; every record that was whole is kept"):
+    with pytest.raises(CannotRun, match=rf"{told}.*: make room, or raise the limit; every complete record is kept"):
         carry_out(plan, tmp_path, FakeRunner(fate=full))
     assert carry_out(plan, tmp_path, FakeRunner()).existing == 4
 

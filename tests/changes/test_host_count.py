@@ -225,6 +225,6 @@ def test_an_engine_that_this_machine_can_not_run_is_no_verdict(monkeypatch: pyte
 
     monkeypatch.setattr(host_count, "count", fails)
     assert engines() == HostCount(failed="vllm: vLLM does not import: NameError")
-    assert "the time for it was over" in engines(left=0.0).failed
-    with pytest.raises(BadInput, match="is no feature"):
+    assert "the time for counting was over" in engines(left=0.0).failed
+    with pytest.raises(BadInput, match="is not a feature"):
         engines("teleport")

@@ -285,7 +285,7 @@ def test_what_a_change_touches_is_counted_in_both_arms_and_untestable_where_it_n
 
 def test_who_never_ran_the_change_decides_nothing_where_another_did(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     """A change of one function, and answers of the same module that never call it: the scenario that runs it decides, the answers are told
-    to be untested, and that is no pass."""
+    to be untested, and that is not a pass."""
     place.scenario("answers", **ANSWERS, exercises=["vllm.v1.worker.batch"])
     place.runner.calls["answers"], place.runner.ratio = 0, 0.5
     assert place.pr() == EXIT_INCONCLUSIVE
@@ -299,7 +299,7 @@ def test_who_never_ran_the_change_decides_nothing_where_another_did(place: Place
     ):
         assert line in said
         assert line in text
-    assert "that is no pass as long as these answers are untested (exit code 4)" in said
+    assert "that is not a pass while these answers are untested (exit code 4)" in said
     assert "again improved in a microbenchmark" in text
     assert "untestable" not in text
     assert "nswers were NOT tested" in (place.folder / "reports" / "pr.html").read_text()
@@ -502,7 +502,7 @@ def test_a_busy_machine_spoils_times_and_no_counts(place: Place) -> None:
     assert place.pr() == EXIT_REGRESSED
     text = (place.folder / "reports" / "pr.md").read_text()
     assert re.search(r"\| bytes per swap.*\*\*regressed\*\*", text)
-    assert "too restless to measure on" in text
+    assert "too noisy to measure on" in text
     assert len(place.runner.ran) == 12
 
 

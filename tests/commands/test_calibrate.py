@@ -410,7 +410,7 @@ def test_calibrate_prints_what_it_found_and_its_exit_code(tmp_path: Path) -> Non
     assert "the baseline differs from itself" in said
     assert "no verdict on a time is given" in said
     code, said = verb(tmp_path, Machine(memory=0.7), blocks=60)
-    assert "a block resembles the one before by +0." in said
+    assert "the autocorrelation of blocks is +0." in said
 
 
 def test_calibrate_says_what_others_took_meanwhile(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_arms_that_stand_apart_are_no_pairs(
     assert main(["judge", path, "--better", "lower", "--json", *more]) in (EXIT_PASS, EXIT_INCONCLUSIVE)
     (one,) = json.loads(capsys.readouterr().out)["comparisons"]
     assert one["verdict"] == "inconclusive"
-    assert "a drift looks like a change: one such as within the two sides alone would have made" in one["reason"]
+    assert "a drift looks like a change: the drift within the two sides alone would have made" in one["reason"]
     assert "--interleaved" in one["reason"]
 
 

@@ -229,7 +229,7 @@ def test_a_file_that_can_not_be_followed_excuses_no_regression(place: Place, mor
     place.fate = counts(2048)
     assert place.diff() == EXIT_REGRESSED
     assert "bytes per swap of" in place.told["headline"]
-    told = "changes what measures it" if more is MEASURE else "not measured, as no overlay can follow it"
+    told = "alters benchmarks that measure it" if more is MEASURE else "not measured, because no overlay can apply it"
     assert told in place.notes
     place.fate = lambda one: one
     (place.folder / "my.diff").write_text((place.folder / "my.diff").read_text().replace("first + 0", "first + 1"))
@@ -389,10 +389,10 @@ def test_a_failed_aa_is_not_blamed_on_the_change(place: Place) -> None:
     [
         (["--git", "."], "name the change with --diff FILE, or with --git REPO --base REF"),
         (["--diff", "my.diff", "--base", "main"], "name the change with --diff FILE, or with --git REPO --base REF"),
-        (["--base", "main"], "--base: of a change alone"),
-        (["--budget", "5m"], "--budget: of a change alone"),
+        (["--base", "main"], "--base: only for a change"),
+        (["--budget", "5m"], "--budget: only for a change"),
         (["--seed", "0"], "--seed: only for a change: leave it out, or name the change"),
-        (["--results", "records", "--all", "--wait", "5", "--builds", "elsewhere"], "--all, --wait, --builds: of a change alone"),
+        (["--results", "records", "--all", "--wait", "5", "--builds", "elsewhere"], "--all, --wait, --builds: only for a change"),
         (["--diff", "gone.diff"], "gone.diff: No such file"),
         (["--diff", "my.diff", "--policy", "noisy"], "there is no policy of that name, did you mean noisy-ci?"),
         (["--diff", "my.diff", "--tests", "gone"], "--tests gone: there is no such file"),
@@ -595,7 +595,7 @@ def test_what_a_diff_changes_of_its_judges_is_told(place: Place) -> None:
     more = f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b\n"
     (place.folder / "my.diff").write_text((place.folder / "my.diff").read_text() + more)
     assert place.diff() == EXIT_PASS
-    assert "the change alters files that judge it (scenarios/never.yaml): it was judged by what this folder has" in place.notes
+    assert "the change alters files that judge it (scenarios/never.yaml): the files of this folder judged it" in place.notes
 
 
 def test_every_option_is_in_the_docs() -> None:

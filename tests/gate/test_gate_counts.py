@@ -44,7 +44,7 @@ def test_more_work_than_the_policy_allows_fails_in_every_form(
     assert place.told["counts"]["comparisons"][0]["feature"] == "plain"
     comment = (place.folder / "comment.md").read_text().replace("\\", "")
     forms = [" ".join(capsys.readouterr().out.split()), comment, (place.folder / "junit.xml").read_text()]
-    assert all("A count is no time" in form for form in forms)
+    assert all("A count is not a time" in form for form in forms)
     assert all("python instructions, plain" in form or "python_instructions@plain" in form for form in forms)
     cases = {case.get("classname"): case for case in ET.parse(place.folder / "junit.xml").iter("testcase")}
     tag = {EXIT_REGRESSED: "failure", EXIT_UNTESTABLE: "error"}.get(code, "system-out")

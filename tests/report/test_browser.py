@@ -113,7 +113,7 @@ STRANGER = {
         "a slowdown of 12\u202f% or less could have been missed",
         "14 more blocks (about 21 min) would settle it",
     ),
-    "crashed": ("⊘ untestable", "could not be tested", "it ran out of memory", "not at all: nothing may be concluded"),
+    "crashed": ("⊘ untestable", "could not be tested", "it ran out of memory", "not at all: nothing can be concluded"),
     "suggested": ("~ likely improved", "likely, not proved", "a toy model (1 layer, hidden size 64), dummy weights, eager mode"),
     "itself": ("against itself is equivalent", "no patch is judged here", "no difference, as expected"),
 }

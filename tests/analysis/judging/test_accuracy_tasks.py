@@ -129,7 +129,7 @@ def test_a_baseline_that_differs_from_itself_by_more_than_chance_makes_the_task_
     before, after = answers(200, lost=20)
     row = rows(records([task(before)], [task(before)], again=[task(after)]))["accuracy@sums"]
     assert row.verdict is Outcome.UNTESTABLE
-    assert "the baseline against itself changed 20 of 400 (20 lost, 0 won), more than chance would" in row.reason
+    assert "the baseline against itself changed 20 of 400 (20 lost, 0 won), more than chance explains" in row.reason
 
 
 def test_the_floor_raises_what_could_have_been_seen() -> None:
@@ -245,12 +245,12 @@ def test_a_plan_says_what_the_items_can_show() -> None:
     """The detectable drop in points before anything runs; where the number of items is not known, how to make it so."""
     known = scenario_of(definition({"sums": {}}, limit=1319), source="a.yaml")
     (told,) = design_power(known, (), "machine").sentences
-    assert told.startswith("sums: 1,319 items see a drop of 2.")
+    assert told.startswith("sums: 1,319 items detect a drop of 2.")
     assert "is called equivalent" in told
     few = design_power(scenario_of(definition({"sums": {}}, limit=50), source="a.yaml"), (), "machine").sentences[0]
     assert "stays inconclusive" in few
     unknown = design_power(scenario_of(definition({"gsm8k": {}}), source="a.yaml"), (), "machine").sentences[0]
-    assert "not known before lm_eval loads it" in unknown
+    assert "known only once lm_eval has loaded the task" in unknown
 
 
 def test_items_that_share_a_passage_move_together() -> None:

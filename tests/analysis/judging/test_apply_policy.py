@@ -78,8 +78,8 @@ def test_what_to_do_names_a_cost_or_other_answers(rules: Any) -> None:
     cost, answers = row("swap", "round_time", Outcome.REGRESSED), row("equal", "greedy_outputs", Outcome.REGRESSED)
     of_cost, of_answers = decide([cost], rules()).todo, decide([answers], rules()).todo
     assert [each.partition(",")[0] for each in (*of_cost, *of_answers)] == [
-        "If this cost is not meant",
-        "If these other answers are not meant",
+        "If this cost is not intended",
+        "If these changed answers are not intended",
     ]
     assert decide([cost, answers], rules()).todo == of_cost + of_answers
 
@@ -143,7 +143,7 @@ def test_growth_of_one_size_can_not_be_told(rules: Any) -> None:
     """The rule is for sweeps; elsewhere it says so."""
     found = decide([count("bytes_per_swap", 1, 1, "equivalent")], rules(witnesses={"decide": "all", "rule": "constant"}))
     assert found.exit_code == EXIT_UNTESTABLE
-    assert "can't be told from one size" in found.rulings[0].reason
+    assert "one size can't show whether it grows" in found.rulings[0].reason
 
 
 def test_a_waiver_lets_a_failure_pass_and_says_so(rules: Any) -> None:
