@@ -240,7 +240,7 @@ def test_far_beyond_the_floor_is_a_regression_and_one_prompt_is_not() -> None:
     """All eight prompts further off than the worst of the floor: not by chance. One of them: it may be, and what would tell is said."""
     far = judged(definition(), greedy(), noisy(1, spread=0.1), noisy(2, spread=1e-4))
     assert far.verdict == Outcome.REGRESSED
-    assert "by chance once in 12,870" in far.reason
+    assert "chance would do that once in 12,870" in far.reason
     answered = noisy(2, spread=1e-4)
     one = judged(definition(), greedy(), changed(answered, "logprobs", 0, 0, -3.0), answered)
     assert one.verdict == Outcome.INCONCLUSIVE
@@ -254,7 +254,7 @@ def test_a_chance_too_small_for_a_number_is_told_as_such() -> None:
     )
     near = dataclasses.replace(moved, distance=1e-4)
     found = PartComparison(part="greedy_outputs", prompts=(moved,) * 2000, floor=((near,) * 2000,), tokens=2000, tolerance=0.0)
-    assert rule(found).reason.endswith("by chance less than once in 1,000,000,000")
+    assert rule(found).reason.endswith("chance would do that less than once in 1,000,000,000")
 
 
 def test_a_text_that_became_impossible_ends_no_comparison() -> None:
