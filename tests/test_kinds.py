@@ -147,7 +147,7 @@ def test_a_kind_is_planned(kind: Kind) -> None:
     assert sum(len(block.order) for block in plan.blocks) == scenario.most_trials
     (estimate,) = planning.estimates(plan, [], [], "a machine")
     assert estimate.minutes > 0
-    assert estimate.foreseen.told
+    assert estimate.power.sentences
 
 
 @EACH

@@ -168,7 +168,7 @@ def empty(folder: Path, count: int, wrong: int = 0) -> None:
     [
         (0, 21, 0, "untestable", "the candidate left 21 of 300 items without an answer"),
         (300, 0, 0, "untestable", "the baseline left 300 of 300 items without an answer"),
-        (0, 1, 60, "regressed", "the candidate left 1 of 300 items without an answer, which alters nothing"),
+        (0, 1, 60, "regressed", "the candidate left 1 of 300 items without an answer, but the verdict is the same"),
         (40, 40, 0, "equivalent", "left out: 40 items that neither arm answered"),
         (290, 290, 0, "untestable", "left out: 290 items that neither arm answered"),
     ],
@@ -233,10 +233,10 @@ def test_a_paste_decides_nothing_and_says_what_it_could_have_seen(tmp_path: Path
     file.write_text("".join(TABLE.format(heading=h, arrow="", first=v) + BLOCK.format(heading=h, rate=r) for h, v, r in sides))
     assert main(["pasted", str(file), "--items", "50"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "could have gone unseen" in out
+    assert "could have been missed" in out
     assert "Output token throughput (tok/s): 2911.32 to 2965.89 (+1.87 %, better) [0.57 %]" in out
     assert "no error bars" in out
-    assert "could not have seen: a change below 4.56 % if runs of one build scatter by 1 %" in out
+    assert "could not have detected a change below 4.56 % if runs of one build scatter by 1 %" in out
     assert "Successful requests" not in out
     assert "No heading names the baseline" not in out
 
@@ -286,8 +286,8 @@ def test_what_was_not_measured_is_neither_better_nor_worse(tmp_path: Path, capsy
     file.write_text("| metric | main | PR | p-value |\n|--|--|--|--|\n" + rows)
     assert main(["pasted", str(file)]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "TTFT (ms): 10 to 0: 0 or less is no measurement of it" in out
-    assert "ITL (ms): 5 to -1: 0 or less is no measurement of it" in out
+    assert "TTFT (ms): 10 to 0: 0 or less is not a measurement of it" in out
+    assert "ITL (ms): 5 to -1: 0 or less is not a measurement of it" in out
     assert "answered in time (%): 99 to 71 (-28.3 %)" in out
     assert "latency at 4 rps (ms): 80 to 120 (+50.0 %, worse)" in out
     assert "Failed requests: 3 to 0, better" in out

@@ -40,15 +40,15 @@ def add(verbs: Any) -> None:
     )
     _json(showing)
 
-    pruning = options.verb(acts, "prune", _prune, "take out old points, and lines that are there twice; acknowledgements always stay")
+    pruning = options.verb(acts, "prune", _prune, "remove old points and duplicate lines; acknowledgements always stay")
     _filters(pruning)
     pruning.add_argument("--before", type=_day, metavar="DATE", help="points measured before this day (2026-01-31)")
     pruning.add_argument("--keep", type=options.natural, metavar="N", help="all but the newest N points of each series")
-    pruning.add_argument("--dry-run", action="store_true", help="say how many would go, and change nothing")
+    pruning.add_argument("--dry-run", action="store_true", help="show how many would go, and change nothing")
 
     _folder(options.verb(acts, "migrate", _migrate, "rewrite lines of an older schema in the current one (reading does so by itself)"))
 
-    accepting = options.verb(acts, "ack", _ack, "accept a step, with the reason that the report shows from then on")
+    accepting = options.verb(acts, "ack", _ack, "accept a step, with a reason that the report shows")
     _filters(accepting)
     accepting.add_argument("--at", required=True, metavar="BUILD", help="the first build after the step, as 'perfproof steps' names it")
     accepting.add_argument("--reason", required=True, metavar="TEXT", help="why it is accepted")
@@ -78,7 +78,7 @@ def add(verbs: Any) -> None:
         "--kind",
         choices=("auto", "timed", "witness"),
         default="auto",
-        help="of a CSV: exact counts (witness), of which every change is a step, or what was measured (timed, which auto takes it for)",
+        help="of a CSV: exact counts (witness), where every change is a step, or measurements (timed, the meaning of auto)",
     )
     _json(steps)
     steps.add_argument(
@@ -98,8 +98,8 @@ def add(verbs: Any) -> None:
 
 
 def _folder(verb: argparse.ArgumentParser, default: Path | None = HISTORY) -> None:
-    told = f" (default {default})" if default else ""
-    verb.add_argument("--history", type=Path, default=default, metavar="DIR", help=f"the history folder{told}")
+    default_words = f" (default {default})" if default else ""
+    verb.add_argument("--history", type=Path, default=default, metavar="DIR", help=f"the history folder{default_words}")
 
 
 def _filters(verb: argparse.ArgumentParser, default: Path | None = HISTORY) -> None:
@@ -169,7 +169,7 @@ def _steps(arguments: argparse.Namespace) -> int:
         raise BadInput("steps: give either a FILE.csv or --history DIR")
     if arguments.file is not None:
         if arguments.confirm:
-            raise BadInput("--confirm: a CSV says nothing of how its builds are made: only the steps of a history can be confirmed")
+            raise BadInput("--confirm: a CSV does not say how its builds are made: only the steps of a history can be confirmed")
         return history_verbs.steps_of_file(arguments.file, floor=arguments.margin, kind=arguments.kind, as_json=arguments.json)
     confirm = _confirm(arguments) if arguments.confirm else None
     return history_verbs.steps_of_history(
@@ -178,7 +178,7 @@ def _steps(arguments: argparse.Namespace) -> int:
 
 
 def _confirm(arguments: argparse.Namespace) -> Confirm:
-    """Measures in pairs, and tells how that goes on stderr: what is printed stays the steps alone."""
+    """Measures in pairs, with its progress on stderr, so that stdout has the steps alone."""
     import sys
     from functools import partial
 

@@ -1,4 +1,4 @@
-"""The command for whoever proposes a change: pr."""
+"""The command for authors of a change: pr."""
 
 from __future__ import annotations
 
@@ -52,4 +52,4 @@ def _pr(arguments: argparse.Namespace) -> int:
     from perfproof.changes.measure_change import Wanted, contribute
 
     named = None if arguments.scenarios == ["auto"] else [Path(name) for name in arguments.scenarios]
-    return contribute(options.changed(arguments), options.filled(Wanted, arguments, scenarios=named, print_text=arguments.print))
+    return contribute(options.changed(arguments), options.from_args(Wanted, arguments, scenarios=named, print_text=arguments.print))

@@ -99,7 +99,7 @@ def _steps(track: Track, history: History, floor: float, confirm: Confirm | None
         floor=floor,
         kind=track.points[0].kind,
         unit=track.points[0].unit,
-        told=lambda before, after: changed(history.settings, before, after),
+        describe=lambda before, after: changed(history.settings, before, after),
     )
     steps = [_acknowledged(track, _beside(track, step, history.settings), history.acknowledgements) for step in detected.steps]
     if confirm is not None:

@@ -216,7 +216,7 @@ def groups(*runs: tuple[str, list[float]]) -> list[Group]:
 def test_a_step_where_the_environment_changed_is_labelled() -> None:
     """A new kernel explains a new level as well as the build does, and the reason begins with it."""
     old, new = list(noisy(1, (12, 1.0))), list(noisy(2, (12, 1.3)))
-    result = steps(groups(("a", old), ("b", new)), floor=FLOOR, kind="timed", told=lambda one, two: f"kernel {one} to {two}")
+    result = steps(groups(("a", old), ("b", new)), floor=FLOOR, kind="timed", describe=lambda one, two: f"kernel {one} to {two}")
     (step,) = result.steps
     assert (step.at, step.last, step.environment) == (12, 11, "kernel a to b")
     assert step.reason.startswith("environment: kernel a to b")
@@ -226,21 +226,21 @@ def test_environments_never_mix() -> None:
     """Points of two environments that alternate give no step between them, and that is said."""
     slow, fast = noisy(1, (20, 1.3)), noisy(2, (20, 1.0))
     mixed = [Group(label=place, environment="ab"[place % 2], values=np.array([(fast, slow)[place % 2][place // 2]])) for place in range(40)]
-    result = steps(mixed, floor=FLOOR, kind="timed", told=lambda one, two: f"{one} to {two}")
+    result = steps(mixed, floor=FLOOR, kind="timed", describe=lambda one, two: f"{one} to {two}")
     assert result.steps == ()
     assert "alternate" in result.warnings[0]
 
 
 def test_too_few_points_in_an_environment_are_said() -> None:
     """Two points after a new kernel tell nothing, and the reader hears of the border."""
-    result = steps(groups(("a", [1.0] * 12), ("b", [2.0, 2.0])), floor=FLOOR, kind="timed", told=lambda one, two: f"{one} to {two}")
+    result = steps(groups(("a", [1.0] * 12), ("b", [2.0, 2.0])), floor=FLOOR, kind="timed", describe=lambda one, two: f"{one} to {two}")
     assert result.steps == ()
     assert any("the environment changed at 12 (a to b)" in warning for warning in result.warnings)
 
 
 def test_a_count_steps_over_a_change_of_environment() -> None:
     """A count that changes together with the environment is a step, labelled."""
-    result = steps(groups(("a", [4.0, 4.0]), ("b", [9.0, 9.0])), floor=FLOOR, kind="witness", told=lambda one, two: f"{one} to {two}")
+    result = steps(groups(("a", [4.0, 4.0]), ("b", [9.0, 9.0])), floor=FLOOR, kind="witness", describe=lambda one, two: f"{one} to {two}")
     assert [(step.at, step.environment) for step in result.steps] == [(2, "a to b")]
 
 

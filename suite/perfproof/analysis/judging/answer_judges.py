@@ -1,4 +1,4 @@
-"""How scenarios about answers are judged, by what their kind is judged by: a judge each, and what a plan can see of it."""
+"""How scenarios about answers are judged, by their kind's `judged_by`: a judge, and what a plan can detect."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from perfproof.model.workloads.kind import JudgedBy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerJudge:
-    """`judge` makes the lines of a scenario from its latest trials, `foreseen` tells in sentences what a run could see."""
+    """`judge` makes the lines of a scenario from its latest trials, `power_sentences` says what a run can detect."""
 
     judge: Callable[[Scenario, Sequence[Record]], tuple[Judged, ...]]
-    foreseen: Callable[[Scenario], tuple[str, ...]]
+    power_sentences: Callable[[Scenario], tuple[str, ...]]
 
 
 JUDGES: Mapping[JudgedBy, AnswerJudge] = {
-    "bits": AnswerJudge(judge=equality_verdict.judge, foreseen=equality_verdict.foreseen),
-    "items": AnswerJudge(judge=accuracy_tasks.judge, foreseen=accuracy_tasks.foreseen),
+    "bits": AnswerJudge(judge=equality_verdict.judge, power_sentences=equality_verdict.power_sentences),
+    "items": AnswerJudge(judge=accuracy_tasks.judge, power_sentences=accuracy_tasks.power_sentences),
 }
 
 

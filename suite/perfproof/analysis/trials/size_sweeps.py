@@ -1,7 +1,7 @@
-"""Sweeps: the metrics of a scenario that were measured at several sizes of one parameter, and what the verdict says of their growth.
+"""Sweeps: the metrics of a scenario that were measured at several sizes of one parameter, and their growth in words.
 
-Which parameter is swept shows in the metrics' names (`round_time@output_length=16000`), which come from the workload's cases: nothing
-has to be declared. Nothing here gates: the sizes themselves are judged, one by one; growth says what lies beyond the largest.
+The metrics' names show the swept parameter (`round_time@output_length=16000`); they come from the workload's cases, so nothing has to be
+declared. Nothing here gates: each size is judged by itself; growth shows what to expect beyond the largest.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Costs = Mapping[int, Sequence[float]]
 class Sweep:
     """One metric over the sizes of one parameter, in every arm that measured them all; the baseline is the first arm.
 
-    `costs` are geometric means over the trials that count, a value a size. `growths` is None for an arm with one such trial alone.
-    `claims` tell each candidate's growth against the baseline's, each with the candidate's name.
+    `costs` are geometric means over the trials that count, one value per size. `growths` is None for an arm with only one such trial.
+    `claims` compare each candidate's growth with the baseline's, each with the candidate's name.
     """
 
     metric: str
@@ -79,26 +79,26 @@ def _sweep(metric: str, parameter: str, by_size: Mapping[float, str], arms: Sequ
     sizes = tuple(sorted(by_size))
     exact = _exact(metric)
     costs = {arm: _costs([by_size[size] for size in sizes], arm, trials, exact) for arm in arms}
-    if not all(costs.values()) or (exact and any(len(set(map(tuple, mine.values()))) > 1 for mine in costs.values())):
-        return None  # an arm lacks it, or a count that differs between trials, which its own verdict tells
+    if not all(costs.values()) or (exact and any(len(set(map(tuple, own.values()))) > 1 for own in costs.values())):
+        return None  # an arm lacks it, or its count differs between trials, which its own verdict says
     size = parameter.replace("_", " ")
-    growths = {arm: _growth(sizes, mine, exact, arm, size) for arm, mine in costs.items()}
+    growths = {arm: _growth(sizes, own, exact, arm, size) for arm, own in costs.items()}
     baseline = arms[0]
-    told = ((arm, _claim(sizes, baseline, costs[baseline], costs[arm], growths[baseline], growths[arm])) for arm in arms[1:])
+    claims = ((arm, _claim(sizes, baseline, costs[baseline], costs[arm], growths[baseline], growths[arm])) for arm in arms[1:])
     return Sweep(
         metric=metric,
         parameter=parameter,
         sizes=sizes,
         exact=exact,
         arms=tuple(arms),
-        costs=tuple(tuple(typical(column) for column in zip(*mine.values(), strict=True)) for mine in costs.values()),
+        costs=tuple(tuple(typical(column) for column in zip(*own.values(), strict=True)) for own in costs.values()),
         growths=tuple(growths.values()),
-        claims=tuple((arm, claim) for arm, claim in told if claim),
+        claims=tuple((arm, claim) for arm, claim in claims if claim),
     )
 
 
 def _costs(names: Sequence[str], arm: str, trials: Iterable[Record], exact: bool) -> dict[int, list[float]]:
-    """The costs of the trials that have them all: for counts any number from 0, for times only such as have a logarithm."""
+    """The costs of the trials that have all sizes: counts from 0, times above 0."""
     found = {}
     for trial in trials:
         if trial.arm == arm:
@@ -119,16 +119,16 @@ def _claim(sizes: Sequence[float], baseline: str, before: Costs, after: Costs, f
     """The candidate's growth against the baseline's, "" where either is not known."""
     if first is None or second is None:
         return ""
-    told = f"{_times(second)}, {baseline} {_times(first)}"
+    words = f"{_times(second)}, {baseline} {_times(first)}"
     shared = sorted(before.keys() & after.keys())
     if second.interval is None or len(shared) < 2:
-        return told
+        return words
     lower, (low, high) = slope_difference(sizes, np.array([before[b] for b in shared]), np.array([after[b] for b in shared]))
-    return f"{told}: exponent {_signed(lower)} [{_signed(low)}, {_signed(high)}]"
+    return f"{words}: exponent {_signed(lower)} [{_signed(low)}, {_signed(high)}]"
 
 
 def _times(growth: Growth) -> str:
-    """The shape, with the factor in cost from the smallest size to the largest where there is one to tell."""
+    """The shape, with the factor of the cost from the smallest to the largest size, if there is one."""
     return f"{growth.shape} (× {growth.factor:.3g})" if math.isfinite(growth.factor) and growth.factor != 1 else growth.shape
 
 

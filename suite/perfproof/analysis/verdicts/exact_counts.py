@@ -1,4 +1,4 @@
-"""Witnesses are exact: counts of work are compared, not tested. One more byte copied is one more byte copied."""
+"""Witnesses are exact counts of work: they are compared, not tested. One more byte copied is one more byte copied."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def judge_witness(
             return _exact(Outcome.UNTESTABLE, reason)
     before, after = first[0], second[0]
     change = f" ({number_format.percent(after / before - 1)})" if before else ""
-    told = f"exactly {number_format.counted(after, '')} against {number_format.counted(before, unit)}{change} in {trials} of each arm"
+    words = f"exactly {number_format.counted(after, '')} against {number_format.counted(before, unit)}{change} in {trials} of each arm"
     if abs(after - before) <= margin * abs(before):
-        return _exact(Outcome.EQUIVALENT, f"{told}, within the margin of {number_format.percent(margin, signed=False)}", len(first))
+        return _exact(Outcome.EQUIVALENT, f"{words}, within the margin of {number_format.percent(margin, signed=False)}", len(first))
     outcome = Outcome.REGRESSED if (after > before) is (better == "lower") else Outcome.IMPROVED
-    return _exact(outcome, told, len(first))
+    return _exact(outcome, words, len(first))
 
 
 def _fault(baseline: Sequence[float | None], candidate: Sequence[float | None]) -> str:
     if not baseline or len(baseline) != len(candidate):
-        return f"{len(baseline)} values of the baseline and {len(candidate)} of the candidate: one of each a block is needed"
+        return f"{len(baseline)} values of the baseline and {len(candidate)} of the candidate: one of each per block is needed"
     for arm, values in (("baseline", baseline), ("candidate", candidate)):
         lost = [place for place, value in enumerate(values) if value is None or value != value]
         if lost:
