@@ -16,12 +16,12 @@ from types import FrameType
 from perfproof import __version__
 from perfproof.cli import (
     bundle_command,
+    change_commands,
     ci_command,
     count_command,
     gate_command,
     history_commands,
     judge_commands,
-    pr_command,
     report_command,
     run_commands,
     startup_checks,
@@ -36,7 +36,7 @@ from perfproof.model.base.untrusted import harmless
 GROUPS = (
     run_commands,
     count_command,
-    pr_command,
+    change_commands,
     judge_commands,
     report_command,
     gate_command,

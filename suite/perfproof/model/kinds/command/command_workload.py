@@ -17,9 +17,12 @@ PYTHON = "{python}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed:
-    """Where one number of a command stands: in its output behind a regular expression (`pattern`, whose first group or group `value` is
-    the number, and group `unit` its unit), in a JSON document (`json_file`: a file that it writes, "-" for its output; `json_path`: keys with dots between),
-    or in a column of a printed table (`column`, with the first cell of the row that counts). `unit` is the number's unit."""
+    """Where one number of a command stands, and its `unit`.
+
+    `pattern` is a regular expression over the output: its first group, or group `value`, is the number, group `unit` its unit. `json_file`
+    is a file that the command writes, "-" for its output, and `json_path` keys with dots between. `column` is the head of a printed
+    table's column, `row` the first cell of the row that counts.
+    """
 
     pattern: str = ""
     json_file: str = ""
