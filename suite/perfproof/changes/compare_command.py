@@ -17,12 +17,12 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.base.quantities import known, scale
 from perfproof.model.base.yaml_io import write_mapping
 from perfproof.model.documents.build_spec import parse_build
-from perfproof.model.kinds.command.command_document import UNIT, VALUE, PrintedDoc
+from perfproof.model.kinds.command.command_document import COMMAND, UNIT, VALUE, PrintedDoc
 from perfproof.model.kinds.command.command_workload import PYTHON
 from perfproof.model.scenarios.scenario import Profile
 from perfproof.run.host.preflight import Start
 
-NAME = "command"
+NAME = COMMAND.name
 """What the scenario is called."""
 _NAMED = re.compile(r"(?P<name>[a-z][a-z0-9_]{0,63})(?::(?P<unit>[^:=]*))?(?::(?P<better>lower|higher))?=(?P<pattern>.+)", re.DOTALL)
 _UNIT = re.compile(r"\s*(?P<unit>[A-Za-zµμ%][A-Za-z0-9/µμ]*)")
@@ -73,7 +73,7 @@ def scenario_document(asked: Asked) -> dict[str, Any]:
     primary = [metric for metric, _, _ in printed] or ["wall_time"]
     beside = [name for name in ("wall_time", "cpu_time") if name not in primary]
     workload = {
-        "kind": "command",
+        "kind": COMMAND.name,
         "run": list(asked.words),
         **({"files": os.path.abspath(asked.files)} if asked.files is not None else {}),
         "metrics": {name: document for _, name, document in printed},

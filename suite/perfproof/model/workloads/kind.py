@@ -10,8 +10,8 @@ from perfproof.model.workloads.document_parts import WorkloadDoc
 
 JudgedBy = Literal["blocks", "items", "bits"]
 """Times and counts of paired blocks; answers that are scored item by item; answers that are compared bit by bit."""
-Scope = Literal["end to end", "part", "answers"]
-"""What a result speaks of: a whole vLLM's speed, a part's, or what vLLM answers."""
+Scope = Literal["end to end", "part", "program", "answers"]
+"""What a result speaks of: a whole vLLM's speed, a part's, a program's, or what vLLM answers."""
 
 
 def _no_sentences(data: Mapping[str, Any]) -> Iterator[str]:

@@ -42,6 +42,8 @@ def told(
     kind = kind_in(definition)
     if kind is not None and kind.scope == "part" and not aa_status.against_itself(definition):
         yield "a microbenchmark: it does not say what a server gains"
+    if kind is not None and kind.scope == "program" and not aa_status.against_itself(definition):
+        yield "a command's own numbers: what they mean for a server is the command's to say"
     if said := model(definition):
         yield f"measured with {said}"
     yield from _released(arms, definition, records)

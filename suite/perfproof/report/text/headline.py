@@ -15,9 +15,10 @@ ITSELF = " against itself"
 """What follows the name of an A/A: it judges no change, but the machine."""
 MICRO = ("microbenchmark", "microbenchmarks")
 _SERVED, _ASKED = ("end-to-end scenario", "end-to-end scenarios"), ("comparison of answers", "comparisons of answers")
-ORDER = (_SERVED, MICRO, _ASKED)
+_RUN = ("comparison of a command", "comparisons of commands")
+ORDER = (_SERVED, _RUN, MICRO, _ASKED)
 """Of kinds whose worst news is alike, the whole of vLLM comes first, then parts of it, then answers; others after."""
-NOUNS: Mapping[Scope, tuple[str, str]] = {"end to end": _SERVED, "part": MICRO, "answers": _ASKED}
+NOUNS: Mapping[Scope, tuple[str, str]] = {"end to end": _SERVED, "part": MICRO, "program": _RUN, "answers": _ASKED}
 """What scenarios are called in a headline, one and several, by what they speak of: a part of vLLM on its own is never counted with the
 whole."""
 PLAIN, CHECKS = (
