@@ -17,7 +17,7 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.base.quantities import known, scale
 from perfproof.model.base.yaml_io import write_mapping
 from perfproof.model.documents.build_spec import parse_build
-from perfproof.model.kinds.command.command_document import COMMAND, UNIT, VALUE, PrintedDoc
+from perfproof.model.kinds.command.command_document import COMMAND, UNIT, PrintedDoc, printed_faults
 from perfproof.model.kinds.command.command_workload import PYTHON
 from perfproof.model.scenarios.scenario import Profile
 from perfproof.run.host.preflight import Start
@@ -116,6 +116,8 @@ def metric_of(said: str, *, count: bool = False) -> tuple[str, dict[str, Any]]:
     document = {"pattern": pattern, "unit": (named["unit"] if named else None) or _unit_behind(pattern) or "1"}
     if named and named["better"]:
         document["better"] = named["better"]
+    if faults := printed_faults(document):
+        raise BadInput(*(f"{option} {said!r}: {fault}" for fault in faults))
     name = named["name"] if named else _name_before(pattern)
     if not name:
         raise BadInput(f"{option} {said!r}: what is it called? put a name before it: {option} 'latency:ms={pattern}'")
@@ -123,11 +125,6 @@ def metric_of(said: str, *, count: bool = False) -> tuple[str, dict[str, Any]]:
         raise BadInput(
             f"{option} {said!r}: is less or more of it better? say so: {option} '{name}:{document['unit']}:lower={pattern}' (or higher)"
         )
-    try:
-        PrintedDoc.model_validate(document)
-    except ValueError as error:
-        why = "; ".join(detail["msg"].removeprefix("Value error, ") for detail in getattr(error, "errors", list)())
-        raise BadInput(f"{option} {said!r}: {why}") from None
     return name, document
 
 
@@ -146,8 +143,8 @@ def _unit_behind(pattern: str) -> str:
 
 def _name_before(pattern: str) -> str:
     """The words before the number, as a name: "Mean latency: (" is mean_latency."""
-    start = pattern.find(f"(?P<{VALUE}>") if VALUE in pattern else pattern.find("(")
-    words = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"\\.", " ", pattern[: max(start, 0)]))
+    start = next((place for place, letter in _letters(pattern) if letter == "("), 0)
+    words = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"\\[a-zA-Z]", " ", pattern[:start]))
     return "_".join(words).lower()[:64]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
 
 from perfproof.model.base.quantities import scale
 from perfproof.model.base.untrusted import line
@@ -87,6 +87,15 @@ class PrintedDoc(Growing):
         if dimension.endswith("/time") and self.way == "higher":
             return f"printed_rate@{name}"
         return f"printed_{'less' if self.way == 'lower' else 'more'}@{name}"
+
+
+def printed_faults(document: Mapping[str, Any]) -> list[str]:
+    """What is wrong with where a number is said to stand."""
+    try:
+        PrintedDoc.model_validate(dict(document))
+    except ValidationError as error:
+        return [detail["msg"].removeprefix("Value error, ") for detail in error.errors()]
+    return []
 
 
 class CommandDoc(WorkloadDoc):
