@@ -16,13 +16,13 @@ from types import FrameType
 from perfproof import __version__
 from perfproof.cli import (
     bundle_command,
+    change_commands,
     ci_command,
     count_command,
     export_command,
     gate_command,
     history_commands,
     judge_commands,
-    pr_command,
     report_command,
     run_commands,
     startup_checks,
@@ -37,7 +37,7 @@ from perfproof.model.base.untrusted import harmless
 GROUPS = (
     run_commands,
     count_command,
-    pr_command,
+    change_commands,
     judge_commands,
     report_command,
     export_command,

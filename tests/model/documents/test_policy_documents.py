@@ -88,7 +88,10 @@ def test_a_waiver_may_name_a_count_of_the_host(tmp_path: Path) -> None:
         ({"counts": {"fail": 1.5}}, "counts.fail: "),
         ({"counts": {"rule": "equal"}}, "counts.rule: unknown key"),
         ({"metrics": {"python_instructions": {"decide": True}}}, "unknown metric 'python_instructions'"),
-        ({"metrics": {"round_tmie": {"decide": True}}}, "metrics.round_tmie: unknown metric 'round_tmie', did you mean round_time?"),
+        (
+            {"metrics": {"round_tmie": {"decide": True}}},
+            "metrics.round_tmie: unknown metric 'round_tmie', did you mean round_time, printed_time?",
+        ),
         ({"metrics": {"swap/round_tmie": {"decide": True}}}, "unknown metric 'round_tmie'"),
         ({"metrics": {"round_time": {}}}, "expected one of 'decide', 'warn', 'fail' and 'rule'"),
         ({"metrics": {"round_time": {"rule": "equal"}}}, "'rule' is for exact counts"),

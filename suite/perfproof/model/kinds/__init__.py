@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from perfproof.model.kinds.accuracy.accuracy_document import ACCURACY
+from perfproof.model.kinds.command.command_document import COMMAND
 from perfproof.model.kinds.equality.equality_document import EQUALITY
 from perfproof.model.kinds.micro import MICRO
 from perfproof.model.kinds.offline import OFFLINE
@@ -24,6 +25,7 @@ KINDS: tuple[Kind, ...] = (
     ACCURACY,
     EQUALITY,
     PYTEST,
+    COMMAND,
 )
 _NAMED: Mapping[object, Kind] = {kind.name: kind for kind in KINDS}
 

@@ -10,8 +10,8 @@ from perfproof.model.workloads.document_parts import WorkloadDoc
 
 JudgedBy = Literal["blocks", "items", "bits"]
 """Times and counts of paired blocks; answers that are scored item by item; answers that are compared bit by bit."""
-Scope = Literal["end to end", "part", "answers"]
-"""The scope of a result: the speed of a whole vLLM or of a part, or vLLM's answers."""
+Scope = Literal["end to end", "part", "program", "answers"]
+"""The scope of a result: the speed of a whole vLLM, of a part or of any program, or vLLM's answers."""
 
 
 def _no_sentences(data: Mapping[str, Any]) -> Iterator[str]:

@@ -42,6 +42,8 @@ def clauses(
     kind = kind_in(definition)
     if kind is not None and kind.scope == "part" and not aa_status.against_itself(definition):
         yield "a microbenchmark: it does not show what a server gains"
+    if kind is not None and kind.scope == "program" and not aa_status.against_itself(definition):
+        yield "the numbers of a command, which knows what they mean for a server"
     if named := model(definition):
         yield f"measured with {named}"
     yield from _released(arms, definition, records)

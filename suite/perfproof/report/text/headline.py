@@ -15,9 +15,10 @@ ITSELF = " against itself"
 """The words after the name of an A/A: it judges the machine, not a change."""
 MICRO = ("microbenchmark", "microbenchmarks")
 _SERVED, _ASKED = ("end-to-end scenario", "end-to-end scenarios"), ("comparison of answers", "comparisons of answers")
-ORDER = (_SERVED, MICRO, _ASKED)
-"""The order of scopes with equally bad outcomes: the whole of vLLM, then parts of it, then answers, then others."""
-NOUNS: Mapping[Scope, tuple[str, str]] = {"end to end": _SERVED, "part": MICRO, "answers": _ASKED}
+_RUN = ("comparison of a command", "comparisons of commands")
+ORDER = (_SERVED, _RUN, MICRO, _ASKED)
+"""The order of scopes with equally bad outcomes: the whole of vLLM, then commands, then parts of it, then answers, then others."""
+NOUNS: Mapping[Scope, tuple[str, str]] = {"end to end": _SERVED, "part": MICRO, "program": _RUN, "answers": _ASKED}
 """The nouns of scenarios in a headline, singular and plural, by their scope: a part of vLLM is never counted with the whole."""
 PLAIN, CHECKS = (
     ("scenario", "scenarios"),
