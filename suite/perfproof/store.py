@@ -29,6 +29,8 @@ from perfproof.model.verdicts.noise_floor import FLOOR_SCHEMA, Floor
 Entry = TypeVar("Entry", Record, Floor)
 
 _RECORD_KEYS = frozenset(field.name for field in dataclasses.fields(Record))
+_RECORDED_LATER = frozenset({"counts"})
+"""What older records do not have."""
 _ATTESTATION_KEYS = frozenset(field.name for field in dataclasses.fields(Attestation))
 _ATTESTED_LATER = frozenset({"plugins", "variables", "unknown"})
 """What the attestations of older records do not have."""
@@ -40,7 +42,7 @@ _FLOOR_KINDS: Mapping[str, Any] = {
     **dict.fromkeys(("blocks", "false_verdicts", "windows"), int),
     **dict.fromkeys(("primary", "passed"), bool),
 }
-_MAPPINGS = ("definition", "measurements", "raw", "witnesses", "work", "seconds", "environment")
+_MAPPINGS = ("definition", "measurements", "raw", "witnesses", "work", "seconds", "environment", "counts")
 _TEXTS = ("scenario", "digest", "profile", "arm", "started", "status", "reason", "how", "log")
 
 
@@ -80,7 +82,9 @@ def append_floor(folder: Path, floor: Floor) -> None:
 
 
 def _append_line(path: Path, entry: Record | Floor, what: str) -> None:
-    line = json.dumps(dataclasses.asdict(entry), allow_nan=False, separators=(",", ":")).encode() + b"\n"
+    fields = dataclasses.asdict(entry)
+    kept = {key: value for key, value in fields.items() if value or key not in _RECORDED_LATER}
+    line = json.dumps(kept, allow_nan=False, separators=(",", ":")).encode() + b"\n"
     size: int | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,8 +96,8 @@ def _append_line(path: Path, entry: Record | Floor, what: str) -> None:
     except OSError as error:
         if size is not None:
             _cut_back(path, size)
-        kept = "what was there is kept, and the same command goes on from there"
-        raise CannotRun(f"{path}: {what} could not be written: {error.strerror}; {kept}") from error
+        stays = "what was there is kept, and the same command goes on from there"
+        raise CannotRun(f"{path}: {what} could not be written: {error.strerror}; {stays}") from error
 
 
 def _ends_mid_line(path: Path, size: int) -> bool:
@@ -250,14 +254,14 @@ class _Newer(Exception):
 
 def record_of(data: Any) -> Record:
     """A record from its JSON object; `ValueError` says what is wrong with it."""
-    _check_object(data, _RECORD_KEYS, "record", SCHEMA)
+    _check_object(data, _RECORD_KEYS, "record", SCHEMA, later=_RECORDED_LATER)
     attestation = data["attestation"]
     if attestation is not None:
         if not isinstance(attestation, dict):
             raise ValueError("attestation: expected a mapping")
         _check_keys(attestation, _ATTESTATION_KEYS - (_ATTESTED_LATER - attestation.keys()), "attestation")
     for key in _MAPPINGS:
-        if not isinstance(data[key], dict):
+        if not isinstance(data.get(key, {}), dict):
             raise ValueError(f"{key}: expected a mapping")
     for key in _TEXTS:
         if not isinstance(data[key], str):
@@ -290,8 +294,8 @@ def _check_moment(data: Mapping[str, Any], key: str) -> None:
         raise ValueError(f"{key}: expected a moment such as 2026-11-28T11:37:11Z, got {shown(data[key])}")
 
 
-def _check_object(data: Any, keys: frozenset[str], what: str, schema: int) -> None:
-    """An object of this schema with just these keys."""
+def _check_object(data: Any, keys: frozenset[str], what: str, schema: int, later: frozenset[str] = frozenset()) -> None:
+    """An object of this schema with just these keys; those that came `later` may be missing."""
     if not isinstance(data, dict):
         raise ValueError(f"not a {what}")
     said = data.get("schema")
@@ -299,7 +303,7 @@ def _check_object(data: Any, keys: frozenset[str], what: str, schema: int) -> No
         raise ValueError(f"a {what} without a schema number")
     if said > schema:
         raise _Newer(said)
-    _check_keys(data, keys, what)
+    _check_keys(data, keys - (later - data.keys()), what)
 
 
 def _check_keys(data: dict[str, Any], keys: frozenset[str], what: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from perfproof.analysis.verdicts.count_comparison import WORDS, Changed, Compared, Comparisons, CountVerdict
 from perfproof.child.engine.features import POSITIONS
-from perfproof.model.records.counts import METRICS, Lines, outermost
+from perfproof.model.records.counts import METRICS, Lines, outermost, short_name
 
 SCHEMA = 1
 MOST = 12
@@ -82,8 +82,7 @@ def _percent(change: float | None) -> str:
 
 
 def _behind(changed: Changed, lines: Lines) -> str:
-    name = changed.name.partition(":")[2] or changed.name
-    said = f"{name} {changed.change:+,}"
+    said = f"{short_name(changed.name)} {changed.change:+,}"
     notes = []
     if changed.touched and abs(changed.inclusive) > abs(changed.change):
         notes.append(f"{changed.inclusive:+,} with what it calls")

@@ -36,14 +36,14 @@ MOST = 6
 """Lines of a kind that are told, at most."""
 UNKNOWN = "whether a feature that was counted ran the change is not known: it touches no function"
 GRAVEST: tuple[CountVerdict, ...] = ("regressed", "untestable", "less", "equivalent", "identical")
-OUTCOMES: dict[CountVerdict, Outcome | None] = {
+OUTCOMES: dict[CountVerdict, Outcome] = {
     "regressed": Outcome.REGRESSED,
     "untestable": Outcome.UNTESTABLE,
-    "less": None,
+    "less": Outcome.LESS,
     "equivalent": Outcome.EQUIVALENT,
-    "identical": Outcome.EQUIVALENT,
+    "identical": Outcome.IDENTICAL,
 }
-"""Verdicts of counts as those of metrics: less work has none, for it is no improvement."""
+"""Verdicts of counts as those of metrics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

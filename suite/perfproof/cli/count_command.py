@@ -7,7 +7,7 @@ from typing import Any
 
 from perfproof.cli import options
 from perfproof.model.base.errors import BadInput
-from perfproof.model.verdicts.policy import COUNT_MARGIN
+from perfproof.model.scenarios.scenario import COUNT_MARGIN
 
 
 def add(verbs: Any) -> None:

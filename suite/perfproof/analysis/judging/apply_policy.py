@@ -158,7 +158,8 @@ def _key(row: Judged) -> tuple[str, str, str]:
 def _ruling(row: Judged, policy: Policy, judged: Sequence[Judged], failure: Failure | None, *, also: bool) -> Ruling:
     asked = policy.asks(row.scenario, row.metric, primary=row.primary)
     also = also and not asked.decides and not asked.silent and policy.also_worse != "pass"
-    found = _found(row, asked, policy, judged, failure) if asked.decides else _Found(effect="report", code=0, reason=row.reason)
+    find = _found_of_host if row.of_host else _found
+    found = find(row, asked, policy, judged, failure) if asked.decides else _Found(effect="report", code=0, reason=row.reason)
     if also:
         found = _then(policy.also_worse, EXIT_REGRESSED, _also(row))
     waiver = policy.waived(row.scenario, row.metric) if found.effect == "fail" else None
@@ -195,6 +196,21 @@ def _found(row: Judged, asked: Asked, policy: Policy, judged: Sequence[Judged], 
     else:
         found = _Found(effect="pass", code=0, reason=reason)
     return _warned(row, asked, found) if found.effect == "pass" else found
+
+
+def _found_of_host(row: Judged, asked: Asked, policy: Policy, judged: Sequence[Judged], failure: Failure | None) -> _Found:
+    """A count of the host's work: a primary one decides, against the policy's margin or else its own; any other warns or fails beyond the
+    policy's, and has no say within."""
+    within = _Found(effect="pass" if row.primary else "report", code=0, reason=row.reason)
+    if row.verdict is Outcome.UNTESTABLE:
+        return _untestable(row.reason, policy, failure) if row.primary else within
+    growth = float("inf") if row.effect is None else row.effect
+    fail = row.margin if asked.fail is None and row.primary else asked.fail
+    if row.verdict is Outcome.REGRESSED and fail is not None and growth > fail:
+        return _Found(effect="fail", code=EXIT_REGRESSED, reason=row.reason)
+    if growth > 0 and asked.warn is not None and growth > asked.warn:
+        return _Found(effect="warn", code=0, reason=row.reason)
+    return within
 
 
 def _also(row: Judged) -> str:
@@ -282,7 +298,7 @@ def rule_words(asked: Asked, row: Judged) -> str:
         return {"at_most": "no more than the base", "equal": "equal to the base", "constant": "no growth with the size"}[asked.count]
     if asked.family == "equality":
         return "as the base"
-    fail = asked.fail if asked.fail is not None else row.margin
+    fail = row.margin if asked.fail is None and (row.primary or not row.of_host) else asked.fail
     told = [f"warns from {_size(asked.warn, row)}"] if asked.warn is not None else []
     told += [f"fails from {_size(fail, row)}"] if fail is not None else []
     return ", ".join(told) or "must not regress"

@@ -1,8 +1,8 @@
 """From the records of a results folder to judged metrics: the one road that `compare`, the report, the gate and a running plan take.
 
 For every scenario, candidate and metric: the trials are paired by block (`paired_trials`), primary timed metrics go through the
-sequential rule together (they share its error), witnesses compare exactly, and everything else is explored: estimated, never
-judged.
+sequential rule together (they share its error), witnesses compare exactly, so do counts of the host's work, which have a margin
+(`host_counts`), and everything else is explored: estimated, never judged.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfproof.analysis.judging import answer_judges, secondary_metrics
+from perfproof.analysis.judging import answer_judges, host_counts, secondary_metrics
 from perfproof.analysis.stats import alpha_spending, number_format
 from perfproof.analysis.stats.alpha_spending import Spending
 from perfproof.analysis.stats.samples import Observation, PairedSample, Status, pair, typical
@@ -26,7 +26,7 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.kinds import kind_of
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.metrics import Better, Metric, is_timed, metric
+from perfproof.model.scenarios.metrics import Better, Metric, is_count, is_timed, metric
 from perfproof.model.scenarios.scenario import Arm, MetricChoice, Scenario
 from perfproof.model.verdicts.judged import SUGGESTS, Judged, Outcome
 from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digest
@@ -200,8 +200,14 @@ def _judge_candidate(case: _Case) -> tuple[list[Judged], list[Verdict]]:
     estimates, verdicts = _estimates(scenario, samples), _timed_verdicts(case, samples)
     extra = _warnings(case.trials, case.candidate.name, scenario.baseline.name)
     effects = {name: float(sample.x.mean()) for name, sample in samples.items() if sample.n and mean_median_check.twin(name)}
+    counted = {one.row.metric: one for one in host_counts.counted(scenario, case.candidate, case.trials)}
     rows = []
     for choice in scenario.metrics:
+        if is_count(choice.name):
+            found = counted.pop(choice.name)
+            verdicts[choice.name] = found.found.verdict
+            rows.append(found.row)
+            continue
         row, sample = metric(choice.name), samples[choice.name]
         disagree = tuple(filter(None, [mean_median_check.contradicted(choice.name, choice.margin, effects)]))
         if choice.name in estimates:
@@ -210,7 +216,7 @@ def _judge_candidate(case: _Case) -> tuple[list[Judged], list[Verdict]]:
         if choice.name not in verdicts:
             verdicts[choice.name] = _witness(row, sample)
         rows.append(_line(case.versus, choice, row, sample, verdicts[choice.name], (*disagree, *extra) if is_timed(choice.name) else ()))
-    return rows, [verdicts[choice.name] for choice in scenario.primaries]
+    return [*rows, *(one.row for one in counted.values())], [verdicts[choice.name] for choice in scenario.primaries]
 
 
 def _timed_verdicts(case: _Case, samples: Mapping[str, PairedSample]) -> dict[str, Verdict]:

@@ -20,7 +20,7 @@ from perfproof.model.verdicts.judged import Outcome
 
 Codes = NDArray[np.int8]
 
-CODED = tuple(Outcome)
+CODED = (Outcome.INCONCLUSIVE, Outcome.REGRESSED, Outcome.IMPROVED, Outcome.EQUIVALENT, Outcome.UNTESTABLE)
 """The outcomes by their codes, which the arrays hold."""
 INCONCLUSIVE, REGRESSED, IMPROVED, EQUIVALENT, UNTESTABLE = range(5)
 OUTLIER = 4.0

@@ -12,7 +12,17 @@ from perfproof.report.base import units
 from perfproof.report.base.page_model import GrowthView
 from perfproof.report.base.units import NONE, THIN
 
-SYMBOLS = {"regressed": "✗", "untestable": "⊘", "inconclusive": "?", "improved": "✓", "equivalent": "=", "suggests": "~", None: "·"}
+SYMBOLS = {
+    "regressed": "✗",
+    "untestable": "⊘",
+    "inconclusive": "?",
+    "improved": "✓",
+    "less": "−",
+    "equivalent": "=",
+    "identical": "≡",
+    "suggests": "~",
+    None: "·",
+}
 """A sign beside each look of a verdict (see `look`), for the eye; the word always stands with it."""
 MEANINGS = {
     "improved": "better by at least the margin, and the whole interval lies on the better side of 0",
@@ -21,6 +31,8 @@ MEANINGS = {
     "inconclusive": "the data neither show a change that matters nor rule one out: not good news, not bad news, no news",
     "untestable": "a trial failed, was invalid or unattested, or the arms did unequal work: nothing may be concluded",
 }
+LESS = "less Python work"
+"""What is said of a count that fell: no improvement by itself."""
 HINT = "a hint, no proof: one server an arm served all blocks, so a lucky or unlucky launch is not ruled out"
 """What a verdict that only suggests is worth."""
 _ACRONYMS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL", "cpu": "CPU", "gpu": "GPU", "kv": "KV"}
@@ -88,7 +100,9 @@ def verdict(row: Judged) -> str:
 
 def said(outcome_: Outcome | None, suggests: bool = False) -> str:
     """An outcome's word; see `verdict`."""
-    return f"suggests {_SUGGESTED.get(outcome_, outcome_)}" if outcome_ and suggests else outcome_ or EXPLORATORY
+    if outcome_ and suggests:
+        return f"suggests {_SUGGESTED.get(outcome_, outcome_)}"
+    return LESS if outcome_ == Outcome.LESS else outcome_ or EXPLORATORY
 
 
 def look(outcome_: str | None, suggests: bool = False) -> str:
@@ -145,7 +159,7 @@ def factor(row: Judged) -> str:
 
 
 def margin(row: Judged) -> str:
-    if row.margin is None or row.exact:
+    if row.margin is None or (row.exact and not row.of_host):
         return NONE
     return f"±{THIN}{with_unit(row, units.percent(row.margin, _few(row.margin), plus=False))}"
 
@@ -211,7 +225,8 @@ def outcome(rows: Sequence[Judged]) -> Outcome:
 
 def deciding(rows: Sequence[Judged]) -> list[Judged]:
     """The rows that make the outcome: judged primaries, and witnesses that got worse whether primary or not."""
-    return [row for row in rows if row.verdict and (row.primary or (row.exact and row.verdict in ("regressed", "untestable")))]
+    worse = ("regressed", "untestable")
+    return [row for row in rows if row.verdict and (row.primary or (row.kind == "witness" and row.verdict in worse))]
 
 
 def suggests(rows: Sequence[Judged], outcome_: Outcome) -> bool:

@@ -119,7 +119,16 @@ def _cells(scenario: ScenarioView, row: Judged, count: str) -> Sequence[str]:
     )
 
 
-_SIGNS = {"regressed": "❌", "untestable": "🚫", "inconclusive": "❔", "improved": "✅", "equivalent": "🟰", "suggests": "〰️"}
+_SIGNS = {
+    "regressed": "❌",
+    "untestable": "🚫",
+    "inconclusive": "❔",
+    "improved": "✅",
+    "less": "➖",
+    "equivalent": "🟰",
+    "identical": "🟰",
+    "suggests": "〰️",
+}
 
 
 def _word(outcome: Outcome | None, suggests: bool = False) -> str:

@@ -27,7 +27,9 @@ COLOURS: dict[Outcome | None, str] = {
     Outcome.UNTESTABLE: "bold magenta",
     Outcome.INCONCLUSIVE: "bold yellow",
     Outcome.IMPROVED: "bold green",
+    Outcome.LESS: "bold",
     Outcome.EQUIVALENT: "bold",
+    Outcome.IDENTICAL: "bold",
     None: "dim",
 }
 HINT = "bold italic"

@@ -109,4 +109,6 @@ def _counts(nouns: tuple[str, str], group: Sequence[ScenarioView]) -> str:
 def _is(result: Outcome, hint: bool, count: int) -> str:
     if hint:
         return formatting.said(result, True) if count == 1 else formatting.said(result, True).replace("suggests", "suggest", 1)
+    if result == Outcome.LESS:
+        return f"{'does' if count == 1 else 'do'} {formatting.LESS}"
     return result if result in ("improved", "regressed") else f"{'is' if count == 1 else 'are'} {result}"
