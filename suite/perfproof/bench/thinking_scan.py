@@ -36,6 +36,7 @@ PARAMETERS = {
 EXERCISES = ("vllm.v1.sample.thinking_budget_state:ThinkingBudgetStateHolder._update_think_state",)
 TIMES = ("round_time",)
 WITNESSES = ("tokens_compared_per_step",)
+COUNT_AT = {"requests": 2, "steps": 4}
 
 SETTLING = 2
 START, END = 100_000, 200_000
@@ -97,6 +98,11 @@ def make_room(tokens: list[int]) -> None:
     """Has a list move to where it can grow: that costs as much as the list is long, and is none of the scan's doing."""
     tokens.append(0)
     tokens.pop()
+
+
+def counted_round(parameters: dict[str, Any]) -> Any:
+    """The steps of a batch of its own, for their work to be counted."""
+    return Decoding(parameters).run
 
 
 def count_compared(parameters: dict[str, Any]) -> float:

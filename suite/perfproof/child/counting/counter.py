@@ -20,8 +20,9 @@ from typing import Any
 
 from perfproof.child.counting.tally import Tally, lines_of, waits
 
-OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-"""What runs from files of this room is our own work, and not counted; what it calls is."""
+_CHILD = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+OURS = (_CHILD, os.path.join(os.path.dirname(_CHILD), "bench", ""), os.path.join(os.path.dirname(_CHILD), "patches", "guard.py"))
+"""What runs from files of this room, from benchmarks and from what attests calls is our own work, and not counted; what it calls is."""
 SETTLED = 3
 """Looks without a change after which another thread has come to rest."""
 LOOK = 0.01

@@ -22,7 +22,7 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.scenarios.scenario import Arm, ReleaseBuild, Scenario
 from perfproof.patches.guard import Patch, release_key
 
-CONSTANTS = ("PARAMETERS", "CHOICES", "EXERCISES", "LEAST", "TIMES", "WITNESSES")
+CONSTANTS = ("PARAMETERS", "CHOICES", "COUNT_AT", "EXERCISES", "LEAST", "TIMES", "WITNESSES")
 LEAST: Mapping[str, int] = {"warmup_rounds": 0, "seed": 0}
 """Parameters of every benchmark that may be nought though their defaults are more; a benchmark's own `LEAST` names its others."""
 
@@ -31,7 +31,8 @@ LEAST: Mapping[str, int] = {"warmup_rounds": 0, "seed": 0}
 class Bench:
     """A benchmark file: its default parameters, the vLLM functions that it exercises, the times it takes and the witnesses it counts.
 
-    `declared` says how small an integer may be where `least` would tell otherwise, `choices` which values a parameter may have at all.
+    `declared` says how small an integer may be where `least` would tell otherwise, `choices` which values a parameter may have at all,
+    `count_at` how large parameters are at most in a round whose work is counted.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Bench:
     times: tuple[str, ...] = ("round_time",)
     declared: Mapping[str, int] = field(default_factory=dict)
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    count_at: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -77,6 +79,7 @@ def benches(folder: Path = PACKAGE / "bench") -> dict[str, Bench]:
                 times=tuple(constants.get("TIMES", ("round_time",))),
                 declared=constants.get("LEAST", {}),
                 choices=constants.get("CHOICES", {}),
+                count_at=constants.get("COUNT_AT", {}),
             )
     return found
 

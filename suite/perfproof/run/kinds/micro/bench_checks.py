@@ -20,7 +20,11 @@ def _faults(workload: MicroWorkload, scenario: Scenario) -> Iterator[str]:
         yield f"workload.bench: {unknown('bench', workload.bench, benches())}"
         return
     asked = benches()[workload.bench]
-    given = [("parameters", workload.parameters), *((f"cases.{n}", case) for n, case in enumerate(workload.cases))]
+    given = [
+        ("parameters", workload.parameters),
+        ("count_at", workload.count_at),
+        *((f"cases.{n}", case) for n, case in enumerate(workload.cases)),
+    ]
     for where, values in given:
         for key, value in values.items():
             if key not in asked.parameters:

@@ -27,7 +27,8 @@ UNWRITTEN = "the trial found no room for the files that it leaves: a full disk, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a trial's files say: a value and the raw rounds for each metric, witnesses, work; `reason` if it measured nothing."""
+    """What a trial's files say: a value and the raw rounds for each metric, witnesses, work, the counted round of each case; `reason` if
+    it measured nothing."""
 
     measurements: Mapping[str, float]
     raw: Mapping[str, Sequence[float]]
@@ -35,6 +36,7 @@ class Reading:
     work: Mapping[str, int]
     warnings: Sequence[str]
     reason: str
+    counts: Mapping[str, Any]
 
 
 def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]]) -> Reading:
@@ -45,6 +47,7 @@ def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]]) -> Reading:
     `extra_info["measurements"]`.
     """
     told, benchmarks = _json(folder / "trial.json"), _json(folder / "benchmark.json").get("benchmarks", [])
+    counted = told.get("counted", {})
     names, seen = list(cases), dict[str, int]()
     raw: dict[str, list[float]] = {}
     told_apart: dict[str, float] = {}
@@ -52,6 +55,7 @@ def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]]) -> Reading:
     work: dict[str, int] = {}
     twice: list[str] = []
     warnings = [f"{test['name']}: {test['why']}" for test in told.get("tests", []) if test["outcome"] == "skipped"]
+    warnings += counted.get("warnings", [])
     for one in benchmarks:
         test = one["name"].partition("[")[0]
         place = seen.get(test, 0)
@@ -77,6 +81,7 @@ def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]]) -> Reading:
         work=work,
         warnings=warnings,
         reason=_why_nothing(told, bool(raw)) or "; ".join(twice[:1]),
+        counts=counted.get("counts", {}),
     )
 
 
@@ -114,15 +119,17 @@ def judge(reading: Reading, fault: str, unattested: str, folder: Path, log: Path
 
 
 def phases(folder: Path, reading: Reading, imports: float, spent: float) -> dict[str, float]:
-    """Where the trial's seconds went: its share of the imports, building state, timed rounds, and all else."""
+    """Where the trial's seconds went: its share of the imports, building state, timed rounds, counting, and all else."""
     told = _json(folder / "trial.json").get("seconds", {})
+    counted = {"count": float(told["count"])} if "count" in told else {}
     measured = sum(sum(values) for values in reading.raw.values())
     setup = max(0.0, float(told.get("tests", 0.0)) - measured)
     found = {
         "import": imports,
         "setup": setup,
         "measure": measured,
-        "overhead": max(0.0, spent - setup - measured),
+        **counted,
+        "overhead": max(0.0, spent - setup - measured - sum(counted.values())),
         "total": imports + spent,
     }
     return {name: round(seconds, 4) for name, seconds in found.items()}
