@@ -1,5 +1,6 @@
 """The only reader and writer of our own formats: `results/<scenario>.jsonl`, one Record a line, and
-`results/machine/<fingerprint>.jsonl`, one noise Floor a line.
+`results/machine/<fingerprint>.jsonl`, one noise Floor a line. Counted rounds that are too large for every record lie in
+`results/counts/`, each once, under a name that its content gives.
 
 Files are only ever appended to, a whole line at a time, flushed to the disk; a line that a crash cut
 off is skipped on reading, with a warning that names file and line. Nothing derived is stored.
@@ -22,7 +23,7 @@ import orjson
 from perfproof.model.base import clock, regular_files
 from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.base.yaml_io import shown
-from perfproof.model.records import contradictions, record_schema
+from perfproof.model.records import contradictions, kept_counts, record_schema
 from perfproof.model.records.record import SCHEMA, Attestation, Record, Status
 from perfproof.model.verdicts.noise_floor import FLOOR_SCHEMA, Floor
 
@@ -58,6 +59,8 @@ def records_file(folder: Path, scenario: str) -> Path:
     return folder / f"{scenario}.jsonl"
 
 
+COUNTS = "counts"
+"""The folder, beside the records, of counted rounds that are too large for these."""
 LOST = "was deleted while this run wrote into it: what it held is lost, and nothing is judged; the same command begins anew"
 
 
@@ -83,6 +86,9 @@ def append_floor(folder: Path, floor: Floor) -> None:
 
 def _append_line(path: Path, entry: Record | Floor, what: str) -> None:
     fields = dataclasses.asdict(entry)
+    if fields.get("counts"):
+        fields["counts"], files = kept_counts.parted(fields["counts"])
+        kept_counts.keep(path.parent / COUNTS, files, what)
     kept = {key: value for key, value in fields.items() if value or key not in _RECORDED_LATER}
     line = json.dumps(kept, allow_nan=False, separators=(",", ":")).encode() + b"\n"
     size: int | None = None
@@ -127,10 +133,18 @@ def read(folder: Path) -> Read:
     for path in paths:
         for found in _lines(path, record_of, "record", SCHEMA, seen):
             if isinstance(found, Record):
-                records.append(found)
+                whole, lost = _with_counts(found, folder / COUNTS)
+                records.append(whole)
+                warnings += [told for told in lost if told not in warnings]
             else:
                 warnings.append(found if AGAIN in found else found + REMEDY)
     return Read(records=tuple(records), warnings=tuple(warnings))
+
+
+def _with_counts(record: Record, folder: Path) -> tuple[Record, list[str]]:
+    """The record with its counted rounds that lie in a folder, and what is wrong with those."""
+    counts, faults = kept_counts.found(record.counts, folder)
+    return dataclasses.replace(record, counts=counts), [f"{record.scenario}: {fault}: {record.arm} has no such counts" for fault in faults]
 
 
 def _below(folder: Path) -> str:
