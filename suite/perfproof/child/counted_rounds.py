@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from perfproof.child.counting import Counter, NotCounting, Operators, Tally, equal, quiet, unsteady
+from perfproof.child.counting.counter import prove
 
 Ready = Callable[[], Callable[[], object]]
 """Makes the state of a round, and gives the round."""
@@ -40,7 +41,8 @@ def count_cases(module: Any, cases: Mapping[str, Mapping[str, Any]], smaller: Ma
         except BaseException as error:  # the trial has measured what it measured; a benchmark that skips raises none of Exception's
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 raise
-            warnings.append(f"{f'{case}: ' if case else ''}its work was not counted: {reason(error)}")
+            remedy = "; a smaller round is named with workload.count_at" if isinstance(error, TooLong) else ""
+            warnings.append(f"{f'{case}: ' if case else ''}its work was not counted: {reason(error)}{remedy}")
     return {"counts": counts, "warnings": warnings}
 
 
@@ -55,8 +57,15 @@ def count_round(ready: Ready) -> dict[str, Any]:
     with _unattested(), quiet():
         took = _seconds(ready())
         if took > LONGEST:
-            raise TooLong(f"a round takes {took:.2g} s, and counting it some hundred times that; count a smaller one (count_at)")
-        python, operators = _agreed(Counter(), ready), _agreed(Operators(), ready)
+            raise TooLong(f"a round takes {took:.2g} s of the processor, which is too long: counting takes some hundred times that")
+        counter = Counter()
+        counter.install()
+        try:
+            prove(counter)
+            python = _agreed(counter, ready)
+        finally:
+            counter.remove()
+        operators = _agreed(Operators(), ready) if "torch" in sys.modules else [Tally()]
     work, torch = python[-1], operators[-1]
     odd = sorted({*_odd(python), *_odd(operators)})
     return {**work.document(), "operators": torch.document()["operators"], "odd": odd, "steps": 1, "waves": len(python)}

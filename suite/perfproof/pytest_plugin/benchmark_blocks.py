@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from perfproof import store
 from perfproof.analysis.judging.judge import judge_scenario
@@ -33,6 +34,8 @@ from perfproof.run.checks.resume import here
 BASE, CHANGE = "base", "change"
 BUILDS = {BASE: "base_commit", CHANGE: "working_tree"}
 """The arms, and what they are called where builds are told apart: the interpreter is one, the checkouts are two."""
+CONFIRMED = 2
+"""The block in which a second process of each side counts again what differed in the first."""
 LONGEST = 50
 """Characters of a benchmark's short name."""
 
@@ -71,6 +74,14 @@ def questions(tests: Mapping[str, str], change: Change, design: Design) -> dict[
         }
         found[test] = scenario_of(definition, source=test)
     return found
+
+
+def with_counts(record: Record, test: str, said: Mapping[str, Any]) -> Record:
+    """The record of a benchmark with what a process counted of it, if one did, or why it did not."""
+    table, why = said.get("counts", {}).get(test), said.get("uncounted", {}).get(test)
+    if table is None:
+        return replace(record, warnings=(*record.warnings, why)) if why else record
+    return replace(record, counts={"": table})
 
 
 def short_names(tests: Sequence[str]) -> dict[str, str]:
@@ -122,21 +133,32 @@ class Blocks:
         took = []
         for arm in order:
             ran = self._trial(number, arm, tests)
+            counted = self._counted(number, arm, tests)
             took.append(f"{arm} {ran.finished.seconds:.1f} s")
             wanted = {test: self.scenarios[test] for test in tests}
             log = f"logs/block{number:03d}-{arm}/trial.log"
             for test, record in zip(tests, records(ran, wanted, self.sides[arm], number, order, self.design.seed, log), strict=True):
-                self._keep(test, self._steady(arm, ran, record))
+                self._keep(test, with_counts(self._steady(arm, ran, record), test, counted))
         left = len(self._open())
         self.say(
             f"block {number} of {self.design.most if self.design.blocks else f'at most {self.design.most}'}: {', '.join(took)}; {left} open"
         )
 
-    def _trial(self, number: int, arm: str, tests: Sequence[str]) -> Ran:
-        folder = self.results / "logs" / f"block{number:03d}-{arm}"
+    def _trial(self, number: int, arm: str, tests: Sequence[str], *, count: bool = False) -> Ran:
+        folder = self.results / "logs" / f"block{number:03d}-{arm}{'-counted' if count else ''}"
         shutil.rmtree(folder, ignore_errors=True)
         seed = random.Random(f"{self.design.seed}/block/pytest/{number}").randrange(2**31)
-        return run(self.change, self.session, self.sides[arm], tests, folder.resolve(), seed)
+        return run(self.change, self.session, self.sides[arm], tests, folder.resolve(), seed, count=count)
+
+    def _counted(self, number: int, arm: str, tests: Sequence[str]) -> Mapping[str, Any]:
+        """What a process of this side counted of these benchmarks: of all in the first block, in the second of those that differ."""
+        wanted = list(tests) if number == 1 else [test for test in tests if self._differs(test)] if number == CONFIRMED else []
+        return self._trial(number, arm, wanted, count=True).said if wanted else {}
+
+    def _differs(self, test: str) -> bool:
+        """Whether the two sides counted otherwise in the first block."""
+        first = {record.arm: record.counts for record in self.kept.get(test, []) if record.block == 1 and record.counts}
+        return len(first) > 1 and first[BASE] != first[CHANGE]
 
     def _steady(self, arm: str, ran: Ran, record: Record) -> Record:
         """The record, unattested where a file of its side is not what it was in an earlier trial."""
