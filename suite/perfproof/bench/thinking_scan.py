@@ -36,7 +36,7 @@ PARAMETERS = {
 EXERCISES = ("vllm.v1.sample.thinking_budget_state:ThinkingBudgetStateHolder._update_think_state",)
 TIMES = ("round_time",)
 WITNESSES = ("tokens_compared_per_step",)
-COUNT_AT = {"requests": 2, "steps": 4}
+COUNT_AT = {"requests": 1, "steps": 2}
 
 SETTLING = 2
 START, END = 100_000, 200_000
