@@ -8,13 +8,15 @@ answer says that nothing confirmed it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from perfproof.analysis.verdicts.count_comparison import Comparisons, Where, compare, disagreeing, ran
+from perfproof.analysis.verdicts.count_comparison import WORDS, Comparisons, Where, compare, disagreeing, ran
+from perfproof.analysis.verdicts.count_document import document
 from perfproof.analysis.verdicts.count_growth import growths
-from perfproof.changes.count_sources import Sides, idle_lines, new_lines, touched_functions
-from perfproof.changes.count_words import ranges
+from perfproof.changes.count_sources import Sides, idle_lines, new_lines, texts_of, touched_functions
+from perfproof.changes.count_words import line_of, ranges
 from perfproof.child.engine.features import FEATURES, NAMES, POSITIONS
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, CannotRun
 from perfproof.model.base.name_lists import few
@@ -40,8 +42,8 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """All that was found out. `lines` are new lines that ran, by function; `idle` those that never did, by file, `reached` whether any did.
-    `never_ran` are functions that the change touches and that no feature called; `tried` are the features."""
+    """All that was found out. `lines` are new lines that ran, by function, and `texts` what they read; `idle` those that never did, by
+    file, `reached` whether any did. `never_ran` are functions that the change touches and that no feature called; `tried` the features."""
 
     labels: tuple[str, str]
     comparisons: Comparisons
@@ -52,6 +54,7 @@ class Told:
     touched: tuple[str, ...]
     tried: tuple[str, ...]
     notes: tuple[str, ...]
+    texts: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
     @property
     def unreached(self) -> bool:
@@ -112,6 +115,7 @@ def concluded(
         touched=tuple(sorted(touched)),
         tried=tuple(cells),
         notes=(*more, *growths(first[0], first[1], POSITIONS)),
+        texts=texts_of(sides[1], lines),
     )
 
 
@@ -156,6 +160,24 @@ def behind(comparisons: Comparisons, touched: frozenset[str]) -> tuple[str, ...]
 
 
 # --- what is said beside ---------------------------------------------------------------------------------------
+
+
+def headline(told: Told) -> str:
+    """What came out, in a clause: the gravest verdict, with its largest number."""
+    if told.unreached:
+        return warnings(told)[0]
+    compared = told.comparisons.compared
+    if not compared:
+        return "nothing could be compared"
+    worst = min(compared, key=lambda one: (list(WORDS).index(one.verdict), -abs(one.change or 0.0)))
+    if worst.verdict == "identical":
+        return f"all {len(compared)} counts are identical to the last instruction, call and byte"
+    return f"{WORDS[worst.verdict]}: {line_of(worst, told.lines, 1)}"
+
+
+def document_of(told: Told) -> dict[str, Any]:
+    """All that was found out, as JSON has it."""
+    return document(told.comparisons, told.lines, warnings(told), builds=told.labels, texts=told.texts)
 
 
 def warnings(told: Told) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from perfproof.cli import options
@@ -30,6 +31,7 @@ def add(verbs: Any) -> None:
     )
     count.add_argument("--top", type=options.positive, default=3, metavar="N", help="functions told a line (default %(default)s)")
     count.add_argument("--json", action="store_true", help="as JSON, with every function")
+    count.add_argument("--report", type=Path, metavar="FILE", help="also write a page: functions before and after, with the new lines")
     options.builds(count)
 
 
