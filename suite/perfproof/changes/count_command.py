@@ -25,6 +25,7 @@ from perfproof.commands.run_scenarios import load
 from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.build_spec import parse_build
 from perfproof.model.scenarios.build import Build
+from perfproof.run.trials.engine_counting import Runner
 from perfproof.runners import build_faults
 
 
@@ -41,6 +42,7 @@ class Asked:
     builds: Path
     as_json: bool
     report: Path | None
+    runner: Runner = "default"
 
 
 def perform(asked: Asked, console: Console | None = None) -> int:
@@ -50,7 +52,7 @@ def perform(asked: Asked, console: Console | None = None) -> int:
     cells = cells_of(asked.features)
     sides, notes = builds_of(asked)
     base, candidate = (prepare(side, asked.builds, say) for side in sides)
-    told = found_out((base, candidate), cells, Setting(builds=asked.builds, margin=asked.margin, say=say), notes)
+    told = found_out((base, candidate), cells, Setting(builds=asked.builds, margin=asked.margin, say=say, runner=asked.runner), notes)
     record_verdicts.clear(asked.report)
     if asked.report is not None:
         _write_page(told, asked.report, say)
