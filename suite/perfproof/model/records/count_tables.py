@@ -5,6 +5,7 @@ A table may come from elsewhere: it is taken only from the folder's own `counts/
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import hashlib
 import re
@@ -16,13 +17,15 @@ from typing import Any
 from perfproof.model.base import regular_files
 from perfproof.model.base.errors import BadInput
 from perfproof.model.records.count_lines import count_of
-from perfproof.model.records.counts import Count
+from perfproof.model.records.counts import Count, PhaseWork
 from perfproof.model.records.record import Record
 
 TABLES = "counts"
 """Below a results folder: the tables of its trials."""
 TOLD = "engine"
 """Where the environment of a record says what lies behind its counts; its table there is `{"file": ..., "sha256": ...}`."""
+OURS = "perfproof.patches.guard:"
+"""How the functions begin that count the calls of what an arm replaces: work of the suite, the same in every arm, and in no number."""
 LARGEST = 256 * 2**20
 """Bytes of a table, unpacked."""
 _NAME = re.compile(rf"{TABLES}/[A-Za-z0-9_][A-Za-z0-9._-]*\.jsonl\.gz")
@@ -59,7 +62,17 @@ def read_table(folder: Path, record: Record) -> Count | None:
     text = _unpacked(path)
     if hashlib.sha256(text).hexdigest() != want:
         raise BadInput(f"{path}: is another table than its record saw: delete the record and the table, and count again")
-    return count_of(text.decode("utf-8", "replace"), str(path))
+    return without_ours(count_of(text.decode("utf-8", "replace"), str(path)))
+
+
+def without_ours(count: Count) -> Count:
+    """What vLLM did, without the suite's own wrappers."""
+    cells = [dataclasses.replace(cell, phases={phase: _theirs(work) for phase, work in cell.phases.items()}) for cell in count.cells]
+    return dataclasses.replace(count, cells=tuple(cells))
+
+
+def _theirs(work: PhaseWork) -> PhaseWork:
+    return dataclasses.replace(work, functions={name: one for name, one in work.functions.items() if not name.startswith(OURS)})
 
 
 def _unpacked(path: Path) -> bytes:

@@ -12,12 +12,12 @@ from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.commands import counted_scenarios
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.kinds.engine import case_feature, case_of
-from perfproof.model.records.count_tables import told_of
+from perfproof.model.records.count_tables import OURS, told_of
 from perfproof.model.records.counts import METRICS
 from perfproof.model.scenarios.plan import Block
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.model.verdicts.judged import Outcome
-from perfproof.run.kinds.engine.engine_result import OURS, calls_of, result_of
+from perfproof.run.kinds.engine.engine_result import calls_of, result_of
 from perfproof.run.kinds.engine.engine_runner import EngineRunner, scenario_faults
 from tests.analysis.verdicts.test_count_comparison import counted, phase
 from tests.run.conftest import served_build as served_build

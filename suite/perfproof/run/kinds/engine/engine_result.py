@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfproof.model.kinds.engine import case_of
+from perfproof.model.records.count_tables import without_ours
 from perfproof.model.records.counts import METRICS, Cell, Count, Metric, PhaseWork, numbers_of
-
-OURS = "perfproof.patches.guard:"
-"""How the functions begin that count the calls of what an arm replaces: work of the suite, the same in every arm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +27,7 @@ def result_of(count: Count, metrics: Collection[str]) -> EngineResult:
     """The numbers of these metrics, without cases."""
     witnesses: dict[str, float] = {}
     outputs, functions, odd = dict[str, str](), dict[str, str](), dict[str, list[str]]()
-    for cell in count.cells:
+    for cell in without_ours(count).cells:
         answered = _digest(cell.outputs)
         for phase, work in cell.phases.items():
             case = case_of(phase, cell.feature, cell.requests)
@@ -43,9 +41,9 @@ def result_of(count: Count, metrics: Collection[str]) -> EngineResult:
 
 
 def _numbers(work: PhaseWork, metric: Metric) -> dict[str, int]:
-    """A metric's numbers by name, but for the suite's own wrappers and what was not the same each time."""
+    """A metric's numbers by name, but for what was not the same each time."""
     found = numbers_of(work, metric)
-    return {name: value for name, value in found.items() if name not in work.odd and not name.startswith(OURS)}
+    return {name: value for name, value in found.items() if name not in work.odd}
 
 
 def _tokens(cell: Cell) -> int:
