@@ -8,7 +8,7 @@ are not measured: a count says what Python did, on any machine, however busy.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,20 +16,23 @@ from pathlib import Path
 from rich.console import Console
 
 from perfproof.builds.prepare import prepare
-from perfproof.changes.count_findings import Setting, cells_of, found_out, warnings
-from perfproof.changes.count_words import document, sentences
+from perfproof.changes.count_findings import Setting, Told, cells_of, document_of, found_out, headline, warnings
+from perfproof.changes.count_words import one_sided, sentences
 from perfproof.changes.measure_change import BASE, DIFF, Change, documents, rearmed, where_it_left
 from perfproof.changes.scenario_selection import scenario_files
+from perfproof.commands import record_verdicts
 from perfproof.commands.run_scenarios import load
 from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.build_spec import parse_build
 from perfproof.model.scenarios.build import Build
+from perfproof.run.trials.engine_counting import Runner
 from perfproof.runners import build_faults
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Two builds in a word each, or a change; what to count, and how to tell it. `features` is empty for all of them."""
+    """Two builds in a word each, or a change; what to count, and how to tell it. `features` is empty for all of them; a page is written
+    to `report`, if that is given."""
 
     pair: Sequence[str]
     change: Change | None
@@ -38,6 +41,8 @@ class Asked:
     top: int
     builds: Path
     as_json: bool
+    report: Path | None
+    runner: Runner = "default"
 
 
 def perform(asked: Asked, console: Console | None = None) -> int:
@@ -47,13 +52,23 @@ def perform(asked: Asked, console: Console | None = None) -> int:
     cells = cells_of(asked.features)
     sides, notes = builds_of(asked)
     base, candidate = (prepare(side, asked.builds, say) for side in sides)
-    told = found_out((base, candidate), cells, Setting(builds=asked.builds, margin=asked.margin, say=say), notes)
+    told = found_out((base, candidate), cells, Setting(builds=asked.builds, margin=asked.margin, say=say, runner=asked.runner), notes)
+    record_verdicts.clear(asked.report)
+    if asked.report is not None:
+        _write_page(told, asked.report, say)
     if asked.as_json:
-        print(json.dumps(document(told.comparisons, told.lines, warnings(told)), indent=1))
+        print(json.dumps(document_of(told), indent=1))
     else:
         for line in sentences(told.labels, told.comparisons, told.lines, asked.top, warnings(told)):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
     return told.code
+
+
+def _write_page(told: Told, out: Path, say: Callable[[str], object]) -> None:
+    """The page of a count: its first line is the gravest number."""
+    lines = [f"{told.labels[0]} to {told.labels[1]}", *one_sided(told.comparisons), *warnings(told)]
+    record_verdicts.show_counted(headline(told), lines, counts=document_of(told), report=out, text=None)
+    say(f"report: {out}")
 
 
 def builds_of(asked: Asked) -> tuple[tuple[Build, Build], list[str]]:

@@ -8,18 +8,20 @@ answer says that nothing confirmed it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from perfproof.analysis.verdicts.count_comparison import Comparisons, Where, compare, disagreeing, ran
+from perfproof.analysis.verdicts.count_comparison import WORDS, Comparisons, Where, compare, disagreeing, ran
+from perfproof.analysis.verdicts.count_document import document
 from perfproof.analysis.verdicts.count_growth import growths
-from perfproof.changes.count_sources import Sides, idle_lines, new_lines, touched_functions
-from perfproof.changes.count_words import ranges
+from perfproof.changes.count_sources import Sides, idle_lines, new_lines, texts_of, touched_functions
+from perfproof.changes.count_words import line_of, ranges
 from perfproof.child.engine.features import FEATURES, NAMES, POSITIONS
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, CannotRun
 from perfproof.model.base.name_lists import few
 from perfproof.model.records.counts import Count, Lines, outermost
-from perfproof.run.trials.engine_counting import Cells, Wanted, count
+from perfproof.run.trials.engine_counting import Cells, Runner, Wanted, count
 
 CLOSELY = 40
 """Functions whose lines are looked at, at most."""
@@ -30,18 +32,20 @@ UNCONFIRMED = "what differs was not confirmed by a second process of each side, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Where counts are kept, the smallest change that matters, who is told, and how many seconds are left (None: all that it takes)."""
+    """Where counts are kept, the smallest change that matters, who is told, how many seconds are left (None: all that it takes), and
+    the model runner."""
 
     builds: Path
     margin: float
     say: Callable[[str], object]
     left: Callable[[], float | None] = lambda: None
+    runner: Runner = "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """All that was found out. `lines` are new lines that ran, by function; `idle` those that never did, by file, `reached` whether any did.
-    `never_ran` are functions that the change touches and that no feature called; `tried` are the features."""
+    """All that was found out. `lines` are new lines that ran, by function, and `texts` what they read; `idle` those that never did, by
+    file, `reached` whether any did. `never_ran` are functions that the change touches and that no feature called; `tried` the features."""
 
     labels: tuple[str, str]
     comparisons: Comparisons
@@ -52,6 +56,7 @@ class Told:
     touched: tuple[str, ...]
     tried: tuple[str, ...]
     notes: tuple[str, ...]
+    texts: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
     @property
     def unreached(self) -> bool:
@@ -80,13 +85,14 @@ def found_out(sides: Sides, cells: Cells, setting: Setting, notes: Sequence[str]
     """Counts both sides, compares them and confirms what differs."""
     setting.say(f"counting {sides[0].label} and {sides[1].label}: {', '.join(cells)}")
     touched = touched_functions(*sides)
-    first = count(wanted(sides, cells, touched), setting.builds, setting.say, seconds=setting.left())
+    first = count(wanted(sides, cells, touched, setting.runner), setting.builds, setting.say, seconds=setting.left())
     return concluded(sides, first, cells, touched, setting, notes)
 
 
-def wanted(sides: Sides, cells: Cells, touched: frozenset[str]) -> list[Wanted]:
+def wanted(sides: Sides, cells: Cells, touched: frozenset[str], runner: Runner = "default") -> list[Wanted]:
     """What the first process of each side counts: of the candidate, the lines of the functions that it changes as well."""
-    return [Wanted(build=sides[0], cells=cells), Wanted(build=sides[1], cells=cells, closely=tuple(sorted(touched)))]
+    closely = tuple(sorted(touched))
+    return [Wanted(build=sides[0], cells=cells, runner=runner), Wanted(build=sides[1], cells=cells, closely=closely, runner=runner)]
 
 
 def concluded(
@@ -112,6 +118,7 @@ def concluded(
         touched=tuple(sorted(touched)),
         tried=tuple(cells),
         notes=(*more, *growths(first[0], first[1], POSITIONS)),
+        texts=texts_of(sides[1], lines),
     )
 
 
@@ -126,7 +133,7 @@ def _second(sides: Sides, comparisons: Comparisons, touched: frozenset[str], cel
     """What a second process of each side counts of the cells that differ; nothing where the time is over."""
     setting.say("the two sides differ; a second process of each confirms it")
     closely = behind(comparisons, touched)
-    asked = [Wanted(build=side, cells=cells, closely=closely, process=2) for side in sides]
+    asked = [Wanted(build=side, cells=cells, closely=closely, process=2, runner=setting.runner) for side in sides]
     seconds = setting.left()
     try:
         return count(asked, setting.builds, setting.say, seconds=seconds)
@@ -156,6 +163,24 @@ def behind(comparisons: Comparisons, touched: frozenset[str]) -> tuple[str, ...]
 
 
 # --- what is said beside ---------------------------------------------------------------------------------------
+
+
+def headline(told: Told) -> str:
+    """What came out, in a clause: the gravest verdict, with its largest number."""
+    if told.unreached:
+        return warnings(told)[0]
+    compared = told.comparisons.compared
+    if not compared:
+        return "nothing could be compared"
+    worst = min(compared, key=lambda one: (list(WORDS).index(one.verdict), -abs(one.change or 0.0)))
+    if worst.verdict == "identical":
+        return f"all {len(compared)} counts are identical to the last instruction, call and byte"
+    return f"{WORDS[worst.verdict]}: {line_of(worst, told.lines, 1)}"
+
+
+def document_of(told: Told) -> dict[str, Any]:
+    """All that was found out, as JSON has it."""
+    return document(told.comparisons, told.lines, warnings(told), builds=told.labels, texts=told.texts)
 
 
 def warnings(told: Told) -> list[str]:

@@ -1,15 +1,12 @@
-"""Comparisons of counts in words for a terminal, and as the document of `--json`."""
+"""Comparisons of counts in words for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from perfproof.analysis.verdicts.count_comparison import WORDS, Changed, Compared, Comparisons, CountVerdict
-from perfproof.child.engine.features import POSITIONS
-from perfproof.model.records.counts import METRICS, Lines, outermost, short_name
+from perfproof.model.records.counts import METRICS, Lines, Metric, outermost, short_name
 
-SCHEMA = 1
 MOST = 12
 """Lines of one verdict, at most."""
 RANGES = 4
@@ -18,6 +15,15 @@ NOT_TIME = (
     "A count is no time: a C call counts as one, whatever it does, and so does work inside a single instruction (slices, `in`, "
     "concatenation); fewer instructions are not faster by that alone."
 )
+ONE_SIDED: tuple[Metric, ...] = (
+    "c_calls",
+    "torch_operators",
+    "kernel_launches",
+    "host_to_device_copies",
+    "device_to_host_copies",
+    "synchronisations",
+)
+"""Metrics whose names are each told where only one side has them."""
 ORDER: tuple[CountVerdict, ...] = ("regressed", "untestable", "less", "equivalent")
 
 
@@ -107,7 +113,7 @@ def one_sided(found: Comparisons) -> Iterator[str]:
     """C calls and operators that only one side makes, each told once with the phase in which it makes most."""
     most: dict[tuple[str, str, bool], tuple[int, Compared]] = {}
     for one in found.compared:
-        if one.metric in ("c_calls", "torch_operators") and one.verdict != "untestable":
+        if one.metric in ONE_SIDED and one.verdict != "untestable":
             for changed in one.changed:
                 if not changed.base or not changed.base + changed.change:
                     key, size = (METRICS[one.metric][0], changed.name, not changed.base), abs(changed.change)
@@ -116,36 +122,3 @@ def one_sided(found: Comparisons) -> Iterator[str]:
     for (kind, name, new), (size, one) in sorted(most.items(), key=lambda item: -item[1][0]):
         side = "the candidate" if new else "the base"
         yield f"{kind} of {side} alone: {name}, {size:,} ({one.phase}, {one.feature}, {one.requests} requests)"
-
-
-def document(found: Comparisons, lines: Lines, warnings: Sequence[str]) -> dict[str, Any]:
-    """All of it as JSON has it; functions, C calls or operators the worst first."""
-    return {"schema": SCHEMA, "comparisons": [_entry(one, lines) for one in found.compared], "warnings": list(warnings)}
-
-
-def _entry(one: Compared, lines: Lines) -> dict[str, Any]:
-    return {
-        "feature": one.feature,
-        "phase": one.phase,
-        "requests": one.requests,
-        "output_position": POSITIONS.get(one.phase),
-        "metric": one.metric,
-        "unit": METRICS[one.metric][1] + ("/step" if one.steps == 1 else ""),
-        "steps": one.steps,
-        "baseline": one.baseline,
-        "candidate": one.candidate,
-        "change": one.change,
-        "verdict": one.verdict,
-        "reason": one.reason,
-        "functions": [
-            {
-                "function": changed.name,
-                "base": changed.base,
-                "change": changed.change,
-                "inclusive_change": changed.inclusive,
-                "touched": changed.touched,
-                "new_lines": list(lines.get(outermost(changed.name), ())),
-            }
-            for changed in one.changed
-        ],
-    }

@@ -13,9 +13,9 @@ from typing import Any
 
 from perfproof.analysis.verdicts.count_comparison import WORDS, Compared, CountVerdict, ran
 from perfproof.builds.install.ready_build import ReadyBuild
-from perfproof.changes.count_findings import Setting, Told, cells_of, concluded, wanted, warnings
+from perfproof.changes.count_findings import Setting, Told, cells_of, concluded, document_of, wanted, warnings
 from perfproof.changes.count_sources import Sides, idle_lines, touched_functions
-from perfproof.changes.count_words import NOT_TIME, document, line_of, one_sided
+from perfproof.changes.count_words import NOT_TIME, line_of, one_sided
 from perfproof.child.engine.features import FEATURES
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, PerfproofError
 from perfproof.model.records.counts import METRICS, Count
@@ -115,7 +115,7 @@ class HostCount:
         """As JSON has it, as `perfproof count --json` does; None where nobody asked."""
         if self.told is None:
             return {"schema": 1, "ran": False, "tried": [], "comparisons": [], "warnings": self.sentences()} if self.failed else None
-        made = document(self.told.comparisons, self.told.lines, warnings(self.told))
+        made = document_of(self.told)
         return {"schema": made["schema"], "ran": self.ran, "tried": list(self.told.tried), **made}
 
     def _of(self, feature: str) -> list[Compared]:

@@ -213,7 +213,7 @@ def _counted_alone(
     """Writes text and report of a change of which there is a count and no time; the exit code."""
     why = str(untimed).splitlines()[0]
     told_ = [notes[0], *host.sentences(), *notes[1:], f"no times: {why}", f"the same command again: {command}"]
-    block = record_verdicts.show_counted(host.headline, told_, console, report=wanted.report, text=wanted.text)
+    block = record_verdicts.show_counted(host.headline, told_, counts=host.document(), report=wanted.report, text=wanted.text)
     if wanted.print_text:
         console.print(block, highlight=False, markup=False, soft_wrap=True)
     console.print(f"no times: {why}", style="bold yellow", highlight=False, markup=False, soft_wrap=True)
@@ -250,7 +250,16 @@ def _conclude(
         return found
 
     block, decision = record_verdicts.show_change(
-        results, read, console, report=wanted.report, text=wanted.text, only=deciding, notes=notes, command=command, against=against
+        results,
+        read,
+        console,
+        report=wanted.report,
+        text=wanted.text,
+        only=deciding,
+        notes=notes,
+        command=command,
+        against=against,
+        counts=host.document(),
     )
     code = decision.exit_code
     if wanted.print_text:

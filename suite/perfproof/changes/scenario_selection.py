@@ -55,7 +55,7 @@ def perhaps(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path |
     """Those that start a whole vLLM, the nearest to the touched files first: where none names these, one of them may run them all the same,
     and its calls tell."""
     names = [near.scenario for near in _near(scenarios, paths, package)]
-    whole = [scenario for scenario in scenarios if kind_of(scenario.workload).scope != "part"]
+    whole = [scenario for scenario in scenarios if kind_of(scenario.workload).scope not in ("part", "host")]
     return sorted(whole, key=lambda one: names.index(one.name) if one.name in names else len(names))
 
 

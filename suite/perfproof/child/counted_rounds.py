@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from perfproof.child.counting import Counter, NotCounting, Operators, Tally, equal, quiet, unsteady
+from perfproof.child.counting import VERSION, Counter, NotCounting, Operators, Tally, equal, quiet, unsteady
 from perfproof.child.counting.counter import prove
 
 Ready = Callable[[], Callable[[], object]]
@@ -68,7 +68,8 @@ def count_round(ready: Ready) -> dict[str, Any]:
         operators = _agreed(Operators(), ready) if "torch" in sys.modules else [Tally()]
     work, torch = python[-1], operators[-1]
     odd = sorted({*_odd(python), *_odd(operators)})
-    return {**work.document(), "operators": torch.document()["operators"], "odd": odd, "steps": 1, "waves": len(python)}
+    said = {"odd": odd, "steps": 1, "waves": len(python), "counter": VERSION}
+    return {**work.document(), "operators": torch.document()["operators"], **said}
 
 
 def _seconds(work: Callable[[], object]) -> float:

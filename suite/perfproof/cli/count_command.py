@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from perfproof.cli import options
@@ -29,7 +30,15 @@ def add(verbs: Any) -> None:
         "--margin", type=options.fraction, default=COUNT_MARGIN, help="smallest change that matters, as a fraction (default %(default)s)"
     )
     count.add_argument("--top", type=options.positive, default=3, metavar="N", help="functions told a line (default %(default)s)")
+    count.add_argument(
+        "--model-runner",
+        dest="runner",
+        choices=["default", "v1", "v2"],
+        default="default",
+        help="vLLM's model runner, the same on both sides (default: what each release chooses by itself)",
+    )
     count.add_argument("--json", action="store_true", help="as JSON, with every function")
+    count.add_argument("--report", type=Path, metavar="FILE", help="also write a page: functions before and after, with the new lines")
     options.builds(count)
 
 

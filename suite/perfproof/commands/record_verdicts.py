@@ -10,7 +10,7 @@ import dataclasses
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from perfproof.analysis.trials.size_sweeps import sweeps
 from perfproof.analysis.trials.trial_groups import kept_apart
 from perfproof.analysis.verdicts import unpaired
 from perfproof.analysis.verdicts.error_rates import judge_rate_table
+from perfproof.commands import counted_scenarios
 from perfproof.model.base import clock
 from perfproof.model.base.errors import EXIT_PASS, BadInput, CannotRun, PerfproofError
 from perfproof.model.base.json_numbers import plain_json
@@ -69,9 +70,11 @@ def show_change(
     notes: Sequence[str],
     command: str,
     against: Callable[[Sequence[Judged]], Sequence[str]],
+    counts: Mapping[str, Any] | None = None,
 ) -> tuple[str, Decision]:
     """As `show`, for a change: `read` is what the folder holds, `notes` say what the change touches, `against` what speaks against the
-    judged metrics; `command` measures it again. The text is written, and returned with what the default policy makes of it."""
+    judged metrics; `command` measures it again, `counts` is what it costs the host, as JSON has it. The text is written, and returned with
+    what the default policy makes of it."""
     from perfproof.report.base import formatting
     from perfproof.report.formats import pr_comment, terminal
 
@@ -79,6 +82,7 @@ def show_change(
     again = tuple(dataclasses.replace(one, commands=(line(command), *one.commands[1:])) for one in page.scenarios)
     notes = [notes[0], *against(judged), *notes[1:]]
     page = dataclasses.replace(page, scenarios=again, notes=tuple(formatting.sentence(note) for note in notes))
+    page = with_counts(page, counts)
     terminal.show(page, console)
     block = pr_comment.render(page)
     write(block, text)
@@ -86,8 +90,15 @@ def show_change(
     return block, decide(judged, DEFAULT_POLICY)
 
 
-def show_counted(headline: str, notes: Sequence[str], console: Console, *, report: Path, text: Path) -> str:
-    """As `show_change`, for a change that was counted and not measured; the text."""
+def with_counts(page: Page, counts: Mapping[str, Any] | None) -> Page:
+    """The page with what a change costs the host, as JSON has it, before what scenarios counted."""
+    from perfproof.report.extract import host_work
+
+    return dataclasses.replace(page, counts=counts, host_work=(*host_work.all_of(counts, ()), *page.host_work))
+
+
+def show_counted(headline: str, notes: Sequence[str], *, counts: Mapping[str, Any] | None, report: Path | None, text: Path | None) -> str:
+    """As `show_change`, for a change that was counted and not measured; the text. None is written of what has no file."""
     from perfproof.report import view
     from perfproof.report.base import formatting
     from perfproof.report.formats import pr_comment
@@ -95,9 +106,12 @@ def show_counted(headline: str, notes: Sequence[str], console: Console, *, repor
     page = view.build((), (), made=clock.minute(), version=__version__)
     told = tuple(formatting.sentence(note) for note in notes)
     page = dataclasses.replace(page, headline=formatting.sentence(headline[0].upper() + headline[1:]), notes=told)
+    page = with_counts(page, counts)
     block = pr_comment.render(page)
-    write(block, text)
-    write_html(page, report)
+    if text is not None:
+        write(block, text)
+    if report is not None:
+        write_html(page, report)
     return block
 
 
@@ -320,6 +334,7 @@ def page_of(
     where it was read already. A page is shown to others: a results folder given from the root of the disk is named by its end alone.
     """
     from perfproof.report import view
+    from perfproof.report.extract import host_work
 
     read = read or store.read(results)
     records = kept_apart([record for record in read.records if only is None or record.scenario in only])
@@ -328,7 +343,8 @@ def page_of(
     found = [] if rows is not None else _judged([_policed(record, policy) for record in records], results)
     judged = list(rows) if rows is not None else [row for one in found for row in one.judged]
     named = results.name if results.is_absolute() else str(results)
-    warnings = [warning.replace(str(results), named) for warning in read.warnings]
+    counted, not_shown = counted_scenarios.documents(results, records)
+    warnings = [warning.replace(str(results), named) for warning in (*read.warnings, *not_shown)]
     page = view.build(
         judged,
         records,
@@ -342,7 +358,7 @@ def page_of(
         unlisted=[row for one in found for row in one.unlisted],
         worse=[row for one in found for row in one.worse],
     )
-    return page, judged
+    return dataclasses.replace(page, host_work=host_work.all_of(None, counted)), judged
 
 
 TOLD = 5

@@ -36,6 +36,7 @@ from perfproof.changes.host_count import Counting, HostCount, budget_of, count_f
 from perfproof.changes.measure_change import BASE, DIFF, OpenRunners, rearmed
 from perfproof.changes.scenario_selection import NEIGHBOURS, choose, differences, files, perhaps, told, touching, watched
 from perfproof.changes.selection_rules import module_of, one_a_question
+from perfproof.commands import record_verdicts
 from perfproof.commands.run_scenarios import load
 from perfproof.executor import conduct
 from perfproof.gate import gate_outputs, trusted_files
@@ -114,7 +115,7 @@ def gate_change(
     except CannotRun as error:
         name = Path(asked.policy).stem if asked.policy else DEFAULT_POLICY.name
         page = gate_outputs.bare(stopped(name, str(error), EXIT_UNTESTABLE, todo=(NOT_CONCLUDED,), notes=gate.notes))
-    return gate_outputs.tell(dataclasses.replace(page, counts=gate.host.document()), asked.outputs, gate.console, environment)
+    return gate_outputs.tell(record_verdicts.with_counts(page, gate.host.document()), asked.outputs, gate.console, environment)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -157,8 +157,9 @@ class Blocks:
 
     def _differs(self, test: str) -> bool:
         """Whether the two sides counted otherwise in the first block."""
-        first = {record.arm: record.counts for record in self.kept.get(test, []) if record.block == 1 and record.counts}
-        return len(first) > 1 and first[BASE] != first[CHANGE]
+        first = [record for record in self.kept.get(test, []) if record.block == 1]
+        rows = judge_scenario(self.scenarios[test].name, first, final=False).judged if first else ()
+        return any(row.verdict != "identical" for row in rows if row.of_host)
 
     def _steady(self, arm: str, ran: Ran, record: Record) -> Record:
         """The record, unattested where a file of its side is not what it was in an earlier trial."""

@@ -108,7 +108,8 @@ def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, 
     scenario = dataclasses.replace(scenario_of(records[0].definition, source=f"the records of {name}"), name=name)
     trials = latest(records)
     if (of_answers := answer_judges.judge_of(scenario)) is not None:
-        return JudgedScenario(scenario=scenario, judged=of_answers.judge(scenario, trials), blocks=1, stop="")
+        judged = of_answers.judge(scenario, trials)
+        return JudgedScenario(scenario=scenario, judged=judged, blocks=1, stop=of_answers.stop(scenario, trials, judged))
     trust = trusted(floors, {machine_fingerprint(trial.environment) for trial in trials}, workload_digest(scenario.definition))
     found = [
         _judge_candidate(_Case(scenario=scenario, candidate=arm, trials=trials, trust=trust, final=final)) for arm in scenario.candidates

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from perfproof.model.base.name_lists import few
-from perfproof.model.records.counts import METRICS, Cell, Count, FunctionWork, Metric, PhaseWork, function_of, numbers_of, outermost
+from perfproof.model.records.counts import DEVICE, METRICS, Cell, Count, FunctionWork, Metric, PhaseWork, function_of, numbers_of, outermost
 
 CountVerdict = Literal["identical", "equivalent", "regressed", "less", "untestable"]
 WORDS: Mapping[CountVerdict, str] = {
@@ -99,7 +99,7 @@ def compare(
                 continue
             found = {*(unsteady or {}).get((*cell.key, phase), ()), *cell.phases[phase].odd, *other.phases[phase].odd}
             warnings += _told_odd(cell, phase, [cell.phases[phase], other.phases[phase]], found)
-            for metric in METRICS:
+            for metric in metrics_of(cell.phases[phase], other.phases[phase]):
                 compared.append(_compared(cell, other, phase, metric, margin, touched, found, why))
     lost = tuple(cell.key for cell in base.cells if candidate.cell(cell.key) is None and not candidate.has(*cell.key))
     return Comparisons(compared=tuple(compared), warnings=tuple(dict.fromkeys(warnings)), lost=lost)
@@ -125,6 +125,8 @@ def other_work(base: Cell, candidate: Cell) -> str:
 
     Source: none, differences of exact counts.
     """
+    if base.runner != candidate.runner and base.runner and candidate.runner:
+        return f"the model runner was {base.runner} and is {candidate.runner}"
     for request, (was, now) in enumerate(zip(base.outputs, candidate.outputs, strict=False)):
         for output, (one, other) in enumerate(zip(was, now, strict=False)):
             place = next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
@@ -185,6 +187,14 @@ def _verdict(base: int, candidate: int, margin: float, changed: bool) -> CountVe
     if abs(candidate - base) > margin * base:
         return "regressed" if candidate > base else "less"
     return "equivalent" if changed else "identical"
+
+
+def metrics_of(*sides: PhaseWork) -> list[Metric]:
+    """The metrics that say something of these phases: a GPU's only where one was counted.
+
+    Source: none, differences of exact counts.
+    """
+    return [metric for metric in METRICS if metric not in DEVICE or any(side.device for side in sides)]
 
 
 def _differing(was: PhaseWork, now: PhaseWork, metric: Metric) -> Iterator[str]:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from perfproof.child.engine.features import ENGINE, SAMPLING, Feature
+from perfproof.child.engine.features import ENGINE, ON_GPU, SAMPLING, Feature
 
 
 class Unknown(Exception):
@@ -20,11 +20,16 @@ def engine(model: str, feature: Feature) -> Any:
     """vLLM's engine in this process. Raises `Unknown` for options that it does not have."""
     from vllm import LLM, EngineArgs
 
+    from perfproof.child.counting import has_device
+
+    gpu = has_device()
+    if feature.graphs and not gpu:
+        raise Unknown("only a GPU has CUDA graphs")
     known = {field.name for field in dataclasses.fields(EngineArgs)}
     lacks = sorted(name for name in feature.engine if name not in known)
     if lacks:
         raise Unknown(f"its engine has no {', '.join(lacks)}")
-    said = {name: value for name, value in {**ENGINE, **feature.engine}.items() if name in known}
+    said = {name: value for name, value in {**ENGINE, **(ON_GPU if gpu else {}), **feature.engine}.items() if name in known}
     return LLM(model=model, **{name: _plain(value) for name, value in said.items()}).llm_engine
 
 

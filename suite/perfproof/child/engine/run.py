@@ -17,10 +17,12 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from typing import Any
 
-from perfproof.child.counting import VERSION, Counter, Operators
+from perfproof.child.counting import VERSION, Counter, Device, Operators, has_device
 from perfproof.child.counting.counter import prove
+from perfproof.child.counting.tally import Tally
 from perfproof.child.engine import making
 from perfproof.child.engine.features import Feature, engines
 from perfproof.child.engine.waves import Rounds, Wave, agreed, odd
@@ -160,24 +162,49 @@ def facts_of(engine: Any) -> dict[str, Any]:
     }
 
 
+def model_runner(engine: Any) -> str:
+    """`V1` or `V2`, by the class that runs the model; "" where this release keeps it somewhere else."""
+    core = getattr(engine.engine_core, "engine_core", None)
+    worker = getattr(getattr(core, "model_executor", None), "driver_worker", None)
+    runner = getattr(getattr(worker, "worker", worker), "model_runner", None)
+    if runner is None:
+        return ""
+    modules = {kind.__module__ for kind in type(runner).__mro__}
+    return "V2" if any(name.startswith("vllm.v1.worker.gpu.") for name in modules) else "V1"
+
+
 def cell_of(engine: Any, feature: Feature, requests: int, order: dict[str, Any], counter: Counter) -> dict[str, Any]:
-    """The counts of one feature with so many requests: Python first, then operators in waves of their own."""
+    """The counts of one feature with so many requests: Python first, then operators and a GPU's work in waves of their own."""
     lora = making.adapter(os.path.join(order["scratch"], "adapter"), order["model"]) if feature.adapter else None
     rounds = Rounds(engine, feature, requests, order["vocabulary"], lora)
     scouted, steps = rounds.scout()
-    python, operators = rounds.counted(counter, steps, scouted), rounds.counted(Operators(), steps, scouted)
+    python = rounds.counted(counter, steps, scouted)
+    operators = {} if feature.graphs else rounds.counted(Operators(), steps, scouted)
+    device = rounds.counted(Device(), steps, scouted) if has_device() else {}
     phases = {}
     for phase, tallies in python.items():
-        there = agreed(tallies) or tallies[-1]
-        torch = agreed(operators[phase]) or operators[phase][-1]
+        there = _best(tallies)
+        torch, gpu = (_best(each.get(phase, ())) for each in (operators, device))
         phases[phase] = {
             **there.document(),
             "operators": torch.operators,
+            "device": gpu.device,
             "steps": len(steps.get(phase, ())),
             "waves": len(tallies),
-            "odd": odd(tallies) + odd(operators[phase]),
+            "odd": odd(tallies) + odd(operators.get(phase, ())) + odd(device.get(phase, ())),
         }
-    return {"phases": phases, "outputs": [scouted.outputs[number] for number in sorted(scouted.outputs)], "seconds": timed(scouted, steps)}
+    runner = model_runner(engine)
+    return {
+        "phases": phases,
+        "runner": runner,
+        "outputs": [scouted.outputs[number] for number in sorted(scouted.outputs)],
+        "seconds": timed(scouted, steps),
+    }
+
+
+def _best(tallies: Sequence[Tally]) -> Tally:
+    """The count that two waves agree on, else the last one."""
+    return agreed(tallies) or (tallies[-1] if tallies else Tally())
 
 
 def timed(wave: Wave, steps: dict[str, range]) -> dict[str, float]:

@@ -16,7 +16,7 @@ HISTORY = Path("results/history")
 
 POINT_SCHEMA = 2
 """Of every line of a history file. 1, of before the first release, had neither `packages` nor `rounds`."""
-PointKind = Literal["witness", "timed"]
+PointKind = Literal["witness", "count", "timed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from perfproof.model.kinds.accuracy.accuracy_document import ACCURACY
+from perfproof.model.kinds.engine import ENGINE
 from perfproof.model.kinds.equality.equality_document import EQUALITY
 from perfproof.model.kinds.micro import MICRO
 from perfproof.model.kinds.offline import OFFLINE
@@ -23,6 +24,7 @@ KINDS: tuple[Kind, ...] = (
     OFFLINE,
     ACCURACY,
     EQUALITY,
+    ENGINE,
     PYTEST,
 )
 _NAMED: Mapping[object, Kind] = {kind.name: kind for kind in KINDS}

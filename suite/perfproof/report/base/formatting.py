@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from perfproof.model.base.untrusted import line
-from perfproof.model.scenarios.metrics import ACCURACY, ANSWERS, METRICS, Better, base_name
+from perfproof.model.scenarios.metrics import ACCURACY, ANSWERS, METRICS, Better, base_name, is_count
 from perfproof.model.verdicts.judged import EXPLORATORY, OUTCOMES, Judged, Outcome
 from perfproof.report.base import units
 from perfproof.report.base.page_model import GrowthView
@@ -31,6 +31,7 @@ MEANINGS = {
     "inconclusive": "the data neither show a change that matters nor rule one out: not good news, not bad news, no news",
     "untestable": "a trial failed, was invalid or unattested, or the arms did unequal work: nothing may be concluded",
 }
+MORE, OTHER = "more Python work", "other work"
 LESS = "less Python work"
 """What is said of a count that fell: no improvement by itself."""
 HINT = "a hint, no proof: one server an arm served all blocks, so a lucky or unlucky launch is not ruled out"
@@ -94,8 +95,18 @@ def direction(better: Better) -> str:
 
 
 def verdict(row: Judged) -> str:
-    """A row's verdict: "improved", "suggests an improvement" where it is no more than a hint, "exploratory" where nobody asked."""
-    return said(row.verdict, row.suggests)
+    """A row's verdict: "improved", "suggests an improvement" where it is no more than a hint, "exploratory" where nobody asked; of a
+    count of the host's work what it did."""
+    return of_host(row.metric, row.verdict, row.reason) or said(row.verdict, row.suggests)
+
+
+def of_host(metric: str, outcome_: Outcome | None, reason_: str) -> str:
+    """The word for a verdict on a count of the host's work, "more Python work"; "" for any other metric, and for what any may be."""
+    if not is_count(metric):
+        return ""
+    if outcome_ == Outcome.UNTESTABLE:
+        return OTHER if OTHER in reason_ else ""
+    return {Outcome.REGRESSED: MORE, Outcome.LESS: LESS}.get(outcome_, "") if outcome_ else ""
 
 
 def said(outcome_: Outcome | None, suggests: bool = False) -> str:

@@ -115,7 +115,7 @@ def _cells(scenario: ScenarioView, row: Judged, count: str) -> Sequence[str]:
         formatting.margin(row),
         formatting.detectable(row),
         count,
-        _word(row.verdict, row.suggests),
+        _word(row.verdict, row.suggests, formatting.verdict(row)),
     )
 
 
@@ -131,8 +131,8 @@ _SIGNS = {
 }
 
 
-def _word(outcome: Outcome | None, suggests: bool = False) -> str:
-    told = formatting.said(outcome, suggests)
+def _word(outcome: Outcome | None, suggests: bool = False, word: str = "") -> str:
+    told = word or formatting.said(outcome, suggests)
     return f"{_SIGNS[formatting.look(outcome, suggests)]} **{told}**" if outcome else told
 
 

@@ -42,6 +42,8 @@ def told(
     kind = kind_in(definition)
     if kind is not None and kind.scope == "part" and not aa_status.against_itself(definition):
         yield "a microbenchmark: it does not say what a server gains"
+    if kind is not None and kind.scope == "host":
+        yield "counts of the host's Python work, no times: a C call counts as one, whatever it does"
     if said := model(definition):
         yield f"measured with {said}"
     yield from _released(arms, definition, records)

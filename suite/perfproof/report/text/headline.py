@@ -15,9 +15,10 @@ ITSELF = " against itself"
 """What follows the name of an A/A: it judges no change, but the machine."""
 MICRO = ("microbenchmark", "microbenchmarks")
 _SERVED, _ASKED = ("end-to-end scenario", "end-to-end scenarios"), ("comparison of answers", "comparisons of answers")
-ORDER = (_SERVED, MICRO, _ASKED)
+_COUNTED = ("count of the host's work", "counts of the host's work")
+ORDER = (_SERVED, MICRO, _COUNTED, _ASKED)
 """Of kinds whose worst news is alike, the whole of vLLM comes first, then parts of it, then answers; others after."""
-NOUNS: Mapping[Scope, tuple[str, str]] = {"end to end": _SERVED, "part": MICRO, "answers": _ASKED}
+NOUNS: Mapping[Scope, tuple[str, str]] = {"end to end": _SERVED, "part": MICRO, "host": _COUNTED, "answers": _ASKED}
 """What scenarios are called in a headline, one and several, by what they speak of: a part of vLLM on its own is never counted with the
 whole."""
 PLAIN, CHECKS = (
@@ -92,7 +93,7 @@ def _grouped(scenarios: Sequence[ScenarioView]) -> list[str]:
 
 def _apart(scenario: ScenarioView) -> str:
     """What one scenario alone is, where its headline could be taken for more."""
-    micro = " in a microbenchmark" if _nouns(scenario) == MICRO else ""
+    micro = {MICRO: " in a microbenchmark", _COUNTED: " in what the host does"}.get(_nouns(scenario), "")
     return f"{micro} ({UNPATCHED})" if scenario.unpatched else micro
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfproof.analysis.verdicts.count_verdict import CountFinding, judge_count, unsteady
+from perfproof.analysis.verdicts.exact_counts import CountFinding, judge_count, unsteady
 from perfproof.model.records.counts import Metric
 from tests.analysis.verdicts.test_count_comparison import phase
 
@@ -51,7 +51,13 @@ def test_what_does_not_agree_is_left_out_and_named_with_its_share() -> None:
     """A function that one arm's trials count otherwise is in neither sum, and the answer says how much of the work it is."""
     found = judged([{"m:f": 90, "m:odd": 10}, {"m:f": 90, "m:odd": 10}], [{"m:f": 90, "m:odd": 10}, {"m:f": 90, "m:odd": 11}])
     assert (found.verdict.outcome, found.baseline, found.left_out) == ("identical", 90, ("m:odd",))
-    assert found.verdict.warnings == ("left out, not the same each time, 10.0 % of the baseline's Python instructions: m:odd",)
+    assert found.verdict.warnings == ("left out, not the same each time, 10.0 % of the Python instructions: m:odd",)
+
+
+def test_where_most_does_not_agree_nothing_is_said() -> None:
+    """A sum of the little that is left would be a silent pass."""
+    found = judged([{"m:f": 10, "m:odd": 90}, {"m:f": 10, "m:odd": 91}], [{"m:f": 10, "m:odd": 92}, {"m:f": 10, "m:odd": 93}])
+    assert (found.verdict.outcome, found.verdict.reason) == ("untestable", "most of it was not the same each time: m:odd")
 
 
 def test_what_two_rounds_of_a_trial_did_not_agree_on_is_left_out() -> None:
