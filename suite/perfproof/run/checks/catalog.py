@@ -19,6 +19,8 @@ from typing import Any
 
 from perfproof.builds.install.side_folder import ATTEST, PACKAGE, entry_points, patch_files
 from perfproof.model.base.errors import BadInput
+from perfproof.model.records.counts import METRICS as COUNTS
+from perfproof.model.scenarios.metrics import is_count
 from perfproof.model.scenarios.scenario import Arm, ReleaseBuild, Scenario
 from perfproof.patches.guard import Patch, release_key
 
@@ -44,11 +46,18 @@ class Bench:
     declared: Mapping[str, int] = field(default_factory=dict)
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     count_at: Mapping[str, int] = field(default_factory=dict)
+    counted: bool = False
+    """Whether it has a round whose work can be counted."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """What it leaves of a trial, case by case."""
+        """What it leaves of a trial, case by case; counts of the host's work apart."""
         return (*self.times, *self.witnesses)
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """What of the host's work it counts, case by case."""
+        return tuple(name for name in COUNTS if is_count(name)) if self.counted else ()
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -68,7 +77,7 @@ def benches(folder: Path = PACKAGE / "bench") -> dict[str, Bench]:
     """Every benchmark file by name. Raises `BadInput` for one whose constants are not literals."""
     found = {}
     for file in sorted(folder.glob("*.py")):
-        constants = _constants(file)
+        constants, functions = _constants(file)
         if "PARAMETERS" in constants:
             found[file.stem] = Bench(
                 name=file.stem,
@@ -80,11 +89,13 @@ def benches(folder: Path = PACKAGE / "bench") -> dict[str, Bench]:
                 declared=constants.get("LEAST", {}),
                 choices=constants.get("CHOICES", {}),
                 count_at=constants.get("COUNT_AT", {}),
+                counted="counted_round" in functions,
             )
     return found
 
 
-def _constants(file: Path) -> dict[str, Any]:
+def _constants(file: Path) -> tuple[dict[str, Any], frozenset[str]]:
+    """The constants of a file by name, and the names of its functions."""
     found = {}
     try:
         tree = ast.parse(file.read_bytes())
@@ -100,7 +111,7 @@ def _constants(file: Path) -> dict[str, Any]:
                     found[name] = ast.literal_eval(node.value)
                 except ValueError:
                     raise BadInput(f"{file}: line {node.lineno}: {name} must be written out as a literal") from None
-    return found
+    return found, frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
 
 
 def patches() -> dict[str, Patch]:

@@ -53,7 +53,7 @@ def _metric_fault(name: str, asked: Bench, cases: Sequence[str]) -> str:
     """Why a benchmark leaves no such metric, "" if it does: each is left case by case, under the case's name."""
     base, at, case = name.partition("@")
     named = [each for each in cases if each]
-    if base not in asked.metrics:
+    if base not in (*asked.metrics, *asked.counts):
         return f"the benchmark {asked.name} does not measure it; it measures {', '.join(asked.metrics)}"
     if at and not named:
         return "the workload has no cases"
