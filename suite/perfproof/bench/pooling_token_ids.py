@@ -42,7 +42,7 @@ EXERCISES = (
 )
 TIMES = ("round_time",)
 WITNESSES = ("host_syncs_per_step", "token_ids_built_per_step")
-COUNT_AT = {"requests": 16}
+COUNT_AT = {"requests": 8}
 
 VOCAB = 32_000
 FIRST, LAST = 101, 102

@@ -1,9 +1,9 @@
 """Counts one round of each case of a benchmark: what the host did, function by function. Never a round that is timed.
 
 A benchmark that can be counted has a function `counted_round(parameters)`, which makes a round's state anew and gives the function that is
-the round. In order, for each case: one round runs uncounted, which warms up what is made once and shows whether it is short enough; rounds
-are counted until two agree to the last instruction; the same again for PyTorch's operators. What no two rounds agree on is named. A case
-that can't be counted says why.
+the round. In order, for each case: PyTorch's operators are counted until two rounds agree, the first of which warms up what is made once
+and shows whether a round is short enough; then Python is counted until two rounds agree to the last instruction. What no two rounds agree
+on is named. A case that can't be counted says why.
 """
 
 from __future__ import annotations
@@ -55,9 +55,7 @@ def reason(error: BaseException) -> str:
 def count_round(ready: Ready) -> dict[str, Any]:
     """The counts of a round as a record has them. Raises `TooLong`, `NotCounting`, and what the round raises."""
     with _unattested(), quiet():
-        took = _seconds(ready())
-        if took > LONGEST:
-            raise TooLong(f"a round takes {took:.2g} s of the processor, which is too long: counting takes some hundred times that")
+        operators = _agreed(Operators(), ready, longest=LONGEST) if "torch" in sys.modules else [_warmed(ready)]
         counter = Counter()
         counter.install()
         try:
@@ -65,29 +63,37 @@ def count_round(ready: Ready) -> dict[str, Any]:
             python = _agreed(counter, ready)
         finally:
             counter.remove()
-        operators = _agreed(Operators(), ready) if "torch" in sys.modules else [Tally()]
     work, torch = python[-1], operators[-1]
     odd = sorted({*_odd(python), *_odd(operators)})
     said = {"odd": odd, "steps": 1, "waves": len(python), "counter": VERSION}
     return {**work.document(), "operators": torch.document()["operators"], **said}
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    began = time.thread_time()
+def _warmed(ready: Ready) -> Tally:
+    """A round that nobody counts, where there are no operators: it warms up, and shows whether it is short enough."""
+    work, began = ready(), time.thread_time()
     work()
-    return time.thread_time() - began
+    _not_long(time.thread_time() - began, LONGEST)
+    return Tally()
 
 
-def _agreed(counter: Any, ready: Ready) -> list[Tally]:
+def _not_long(took: float, longest: float) -> None:
+    if took > longest:
+        raise TooLong(f"a round takes {took:.2g} s of the processor, which is too long: counting takes some hundred times that")
+
+
+def _agreed(counter: Any, ready: Ready, longest: float = float("inf")) -> list[Tally]:
     """Counts of rounds, each made anew, the last of them one that an earlier one agrees with; where none does, all of them."""
     found: list[Tally] = []
     for _ in range(MOST):
         work = ready()
         counter.start()
+        began = time.thread_time()
         try:
             work()
         finally:
-            tally = counter.stop()
+            took, tally = time.thread_time() - began, counter.stop()
+        _not_long(took, longest)
         found.append(tally)
         if any(equal(tally, earlier) for earlier in found[:-1]):
             break
