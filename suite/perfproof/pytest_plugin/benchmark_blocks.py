@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from perfproof import store
 from perfproof.analysis.judging.judge import judge_scenario
@@ -27,7 +26,7 @@ from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.build import shown_path
 from perfproof.model.scenarios.scenario import LOOKS, Scenario
-from perfproof.pytest_plugin.benchmark_trials import Ran, Session, Side, records, run
+from perfproof.pytest_plugin.benchmark_trials import Ran, Session, Side, records, run, why_none
 from perfproof.pytest_plugin.worktrees import Change
 from perfproof.run.checks.resume import here
 
@@ -76,12 +75,21 @@ def questions(tests: Mapping[str, str], change: Change, design: Design) -> dict[
     return found
 
 
-def with_counts(record: Record, test: str, said: Mapping[str, Any]) -> Record:
-    """The record of a benchmark with what a process counted of it, if one did, or why it did not."""
-    table, why = said.get("counts", {}).get(test), said.get("uncounted", {}).get(test)
-    if table is None:
-        return replace(record, warnings=(*record.warnings, why)) if why else record
-    return replace(record, counts={"": table})
+def with_counts(record: Record, test: str, ran: Ran | None) -> Record:
+    """The record of a benchmark with what a process counted of it, or why it did not; None where none was to count."""
+    if ran is None:
+        return record
+    table = ran.said.get("counts", {}).get(test)
+    if table is not None:
+        return replace(record, counts={"": table})
+    why = ran.said.get("uncounted", {}).get(test) or f"its work was not counted: {_uncounted(ran, test)}"
+    return replace(record, warnings=(*record.warnings, why))
+
+
+def _uncounted(ran: Ran, test: str) -> str:
+    """Why a process that was to count a benchmark left nothing of it."""
+    ended = ran.said.get("tests", {}).get(test, {})
+    return why_none(ran).partition("\n")[0] or ended.get("why") or "the test did not call its benchmark"
 
 
 def short_names(tests: Sequence[str]) -> dict[str, str]:
@@ -131,14 +139,14 @@ class Blocks:
 
     def _block(self, number: int, order: Sequence[str], tests: Sequence[str]) -> None:
         took = []
+        counted = {arm: self._counted(number, arm, tests) for arm in order}  # before the timed ones, which follow each other
         for arm in order:
             ran = self._trial(number, arm, tests)
-            counted = self._counted(number, arm, tests)
             took.append(f"{arm} {ran.finished.seconds:.1f} s")
             wanted = {test: self.scenarios[test] for test in tests}
             log = f"logs/block{number:03d}-{arm}/trial.log"
             for test, record in zip(tests, records(ran, wanted, self.sides[arm], number, order, self.design.seed, log), strict=True):
-                self._keep(test, with_counts(self._steady(arm, ran, record), test, counted))
+                self._keep(test, with_counts(self._steady(arm, ran, record), test, counted[arm]))
         left = len(self._open())
         self.say(
             f"block {number} of {self.design.most if self.design.blocks else f'at most {self.design.most}'}: {', '.join(took)}; {left} open"
@@ -150,10 +158,10 @@ class Blocks:
         seed = random.Random(f"{self.design.seed}/block/pytest/{number}").randrange(2**31)
         return run(self.change, self.session, self.sides[arm], tests, folder.resolve(), seed, count=count)
 
-    def _counted(self, number: int, arm: str, tests: Sequence[str]) -> Mapping[str, Any]:
-        """What a process of this side counted of these benchmarks: of all in the first block, in the second of those that differ."""
+    def _counted(self, number: int, arm: str, tests: Sequence[str]) -> Ran | None:
+        """A process of this side that counts these benchmarks: all in the first block, in the second those that differ."""
         wanted = list(tests) if number == 1 else [test for test in tests if self._differs(test)] if number == CONFIRMED else []
-        return self._trial(number, arm, wanted, count=True).said if wanted else {}
+        return self._trial(number, arm, wanted, count=True) if wanted else None
 
     def _differs(self, test: str) -> bool:
         """Whether the two sides counted otherwise in the first block."""
