@@ -33,8 +33,8 @@ def count_cases(module: Any, cases: Mapping[str, Mapping[str, Any]], smaller: Ma
     """`counts` by case, as a record has them, and in `warnings` why a case has none. `smaller` are parameters that are no larger than so
     while counting; which they were stands in a case's `at`."""
     counts, warnings = {}, []
-    for case, asked in cases.items():
-        parameters = {**getattr(module, "PARAMETERS", {}), **asked}
+    for case, given in cases.items():
+        parameters = {**getattr(module, "PARAMETERS", {}), **given}
         at = {key: value for key, value in smaller.items() if key in parameters and parameters[key] > value}
         try:
             counts[case] = {**count_round(lambda chosen={**parameters, **at}: module.counted_round(chosen)), "at": at}
@@ -48,8 +48,8 @@ def count_cases(module: Any, cases: Mapping[str, Mapping[str, Any]], smaller: Ma
 
 def reason(error: BaseException) -> str:
     """Why a round was not counted, in a line."""
-    told = str(error).strip().partition("\n")[0]
-    return told if isinstance(error, (TooLong, NotCounting)) else f"{type(error).__name__}: {told}"
+    words = str(error).strip().partition("\n")[0]
+    return words if isinstance(error, (TooLong, NotCounting)) else f"{type(error).__name__}: {words}"
 
 
 def count_round(ready: Ready) -> dict[str, Any]:
@@ -65,8 +65,8 @@ def count_round(ready: Ready) -> dict[str, Any]:
             counter.remove()
     work, torch = python[-1], operators[-1]
     odd = sorted({*_odd(python), *_odd(operators)})
-    said = {"odd": odd, "steps": 1, "waves": len(python), "counter": VERSION}
-    return {**work.document(), "operators": torch.document()["operators"], **said}
+    more = {"odd": odd, "steps": 1, "waves": len(python), "counter": VERSION}
+    return {**work.document(), "operators": torch.document()["operators"], **more}
 
 
 def _warmed(ready: Ready) -> Tally:

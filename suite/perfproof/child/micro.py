@@ -153,7 +153,7 @@ def seed_all(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def trial(bench: str, folder: str, asked: dict[str, Any] | None) -> int:
+def trial(bench: str, folder: str, counting: dict[str, Any] | None) -> int:
     """Loads the plugins, runs the benchmark, counts what is asked for, says what came of it in `trial.json`."""
     watch = Watch()
     said: dict[str, Any] = {"fault": "", "seconds": watch.seconds, "tests": watch.tests}
@@ -165,8 +165,8 @@ def trial(bench: str, folder: str, asked: dict[str, Any] | None) -> int:
         watch.seconds["plugins"] = time.perf_counter() - began
         run_pytest(bench, folder, watch)
         said["pytest"] = watch.code
-        if asked and not watch.code:
-            said["counted"] = count(bench, asked, watch)
+        if counting and not watch.code:
+            said["counted"] = count(bench, counting, watch)
     except Exception as error:  # a plugin that refuses is the trial's result, not a fault of the runner
         said["fault"] = f"{type(error).__name__}: {error}"
         raise
@@ -176,11 +176,11 @@ def trial(bench: str, folder: str, asked: dict[str, Any] | None) -> int:
     return 0
 
 
-def count(bench: str, asked: dict[str, Any], watch: Watch) -> dict[str, Any]:
+def count(bench: str, counting: dict[str, Any], watch: Watch) -> dict[str, Any]:
     """What a round of each case does, where the benchmark can say what a round is."""
     began = time.perf_counter()
     module = next((one for one in list(sys.modules.values()) if getattr(one, "__file__", None) == bench), None)
-    found = counted_rounds.count_cases(module, asked["cases"], asked["at"]) if hasattr(module, "counted_round") else {}
+    found = counted_rounds.count_cases(module, counting["cases"], counting["at"]) if hasattr(module, "counted_round") else {}
     watch.seconds["count"] = time.perf_counter() - began
     return found
 

@@ -29,24 +29,24 @@ def counted(scenario: Scenario, candidate: Arm, trials: Sequence[Record]) -> lis
 
     Source: `exact_counts.judge_count`.
     """
-    asked = {choice.name: choice for choice in scenario.metrics if is_count(choice.name)}
+    listed = {choice.name: choice for choice in scenario.metrics if is_count(choice.name)}
     arms = scenario.baseline.name, candidate.name
     there = dict.fromkeys(case for trial in trials if trial.arm in arms for case in trial.counts)
-    cases = dict.fromkeys([*(name.partition("@")[2] for name in asked), *there])
+    cases = dict.fromkeys([*(name.partition("@")[2] for name in listed), *there])
     pairs = {case: counted_pairs(*arms, trials, case) for case in cases}
-    chosen = {**asked, **_others(asked, list(there))}
+    chosen = {**listed, **_others(listed, list(there))}
     return [
         CountedMetric(row=_row(scenario, candidate, choice, found, pairs[case]), found=found)
         for choice in chosen.values()
         for case in [choice.name.partition("@")[2]]
-        if _matters(found := _found(choice, pairs[case]), choice.name in asked)
+        if _matters(found := _found(choice, pairs[case]), choice.name in listed)
     ]
 
 
-def _others(asked: Mapping[str, MetricChoice], cases: Sequence[str]) -> dict[str, MetricChoice]:
+def _others(listed: Mapping[str, MetricChoice], cases: Sequence[str]) -> dict[str, MetricChoice]:
     """What was counted and is named nowhere."""
     names = [named(each, case) for case in cases for each in COUNTED]
-    return {name: MetricChoice(name=name, primary=False, margin=COUNT_MARGIN) for name in names if name not in asked}
+    return {name: MetricChoice(name=name, primary=False, margin=COUNT_MARGIN) for name in names if name not in listed}
 
 
 def _found(choice: MetricChoice, pairs: CountedPairs) -> CountFinding:
@@ -58,9 +58,9 @@ def _found(choice: MetricChoice, pairs: CountedPairs) -> CountFinding:
     return judge_count(pairs.pairs, which, choice.margin)
 
 
-def _matters(found: CountFinding, asked: bool) -> bool:
+def _matters(found: CountFinding, listed: bool) -> bool:
     """Whether a count has a line: one that nobody asked for has none where neither side did any of it."""
-    return asked or bool(found.baseline or found.candidate or found.left_out or found.verdict.outcome == "untestable")
+    return listed or bool(found.baseline or found.candidate or found.left_out or found.verdict.outcome == "untestable")
 
 
 def _row(scenario: Scenario, candidate: Arm, choice: MetricChoice, found: CountFinding, pairs: CountedPairs) -> Judged:

@@ -101,11 +101,11 @@ def counted_pairs(baseline: str, candidate: str, trials: Sequence[Record], case:
     Source: `paired_trials.counts`.
     """
     arms = (baseline, candidate)
-    mine = [trial for trial in trials if trial.arm in arms]
-    lost = next((trial for trial in mine if trial.status in ("failed", "unattested")), None)
-    unequal = unequal_blocks(mine, counts)
+    both = [trial for trial in trials if trial.arm in arms]
+    lost = next((trial for trial in both if trial.status in ("failed", "unattested")), None)
+    unequal = unequal_blocks(both, counts)
     broken = f"block {lost.block}, arm {lost.arm}: {lost.reason}" if lost else next(iter(unequal.values()), "")
-    counted = {(trial.arm, trial.block): trial for trial in mine if counts(trial)}
+    counted = {(trial.arm, trial.block): trial for trial in both if counts(trial)}
     there = {key: _Round.of(trial, case) for key, trial in counted.items() if case in trial.counts}
     blocks = sorted({block for _, block in there})
     pairs = [(there[baseline, block], there[candidate, block]) for block in blocks if all((arm, block) in there for arm in arms)]
