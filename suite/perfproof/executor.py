@@ -122,7 +122,8 @@ def conduct(
                     stand, held_since = stand.by_now(plan, results), clock()
                     if stand.open(plan, enough):
                         runner_for, prepared = stack.enter_context(open_runners()), clock()
-                        settle(tell)
+                        if not all(kind_of(one.workload).exact for one in plan.scenarios):
+                            settle(tell)
                         waited = held_since - began + clock() - prepared
                         seconds = {"preparing builds": prepared - held_since, "waiting for a quiet machine": waited}
                         _expect(plan, stand.kept, progress)
@@ -144,7 +145,7 @@ def conduct(
 def _measure(trials: _Trials, results: Path, folder: Held, rules: Rules, ran: list[Record]) -> None:
     """Runs the trials and adds them to `ran`; each is on disk before the next starts. Raises `CannotRun` where the folder accepts no more
     files or is gone, and where a build has changed."""
-    untimed = {one.name for one in trials.plan.scenarios if kind_of(one.workload).of_answers}
+    untimed = {one.name for one in trials.plan.scenarios if kind_of(one.workload).untimed}
     for trial in trials.run():
         kept = trials.stand.kept[trial.scenario]
         record = ruled(paired(trial, latest([*kept, trial])), NOISE_ALLOWED if trial.scenario in untimed else rules)

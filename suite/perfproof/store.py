@@ -1,5 +1,6 @@
-"""The only reader and writer of our own formats: `results/<scenario>.jsonl`, one Record per line, and
-`results/machine/<fingerprint>.jsonl`, one noise Floor per line.
+"""The only reader and writer of our own formats: `results/<scenario>.jsonl`, one Record a line, and
+`results/machine/<fingerprint>.jsonl`, one noise Floor a line. Counted rounds that are too large for every record lie in
+`results/counts/`, each once, under a name that its content gives.
 
 Files are only ever appended to, one complete line at a time, flushed to the disk. A line that a crash cut
 off is skipped on reading, with a warning that names file and line. Nothing derived is stored.
@@ -22,13 +23,15 @@ import orjson
 from perfproof.model.base import clock, regular_files
 from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.base.yaml_io import shown
-from perfproof.model.records import contradictions, record_schema
+from perfproof.model.records import contradictions, kept_counts, record_schema
 from perfproof.model.records.record import SCHEMA, Attestation, Record, Status
 from perfproof.model.verdicts.noise_floor import FLOOR_SCHEMA, Floor
 
 Entry = TypeVar("Entry", Record, Floor)
 
 _RECORD_KEYS = frozenset(field.name for field in dataclasses.fields(Record))
+_RECORDED_LATER = frozenset({"counts"})
+"""What older records do not have."""
 _ATTESTATION_KEYS = frozenset(field.name for field in dataclasses.fields(Attestation))
 _ATTESTED_LATER = frozenset({"plugins", "variables", "unknown"})
 """The keys that attestations of older records lack."""
@@ -40,7 +43,7 @@ _FLOOR_KINDS: Mapping[str, Any] = {
     **dict.fromkeys(("blocks", "false_verdicts", "windows"), int),
     **dict.fromkeys(("primary", "passed"), bool),
 }
-_MAPPINGS = ("definition", "measurements", "raw", "witnesses", "work", "seconds", "environment")
+_MAPPINGS = ("definition", "measurements", "raw", "witnesses", "work", "seconds", "environment", "counts")
 _TEXTS = ("scenario", "digest", "profile", "arm", "started", "status", "reason", "how", "log")
 
 
@@ -56,7 +59,9 @@ def records_file(folder: Path, scenario: str) -> Path:
     return folder / f"{scenario}.jsonl"
 
 
-LOST = "was deleted while this run wrote into it: its records are lost, and nothing is judged; the same command starts again"
+COUNTS = "counts"
+"""The folder, beside the records, of counted rounds that are too large for these."""
+LOST = "was deleted while this run wrote into it: what it held is lost, and nothing is judged; the same command begins anew"
 
 
 def append(folder: Path, record: Record, *, after: bool = False) -> None:
@@ -80,7 +85,12 @@ def append_floor(folder: Path, floor: Floor) -> None:
 
 
 def _append_line(path: Path, entry: Record | Floor, what: str) -> None:
-    line = json.dumps(dataclasses.asdict(entry), allow_nan=False, separators=(",", ":")).encode() + b"\n"
+    fields = dataclasses.asdict(entry)
+    if fields.get("counts"):
+        fields["counts"], files = kept_counts.parted(fields["counts"])
+        kept_counts.keep(path.parent / COUNTS, files, what)
+    kept = {key: value for key, value in fields.items() if value or key not in _RECORDED_LATER}
+    line = json.dumps(kept, allow_nan=False, separators=(",", ":")).encode() + b"\n"
     size: int | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,8 +102,8 @@ def _append_line(path: Path, entry: Record | Floor, what: str) -> None:
     except OSError as error:
         if size is not None:
             _cut_back(path, size)
-        kept = "existing records are kept, and the same command continues from there"
-        raise CannotRun(f"{path}: {what} could not be written: {error.strerror}; {kept}") from error
+        stays = "what was there is kept, and the same command goes on from there"
+        raise CannotRun(f"{path}: {what} could not be written: {error.strerror}; {stays}") from error
 
 
 def _ends_mid_line(path: Path, size: int) -> bool:
@@ -123,10 +133,18 @@ def read(folder: Path) -> Read:
     for path in paths:
         for entry in _lines(path, record_of, "record", SCHEMA, seen):
             if isinstance(entry, Record):
-                records.append(entry)
+                whole, lost = _with_counts(entry, folder / COUNTS)
+                records.append(whole)
+                warnings += [fault for fault in lost if fault not in warnings]
             else:
                 warnings.append(entry if AGAIN in entry else entry + REMEDY)
     return Read(records=tuple(records), warnings=tuple(warnings))
+
+
+def _with_counts(record: Record, folder: Path) -> tuple[Record, list[str]]:
+    """The record with its counted rounds that lie in a folder, and what is wrong with those."""
+    counts, faults = kept_counts.found(record.counts, folder)
+    return dataclasses.replace(record, counts=counts), [f"{record.scenario}: {fault}: {record.arm} has no such counts" for fault in faults]
 
 
 def _below(folder: Path) -> str:
@@ -250,14 +268,14 @@ class _Newer(Exception):
 
 def record_of(data: Any) -> Record:
     """A record from its JSON object; `ValueError` says what is wrong with it."""
-    _check_object(data, _RECORD_KEYS, "record", SCHEMA)
+    _check_object(data, _RECORD_KEYS, "record", SCHEMA, later=_RECORDED_LATER)
     attestation = data["attestation"]
     if attestation is not None:
         if not isinstance(attestation, dict):
             raise ValueError("attestation: expected a mapping")
         _check_keys(attestation, _ATTESTATION_KEYS - (_ATTESTED_LATER - attestation.keys()), "attestation")
     for key in _MAPPINGS:
-        if not isinstance(data[key], dict):
+        if not isinstance(data.get(key, {}), dict):
             raise ValueError(f"{key}: expected a mapping")
     for key in _TEXTS:
         if not isinstance(data[key], str):
@@ -290,8 +308,8 @@ def _check_moment(data: Mapping[str, Any], key: str) -> None:
         raise ValueError(f"{key}: expected a moment such as 2026-11-28T11:37:11Z, got {shown(data[key])}")
 
 
-def _check_object(data: Any, keys: frozenset[str], what: str, schema: int) -> None:
-    """Raises `ValueError` unless the data are an object of this schema with exactly these keys."""
+def _check_object(data: Any, keys: frozenset[str], what: str, schema: int, later: frozenset[str] = frozenset()) -> None:
+    """An object of this schema with just these keys; those that came `later` may be missing."""
     if not isinstance(data, dict):
         raise ValueError(f"not a {what}")
     version = data.get("schema")
@@ -299,7 +317,7 @@ def _check_object(data: Any, keys: frozenset[str], what: str, schema: int) -> No
         raise ValueError(f"a {what} without a schema number")
     if version > schema:
         raise _Newer(version)
-    _check_keys(data, keys, what)
+    _check_keys(data, keys - (later - data.keys()), what)
 
 
 def _check_keys(data: dict[str, Any], keys: frozenset[str], what: str) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from perfproof.analysis.verdicts.count_comparison import Changed, Compared, Comparisons
+from perfproof.analysis.verdicts.count_document import document
 from perfproof.changes import count_findings
-from perfproof.changes.count_command import CountRequest, builds_of
+from perfproof.changes.count_command import Asked, builds_of
 from perfproof.changes.count_findings import Findings, behind, cells_of
-from perfproof.changes.count_words import document, line_of, one_sided, ranges, sentences
+from perfproof.changes.count_words import line_of, one_sided, ranges, sentences
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE, BadInput
 
@@ -109,7 +110,7 @@ def test_other_work_is_told_once_a_cell_with_the_first_difference() -> None:
 
 def test_the_document_has_every_function_the_worst_first() -> None:
     """As the schema says."""
-    entry = json.loads(json.dumps(document(found(compared()), {FUNCTION: [3]}, ["w"])))
+    entry = json.loads(json.dumps(document(found(compared()), {FUNCTION: [3]}, ["w"], builds=("a", "b"), texts={FUNCTION: {3: "x = 1"}})))
     assert (entry["schema"], entry["warnings"]) == (1, ["w"])
     one = entry["comparisons"][0]
     assert {key: one[key] for key in ("feature", "phase", "requests", "output_position", "unit", "baseline", "candidate", "verdict")} == {
@@ -187,9 +188,18 @@ def test_features_are_named_in_one_word_or_several() -> None:
         cells_of(["plain", "teleport"])
 
 
-def asked(tmp_path: Path, **more: object) -> CountRequest:
-    said: dict[str, object] = {"pair": (), "change": None, "features": (), "margin": 0.005, "top": 3, "builds": tmp_path, "as_json": False}
-    return CountRequest(**{**said, **more})  # type: ignore[arg-type]
+def asked(tmp_path: Path, **more: object) -> Asked:
+    said: dict[str, object] = {
+        "pair": (),
+        "change": None,
+        "features": (),
+        "margin": 0.005,
+        "top": 3,
+        "builds": tmp_path,
+        "as_json": False,
+        "report": None,
+    }
+    return Asked(**{**said, **more})  # type: ignore[arg-type]
 
 
 def test_two_builds_may_be_named(tmp_path: Path) -> None:

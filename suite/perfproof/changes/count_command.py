@@ -8,7 +8,7 @@ left out. Times are not measured: a count shows what Python did, on any machine,
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,10 @@ from rich.console import Console
 
 from perfproof.builds.prepare import prepare
 from perfproof.changes.change_builds import BASE, DIFF, Change, documents, rearmed, where_it_left
-from perfproof.changes.count_findings import Setting, cells_of, found_out, warnings
-from perfproof.changes.count_words import document, sentences
+from perfproof.changes.count_findings import Findings, Setting, cells_of, document_of, found_out, headline, warnings
+from perfproof.changes.count_words import one_sided, sentences
 from perfproof.changes.scenario_selection import scenario_files
+from perfproof.commands import record_verdicts
 from perfproof.commands.run_scenarios import load
 from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.build_spec import parse_build
@@ -30,7 +31,8 @@ from perfproof.runners import build_faults
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountRequest:
-    """Two builds by their specs, or a change; what to count, and how to show it. Empty `features` means all of them."""
+    """Two builds by their specs, or a change; what to count, and how to show it. Empty `features` means all of them; a page is written to
+    `report`, if that is given."""
 
     pair: Sequence[str]
     change: Change | None
@@ -39,6 +41,7 @@ class CountRequest:
     top: int
     builds: Path
     as_json: bool
+    report: Path | None
     runner: Runner = "default"
 
 
@@ -55,12 +58,22 @@ def perform(request: CountRequest, console: Console | None = None) -> int:
     findings = found_out(
         (base, candidate), cells, Setting(builds=request.builds, margin=request.margin, say=say, runner=request.runner), notes
     )
+    record_verdicts.clear(request.report)
+    if request.report is not None:
+        _write_page(findings, request.report, say)
     if request.as_json:
-        print(json.dumps(document(findings.comparisons, findings.lines, warnings(findings)), indent=1))
+        print(json.dumps(document_of(findings), indent=1))
     else:
         for line in sentences(findings.labels, findings.comparisons, findings.lines, request.top, warnings(findings)):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
     return findings.code
+
+
+def _write_page(findings: Findings, out: Path, say: Callable[[str], object]) -> None:
+    """The page of a count: its first line is the gravest number."""
+    lines = [f"{findings.labels[0]} to {findings.labels[1]}", *one_sided(findings.comparisons), *warnings(findings)]
+    record_verdicts.show_counted(headline(findings), lines, counts=document_of(findings), report=out, text=None)
+    say(f"report: {out}")
 
 
 def builds_of(request: CountRequest) -> tuple[tuple[Build, Build], list[str]]:

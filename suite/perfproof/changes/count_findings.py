@@ -8,13 +8,15 @@ the findings say that nothing confirmed the difference.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from perfproof.analysis.verdicts.count_comparison import Comparisons, Where, compare, disagreeing, ran
+from perfproof.analysis.verdicts.count_comparison import WORDS, Comparisons, Where, compare, disagreeing, ran
+from perfproof.analysis.verdicts.count_document import document
 from perfproof.analysis.verdicts.count_growth import growths
-from perfproof.changes.count_sources import Sides, idle_lines, new_lines, touched_functions
-from perfproof.changes.count_words import ranges
+from perfproof.changes.count_sources import Sides, idle_lines, new_lines, texts_of, touched_functions
+from perfproof.changes.count_words import line_of, ranges
 from perfproof.child.engine.features import FEATURES, NAMES, POSITIONS
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, CannotRun
 from perfproof.model.base.name_lists import few
@@ -42,11 +44,8 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """All findings of two counts.
-
-    `lines` are the new lines that ran, by function; `idle` those that never did, by file; `reached` says whether any ran. `never_ran` are
-    functions that the change touches and no feature called; `tried` are the features.
-    """
+    """All that was found out. `lines` are new lines that ran, by function, and `texts` what they read; `idle` those that never did, by
+    file, `reached` whether any did. `never_ran` are functions that the change touches and that no feature called; `tried` the features."""
 
     labels: tuple[str, str]
     comparisons: Comparisons
@@ -57,6 +56,7 @@ class Findings:
     touched: tuple[str, ...]
     tried: tuple[str, ...]
     notes: tuple[str, ...]
+    texts: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
     @property
     def unreached(self) -> bool:
@@ -118,6 +118,7 @@ def concluded(
         touched=tuple(sorted(touched)),
         tried=tuple(cells),
         notes=(*more, *growths(first[0], first[1], POSITIONS)),
+        texts=texts_of(sides[1], lines),
     )
 
 
@@ -164,14 +165,31 @@ def behind(comparisons: Comparisons, touched: frozenset[str]) -> tuple[str, ...]
 # --- warnings --------------------------------------------------------------------------------------------------
 
 
+def headline(findings: Findings) -> str:
+    """What came out, in a clause: the gravest verdict, with its largest number."""
+    if findings.unreached:
+        return warnings(findings)[0]
+    compared = findings.comparisons.compared
+    if not compared:
+        return "nothing could be compared"
+    worst = min(compared, key=lambda one: (list(WORDS).index(one.verdict), -abs(one.change or 0.0)))
+    if worst.verdict == "identical":
+        return f"all {len(compared)} counts are identical to the last instruction, call and byte"
+    return f"{WORDS[worst.verdict]}: {line_of(worst, findings.lines, 1)}"
+
+
+def document_of(findings: Findings) -> dict[str, Any]:
+    """All that was found out, as JSON has it."""
+    return document(findings.comparisons, findings.lines, warnings(findings), builds=findings.labels, texts=findings.texts)
+
+
 def warnings(findings: Findings) -> list[str]:
-    """Sentences to show beside the comparisons."""
+    """What is to be known beside the comparisons, in sentences."""
     sentences = [*findings.notes, *findings.comparisons.warnings]
     idle = "; ".join(f"{path}: {ranges(lines)}" for path, lines in findings.idle.items())
     if findings.unreached and len(findings.never_ran) == len(findings.touched):
         sentences.insert(
-            0,
-            f"no tried feature calls what the change touches ({few(findings.never_ran, NAMED)}); tried: {', '.join(findings.tried)}",
+            0, f"no tried feature calls what the change touches ({few(findings.never_ran, NAMED)}); tried: {', '.join(findings.tried)}"
         )
     elif findings.unreached:
         sentences.insert(0, f"no tried feature runs a line of the change ({idle}); tried: {', '.join(findings.tried)}")

@@ -81,6 +81,21 @@ def idle_lines(sides: Sides, counts: Iterable[Count]) -> tuple[Lines, bool]:
     return idle, bool(took_ones) or not fresh_ones
 
 
+def texts_of(candidate: ReadyBuild, lines: Lines) -> dict[str, dict[int, str]]:
+    """The text of these lines of functions, by their numbers, as the candidate's files have it."""
+    found: dict[str, dict[int, str]] = {}
+    for name, numbers in lines.items():
+        text = (source(candidate, path_of(candidate, name.partition(":")[0])) or "").splitlines()
+        found[name] = {number: text[number - 1].rstrip() for number in numbers if 0 < number <= len(text)}
+    return {name: texts for name, texts in found.items() if texts}
+
+
+def path_of(build: ReadyBuild, module: str) -> str:
+    """The file of a module in a build, below the folder that holds the package; that of a plain module where it has neither."""
+    stem = module.replace(".", "/")
+    return next((path for path in (f"{stem}.py", f"{stem}/__init__.py") if source(build, path) is not None), f"{stem}.py")
+
+
 def _ran(counts: Iterable[Count]) -> Iterator[tuple[str, Collection[int]]]:
     """Every function with counted lines, with the lines that ran, phase by phase."""
     for count in counts:
@@ -91,11 +106,9 @@ def _ran(counts: Iterable[Count]) -> Iterator[tuple[str, Collection[int]]]:
 
 
 def _added_to(sides: Sides, module: str) -> frozenset[int]:
-    stem = module.replace(".", "/")
-    for path in (f"{stem}.py", f"{stem}/__init__.py"):
-        if (after := source(sides[1], path)) is not None:
-            return added_lines(source(sides[0], path), after)
-    return frozenset()
+    path = path_of(sides[1], module)
+    after = source(sides[1], path)
+    return frozenset() if after is None else added_lines(source(sides[0], path), after)
 
 
 def added_lines(before: str | None, after: str | None) -> frozenset[int]:

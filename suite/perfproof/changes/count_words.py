@@ -1,15 +1,12 @@
-"""Comparisons of counts as text for a terminal, and as the document of `--json`."""
+"""Comparisons of counts as text for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from perfproof.analysis.verdicts.count_comparison import WORDS, Changed, Compared, Comparisons, CountVerdict
-from perfproof.child.engine.features import POSITIONS
-from perfproof.model.records.counts import METRICS, Lines, Metric, outermost
+from perfproof.model.records.counts import METRICS, Lines, Metric, outermost, short_name
 
-SCHEMA = 1
 MOST = 12
 """The most lines of one verdict."""
 RANGES = 4
@@ -93,8 +90,7 @@ def _percent(change: float | None) -> str:
 
 
 def _behind(changed: Changed, lines: Lines) -> str:
-    name = changed.name.partition(":")[2] or changed.name
-    text = f"{name} {changed.change:+,}"
+    text = f"{short_name(changed.name)} {changed.change:+,}"
     notes = []
     if changed.touched and abs(changed.inclusive) > abs(changed.change):
         notes.append(f"{changed.inclusive:+,} with what it calls")
@@ -128,36 +124,3 @@ def one_sided(comparisons: Comparisons) -> Iterator[str]:
     for (kind, name, new), (size, one) in sorted(most.items(), key=lambda item: -item[1][0]):
         side = "the candidate" if new else "the base"
         yield f"{kind} of {side} alone: {name}, {size:,} ({one.phase}, {one.feature}, {one.requests} requests)"
-
-
-def document(comparisons: Comparisons, lines: Lines, warnings: Sequence[str]) -> dict[str, Any]:
-    """All comparisons as JSON; functions, C calls and operators with the worst first."""
-    return {"schema": SCHEMA, "comparisons": [_entry(one, lines) for one in comparisons.compared], "warnings": list(warnings)}
-
-
-def _entry(one: Compared, lines: Lines) -> dict[str, Any]:
-    return {
-        "feature": one.feature,
-        "phase": one.phase,
-        "requests": one.requests,
-        "output_position": POSITIONS.get(one.phase),
-        "metric": one.metric,
-        "unit": METRICS[one.metric][1] + ("/step" if one.steps == 1 else ""),
-        "steps": one.steps,
-        "baseline": one.baseline,
-        "candidate": one.candidate,
-        "change": one.change,
-        "verdict": one.verdict,
-        "reason": one.reason,
-        "functions": [
-            {
-                "function": changed.name,
-                "base": changed.base,
-                "change": changed.change,
-                "inclusive_change": changed.inclusive,
-                "touched": changed.touched,
-                "new_lines": list(lines.get(outermost(changed.name), ())),
-            }
-            for changed in one.changed
-        ],
-    }

@@ -14,9 +14,9 @@ from typing import Any
 
 from perfproof.analysis.verdicts.count_comparison import WORDS, Compared, CountVerdict, ran
 from perfproof.builds.install.ready_build import ReadyBuild
-from perfproof.changes.count_findings import Findings, Setting, cells_of, concluded, wanted, warnings
+from perfproof.changes.count_findings import Findings, Setting, cells_of, concluded, document_of, wanted, warnings
 from perfproof.changes.count_sources import Sides, idle_lines, touched_functions
-from perfproof.changes.count_words import NOT_TIME, document, line_of, one_sided
+from perfproof.changes.count_words import NOT_TIME, line_of, one_sided
 from perfproof.child.engine.features import FEATURES
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, PerfproofError
 from perfproof.model.records.counts import METRICS, Count
@@ -37,14 +37,14 @@ MOST = 6
 """The most lines of one kind."""
 UNKNOWN = "it is not known whether a counted feature ran the change, because the change touches no function"
 GRAVEST: tuple[CountVerdict, ...] = ("regressed", "untestable", "less", "equivalent", "identical")
-OUTCOMES: dict[CountVerdict, Outcome | None] = {
+OUTCOMES: dict[CountVerdict, Outcome] = {
     "regressed": Outcome.REGRESSED,
     "untestable": Outcome.UNTESTABLE,
-    "less": None,
+    "less": Outcome.LESS,
     "equivalent": Outcome.EQUIVALENT,
-    "identical": Outcome.EQUIVALENT,
+    "identical": Outcome.IDENTICAL,
 }
-"""Verdicts of counts as outcomes of metrics: less work has none, because it is not an improvement."""
+"""Verdicts of counts as outcomes of metrics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ class HostCount:
         """The counts in the form of `perfproof count --json`; None where counting was not wanted."""
         if self.findings is None:
             return {"schema": 1, "ran": False, "tried": [], "comparisons": [], "warnings": self.sentences()} if self.failed else None
-        made = document(self.findings.comparisons, self.findings.lines, warnings(self.findings))
+        made = document_of(self.findings)
         return {"schema": made["schema"], "ran": self.ran, "tried": list(self.findings.tried), **made}
 
     def _of(self, feature: str) -> list[Compared]:

@@ -243,7 +243,9 @@ class _Answer:
         """Writes text and report of a change that has a count and no times. Returns the exit code."""
         why = str(untimed).splitlines()[0]
         notes = [self.notes[0], *self.host.sentences(), *self.notes[1:], f"no times: {why}", f"the same command again: {self.command}"]
-        block = record_verdicts.show_counted(self.host.headline, notes, self.console, report=self.wanted.report, text=self.wanted.text)
+        block = record_verdicts.show_counted(
+            self.host.headline, notes, counts=self.host.document(), report=self.wanted.report, text=self.wanted.text
+        )
         if self.wanted.print_text:
             self._say(block)
         self._say(f"no times: {why}", style="bold yellow")
@@ -281,6 +283,7 @@ class _Answer:
             notes=notes,
             command=self.command,
             against=against,
+            counts=self.host.document(),
         )
         if self.wanted.print_text:
             self._say(block)

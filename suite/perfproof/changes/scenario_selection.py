@@ -57,7 +57,7 @@ def perhaps(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path |
     Where no scenario names the files, one of these may still run them; its counted calls will show that.
     """
     names = [near.scenario for near in _near(scenarios, paths, package)]
-    whole = [scenario for scenario in scenarios if kind_of(scenario.workload).scope in ("end to end", "answers")]
+    whole = [scenario for scenario in scenarios if kind_of(scenario.workload).scope not in ("part", "host")]
     return sorted(whole, key=lambda one: names.index(one.name) if one.name in names else len(names))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from perfproof.cli import options
 from perfproof.model.base.errors import BadInput
-from perfproof.model.verdicts.policy import COUNT_MARGIN
+from perfproof.model.scenarios.scenario import COUNT_MARGIN
 
 
 def add(verbs: Any) -> None:
@@ -37,6 +38,7 @@ def add(verbs: Any) -> None:
         help="vLLM's model runner, the same on both sides (default: what each release chooses by itself)",
     )
     count.add_argument("--json", action="store_true", help="as JSON, with every function")
+    count.add_argument("--report", type=Path, metavar="FILE", help="also write a page: functions before and after, with the new lines")
     options.builds(count)
 
 

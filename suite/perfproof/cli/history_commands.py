@@ -1,4 +1,4 @@
-"""Commands of the history: history add, list, show, prune, migrate, ack; steps."""
+"""Commands of the history: history add, list, show, counts, prune, migrate, ack; steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfproof.cli import options
 from perfproof.model.history.point import HISTORY
-from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
+from perfproof.model.scenarios.scenario import COUNT_MARGIN, DEFAULT_MARGIN
 
 if TYPE_CHECKING:
     from perfproof.history import Wanted
@@ -19,7 +19,7 @@ FILTERS = ("scenario", "metric", "arm", "build", "machine")
 
 
 def add(verbs: Any) -> None:
-    words = "points remembered over builds and nights: add, list, show, prune, migrate, ack"
+    words = "points remembered over builds and nights: add, list, show, counts, prune, migrate, ack"
     history = options.verb(verbs, "history", _list, words)
     acts = history.add_subparsers(title="what to do", metavar="WHAT", required=True)
 
@@ -40,7 +40,15 @@ def add(verbs: Any) -> None:
     )
     _json(showing)
 
-    pruning = options.verb(acts, "prune", _prune, "remove old points and duplicate lines; acknowledgements always stay")
+    counting = options.verb(acts, "counts", _counts, "what tracked builds count, release by release, and the functions behind each step")
+    counting.add_argument("results", type=Path, metavar="RESULTS", help="the results folder of 'perfproof track'")
+    counting.add_argument(
+        "--margin", type=options.fraction, default=COUNT_MARGIN, help="smallest change that is a step (default %(default)s)"
+    )
+    counting.add_argument("--top", type=options.positive, default=5, metavar="N", help="functions told a step (default %(default)s)")
+    counting.add_argument("--steps", type=options.positive, default=10, metavar="N", help="steps told, the largest (default %(default)s)")
+
+    pruning = options.verb(acts, "prune", _prune, "take out old points, and lines that are there twice; acknowledgements always stay")
     _filters(pruning)
     pruning.add_argument("--before", type=_day, metavar="DATE", help="points measured before this day (2026-01-31)")
     pruning.add_argument("--keep", type=options.natural, metavar="N", help="all but the newest N points of each series")
@@ -141,6 +149,12 @@ def _show(arguments: argparse.Namespace) -> int:
     from perfproof.tracking import history_tables
 
     return history_tables.show(arguments.history, _wanted(arguments), last=arguments.last, as_json=arguments.json)
+
+
+def _counts(arguments: argparse.Namespace) -> int:
+    from perfproof.tracking import count_history
+
+    return count_history.show(arguments.results, margin=arguments.margin, top=arguments.top, steps=arguments.steps)
 
 
 def _prune(arguments: argparse.Namespace) -> int:

@@ -25,6 +25,7 @@ from perfproof.analysis.trials.size_sweeps import sweeps
 from perfproof.analysis.trials.trial_groups import kept_apart
 from perfproof.analysis.verdicts import unpaired
 from perfproof.analysis.verdicts.error_rates import judge_rate_table
+from perfproof.commands import counted_scenarios
 from perfproof.model.base import clock
 from perfproof.model.base.errors import EXIT_PASS, BadInput, CannotRun, PerfproofError
 from perfproof.model.base.json_numbers import plain_json
@@ -69,11 +70,12 @@ def show_change(
     notes: Sequence[str],
     command: str,
     against: Callable[[Sequence[Judged]], Sequence[str]],
+    counts: Mapping[str, Any] | None = None,
 ) -> tuple[str, Decision]:
     """Like `show`, for a change. Writes the text, and returns it with the decision of the default policy.
 
-    `read` holds the folder's records, `notes` say what the change touches, `against` gives contradictions to the judged metrics, and
-    `command` measures the change again.
+    `read` holds the folder's records, `notes` say what the change touches, `against` gives contradictions to the judged metrics, `command`
+    measures the change again, and `counts` are its counts of the host's work, in the form of the JSON.
     """
     from perfproof.report.base import formatting
     from perfproof.report.formats import pr_comment, terminal
@@ -82,6 +84,7 @@ def show_change(
     again = tuple(dataclasses.replace(one, commands=(line(command), *one.commands[1:])) for one in page.scenarios)
     notes = [notes[0], *against(judged), *notes[1:]]
     page = dataclasses.replace(page, scenarios=again, notes=tuple(formatting.sentence(note) for note in notes))
+    page = with_counts(page, counts)
     terminal.show(page, console)
     block = pr_comment.render(page)
     write(block, text)
@@ -89,8 +92,15 @@ def show_change(
     return block, decide(judged, DEFAULT_POLICY)
 
 
-def show_counted(headline: str, notes: Sequence[str], console: Console, *, report: Path, text: Path) -> str:
-    """Like `show_change`, for a change that was counted and not timed. Returns the text."""
+def with_counts(page: Page, counts: Mapping[str, Any] | None) -> Page:
+    """The page with what a change costs the host, as JSON has it, before what scenarios counted."""
+    from perfproof.report.extract import host_work
+
+    return dataclasses.replace(page, counts=counts, host_work=(*host_work.all_of(counts, ()), *page.host_work))
+
+
+def show_counted(headline: str, notes: Sequence[str], *, counts: Mapping[str, Any] | None, report: Path | None, text: Path | None) -> str:
+    """Like `show_change`, for a change that was counted and not timed. Returns the text; without a file nothing is written."""
     from perfproof.report import view
     from perfproof.report.base import formatting
     from perfproof.report.formats import pr_comment
@@ -98,9 +108,12 @@ def show_counted(headline: str, notes: Sequence[str], console: Console, *, repor
     page = view.build((), (), made=clock.minute(), version=__version__)
     texts = tuple(formatting.sentence(note) for note in notes)
     page = dataclasses.replace(page, headline=formatting.sentence(headline[0].upper() + headline[1:]), notes=texts)
+    page = with_counts(page, counts)
     block = pr_comment.render(page)
-    write(block, text)
-    write_html(page, report)
+    if text is not None:
+        write(block, text)
+    if report is not None:
+        write_html(page, report)
     return block
 
 
@@ -327,6 +340,7 @@ def page_of(
     were read already. Others see the page, so an absolute path of the results folder is shown by its last part alone.
     """
     from perfproof.report import view
+    from perfproof.report.extract import host_work
 
     read = read or store.read(results)
     records = kept_apart([record for record in read.records if only is None or record.scenario in only])
@@ -335,7 +349,8 @@ def page_of(
     scenarios = [] if rows is not None else _judged([_policed(record, policy) for record in records], results)
     judged = list(rows) if rows is not None else [row for one in scenarios for row in one.judged]
     named = results.name if results.is_absolute() else str(results)
-    warnings = [warning.replace(str(results), named) for warning in read.warnings]
+    counted, not_shown = counted_scenarios.documents(results, records)
+    warnings = [warning.replace(str(results), named) for warning in (*read.warnings, *not_shown)]
     page = view.build(
         judged,
         records,
@@ -349,7 +364,7 @@ def page_of(
         unlisted=[row for one in scenarios for row in one.unlisted],
         worse=[row for one in scenarios for row in one.worse],
     )
-    return page, judged
+    return dataclasses.replace(page, host_work=host_work.all_of(None, counted)), judged
 
 
 TOLD = 5

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from perfproof.analysis.judging.judge import JudgedScenario
 from perfproof.analysis.trials.invalidation import NOISE_ALLOWED, STANDARD, Rules
 from perfproof.model.base.errors import BadInput
-from perfproof.model.scenarios.metrics import METRICS, base_name
+from perfproof.model.scenarios.metrics import EXACT, METRICS, base_name
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.model.verdicts.policy import Policy, deciding, policed
@@ -38,7 +38,7 @@ def under(scenario: Scenario, policy: Policy) -> Scenario:
 def exact_blocks(scenario: Scenario, policy: Policy) -> int | None:
     """The number of blocks after which a scenario is done, if all its deciding metrics are exact counts; else None."""
     kinds = {METRICS[base_name(name)].kind for name in deciding(scenario.definition, policy)}
-    return policy.exact_blocks if kinds == {"witness"} else None
+    return policy.exact_blocks if kinds and kinds <= EXACT else None
 
 
 def done(policy: Policy, judged: JudgedScenario) -> bool:

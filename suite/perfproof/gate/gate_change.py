@@ -35,6 +35,7 @@ from perfproof.changes.countable_functions import Watching
 from perfproof.changes.host_count import Counting, budget_of, count_first
 from perfproof.changes.measure_change import OpenRunners
 from perfproof.changes.scenario_selection import reason_lines, watched
+from perfproof.commands import record_verdicts
 from perfproof.commands.run_scenarios import load
 from perfproof.executor import conduct
 from perfproof.gate import gate_builds, gate_outputs, gate_scenarios, trusted_files
@@ -92,7 +93,7 @@ def gate_change(
     except CannotRun as error:
         name = Path(request.policy).stem if request.policy else DEFAULT_POLICY.name
         page = gate_outputs.bare(stopped(name, str(error), EXIT_UNTESTABLE, todo=(NOT_CONCLUDED,), notes=gate.notes))
-    return gate_outputs.tell(dataclasses.replace(page, counts=gate.host.document()), request.outputs, gate.console, environment)
+    return gate_outputs.tell(record_verdicts.with_counts(page, gate.host.document()), request.outputs, gate.console, environment)
 
 
 def _run(gate: GateRun, folder: Path) -> Page:

@@ -247,7 +247,7 @@ def _warnings(rows: Sequence[Judged], records: Sequence[Record], borne: Sequence
     counts = Counter(sentence for record in records for sentence in {one_for[formatting.sentence(warning)] for warning in record.warnings})
     known = {shape(sentence) for sentence in one_for}
     pairs = [(row, each) for row in rows for each in row.warnings if shape(each) not in known and not caveats.tells(borne, row, each)]
-    timed = sum(row.verdict is not None and row.kind != "witness" for row in rows)
+    timed = sum(row.verdict is not None and not row.exact for row in rows)
     saying: dict[str, list[Judged]] = {}
     for row, warning in pairs:
         saying.setdefault(warning, []).append(row)

@@ -17,7 +17,9 @@ from perfproof.history.points_from_records import workload_of
 from perfproof.model.base.errors import BadInput
 from perfproof.model.history.point import HISTORY, Point
 from perfproof.model.records.record import Record
+from perfproof.model.scenarios.metrics import base_name
 from perfproof.model.scenarios.metrics import metric as row_of
+from perfproof.model.scenarios.scenario import COUNT_MARGIN
 from perfproof.model.verdicts.judged import Judged
 from perfproof.model.verdicts.policy import Policy
 from perfproof.tracking import stored_baselines
@@ -41,8 +43,8 @@ def against_stored(records: Sequence[Record], folder: Path, policy: Policy, toda
         if refused := stored_baselines.refusal(baseline, policy.baseline, here):
             faults.append(refused)
             continue
-        bar = policy.asks(point.scenario, point.metric, primary=True)
-        margin = None if row_of(point.metric).kind == "witness" else bar.fail
+        asked = policy.asks(point.scenario, point.metric, primary=True)
+        margin = margin_of(point.metric, choice_of(definitions[point.scenario], point.metric), asked.fail)
         rows.append(stored_baselines.judged(baseline, point.values, point.arm, here, primary=True, margin=margin))
     if faults:
         elsewhere = f"the history is {folder}: give each of these commands --history {shlex.quote(str(folder))} too"
@@ -55,13 +57,25 @@ def _as_released(definition: Mapping[str, Any], arm: str) -> str:
     return workload_of(definition, {**definition["arms"][arm], "patches": [], "allow_unverified": False})
 
 
+def choice_of(definition: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """What a definition says of a metric, by its case or without; empty where it names neither."""
+    metrics: Mapping[str, Mapping[str, Any]] = definition["metrics"]
+    return metrics.get(name) or metrics.get(base_name(name)) or {}
+
+
+def margin_of(name: str, choice: Mapping[str, Any], fail: float | None) -> float | None:
+    """The margin of a metric against a stored baseline: of a time the policy's, of a count of the host's work its scenario's."""
+    kind = row_of(name).kind
+    return None if kind == "witness" else float(choice.get("margin", COUNT_MARGIN)) if kind == "count" else fail
+
+
 def _deciding(records: Sequence[Record], policy: Policy) -> Iterator[Point]:
     """The points of deciding metrics, of every candidate."""
     of_scenario = {record.scenario: record.definition for record in records}
     for entry in history.entries_of(records):
         if isinstance(entry, Point):
             definition = of_scenario[entry.scenario]
-            choice = definition["metrics"].get(entry.metric) or definition["metrics"].get(entry.metric.partition("@")[0]) or {}
-            bar = policy.asks(entry.scenario, entry.metric, primary=bool(choice.get("primary")))
-            if bar.decides and choice and not definition["arms"][entry.arm].get("baseline"):
+            choice = choice_of(definition, entry.metric)
+            asked = policy.asks(entry.scenario, entry.metric, primary=bool(choice.get("primary")))
+            if asked.decides and choice and not definition["arms"][entry.arm].get("baseline"):
                 yield entry

@@ -27,7 +27,7 @@ from perfproof.executor import AGAIN
 from perfproof.model.base.errors import BadInput, CannotRun, PerfproofError
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.build import ReleaseBuild
-from perfproof.model.scenarios.metrics import is_timed, metric
+from perfproof.model.scenarios.metrics import base_name, is_timed, metric
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.tracking.confirm_step import Measuring, halfway, paired
@@ -107,11 +107,12 @@ def commit_row(repo: str, good: str, bad: str, base: NamedBuild, made_from: str)
 
 def asked_metric(scenario: Scenario, wanted: str | None) -> str:
     """The metric to bisect by: the one asked for, else the first count among the primary ones, else the first of them."""
-    names = [choice.name for choice in scenario.metrics]
-    if wanted is not None and wanted not in names:
+    names, case = [choice.name for choice in scenario.metrics], scenario.workload.case
+    if wanted is not None and wanted not in names and not (case and base_name(wanted) in names):
         raise BadInput(f"--metric {wanted}: {scenario.name} has {', '.join(names)}")
     primaries = [choice.name for choice in scenario.primaries]
-    return wanted or next((name for name in primaries if not is_timed(name)), primaries[0])
+    found = wanted or next((name for name in primaries if not is_timed(name)), primaries[0])
+    return f"{found}@{case}" if case and "@" not in found else found
 
 
 def folder_of(scenario: Scenario, row: Sequence[NamedBuild], name: str) -> str:
@@ -208,7 +209,8 @@ class _Counts:
 
     def __init__(self, scenario: Scenario, row: Sequence[NamedBuild], name: str, measuring: Measuring, say: Say) -> None:
         self._scenario, self._row, self._name, self._measuring = scenario, row, name, measuring
-        self._better = metric(name).better
+        choice = next((one for one in scenario.metrics if one.name in (name, base_name(name))), None)
+        self._margin = choice.margin if choice is not None and metric(name).kind == "count" else 0.0
 
     def ends(self) -> tuple[Outcome, str]:
         """The verdict on the last build's count against the first's. Raises `CannotRun` where one has no count or they are equal."""
@@ -240,8 +242,9 @@ class _Counts:
         assert not isinstance(before, str)  # noqa: S101 (a reason is no count; the callers saw to it)
         assert not isinstance(after, str)  # noqa: S101
         row = metric(self._name)
-        judged = judge_witness([before], [after], row.better, unit="" if row.unit == "1" else row.unit)
-        return judged.outcome, judged.reason
+        found = judge_witness([before], [after], row.better, unit="" if row.unit == "1" else row.unit, margin=self._margin)
+        less = row.kind == "count" and found.outcome is Outcome.IMPROVED
+        return Outcome.LESS if less else found.outcome, found.reason
 
     def _value(self, build: NamedBuild) -> float | str:
         """The count of a build, from an existing or a new trial; or a sentence that says why there is none."""

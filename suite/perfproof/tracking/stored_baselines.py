@@ -20,6 +20,7 @@ from perfproof.model.base import clock
 from perfproof.model.base.errors import BadInput
 from perfproof.model.history.point import Point, Series
 from perfproof.model.history.step import Step
+from perfproof.model.scenarios.metrics import is_timed
 from perfproof.model.scenarios.metrics import metric as row_of
 from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
 from perfproof.model.verdicts.judged import Judged, Outcome
@@ -130,7 +131,7 @@ def refusal(baseline: Baseline, rule: StoredBaseline, here: Here) -> str:
         return f"{described(baseline, here)}: that is after today, so one of two clocks is wrong; {again}"
     if rule.max_age_days is not None and age > rule.max_age_days:
         return f"{described(baseline, here)}: too old, at most {_days(rule.max_age_days)} are allowed; {again}"
-    if row_of(series.metric).kind == "witness" or not rule.same_machine:
+    if not is_timed(series.metric) or not rule.same_machine:
         return ""
     if series.machine != here.machine:
         return f"{described(baseline, here)}: from another machine than this one ({here.machine}); {again}"
@@ -172,10 +173,12 @@ def judged(baseline: Baseline, values: Sequence[float], candidate: str, here: He
     row, series = row_of(baseline.series.metric), baseline.series
     before, after = _typical(baseline.values), _typical(values)
     effect = after / before - 1 if before else None
-    if row.kind == "witness":
+    exact = not is_timed(series.metric)
+    if exact:
         pairs = [baseline.values[0]] * len(values) if len(set(baseline.values)) == 1 else list(baseline.values)[: len(values)]
-        count = judge_witness(pairs, values, row.better, unit="" if row.unit == "1" else row.unit)
-        outcome, reason = count.outcome, f"{count.reason}; {described(baseline, here)}"
+        found = judge_witness(pairs, values, row.better, unit="" if row.unit == "1" else row.unit, margin=margin or 0.0)
+        less = row.kind == "count" and found.outcome is Outcome.IMPROVED
+        outcome, reason = Outcome.LESS if less else found.outcome, f"{found.reason}; {described(baseline, here)}"
     else:
         change = f"{percent(effect)} " if effect is not None else ""
         outcome = Outcome.INCONCLUSIVE
@@ -183,7 +186,6 @@ def judged(baseline: Baseline, values: Sequence[float], candidate: str, here: He
             f"{change}against a {described(baseline, here)}: not measured in pairs, so it proves nothing; "
             f"perfproof run scenarios/{series.scenario}.yaml --baseline … --candidate … does"
         )
-    exact = row.kind == "witness" and effect is not None
     return Judged(
         scenario=series.scenario,
         metric=series.metric,
@@ -198,7 +200,7 @@ def judged(baseline: Baseline, values: Sequence[float], candidate: str, here: He
         blocks=len(values),
         effect=effect,
         interval=(effect, effect) if exact and effect is not None else None,
-        level=1.0 if exact else None,
+        level=1.0 if exact and effect is not None else None,
         margin=margin,
         mde=None,
         verdict=outcome,

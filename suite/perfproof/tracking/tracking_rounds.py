@@ -29,6 +29,7 @@ from perfproof.builds.install.available_releases import Releases
 from perfproof.executor import AGAIN, held, ruled
 from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput, CannotRun
 from perfproof.model.history.point import Entry, Point
+from perfproof.model.kinds import kind_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import is_timed
 from perfproof.model.scenarios.plan import Plan
@@ -101,7 +102,8 @@ def track(
     open_runners = runners or runners_on(wanted.builds, say)
     if wanted.remove:
         say(REMOVED)
-    with _begun(wanted, say), held(wanted.results) as folder:
+    timed = not wanted.count_only and not all(map(_exact, scenarios))
+    with _begun(wanted, timed, say), held(wanted.results) as folder:
         for part in [[row] for row in rows] if wanted.remove else [rows]:
             _measure(part, wanted, say, open_runners)
             folder.check()
@@ -186,7 +188,8 @@ def _measure(rows: Sequence[Tracked], wanted: Wanted, say: Say, runners: OpenRun
 def _round(row: Tracked, number: int, wanted: Wanted, say: Say, runners: OpenRunners, words: str, *, again: bool = False) -> None:
     """Runs one round of one build: a trial of each scenario that has none yet. A build that can't be made is reported and left out."""
     there = {record.scenario for record in latest(row.records()) if record.block == number and not (again and record.status == "invalid")}
-    missing = [scenario for scenario in row.scenarios if scenario.name not in there]
+    asked_of = [scenario for scenario in row.scenarios if number == 1 or not _exact(scenario)]
+    missing = [scenario for scenario in asked_of if scenario.name not in there]
     if not missing or row.lost:
         return
     say(f"{words}: {row.build.word}")
@@ -202,6 +205,11 @@ def _round(row: Tracked, number: int, wanted: Wanted, say: Say, runners: OpenRun
         row.lost.append(f"{row.build.word}: {error}")
     for sentence in row.lost:
         say(f"  left out: {sentence}")
+
+
+def _exact(scenario: Scenario) -> bool:
+    """Whether one round says all that there is to know."""
+    return kind_of(scenario.workload).exact
 
 
 def _counted(record: Record) -> Record:
@@ -252,13 +260,13 @@ def points_of(records: Sequence[Record], *, count_only: bool) -> list[Entry]:
 
 
 @contextlib.contextmanager
-def _begun(wanted: Wanted, say: Say) -> Iterator[None]:
-    """Holds the machine alone, and waits until it is quiet where times are kept."""
+def _begun(wanted: Wanted, timed: bool, say: Say) -> Iterator[None]:
+    """Alone on the machine, and on a quiet one where times are kept."""
     if wanted.start is None:
         yield
         return
     with wanted.start.alone(say):
-        if not wanted.count_only:
+        if timed:
             wanted.start.settle(say)
         yield
 

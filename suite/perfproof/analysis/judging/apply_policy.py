@@ -159,7 +159,8 @@ def _key(row: Judged) -> tuple[str, str, str]:
 def _ruling(row: Judged, policy: Policy, judged: Sequence[Judged], failure: Failure | None, *, also: bool) -> Ruling:
     bar = policy.asks(row.scenario, row.metric, primary=row.primary)
     also = also and not bar.decides and not bar.silent and policy.also_worse != "pass"
-    ruled = _consequence(row, bar, policy, judged, failure) if bar.decides else _Consequence(effect="report", code=0, reason=row.reason)
+    rule = _consequence_of_host if row.of_host else _consequence
+    ruled = rule(row, bar, policy, judged, failure) if bar.decides else _Consequence(effect="report", code=0, reason=row.reason)
     if also:
         ruled = _then(policy.also_worse, EXIT_REGRESSED, _also(row))
     waiver = policy.waived(row.scenario, row.metric) if ruled.effect == "fail" else None
@@ -198,6 +199,21 @@ def _consequence(row: Judged, bar: Asked, policy: Policy, judged: Sequence[Judge
     else:
         ruled = _Consequence(effect="pass", code=0, reason=reason)
     return _warned(row, bar, ruled) if ruled.effect == "pass" else ruled
+
+
+def _consequence_of_host(row: Judged, bar: Asked, policy: Policy, judged: Sequence[Judged], failure: Failure | None) -> _Consequence:
+    """A count of the host's work: a primary one decides, against the policy's margin or else its own; any other warns or fails beyond the
+    policy's, and has no say within."""
+    within = _Consequence(effect="pass" if row.primary else "report", code=0, reason=row.reason)
+    if row.verdict is Outcome.UNTESTABLE:
+        return _untestable(row.reason, policy, failure) if row.primary else within
+    growth = float("inf") if row.effect is None else row.effect
+    fail = row.margin if bar.fail is None and row.primary else bar.fail
+    if row.verdict is Outcome.REGRESSED and fail is not None and growth > fail:
+        return _Consequence(effect="fail", code=EXIT_REGRESSED, reason=row.reason)
+    if growth > 0 and bar.warn is not None and growth > bar.warn:
+        return _Consequence(effect="warn", code=0, reason=row.reason)
+    return within
 
 
 def _also(row: Judged) -> str:
@@ -287,7 +303,7 @@ def rule_words(bar: Asked, row: Judged) -> str:
         return {"at_most": "no more than the base", "equal": "equal to the base", "constant": "no growth with the size"}[bar.count]
     if bar.family == "equality":
         return "same answers as the base"
-    fail = bar.fail if bar.fail is not None else row.margin
+    fail = row.margin if bar.fail is None and (row.primary or not row.of_host) else bar.fail
     parts = [f"warns from {_size(bar.warn, row)}"] if bar.warn is not None else []
     parts += [f"fails from {_size(fail, row)}"] if fail is not None else []
     return ", ".join(parts) or "must not regress"

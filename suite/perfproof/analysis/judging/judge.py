@@ -1,7 +1,8 @@
 """From the records of a results folder to judged metrics: `compare`, the report, the gate and a running plan all use this module.
 
 For every scenario, candidate and metric, the trials are paired by block (`paired_trials`). Primary timed metrics go through the sequential
-rule together and share its error. Exact counts are compared exactly. Everything else is explored: estimated, never judged.
+rule together and share its error. Exact counts are compared exactly; so are counts of the host's work, which have a margin (`host_counts`).
+Everything else is explored: estimated, never judged.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfproof.analysis.judging import answer_judges, secondary_metrics
+from perfproof.analysis.judging import answer_judges, host_counts, secondary_metrics
 from perfproof.analysis.stats import alpha_spending, number_format
 from perfproof.analysis.stats.alpha_spending import Spending
 from perfproof.analysis.stats.samples import Observation, PairedSample, Status, pair, typical
@@ -25,7 +26,7 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.kinds import kind_of
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.metrics import Better, Metric, is_timed, metric
+from perfproof.model.scenarios.metrics import Better, Metric, is_count, is_timed, metric
 from perfproof.model.scenarios.scenario import Arm, MetricChoice, Scenario
 from perfproof.model.verdicts.judged import SUGGESTS, Judged, Outcome
 from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digest
@@ -107,7 +108,8 @@ def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, 
     scenario = dataclasses.replace(scenario_of(records[0].definition, source=f"the records of {name}"), name=name)
     trials = latest(records)
     if (of_answers := answer_judges.judge_of(scenario)) is not None:
-        return JudgedScenario(scenario=scenario, judged=of_answers.judge(scenario, trials), blocks=1, stop="")
+        judged = of_answers.judge(scenario, trials)
+        return JudgedScenario(scenario=scenario, judged=judged, blocks=1, stop=of_answers.stop(scenario, trials, judged))
     trust = trusted(floors, {machine_fingerprint(trial.environment) for trial in trials}, workload_digest(scenario.definition))
     candidates = [
         _judge_candidate(_Case(scenario=scenario, candidate=arm, trials=trials, trust=trust, final=final)) for arm in scenario.candidates
@@ -199,8 +201,14 @@ def _judge_candidate(case: _Case) -> tuple[list[Judged], list[Verdict]]:
     estimates, verdicts = _estimates(scenario, samples), _timed_verdicts(case, samples)
     extra = _warnings(case.trials, case.candidate.name, scenario.baseline.name)
     effects = {name: float(sample.x.mean()) for name, sample in samples.items() if sample.n and mean_median_check.twin(name)}
+    counted = {one.row.metric: one for one in host_counts.counted(scenario, case.candidate, case.trials)}
     rows = []
     for choice in scenario.metrics:
+        if is_count(choice.name):
+            found = counted.pop(choice.name)
+            verdicts[choice.name] = found.found.verdict
+            rows.append(found.row)
+            continue
         row, sample = metric(choice.name), samples[choice.name]
         disagree = tuple(filter(None, [mean_median_check.contradicted(choice.name, choice.margin, effects)]))
         if choice.name in estimates:
@@ -209,7 +217,7 @@ def _judge_candidate(case: _Case) -> tuple[list[Judged], list[Verdict]]:
         if choice.name not in verdicts:
             verdicts[choice.name] = _witness(row, sample)
         rows.append(_line(case.versus, choice, row, sample, verdicts[choice.name], (*disagree, *extra) if is_timed(choice.name) else ()))
-    return rows, [verdicts[choice.name] for choice in scenario.primaries]
+    return [*rows, *(one.row for one in counted.values())], [verdicts[choice.name] for choice in scenario.primaries]
 
 
 def _timed_verdicts(case: _Case, samples: Mapping[str, PairedSample]) -> dict[str, Verdict]:

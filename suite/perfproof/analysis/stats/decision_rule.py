@@ -20,8 +20,8 @@ from perfproof.model.verdicts.judged import Outcome
 
 Codes = NDArray[np.int8]
 
-CODED = tuple(Outcome)
-"""The outcomes by the codes in the arrays."""
+CODED = (Outcome.INCONCLUSIVE, Outcome.REGRESSED, Outcome.IMPROVED, Outcome.EQUIVALENT, Outcome.UNTESTABLE)
+"""The outcomes by their codes, which the arrays hold."""
 INCONCLUSIVE, REGRESSED, IMPROVED, EQUIVALENT, UNTESTABLE = range(5)
 OUTLIER = 4.0
 """The externally studentised residual from which a block is an outlier."""

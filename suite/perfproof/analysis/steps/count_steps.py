@@ -1,4 +1,4 @@
-"""Steps of a count of work: it has no noise, so every change of it is a step, after one point already."""
+"""Steps of a count: it has no noise, so every change beyond its margin is a step, after one point already."""
 
 from __future__ import annotations
 
@@ -13,12 +13,18 @@ REPEATED = 0.5
 """The share of numbers that must equal the one before."""
 
 
-def changes(values: Floats) -> list[int]:
-    """Where a count differs from the one before: index of the first point after. `values` has shape (n,).
+def changes(values: Floats, margin: float = 0.0) -> list[int]:
+    """Where a count differs from its level by more than the margin, a fraction: index of the first point after. `values` has shape (n,).
 
+    The level is the value at the last step, so that many small changes one way become a step once they come to more than the margin.
     Source: none, exact counts.
     """
-    return [index for index in range(1, values.size) if values[index] != values[index - 1]]
+    found: list[int] = []
+    for index in range(1, values.size):
+        level = float(values[found[-1] if found else 0])
+        if abs(float(values[index]) - level) > margin * abs(level):
+            found.append(index)
+    return found
 
 
 def looks_exact(groups: Sequence[Floats]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +15,7 @@ from perfproof.analysis.stats.samples import Floats
 from perfproof.analysis.steps import count_steps, deviation_partition, level_test, rank_scan
 from perfproof.analysis.steps.level_test import Levels
 from perfproof.model.history.step import Direction
+from perfproof.model.scenarios.scenario import COUNT_MARGIN
 
 FALSE_ALARMS = 0.01
 """The share of quiet series, of any length, that may show a step."""
@@ -29,7 +30,9 @@ TOO_SHORT = f"a step of a timed series needs at least {rank_scan.LEAST} points b
 
 LIKE_COUNTS = "whole numbers that mostly repeat were judged as measured: if they are exact counts, --kind witness makes every change a step"
 
-Kind = Literal["auto", "timed", "witness"]
+Kind = Literal["auto", "timed", "witness", "count"]
+EXACT: Mapping[str, float] = {"witness": 0.0, "count": COUNT_MARGIN}
+"""The kinds that have no noise, with the smallest relative change that is a step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +65,14 @@ def find(groups: Sequence[Floats], *, floor: float, kind: Kind = "auto", unit: s
     known. "auto" is "timed" with a hint where numbers look like counts (`count_steps.looks_exact`); only the user knows whether they are.
     Source: `rank_scan` and `deviation_partition` propose, `level_test` tests; see there.
     """
-    if kind == "witness" and not all((group == group[0]).all() for group in groups):
+    if kind in EXACT and not all((group == group[0]).all() for group in groups):
         found = find(groups, floor=floor, kind="timed", unit=unit)
         warning = "counts differ among measurements of one build: not exact, judged as a timed series"
         return Changes(changes=found.changes, exact=False, warnings=(warning, *found.warnings))
     values = np.array([float(np.median(group)) for group in groups])
-    if kind == "witness":
-        return Changes(changes=tuple(_counted(values, index, unit) for index in count_steps.changes(values)), exact=True, warnings=())
+    if kind in EXACT:
+        places = count_steps.changes(values, EXACT[kind])
+        return Changes(changes=tuple(_counted(values, index, unit) for index in places), exact=True, warnings=())
     alike = (LIKE_COUNTS,) if kind == "auto" and count_steps.looks_exact(groups) else ()
     return Changes(changes=tuple(_timed(values, floor, unit)), exact=False, warnings=(*_too_short(values.size), *alike))
 
@@ -80,8 +84,8 @@ def between(before: Sequence[Floats], after: Sequence[Floats], *, floor: float, 
     """
     values = np.array([float(np.median(group)) for group in (*before, *after)])
     split = len(before)
-    if kind == "witness":
-        return _counted(values, split, unit) if values[split] != values[split - 1] else None
+    if kind in EXACT:
+        return _counted(values, split, unit) if split in count_steps.changes(values, EXACT[kind]) else None
     if min(split, values.size - split) < rank_scan.LEAST:
         return None
     ratio = bool((values > 0).all())

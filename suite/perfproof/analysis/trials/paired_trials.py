@@ -10,7 +10,7 @@ from perfproof.analysis.trials import trial_groups, work_equivalence
 from perfproof.analysis.trials.invalidation import spoils_times_alone
 from perfproof.analysis.trials.mean_median_check import twin
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.metrics import METRICS, is_timed, metric
+from perfproof.model.scenarios.metrics import METRICS, is_count, is_timed, metric
 from perfproof.model.scenarios.scenario import Arm, Scenario
 
 
@@ -57,7 +57,10 @@ def paired(scenario: Scenario, candidate: Arm, records: Sequence[Record]) -> dic
     unequal, miscounted, parted = unequal_blocks(every), unequal_blocks(every, counts), trial_groups.parted(every)
     trials = [trial for trial in every if trial.arm in (scenario.baseline.name, candidate.name)]
     names = dict.fromkeys(
-        name for choice in scenario.metrics for name in (choice.name, twin(choice.name)) if name in METRICS or "@" in name
+        name
+        for choice in scenario.metrics
+        for name in (choice.name, twin(choice.name))
+        if (name in METRICS or "@" in name) and not is_count(name)
     )
     arms = scenario.baseline.name, candidate.name
     timed = {**parted, **unequal}

@@ -6,14 +6,13 @@ not compared. Fewer instructions are less Python work, not an improvement, becau
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from perfproof.model.base.name_lists import few
-from perfproof.model.records.counts import DEVICE, METRICS, Cell, Count, FunctionWork, Metric, PhaseWork, outermost
+from perfproof.model.records.counts import DEVICE, METRICS, Cell, Count, FunctionWork, Metric, PhaseWork, function_of, numbers_of, outermost
 
 CountVerdict = Literal["identical", "equivalent", "regressed", "less", "untestable"]
 WORDS: Mapping[CountVerdict, str] = {
@@ -23,8 +22,7 @@ WORDS: Mapping[CountVerdict, str] = {
     "equivalent": "equivalent",
     "identical": "identical",
 }
-"""The words for each verdict, the worst first except `less`."""
-_INSIDE = re.compile(r"(?:\.<locals>\.<(?:listcomp|dictcomp|setcomp|genexpr)>)+$")
+"""What each verdict is called, the worst first but for `less`."""
 NOTHING = FunctionWork(instructions=0, calls=0, inclusive=0, c_calls=0, line=0)
 
 
@@ -166,7 +164,7 @@ def _compared(
     was, now = cell.phases[phase], other.phases[phase]
     numbers = [{name: value for name, value in numbers_of(side, metric).items() if name not in left} for side in (was, now)]
     base, candidate = (sum(side.values()) for side in numbers)
-    changed = tuple(_changed(was, now, metric, numbers, touched))
+    changed = changes(was, now, metric, numbers, touched)
     change = candidate / base - 1 if base else None if candidate else 0.0
     verdict: CountVerdict = "untestable" if why else _verdict(base, candidate, margin, bool(changed))
     return Compared(
@@ -179,7 +177,7 @@ def _compared(
         candidate=candidate,
         change=change,
         verdict=verdict,
-        changed=tuple(sorted(changed, key=lambda one: _rank(one, candidate - base))),
+        changed=tuple(changed),
         makers=_makers(was, now, touched, candidate - base) if metric == "c_calls" else (),
         reason=f"other work: {why}" if why else "",
     )
@@ -191,15 +189,6 @@ def _verdict(base: int, candidate: int, margin: float, changed: bool) -> CountVe
     return "equivalent" if changed else "identical"
 
 
-def function_of(name: str) -> str:
-    """The function whose text a comprehension or generator expression belongs to: its work is the function's own, like in Python
-    3.12, which runs comprehensions in place.
-
-    Source: none, differences of exact counts.
-    """
-    return _INSIDE.sub("", name)
-
-
 def metrics_of(*sides: PhaseWork) -> list[Metric]:
     """The metrics that say something of these phases: a GPU's only where one was counted.
 
@@ -208,27 +197,20 @@ def metrics_of(*sides: PhaseWork) -> list[Metric]:
     return [metric for metric in METRICS if metric not in DEVICE or any(side.device for side in sides)]
 
 
-def numbers_of(phase: PhaseWork, metric: Metric) -> Mapping[str, int]:
-    """A metric's numbers by name: of functions, of C calls, or of operators.
-
-    Source: none, differences of exact counts.
-    """
-    if metric in ("python_instructions", "python_calls"):
-        found: Counter[str] = Counter()
-        for name, one in phase.functions.items():
-            found[function_of(name)] += one.instructions if metric == "python_instructions" else one.calls
-        return found
-    if metric == "c_calls":
-        return phase.c_calls
-    if metric in DEVICE:
-        pattern, field = DEVICE[metric]
-        return {name: getattr(one, field) for name, one in phase.device.items() if re.match(pattern, name)}
-    return {name: one.calls if metric == "torch_operators" else one.bytes for name, one in phase.operators.items()}
-
-
 def _differing(was: PhaseWork, now: PhaseWork, metric: Metric) -> Iterator[str]:
     before, after = numbers_of(was, metric), numbers_of(now, metric)
     return (name for name in {**before, **after} if before.get(name, 0) != after.get(name, 0))
+
+
+def changes(
+    was: PhaseWork, now: PhaseWork, metric: Metric, numbers: Sequence[Mapping[str, int]], touched: Collection[str] = ()
+) -> list[Changed]:
+    """What differs between two rounds, of these numbers by name, the worst first.
+
+    Source: none, differences of exact counts.
+    """
+    total = sum(numbers[1].values()) - sum(numbers[0].values())
+    return sorted(_changed(was, now, metric, numbers, touched), key=lambda one: _rank(one, total))
 
 
 def _changed(

@@ -10,6 +10,7 @@ from typing import Any
 
 from perfproof.model.kinds.accuracy.accuracy_document import ACCURACY
 from perfproof.model.kinds.command.command_document import COMMAND
+from perfproof.model.kinds.engine import ENGINE
 from perfproof.model.kinds.equality.equality_document import EQUALITY
 from perfproof.model.kinds.micro import MICRO
 from perfproof.model.kinds.offline import OFFLINE
@@ -24,6 +25,7 @@ KINDS: tuple[Kind, ...] = (
     OFFLINE,
     ACCURACY,
     EQUALITY,
+    ENGINE,
     PYTEST,
     COMMAND,
 )

@@ -6,13 +6,23 @@ import re
 from collections.abc import Sequence
 
 from perfproof.model.base.untrusted import line
-from perfproof.model.scenarios.metrics import ACCURACY, ANSWERS, METRICS, Better, base_name
+from perfproof.model.scenarios.metrics import ACCURACY, ANSWERS, METRICS, Better, base_name, is_count
 from perfproof.model.verdicts.judged import EXPLORATORY, OUTCOMES, Judged, Outcome
 from perfproof.report.base import units
 from perfproof.report.base.page_model import GrowthView
 from perfproof.report.base.units import NONE, THIN
 
-SYMBOLS = {"regressed": "✗", "untestable": "⊘", "inconclusive": "?", "improved": "✓", "equivalent": "=", "suggests": "~", None: "·"}
+SYMBOLS = {
+    "regressed": "✗",
+    "untestable": "⊘",
+    "inconclusive": "?",
+    "improved": "✓",
+    "less": "−",
+    "equivalent": "=",
+    "identical": "≡",
+    "suggests": "~",
+    None: "·",
+}
 """A sign beside each look of a verdict (see `look`), for the eye; the word always stands with it."""
 MEANINGS = {
     "improved": "better by at least the margin, and the whole interval lies on the better side of 0",
@@ -21,6 +31,9 @@ MEANINGS = {
     "inconclusive": "the data neither show a change that matters nor rule one out",
     "untestable": "a trial failed, was invalid or unattested, or the arms did unequal work: nothing can be concluded",
 }
+MORE, OTHER = "more Python work", "other work"
+LESS = "less Python work"
+"""The word for a count that fell: no improvement by itself."""
 HINT = "likely, not proved: each arm had one server for all blocks, so a lucky or unlucky launch is not ruled out"
 """What a verdict from shared launches is worth."""
 _ACRONYMS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL", "cpu": "CPU", "gpu": "GPU", "kv": "KV"}
@@ -78,13 +91,25 @@ def direction(better: Better) -> str:
 
 
 def verdict(row: Judged) -> str:
-    """A row's verdict: "improved", "likely improved" where launches were shared, "exploratory" where it is not judged."""
-    return outcome_word(row.verdict, row.suggests)
+    """A row's verdict: "improved", "likely improved" where launches were shared, "exploratory" where it is not judged; of a count of the
+    host's work what it did."""
+    return of_host(row.metric, row.verdict, row.reason) or outcome_word(row.verdict, row.suggests)
+
+
+def of_host(metric: str, outcome_: Outcome | None, reason_: str) -> str:
+    """The word for a verdict on a count of the host's work, "more Python work"; "" for any other metric, and for what any may be."""
+    if not is_count(metric):
+        return ""
+    if outcome_ == Outcome.UNTESTABLE:
+        return OTHER if OTHER in reason_ else ""
+    return {Outcome.REGRESSED: MORE, Outcome.LESS: LESS}.get(outcome_, "") if outcome_ else ""
 
 
 def outcome_word(outcome_: Outcome | None, suggests: bool = False) -> str:
     """An outcome's word; see `verdict`."""
-    return f"likely {outcome_}" if outcome_ and suggests else outcome_ or EXPLORATORY
+    if outcome_ and suggests:
+        return f"likely {outcome_}"
+    return LESS if outcome_ == Outcome.LESS else outcome_ or EXPLORATORY
 
 
 def look(outcome_: str | None, suggests: bool = False) -> str:
@@ -141,7 +166,7 @@ def factor(row: Judged) -> str:
 
 
 def margin(row: Judged) -> str:
-    if row.margin is None or row.exact:
+    if row.margin is None or (row.exact and not row.of_host):
         return NONE
     return f"±{THIN}{with_unit(row, units.percent(row.margin, _few(row.margin), plus=False))}"
 
@@ -207,7 +232,8 @@ def outcome(rows: Sequence[Judged]) -> Outcome:
 
 def deciding(rows: Sequence[Judged]) -> list[Judged]:
     """The rows that make the outcome: judged primaries, and exact counts that got worse, primary or not."""
-    return [row for row in rows if row.verdict and (row.primary or (row.exact and row.verdict in ("regressed", "untestable")))]
+    worse = ("regressed", "untestable")
+    return [row for row in rows if row.verdict and (row.primary or (row.kind == "witness" and row.verdict in worse))]
 
 
 def suggests(rows: Sequence[Judged], outcome_: Outcome) -> bool:

@@ -233,12 +233,56 @@ class ScenarioView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionView:
+    """One function (or C call, or operator) with its counted work before and after; `lines` are new lines of it that ran, with their
+    numbers."""
+
+    name: str
+    module: str
+    before: int
+    after: int
+    lines: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostWorkRow:
+    """One metric of a phase of a feature, counted on both sides. `functions` are those behind the change, the worst first, and `further`
+    how many more there are; `reason` says why it can't be compared."""
+
+    feature: str
+    phase: str
+    requests: int
+    metric: str
+    before: int
+    after: int
+    change: float | None
+    verdict: str
+    reason: str
+    functions: tuple[FunctionView, ...]
+    further: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostWorkView:
+    """What was counted of two builds: `rows` differ, the worst first, `identical` do not; of all `numbers` so many are the `same`.
+    `drawn` is of how many rows the functions are shown. `title` is the scenario's name, "" for a change."""
+
+    title: str
+    builds: tuple[str, str]
+    rows: tuple[HostWorkRow, ...]
+    identical: tuple[HostWorkRow, ...]
+    numbers: int
+    same: int
+    drawn: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """Everything a report shows.
 
     `headline` is its first line; `answers` says whether answers changed; `records` are the raw records, embedded so that readers can check.
     For a measured change, `notes` say what it touches and why these scenarios were chosen. `decision` is that of a gate, where one decided;
-    `counts` are its counts of the host's work, in the form of the JSON.
+    `counts` are its counts of the host's work, in the form of the JSON; `host_work` is that, and what scenarios counted, as shown.
     """
 
     title: str
@@ -255,6 +299,7 @@ class Page:
     notes: tuple[str, ...] = ()
     decision: Decision | None = None
     counts: Mapping[str, Any] | None = None
+    host_work: tuple[HostWorkView, ...] = ()
 
     @property
     def trials(self) -> int:

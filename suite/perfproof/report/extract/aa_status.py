@@ -12,7 +12,7 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.base.untrusted import line
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.metrics import METRICS, base_name
+from perfproof.model.scenarios.metrics import EXACT, METRICS, base_name
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digest
 from perfproof.report.base import formatting
@@ -70,7 +70,7 @@ def _scenario(name: str, records: Sequence[Record]) -> Scenario | None:
 def _timed(records: Sequence[Record]) -> bool:
     """Whether any measured value has noise."""
     names = {base_name(name) for record in records for name in record.measurements}
-    return any(METRICS[name].kind not in ("witness", "share") for name in names if name in METRICS)
+    return any(METRICS[name].kind not in (*EXACT, "share") for name in names if name in METRICS)
 
 
 def _clean(floor: Floor) -> Floor:

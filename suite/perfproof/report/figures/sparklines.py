@@ -76,7 +76,7 @@ def forest(row: Judged, scale: Axis, bound: float | None = None) -> Markup:
         f"{formatting.label(row.metric)}: {formatting.change(row)} {formatting.interval(row)}, margin "
         f"{formatting.margin(row)}, {formatting.verdict(row)}"
     )
-    return _svg(WIDTH, HEIGHT, f"strip {formatting.look(row.verdict, row.suggests)}", label, parts)
+    return drawn(WIDTH, HEIGHT, f"strip {formatting.look(row.verdict, row.suggests)}", label, parts)
 
 
 def _mark(x: float, y: float, row: Judged) -> str:
@@ -95,7 +95,7 @@ def ruler(scale: Axis) -> Markup:
             parts.append(f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="30" y2="34"/><text x="{x:.1f}" y="27">{ratio:g}×</text>')
     for x, anchor, side in ((2, "start", "← worse"), (WIDTH - 2, "end", "better →")):
         parts.append(f'<text class="side" x="{x}" y="11" style="text-anchor:{anchor}">{side}</text>')
-    return _svg(WIDTH, 34, "ruler", "Scale of the changes: worse to the left, better to the right", parts)
+    return drawn(WIDTH, 34, "ruler", "Scale of the changes: worse to the left, better to the right", parts)
 
 
 DOTS_WIDTH = 96
@@ -127,7 +127,7 @@ def dots(row: Judged, trials: Sequence[TrialView]) -> Markup:
             spoilt.append(f'<circle cx="{x}" cy="{y}" r="2.5"/>')
     parts = [*spoilt, *(f'<path class="{kind}" d="{"".join(dict.fromkeys(marks))}"/>' for kind, marks in counted.items() if marks)]
     ends = f"from {units.quantity(low, row.unit)} to {units.quantity(high, row.unit)}{', logarithmic' if wide else ''}"
-    return _svg(DOTS_WIDTH, HEIGHT, "dots", f"{len(shown)} trials {ends}; above {row.baseline}, below {row.candidate}", parts)
+    return drawn(DOTS_WIDTH, HEIGHT, "dots", f"{len(shown)} trials {ends}; above {row.baseline}, below {row.candidate}", parts)
 
 
 COURSE_WIDTH = 460
@@ -153,7 +153,7 @@ def course(view: SignalView, trials: Sequence[TrialView], arms: Sequence[str]) -
     thick = " many" if len(shown) > 100 else ""
     parts = [*(f'<path class="{kind}" d="{"".join(marks)}"/>' for kind, marks in bars.items() if marks), *rings]
     ends = f"from {units.quantity(low, view.unit)} to {units.quantity(high, view.unit)}"
-    return _svg(COURSE_WIDTH, HEIGHT, f"dots course{thick}", f"{view.name} beside {len(known)} trials, {ends}", parts)
+    return drawn(COURSE_WIDTH, HEIGHT, f"dots course{thick}", f"{view.name} beside {len(known)} trials, {ends}", parts)
 
 
 def _share(value: float, low: float, high: float, wide: bool) -> float:
@@ -163,7 +163,8 @@ def _share(value: float, low: float, high: float, wide: bool) -> float:
     return math.log(value / low) / math.log(high / low) if wide else (value - low) / (high - low)
 
 
-def _svg(width: int, height: int, kind: str, label: str, parts: Sequence[str]) -> Markup:
+def drawn(width: int, height: int, kind: str, label: str, parts: Sequence[str]) -> Markup:
+    """A graphic with its description in words; `parts` are markup of ours."""
     head = Markup('<svg class="{}" width="{}" height="{}" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
         kind, width, height, width, height, label
     )

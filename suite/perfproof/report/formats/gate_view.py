@@ -178,7 +178,8 @@ def _outcome(ruling: Ruling) -> str:
 
 def verdict(one: Line) -> str:
     """The verdict's word; "likely …" where launches were shared."""
-    return formatting.outcome_word(one.ruling.verdict, one.row is not None and one.row.suggests)
+    of_host = formatting.of_host(one.ruling.metric, one.ruling.verdict, one.ruling.reason)
+    return of_host or formatting.outcome_word(one.ruling.verdict, one.row is not None and one.row.suggests)
 
 
 def document(page: Page) -> dict[str, Any]:

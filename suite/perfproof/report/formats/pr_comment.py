@@ -115,16 +115,25 @@ def _cells(scenario: ScenarioView, row: Judged, count: str) -> Sequence[str]:
         formatting.margin(row),
         formatting.detectable(row),
         count,
-        _word(row.verdict, row.suggests),
+        _word(row.verdict, row.suggests, formatting.verdict(row)),
     )
 
 
-_SIGNS = {"regressed": "❌", "untestable": "🚫", "inconclusive": "❔", "improved": "✅", "equivalent": "🟰", "suggests": "〰️"}
+_SIGNS = {
+    "regressed": "❌",
+    "untestable": "🚫",
+    "inconclusive": "❔",
+    "improved": "✅",
+    "less": "➖",
+    "equivalent": "🟰",
+    "identical": "🟰",
+    "suggests": "〰️",
+}
 
 
-def _word(outcome: Outcome | None, suggests: bool = False) -> str:
-    word = formatting.outcome_word(outcome, suggests)
-    return f"{_SIGNS[formatting.look(outcome, suggests)]} **{word}**" if outcome else word
+def _word(outcome: Outcome | None, suggests: bool = False, word: str = "") -> str:
+    shown = word or formatting.outcome_word(outcome, suggests)
+    return f"{_SIGNS[formatting.look(outcome, suggests)]} **{shown}**" if outcome else shown
 
 
 def _folded(page: Page) -> Iterable[tuple[str, str]]:

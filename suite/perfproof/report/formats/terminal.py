@@ -27,7 +27,9 @@ COLOURS: dict[Outcome | None, str] = {
     Outcome.UNTESTABLE: "bold magenta",
     Outcome.INCONCLUSIVE: "bold yellow",
     Outcome.IMPROVED: "bold green",
+    Outcome.LESS: "bold",
     Outcome.EQUIVALENT: "bold",
+    Outcome.IDENTICAL: "bold",
     None: "dim",
 }
 HINT = "bold italic"
@@ -230,6 +232,8 @@ def _word(outcome: Outcome | None, suggests: bool = False) -> Text:
 def _verdict(row: Judged, wide: bool) -> Text:
     """The verdict's cell; a likely verdict, "~ likely improved", takes two lines where room is short."""
     word = _word(row.verdict, row.suggests)
+    if of_host := formatting.of_host(row.metric, row.verdict, row.reason):
+        return Text(f"{formatting.symbol(row.verdict)} {of_host}", style=word.style)
     if wide or not row.suggests:
         return word
     return Text("\n  ".join(word.plain.rsplit(" ", 1)), style=word.style)

@@ -15,6 +15,7 @@ from perfproof.model.base.untrusted import line
 from perfproof.model.history.point import Point
 from perfproof.model.history.step import Step
 from perfproof.model.history.upstream_notes import UpstreamChange, between
+from perfproof.model.scenarios.metrics import EXACT, is_timed
 from perfproof.model.scenarios.metrics import metric as row_of
 from perfproof.report.base import formatting, units
 from perfproof.report.history.history_model import DotView, HistoryPage, LineView, State, SteppedSeries, StepView, Timeline
@@ -73,7 +74,7 @@ def _weight(step: StepView) -> float:
 
 
 def _timed(series: SteppedSeries) -> bool:
-    return row_of(series.series.metric).kind != "witness"
+    return is_timed(series.series.metric)
 
 
 def _timeline(
@@ -90,7 +91,7 @@ def _timeline(
         arm=line(first.arm, NAME),
         unit=row.unit,
         better=row.better,
-        exact=row.kind == "witness",
+        exact=row.kind in EXACT,
         builds=tuple(line(name, NAME) for name in builds),
         short=_short(builds),
         lines=tuple(_line(one, builds, versions, upstream, timed) for one in ordered),
@@ -183,7 +184,7 @@ def _step(
         before=step.before,
         after=step.after,
         effect=step.effect,
-        state=_state(step, row_of(series.metric).kind == "witness"),
+        state=_state(step, not is_timed(series.metric)),
         reason=formatting.sentence(step.reason),
         accepted=formatting.sentence(step.acknowledged),
         environment=line(step.environment),

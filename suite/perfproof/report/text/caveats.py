@@ -44,6 +44,8 @@ def clauses(
         yield "a microbenchmark: it does not show what a server gains"
     if kind is not None and kind.scope == "program" and not aa_status.against_itself(definition):
         yield "the numbers of a command, which knows what they mean for a server"
+    if kind is not None and kind.scope == "host":
+        yield "counts of the host's Python work, no times: a C call counts as one, whatever it does"
     if named := model(definition):
         yield f"measured with {named}"
     yield from _released(arms, definition, records)

@@ -16,9 +16,10 @@ ITSELF = " against itself"
 MICRO = ("microbenchmark", "microbenchmarks")
 _SERVED, _ASKED = ("end-to-end scenario", "end-to-end scenarios"), ("comparison of answers", "comparisons of answers")
 _RUN = ("comparison of a command", "comparisons of commands")
-ORDER = (_SERVED, _RUN, MICRO, _ASKED)
-"""The order of scopes with equally bad outcomes: the whole of vLLM, then commands, then parts of it, then answers, then others."""
-NOUNS: Mapping[Scope, tuple[str, str]] = {"end to end": _SERVED, "part": MICRO, "program": _RUN, "answers": _ASKED}
+_COUNTED = ("count of the host's work", "counts of the host's work")
+ORDER = (_SERVED, _RUN, MICRO, _COUNTED, _ASKED)
+"""The order of scopes with equally bad outcomes: the whole of vLLM, commands, parts of it, counts, answers, then others."""
+NOUNS: Mapping[Scope, tuple[str, str]] = {"end to end": _SERVED, "part": MICRO, "host": _COUNTED, "program": _RUN, "answers": _ASKED}
 """The nouns of scenarios in a headline, singular and plural, by their scope: a part of vLLM is never counted with the whole."""
 PLAIN, CHECKS = (
     ("scenario", "scenarios"),
@@ -94,7 +95,7 @@ def _grouped(scenarios: Sequence[ScenarioView]) -> list[str]:
 
 def _apart(scenario: ScenarioView) -> str:
     """The words that limit the headline of a single scenario, where it could be taken for more."""
-    micro = " in a microbenchmark" if _nouns(scenario) == MICRO else ""
+    micro = {MICRO: " in a microbenchmark", _COUNTED: " in what the host does"}.get(_nouns(scenario), "")
     return f"{micro} ({UNPATCHED})" if scenario.unpatched else micro
 
 
@@ -109,5 +110,7 @@ def _counts(nouns: tuple[str, str], group: Sequence[ScenarioView]) -> str:
 
 
 def _is(result: Outcome, hint: bool, count: int) -> str:
+    if result == Outcome.LESS and not hint:
+        return f"{'does' if count == 1 else 'do'} {formatting.LESS}"
     words = formatting.outcome_word(result, hint)
     return words if result in ("improved", "regressed") else f"{'is' if count == 1 else 'are'} {words}"

@@ -18,7 +18,7 @@ MOST_CLAIMS = 8
 
 def answer(name: str, rows: Sequence[Judged], growths: Sequence[GrowthView] = ()) -> str:
     """The scenario's one sentence: "penalties: output throughput +31.2 % [+29.8, +32.6], 6 blocks; …", growth of primary metrics last."""
-    judged = [row for row in rows if row.verdict and (row.primary or row.exact)]
+    judged = [row for row in rows if row.verdict and (row.primary or (row.exact and not row.of_host))]
     if not formatting.deciding(rows):
         return f"{name}: nothing could be judged; there is no comparison of a primary metric"
     several, groups = len({row.candidate for row in judged}) > 1, alike(judged, _text)

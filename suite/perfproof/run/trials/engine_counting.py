@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
@@ -95,6 +95,18 @@ def count(
     return [runs[file].count() for file in files]
 
 
+def order_for(models: Path, cells: Cells, closely: Sequence[str], scratch: Path) -> dict[str, Any]:
+    """What a counting process is asked; the model is written below `models`."""
+    return {
+        "model": str(write_toy_model(MODEL, models)),
+        "vocabulary": MODEL.vocabulary,
+        "cells": {name: list(sizes) for name, sizes in cells.items()},
+        "closely": list(closely),
+        "scratch": str(scratch),
+        "timeout": ENGINE,
+    }
+
+
 def kept_file(wanted: Wanted, builds: Path) -> Path:
     """The file with the count of a build."""
     print_ = wanted.build.fingerprint
@@ -166,17 +178,9 @@ class _Run:
     def _start(self, missing: Mapping[str, Sequence[int]]) -> None:
         build, scratch = self._wanted.build, Scratch(self._builds / FOLDER / ".running", "count")
         self._stack.callback(scratch.close)
-        order = {
-            "model": str(write_toy_model(MODEL, self._builds / "models")),
-            "vocabulary": MODEL.vocabulary,
-            "cells": missing,
-            "closely": self._wanted.closely,
-            "scratch": str(scratch.folder),
-            "timeout": ENGINE,
-        }
         order_file = scratch.folder / "order.json"
-        order_file.write_text(json.dumps(order))
-        self.lines_read = self._lines()
+        order_file.write_text(json.dumps(order_for(self._builds / "models", missing, self._wanted.closely, scratch.folder)))
+        self.told = self._lines()
         self._running = start(
             [build.interpreter, build.child / "engine" / "run.py", order_file, self._file],
             environment=environment_of(build, self._wanted.runner),
