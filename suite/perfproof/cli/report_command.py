@@ -1,4 +1,4 @@
-"""The command that shows: report."""
+"""Commands that show or hand on a results folder: report, export."""
 
 from __future__ import annotations
 
@@ -12,7 +12,25 @@ from perfproof.model.history.point import HISTORY
 from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
 
 
+FORMATS = (
+    ("csv", "a table of trials"),
+    ("parquet", "the same table as Parquet (needs pyarrow)"),
+    ("github-action-benchmark", "its custom JSON, a file for each direction"),
+    ("pytorch-hud", "rows of PyTorch's benchmark database, schema v3"),
+    ("openmetrics", "text for Prometheus and its kin"),
+    ("perf-eval", "rows of vLLM's performance dashboard"),
+    ("pytest-benchmark", "its JSON, a file a trial"),
+    ("vllm-checklist", "the short table that a pull request to vLLM is asked for"),
+)
+"""The formats by name, as `perfproof.export.formats` has them; said here, so that the help imports none of them."""
+
+
 def add(verbs: Any) -> None:
+    _add_report(verbs)
+    _add_export(verbs)
+
+
+def _add_report(verbs: Any) -> None:
     report = options.verb(verbs, "report", _report, "write the HTML report of a results folder")
     options.results(report)
     report.add_argument("--out", type=Path, metavar="FILE.html", help="the file to write")
@@ -36,6 +54,23 @@ def add(verbs: Any) -> None:
     report.add_argument("--junit", type=Path, metavar="FILE", help="also write JUnit XML, one case per judged metric")
 
 
+def _add_export(verbs: Any) -> None:
+    export = options.verb(verbs, "export", _export, "write the trials of a results folder as other tools take them")
+    export.add_argument("results", type=Path, metavar="RESULTS", help="a results folder")
+    export.add_argument(
+        "--format",
+        required=True,
+        choices=[name for name, _ in FORMATS],
+        metavar="FORMAT",
+        help="; ".join(f"{name}: {words}" for name, words in FORMATS) + " (docs/exports.md)",
+    )
+    export.add_argument(
+        "--out", type=Path, metavar="PATH", help="the file to write, or the folder where a format makes several (default: print)"
+    )
+    export.add_argument("--scenario", nargs="+", default=[], metavar="SCENARIO", help="only of this scenario")
+    export.add_argument("--arm", nargs="+", default=[], metavar="ARM", help="only of this arm")
+
+
 def _report(arguments: argparse.Namespace) -> int:
     from perfproof.changes.scenario_selection import scenario_files
     from perfproof.commands import record_verdicts
@@ -53,3 +88,11 @@ def _report(arguments: argparse.Namespace) -> int:
     if not arguments.pr and arguments.out is None and arguments.junit is None:
         raise BadInput("report: name the file to write with --out FILE.html (or --junit FILE), or use --pr for the pull request's text")
     return record_verdicts.report(arguments.results, out=arguments.out, pull_request=arguments.pr, junit=arguments.junit)
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from perfproof.commands import export_trials
+
+    return export_trials.export(
+        arguments.results, form=arguments.format, out=arguments.out, scenarios=arguments.scenario, arms=arguments.arm
+    )
