@@ -8,10 +8,10 @@ Counting slows Python about a hundredfold: nothing is ever timed meanwhile.
 
 from perfproof.child.counting.counter import Counter, NotCounting
 from perfproof.child.counting.operators import Operators
-from perfproof.child.counting.quiet import quiet
+from perfproof.child.counting.quiet import quiet, settle
 from perfproof.child.counting.tally import Tally, equal, unsteady
 
 VERSION = 1
 """Counts of two versions of the counter are never compared."""
 
-__all__ = ["VERSION", "Counter", "NotCounting", "Operators", "Tally", "equal", "quiet", "unsteady"]
+__all__ = ["VERSION", "Counter", "NotCounting", "Operators", "Tally", "equal", "quiet", "settle", "unsteady"]

@@ -29,6 +29,8 @@ PHASES = ("admission", "prefill", "decode", "new block", "finish")
 with the token `ENTERS`; the steps from the first request that ends to the last."""
 LONG = (64, 1024, 4096)
 """Output tokens of long outputs whose steps are counted, each in the same place of its block: work that grows with the output shows."""
+MODEL = "the model itself"
+"""Stands for the toy's folder in an engine's options."""
 THINK, ANSWER = "w300", "w301"
 """Words of the toy's vocabulary that stand for the marks of thinking."""
 
@@ -38,8 +40,8 @@ class Feature:
     """`engine` are options of the engine beside `ENGINE`, `sampling` parameters of a request beside `SAMPLING`. `shared` tokens at the
     beginning of all prompts are the same; `keeps` the prefix cache from wave to wave; `prompt` are tokens of a prompt; `numbered` names
     a parameter that is each request's own number; `output` are tokens of an output, `positions` those whose steps are counted in place of
-    `DECODE` and `ENTERS`; `pools` asks for embeddings; `adapter` sends requests through a LoRA adapter. `needs`
-    is what the engine must have made of its options (`facts_of`): a platform may turn some off without a word."""
+    `DECODE` and `ENTERS`; `pools` is what a pooler is asked for, where there is no output; `adapter` sends requests through a LoRA adapter.
+    `needs` is what the engine must have made of its options (`facts_of`): a platform may turn some off without a word."""
 
     name: str
     engine: Mapping[str, Any] = field(default_factory=dict)
@@ -49,7 +51,7 @@ class Feature:
     shared: int = 0
     keeps: bool = False
     numbered: str = ""
-    pools: bool = False
+    pools: str = ""
     output: int = OUTPUT
     positions: tuple[int, ...] = ()
     needs: Mapping[str, Any] = field(default_factory=dict)
@@ -102,8 +104,13 @@ FEATURES = (
         "ngram speculation",
         engine={"speculative_config": {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 3, "prompt_lookup_min": 1}},
     ),
+    Feature(
+        "draft-model speculation",
+        engine={"speculative_config": {"method": "draft_model", "model": MODEL, "num_speculative_tokens": 3}},
+    ),
     Feature("LoRA", engine={"enable_lora": True, "max_loras": 1, "max_lora_rank": 8}, adapter=True),
-    Feature("embeddings", engine={"runner": "pooling"}, pools=True),
+    Feature("embeddings", engine={"runner": "pooling"}, pools="embed"),
+    Feature("classification", engine={"runner": "pooling", "convert": "classify"}, pools="classify"),
     Feature("long outputs", engine=LONGER, sizes=(8,), output=LONG[-1] + 4, positions=LONG),
     Feature(
         "penalties of long outputs", engine=LONGER, sizes=(8,), output=LONG[-1] + 4, positions=LONG, sampling={"presence_penalty": 0.5}

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from perfproof.child.engine.features import ENGINE, SAMPLING, Feature
+from perfproof.child.engine.features import ENGINE, MODEL, SAMPLING, Feature
 
 
 class Unknown(Exception):
@@ -18,26 +18,40 @@ class Unknown(Exception):
 
 def engine(model: str, feature: Feature) -> Any:
     """vLLM's engine in this process. Raises `Unknown` for options that it does not have."""
-    from vllm import LLM, EngineArgs
+    from vllm import LLM
+
+    return LLM(**_options(model, feature)).llm_engine
+
+
+def config(model: str, feature: Feature) -> Any:
+    """What an engine would make of its options, without making it. Raises `Unknown` for options that it does not have."""
+    from vllm import EngineArgs
+    from vllm.usage.usage_lib import UsageContext
+
+    return EngineArgs(**_options(model, feature)).create_engine_config(UsageContext.LLM_CLASS)
+
+
+def _options(model: str, feature: Feature) -> dict[str, Any]:
+    from vllm import EngineArgs
 
     known = {field.name for field in dataclasses.fields(EngineArgs)}
     lacks = sorted(name for name in feature.engine if name not in known)
     if lacks:
         raise Unknown(f"its engine has no {', '.join(lacks)}")
     said = {name: value for name, value in {**ENGINE, **feature.engine}.items() if name in known}
-    return LLM(model=model, **{name: _plain(value) for name, value in said.items()}).llm_engine
+    return {"model": model, **{name: _with_model(_plain(value), model) for name, value in said.items()}}
 
 
-def parameters(feature: Feature, number: int) -> Any:
-    """What request `number` asks for. Raises `Unknown` for parameters that this release does not have."""
+def parameters(feature: Feature, number: int, output: int) -> Any:
+    """What request `number` asks for, with an output of so many tokens. Raises `Unknown` for parameters that this release does not have."""
     if feature.pools:
         from vllm import PoolingParams
 
-        task = {"task": "embed"} if "task" in _names(PoolingParams) else {}
+        task = {"task": feature.pools} if "task" in _names(PoolingParams) else {}
         return PoolingParams(**task)
     from vllm import SamplingParams
 
-    said = {**SAMPLING, "max_tokens": feature.output, **feature.sampling, **({feature.numbered: number} if feature.numbered else {})}
+    said = {**SAMPLING, "max_tokens": output, **feature.sampling, **({feature.numbered: number} if feature.numbered else {})}
     lacks = sorted(set(said) - _names(SamplingParams))
     if lacks:
         raise Unknown(f"its sampling parameters have no {', '.join(lacks)}")
@@ -83,6 +97,13 @@ def adapter(folder: str, model: str) -> Any:
 
 def _names(kind: Any) -> set[str]:
     return {name for name in inspect.signature(kind).parameters if not name.startswith("_")}
+
+
+def _with_model(value: Any, model: str) -> Any:
+    """A value in which the toy's folder stands where it is asked for."""
+    if isinstance(value, dict):
+        return {name: _with_model(one, model) for name, one in value.items()}
+    return model if value == MODEL else value
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,8 @@
 
 Runs inside a build's interpreter. ORDER is a JSON object: `model` (a toy's folder) and its `vocabulary`; `cells`, features by their names
 and the requests of each, `{"plain": [8, 32]}`; `closely`, functions whose lines are counted; `scratch`, a folder; `timeout`, seconds for an
-engine. vLLM is imported once; each engine runs in a process that is forked from there, so that one that crashes leaves the others.
+engine; `waves`, how many must agree (1: another process counted the same, and this one is to confirm it). vLLM is imported once; each
+engine runs in a process that is forked from there, so that one that crashes leaves the others.
 
 RESULT takes a JSON object a line, as each comes: `{"started": ...}`, then for a feature's cell `phases`, `outputs` and more (`cell_of`), or
 `skipped` (this release does not know it) or `fault`, each with `feature` and `requests`; at last `{"done": true}`.
@@ -19,14 +20,11 @@ import time
 import traceback
 from typing import Any
 
-from perfproof.child.counting import VERSION, Counter, Operators
+from perfproof.child.counting import VERSION, Counter, Operators, settle
 from perfproof.child.counting.counter import prove
 from perfproof.child.engine import making
 from perfproof.child.engine.features import Feature, engines
-from perfproof.child.engine.waves import Rounds, Wave, agreed, odd
-
-AROUND = 16
-"""Steps of which the fastest stands for the last."""
+from perfproof.child.engine.waves import Rounds, agreed, odd, timed
 
 
 class Results:
@@ -120,15 +118,17 @@ def run_engine(cells: tuple[tuple[Feature, int], ...], order: dict[str, Any], re
     try:
         counter.install()
         prove(counter)
+        if features[0].needs and turned_off(making.config(order["model"], features[0]), features, results):
+            return
         engine = making.engine(order["model"], features[0])
+        settle()
     except Exception as error:
         tell(error, results, features)
         return
-    facts = facts_of(engine)
+    facts = facts_of(engine.vllm_config)
     results.say(engine=facts, features=[feature.name for feature in features], seconds=time.perf_counter() - began)
     for feature in features:
-        if off := sorted(name for name, value in feature.needs.items() if facts[name] != value):
-            results.say(feature=feature.name, skipped=f"the engine turned {', '.join(off)} off on this platform")
+        if turned_off(engine.vllm_config, [feature], results):
             continue
         for requests in (size for one, size in cells if one is feature):
             began = time.perf_counter()
@@ -150,9 +150,8 @@ def tell(error: Exception, results: Results, features: list[Feature], **more: An
         results.say(feature=feature.name, **more, **({"skipped": str(error)} if unknown else {"fault": told(error)}))
 
 
-def facts_of(engine: Any) -> dict[str, Any]:
+def facts_of(config: Any) -> dict[str, Any]:
     """What the engine made of its options."""
-    config = engine.vllm_config
     return {
         "block_size": config.cache_config.block_size,
         "prefix_caching": bool(config.cache_config.enable_prefix_caching),
@@ -160,12 +159,24 @@ def facts_of(engine: Any) -> dict[str, Any]:
     }
 
 
+def turned_off(config: Any, features: list[Feature], results: Results) -> bool:
+    """Whether all of these features need what the engine turned off, and says so of each that does."""
+    facts, gone = facts_of(config), 0
+    for feature in features:
+        if off := sorted(name for name, value in feature.needs.items() if facts[name] != value):
+            results.say(feature=feature.name, skipped=f"the engine turned {', '.join(off)} off on this platform")
+            gone += 1
+    return gone == len(features)
+
+
 def cell_of(engine: Any, feature: Feature, requests: int, order: dict[str, Any], counter: Counter) -> dict[str, Any]:
     """The counts of one feature with so many requests: Python first, then operators in waves of their own."""
     lora = making.adapter(os.path.join(order["scratch"], "adapter"), order["model"]) if feature.adapter else None
     rounds = Rounds(engine, feature, requests, order["vocabulary"], lora)
     scouted, steps = rounds.scout()
-    python, operators = rounds.counted(counter, steps, scouted), rounds.counted(Operators(), steps, scouted)
+    long = bool(feature.positions)
+    python, like = rounds.counted(counter, steps, None if long else scouted, order["waves"])
+    operators, _ = rounds.counted(Operators(), steps, like, 1 if long else order["waves"])
     phases = {}
     for phase, tallies in python.items():
         there = agreed(tallies) or tallies[-1]
@@ -177,21 +188,11 @@ def cell_of(engine: Any, feature: Feature, requests: int, order: dict[str, Any],
             "waves": len(tallies),
             "odd": odd(tallies) + odd(operators[phase]),
         }
-    return {"phases": phases, "outputs": [scouted.outputs[number] for number in sorted(scouted.outputs)], "seconds": timed(scouted, steps)}
-
-
-def timed(wave: Wave, steps: dict[str, range]) -> dict[str, float]:
-    """The seconds of a step of each phase in a wave that was not counted; of a single one the least of those before it, since the machine
-    may be busy."""
-    found = {}
-    for phase, which in steps.items():
-        before = (
-            wave.seconds[max(0, which.stop - AROUND) : which.stop]
-            if len(which) == 1 and which.start > AROUND
-            else wave.seconds[which.start : which.stop]
-        )
-        found[phase] = min(before)
-    return found
+    return {
+        "phases": phases,
+        "outputs": [like.outputs[number] for number in sorted(like.outputs)],
+        "seconds": timed(like, steps, counted=long),
+    }
 
 
 def abandon(engine: Any) -> None:

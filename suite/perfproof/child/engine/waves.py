@@ -1,8 +1,11 @@
 """A wave: so many requests are handed over, stepped to their end, and counted phase by phase.
 
-The first wave is not counted: it warms up what is made once, and shows which steps belong to which phase. All later ones do the same with
-the same requests; a phase is counted until two waves agree to the last instruction. Between waves the prefix cache is emptied, unless the
-feature is about what it holds.
+The first waves are not counted: they warm up what is made once, and show which steps belong to which phase. All later ones do the same with
+the same requests; a phase is counted until two waves agree to the last instruction, or once where another process has two that do. Between
+waves the prefix cache is emptied, unless the feature is about what it holds.
+
+Long outputs are scouted with short ones: a request gets a token a step, so that the steps of later tokens are known. The counted wave sees
+that it was so.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import Any
 
 from perfproof.child.counting import Tally, equal, quiet, unsteady
 from perfproof.child.engine import making
-from perfproof.child.engine.features import DECODE, ENTERS, Feature
+from perfproof.child.engine.features import DECODE, ENTERS, OUTPUT, Feature
 
 MOST = 6
 """Waves that are counted, at most, until two agree."""
@@ -22,6 +25,8 @@ LONGEST = 60.0
 """Seconds in which the grammars of structured outputs must be compiled."""
 STEPS = 6000
 """Steps of a wave, at most."""
+AROUND = 16
+"""Steps of which the fastest stands for the last."""
 
 
 class Stuck(RuntimeError):
@@ -49,35 +54,44 @@ class Rounds:
 
     def __init__(self, engine: Any, feature: Feature, requests: int, vocabulary: int, lora: Any = None) -> None:
         self.engine, self.feature, self.requests = engine, feature, requests
-        self._asked = [
-            (str(number), making.prompt(feature, number, vocabulary), making.parameters(feature, number)) for number in range(requests)
-        ]
+        self._prompts = [making.prompt(feature, number, vocabulary) for number in range(requests)]
         self._latest: dict[int, Any] = {}
         self._more = {} if lora is None else {"lora_request": lora}
+        self._ask(feature.output)
+
+    def _ask(self, output: int) -> None:
+        """What the requests ask for, with outputs of so many tokens."""
+        self._asked = [
+            (str(number), prompt, making.parameters(self.feature, number, output)) for number, prompt in enumerate(self._prompts)
+        ]
 
     def scout(self) -> tuple[Wave, dict[str, range]]:
         """Waves that are not counted, until two do the same; the last of them, and the steps of each phase."""
+        if self.feature.positions:
+            self._ask(OUTPUT)
         before = self.wave(None, {})
         for _ in range(MOST):
             now = self.wave(None, {})
             if now.shape == before.shape:
+                self._ask(self.feature.output)
                 return now, phases_of(now, self.feature)
             before = now
         raise Stuck("two waves of the same requests took other steps, or had other outputs, each time")
 
-    def counted(self, counter: Any, steps: dict[str, range], like: Wave) -> dict[str, list[Tally]]:
-        """The counts of each phase, wave by wave, until every phase has two that agree. Raises `Stuck` where a wave is not like the one
-        that was scouted."""
+    def counted(self, counter: Any, steps: dict[str, range], like: Wave | None, enough: int = 2) -> tuple[dict[str, list[Tally]], Wave]:
+        """The counts of each phase, wave by wave, until every phase has `enough` that agree, and the last wave. Raises `Stuck` where a
+        wave is not like the one that was scouted (None: the first of these), or its phases are not in these steps."""
         found: dict[str, list[Tally]] = {}
-        for _ in range(MOST):
+        for _ in range(MOST if enough > 1 else 1):
             wave = self.wave(counter, steps)
-            if wave.shape != like.shape:
+            like = like or wave
+            if wave.shape != like.shape or not in_place(wave, self.feature, steps):
                 raise Stuck("a wave that was counted took other steps than one that was not")
             for phase, tally in wave.counts.items():
                 found.setdefault(phase, []).append(tally)
-            if all(agreed(tallies) is not None for tallies in found.values()):
+            if enough < 2 or all(agreed(tallies) is not None for tallies in found.values()):
                 break
-        return found
+        return found, like
 
     def wave(self, counter: Any, steps: dict[str, range]) -> Wave:
         """One wave; what lies in `steps` is counted."""
@@ -160,12 +174,12 @@ def phases_of(wave: Wave, feature: Feature) -> dict[str, range]:
     first = next(step for step in range(last) if wave.least[step] >= 1)
     if feature.pools:
         return {"prefill": range(last)}
-    found = {"prefill": range(first + 1), "finish": finish}
-    for place in feature.positions:
-        step = next(step for step in range(first + 1, finish.start) if wave.least[step] >= place)
-        found[f"decode at {place:,}"] = range(step, step + 1)
     if feature.positions:
-        return found
+        found = {"prefill": range(first + 1)}
+        for place in feature.positions:
+            found[f"decode at {place:,}"] = range(first + place - 1, first + place)
+        return {**found, "finish": range(first + feature.output - 1, first + feature.output)}
+    found = {"prefill": range(first + 1), "finish": finish}
     decode = next((step for step in range(first + 1, finish.start) if wave.least[step] >= DECODE), None)
     if decode is not None:
         found["decode"] = range(decode, decode + 1)
@@ -175,13 +189,33 @@ def phases_of(wave: Wave, feature: Feature) -> dict[str, range]:
     return found
 
 
+def in_place(wave: Wave, feature: Feature, steps: dict[str, range]) -> bool:
+    """Whether a wave of long outputs came to its tokens in the steps that were foreseen."""
+    places = {f"decode at {place:,}": place for place in feature.positions}
+    there = all(wave.least[which.start] == places[name] for name, which in steps.items() if name in places)
+    finish = steps.get("finish", range(0))
+    return not places or (there and len(wave.least) == finish.stop and not wave.ended[finish.start - 1])
+
+
+def timed(wave: Wave, steps: dict[str, range], counted: bool) -> dict[str, float]:
+    """The seconds of a step of each phase; of a single one the least of those before it, since the machine may be busy. Of a wave that was
+    `counted` only steps that were not."""
+    found = {}
+    for phase, which in steps.items():
+        around = len(which) == 1 and which.start > AROUND
+        stop = which.start if counted else which.stop
+        if around or not counted:
+            found[phase] = min(wave.seconds[stop - AROUND : stop] if around else wave.seconds[which.start : which.stop])
+    return found
+
+
 def agreed(tallies: Sequence[Tally]) -> Tally | None:
     """The count that two waves agree on; None where no two do."""
     return next((one for place, one in enumerate(tallies) if any(equal(one, other) for other in tallies[place + 1 :])), None)
 
 
 def odd(tallies: Sequence[Tally]) -> list[str]:
-    """What the waves do not agree on, by name; empty where two do."""
-    if agreed(tallies) is not None:
+    """What the waves do not agree on, by name; empty where two do, or where there is one."""
+    if len(tallies) < 2 or agreed(tallies) is not None:
         return []
     return sorted({name for place, one in enumerate(tallies) for other in tallies[place + 1 :] for name in unsteady(one, other)})
