@@ -16,6 +16,14 @@ class Unknown(Exception):
     """This release does not know what a feature asks for."""
 
 
+def look_at_models_here() -> None:
+    """vLLM looks at a model's class in another process, which imports all of vLLM, lest CUDA be set up in this one. Here it may be."""
+    from vllm.model_executor.models import registry
+
+    if hasattr(registry, "_run_in_subprocess"):
+        registry._run_in_subprocess = lambda work: work()
+
+
 def engine(model: str, feature: Feature) -> Any:
     """vLLM's engine in this process. Raises `Unknown` for options that it does not have."""
     from vllm import LLM

@@ -20,11 +20,14 @@ import time
 import traceback
 from typing import Any
 
-from perfproof.child.counting import VERSION, Counter, Operators, settle
+from perfproof.child.counting import VERSION, Counter, Operators, Outside, settle
 from perfproof.child.counting.counter import prove
 from perfproof.child.engine import making
 from perfproof.child.engine.features import Feature, engines
 from perfproof.child.engine.waves import Rounds, agreed, odd, timed
+
+NAMED = 8
+"""C functions that are kept by name with their seconds."""
 
 
 class Results:
@@ -118,6 +121,7 @@ def run_engine(cells: tuple[tuple[Feature, int], ...], order: dict[str, Any], re
     try:
         counter.install()
         prove(counter)
+        making.look_at_models_here()
         if features[0].needs and turned_off(making.config(order["model"], features[0]), features, results):
             return
         engine = making.engine(order["model"], features[0])
@@ -170,7 +174,7 @@ def turned_off(config: Any, features: list[Feature], results: Results) -> bool:
 
 
 def cell_of(engine: Any, feature: Feature, requests: int, order: dict[str, Any], counter: Counter) -> dict[str, Any]:
-    """The counts of one feature with so many requests: Python first, then operators in waves of their own."""
+    """The counts of one feature with so many requests: Python first, then operators in waves of their own, then what is not Python."""
     lora = making.adapter(os.path.join(order["scratch"], "adapter"), order["model"]) if feature.adapter else None
     rounds = Rounds(engine, feature, requests, order["vocabulary"], lora)
     scouted, steps = rounds.scout()
@@ -188,11 +192,20 @@ def cell_of(engine: Any, feature: Feature, requests: int, order: dict[str, Any],
             "waves": len(tallies),
             "odd": odd(tallies) + odd(operators[phase]),
         }
+    outside = {} if long or order["waves"] == 1 else rounds.wave(Outside(), steps).counts
     return {
         "phases": phases,
+        "outside": {phase: most(tally.outside, len(steps[phase])) for phase, tally in outside.items() if phase in steps},
         "outputs": [like.outputs[number] for number in sorted(like.outputs)],
         "seconds": timed(like, steps, counted=long),
     }
+
+
+def most(seconds: dict[str, float], steps: int) -> dict[str, float]:
+    """Seconds a step of the C functions that take most of them, and of all others together."""
+    ordered = sorted(seconds.items(), key=lambda item: -item[1])
+    kept = {name: second / steps for name, second in ordered[:NAMED]}
+    return {**kept, "": sum(second for _, second in ordered[NAMED:]) / steps}
 
 
 def abandon(engine: Any) -> None:
