@@ -28,7 +28,7 @@ from rich.console import Console
 
 from perfproof.builds.install.side_folder import PACKAGE
 from perfproof.builds.prepare import prepare
-from perfproof.changes.measure_change import Change, OpenLanes
+from perfproof.changes.measure_change import Change, OpenRunners
 from perfproof.commands.run_scenarios import load
 from perfproof.gate import gate_change
 from perfproof.gate.gate_outputs import Outputs
@@ -185,7 +185,7 @@ def rehearse(
     builds: Path,
     seed: int = 0,
     policy: str = "noisy-ci",
-    open_lanes: OpenLanes | None = None,
+    open_runners: OpenRunners | None = None,
     say: Console | None = None,
 ) -> Outcome:
     """The gate's decision on one change; comment, JSON, JUnit and report lie in `folder`."""
@@ -208,7 +208,7 @@ def rehearse(
         wait=600.0,
         anyway=True,
     )
-    code = gate_change.gate_change(asked, say or Console(file=io.StringIO(), width=120), open_lanes, environment={})
+    code = gate_change.gate_change(asked, say or Console(file=io.StringIO(), width=120), open_runners, environment={})
     told = json.loads((folder / "gate.json").read_text())
     return Outcome(
         change=change,

@@ -42,7 +42,7 @@ STARTS = itertools.count()
 """Seconds, of which no two trials begin in the same."""
 
 
-class FakeLane:
+class FakeRunner:
     """Runs trials in no time: the candidate takes `ratio` of the baseline's. `fate` may turn any record into something else."""
 
     def __init__(self, ratio: float = 0.5, fate: Callable[[Record, int], Record] = lambda one, tries: one) -> None:
@@ -76,13 +76,13 @@ def scenario(**changes: Any) -> Scenario:
     return scenario_of({**copy.deepcopy(DEFINITION), **changes}, source="example")
 
 
-def carry_out(plan: Plan, folder: Path, lane: FakeLane, **options: Any) -> Conducted:
+def carry_out(plan: Plan, folder: Path, runner: FakeRunner, **options: Any) -> Conducted:
     @contextlib.contextmanager
-    def opened() -> Iterator[Callable[[Scenario], FakeLane]]:
+    def opened() -> Iterator[Callable[[Scenario], FakeRunner]]:
         try:
-            yield lambda _: lane
+            yield lambda _: runner
         finally:
-            lane.close()
+            runner.close()
 
     with RunProgress(Console(file=io.StringIO()), 1) as progress:
         return conduct(plan, folder, opened, progress, **options)
@@ -90,19 +90,19 @@ def carry_out(plan: Plan, folder: Path, lane: FakeLane, **options: Any) -> Condu
 
 def test_every_trial_of_the_plan_runs_once_and_is_kept(tmp_path: Path) -> None:
     """Six blocks of two arms are twelve records, in the plan's order."""
-    lane, plan = FakeLane(), make_plan([scenario()], seed=0)
-    done = carry_out(plan, tmp_path, lane)
+    runner, plan = FakeRunner(), make_plan([scenario()], seed=0)
+    done = carry_out(plan, tmp_path, runner)
     assert (done.ran, done.found) == (12, 0)
-    assert [one.trial for one in store.read(tmp_path).records] == lane.ran
-    assert lane.ran == [(block.scenario.name, block.number, arm) for block in plan.blocks for arm in block.order]
-    assert lane.closed
+    assert [one.trial for one in store.read(tmp_path).records] == runner.ran
+    assert runner.ran == [(block.scenario.name, block.number, arm) for block in plan.blocks for arm in block.order]
+    assert runner.closed
 
 
 def test_a_run_that_is_whole_starts_nothing(tmp_path: Path) -> None:
-    """Calling it again finds everything there and opens no lane."""
+    """Calling it again finds everything there and opens no runner."""
     plan = make_plan([scenario()], seed=0)
-    carry_out(plan, tmp_path, FakeLane())
-    again = FakeLane()
+    carry_out(plan, tmp_path, FakeRunner())
+    again = FakeRunner()
     done = carry_out(plan, tmp_path, again)
     assert (done.ran, done.found, again.ran, again.closed) == (0, 12, [], False)
 
@@ -117,7 +117,7 @@ def test_an_interrupted_run_goes_on_with_the_trials_that_are_missing(tmp_path: P
         return one
 
     plan = make_plan([scenario()], seed=0)
-    first, second = FakeLane(fate=interrupt), FakeLane()
+    first, second = FakeRunner(fate=interrupt), FakeRunner()
     with pytest.raises(KeyboardInterrupt):
         carry_out(plan, tmp_path, first)
     assert first.closed
@@ -134,10 +134,10 @@ def test_an_invalid_block_is_measured_again_whole_three_times_at_most(tmp_path: 
     def spoil(one: Record, tries: int) -> Record:
         return _invalid(one) if one.block == 2 and one.arm == "after" and tries <= bad else one
 
-    lane = FakeLane(fate=spoil)
-    done = carry_out(make_plan([scenario()], seed=0), tmp_path, lane)
+    runner = FakeRunner(fate=spoil)
+    done = carry_out(make_plan([scenario()], seed=0), tmp_path, runner)
     assert done.ran == 12 + 2 * again
-    assert [trial[1] for trial in lane.ran[-2:]] == [2, 2]
+    assert [trial[1] for trial in runner.ran[-2:]] == [2, 2]
 
 
 def test_a_block_that_is_measured_again_is_no_pair_with_what_was_thrown_out(tmp_path: Path) -> None:
@@ -148,8 +148,8 @@ def test_a_block_that_is_measured_again_is_no_pair_with_what_was_thrown_out(tmp_
         first = one.block == 2 and one.arm == one.order[0] and tries == 1
         return dataclasses.replace(seeded, status="invalid", reason="busy") if first else seeded
 
-    lane = FakeLane(fate=busy_once)
-    assert carry_out(make_plan([scenario()], seed=0), tmp_path, lane).ran == 12 + 2
+    runner = FakeRunner(fate=busy_once)
+    assert carry_out(make_plan([scenario()], seed=0), tmp_path, runner).ran == 12 + 2
     assert [one.reason for one in store.read(tmp_path).records if one.status == "invalid"] == ["busy"]
 
 
@@ -163,26 +163,26 @@ def test_a_repeat_that_was_broken_off_is_gone_on_with_and_paired_with_nothing_ol
 
     plan = make_plan([scenario()], seed=0)
     with pytest.raises(KeyboardInterrupt):
-        carry_out(plan, tmp_path, FakeLane(fate=broken_off))
+        carry_out(plan, tmp_path, FakeRunner(fate=broken_off))
     order = next(block.order for block in plan.blocks if block.number == 2)
     assert [one.arm for one in latest(store.read(tmp_path).records) if one.block == 2] == [order[0]]
-    second = FakeLane()
+    second = FakeRunner()
     assert carry_out(plan, tmp_path, second).ran == 1
     assert [(number, arm) for _, number, arm in second.ran] == [(2, order[1])]
 
 
 def test_a_scenario_stops_at_the_look_that_decides_it(tmp_path: Path) -> None:
     """With sequential looks, half the time is plain after six blocks; a difference of nothing takes longer."""
-    done = carry_out(make_plan([scenario(blocks=None)], seed=0), tmp_path / "clear", FakeLane())
+    done = carry_out(make_plan([scenario(blocks=None)], seed=0), tmp_path / "clear", FakeRunner())
     assert done.ran == 12
-    done = carry_out(make_plan([scenario(blocks=None)], seed=0), tmp_path / "regressed", FakeLane(ratio=1.1))
+    done = carry_out(make_plan([scenario(blocks=None)], seed=0), tmp_path / "regressed", FakeRunner(ratio=1.1))
     assert done.ran == 12
 
 
 def test_a_witness_alone_stops_nothing_before_the_first_look(tmp_path: Path) -> None:
     """A count that is clear after one block is counted in all of them: one trial can't show that it is exact."""
     metrics = {"bytes_per_swap": {"primary": True, "margin": 0.02}, "round_time": {"primary": False, "margin": 0.02}}
-    assert carry_out(make_plan([scenario(metrics=metrics)], seed=0), tmp_path, FakeLane()).ran == 12
+    assert carry_out(make_plan([scenario(metrics=metrics)], seed=0), tmp_path, FakeRunner()).ran == 12
 
 
 def test_one_decided_scenario_does_not_stop_another(tmp_path: Path) -> None:
@@ -193,51 +193,51 @@ def test_one_decided_scenario_does_not_stop_another(tmp_path: Path) -> None:
             return record(one.definition, **{**_fields(one), "measurements": {"round_time": 0.04 * random.Random(one.block).gauss(1, 0.3)}})
         return one
 
-    lane = FakeLane(fate=noisy)
-    carry_out(make_plan([scenario(blocks=None), scenario(blocks=None, name="other")], seed=0), tmp_path, lane)
-    assert sum(trial[0] == "swap_states" for trial in lane.ran) == 12
-    assert sum(trial[0] == "other" for trial in lane.ran) == 48
+    runner = FakeRunner(fate=noisy)
+    carry_out(make_plan([scenario(blocks=None), scenario(blocks=None, name="other")], seed=0), tmp_path, runner)
+    assert sum(trial[0] == "swap_states" for trial in runner.ran) == 12
+    assert sum(trial[0] == "other" for trial in runner.ran) == 48
 
 
 def test_records_of_another_question_or_seed_are_refused_untouched(tmp_path: Path) -> None:
     """Another margin is another question; another seed is another plan."""
-    carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane())
+    carry_out(make_plan([scenario()], seed=0), tmp_path, FakeRunner())
     before = (tmp_path / "swap_states.jsonl").read_bytes()
     other = scenario(metrics={"round_time": {"primary": True, "margin": 0.05}})
     with pytest.raises(
         BadInput, match=r"metrics.round_time.margin was 0.02 and is 0.05, .*\): records of different questions don't mix; name "
     ):
-        carry_out(make_plan([other], seed=0), tmp_path, FakeLane())
+        carry_out(make_plan([other], seed=0), tmp_path, FakeRunner())
     with pytest.raises(
         BadInput, match=r"blocks was 6 and is 9\): the looks of a design are planned beforehand, so it takes no more blocks; "
     ):
-        carry_out(make_plan([scenario(blocks=9)], seed=0), tmp_path, FakeLane())
+        carry_out(make_plan([scenario(blocks=9)], seed=0), tmp_path, FakeRunner())
     with pytest.raises(BadInput, match="was begun with --seed 0, not 1"):
-        carry_out(make_plan([scenario()], seed=1), tmp_path, FakeLane())
+        carry_out(make_plan([scenario()], seed=1), tmp_path, FakeRunner())
     assert (tmp_path / "swap_states.jsonl").read_bytes() == before
 
 
 def test_two_runs_never_write_into_one_folder(tmp_path: Path) -> None:
     """The second is told, and runs nothing."""
     tmp_path.mkdir(exist_ok=True)
-    lane = FakeLane()
+    runner = FakeRunner()
     with FileLock(tmp_path / ".lock"), pytest.raises(CannotRun, match="another run is writing here"):
-        carry_out(make_plan([scenario()], seed=0), tmp_path, lane)
-    assert lane.ran == []
+        carry_out(make_plan([scenario()], seed=0), tmp_path, runner)
+    assert runner.ran == []
 
 
 def test_a_run_that_waited_goes_on_from_what_the_other_measured(tmp_path: Path) -> None:
     """Two runs of one plan into one folder: the second waits for the machine, then reads the folder anew and measures nothing twice."""
-    plan, lane = make_plan([scenario()], seed=0), FakeLane()
+    plan, runner = make_plan([scenario()], seed=0), FakeRunner()
 
     @contextlib.contextmanager
     def alone(say: Callable[[str], None]) -> Iterator[None]:
-        carry_out(plan, tmp_path, FakeLane())
+        carry_out(plan, tmp_path, FakeRunner())
         yield
 
-    done = carry_out(plan, tmp_path, lane, alone=alone)
-    assert lane.ran == []
-    assert not lane.closed, "no lane is opened, so no build is made, where nothing is left"
+    done = carry_out(plan, tmp_path, runner, alone=alone)
+    assert runner.ran == []
+    assert not runner.closed, "no runner is opened, so no build is made, where nothing is left"
     assert done.ran == 0
     assert done.found == len(store.read(tmp_path).records) > 0
 
@@ -245,9 +245,9 @@ def test_a_run_that_waited_goes_on_from_what_the_other_measured(tmp_path: Path) 
 def test_a_folder_is_read_once_before_a_run_that_did_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Under the lock it is read again only where another run has written into it meanwhile."""
     read: list[Path] = []
-    carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane())
+    carry_out(make_plan([scenario()], seed=0), tmp_path, FakeRunner())
     monkeypatch.setattr(store, "read", lambda folder, real=store.read: read.append(folder) or real(folder))
-    carry_out(make_plan([scenario(name="other")], seed=0), tmp_path, FakeLane())
+    carry_out(make_plan([scenario(name="other")], seed=0), tmp_path, FakeRunner())
     assert read == [tmp_path]
 
 
@@ -255,7 +255,7 @@ def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
     """Where not even the lock can be made, the folder is at fault, in words."""
     (tmp_path / ".lock").mkdir()
     with pytest.raises(BadInput, match="can't be written to"):
-        carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane())
+        carry_out(make_plan([scenario()], seed=0), tmp_path, FakeRunner())
 
 
 def test_a_plan_follows_from_its_seed_and_balances_its_orders() -> None:
@@ -291,13 +291,13 @@ def test_a_busy_block_is_invalid_by_the_rules_words_and_measured_again(tmp_path:
         foreign = 0.6 if one.block == 2 and one.arm == "after" and tries == 1 else 0.03
         return record(one.definition, **{**_fields(one), "environment": {"telemetry": {"foreign": foreign, "steal": 0.13}}})
 
-    lane = FakeLane(fate=disturb)
-    carry_out(make_plan([scenario()], seed=0), tmp_path, lane)
+    runner = FakeRunner(fate=disturb)
+    carry_out(make_plan([scenario()], seed=0), tmp_path, runner)
     kept = store.read(tmp_path).records
     (lost,) = [one for one in kept if one.status == "invalid"]
     assert lost.reason == "60.0 % of the CPU time went to other processes, more than 25.0 %"
     assert all(one.environment["rules"]["foreign"] == 0.25 for one in kept)
-    assert [trial[1] for trial in lane.ran[-2:]] == [2, 2]
+    assert [trial[1] for trial in runner.ran[-2:]] == [2, 2]
     assert len(kept) == 14
 
 
@@ -316,23 +316,23 @@ def test_an_invalid_first_block_does_not_end_the_run(tmp_path: Path) -> None:
     def first(one: Record, tries: int) -> Record:
         return _invalid(one) if one.block <= 1 and tries == 1 else one
 
-    done = carry_out(make_plan([scenario()], seed=0), tmp_path / "once", FakeLane(fate=first))
+    done = carry_out(make_plan([scenario()], seed=0), tmp_path / "once", FakeRunner(fate=first))
     assert done.ran > 12
-    lane = FakeLane(fate=lambda one, tries: _invalid(one))
-    carry_out(make_plan([scenario(blocks=24)], seed=0), tmp_path / "always", lane)
-    assert len({trial[1] for trial in lane.ran}) == 6
-    assert len(lane.ran) == 12
+    runner = FakeRunner(fate=lambda one, tries: _invalid(one))
+    carry_out(make_plan([scenario(blocks=24)], seed=0), tmp_path / "always", runner)
+    assert len({trial[1] for trial in runner.ran}) == 6
+    assert len(runner.ran) == 12
 
 
 def test_a_run_that_was_given_up_on_a_restless_machine_is_measured_when_it_is_called_again(tmp_path: Path) -> None:
     """Its invalid blocks are as good as not measured: the same command on a quiet machine measures them all and finds its answer."""
     plan = make_plan([scenario()], seed=0)
-    carry_out(plan, tmp_path, FakeLane(fate=lambda one, tries: _invalid(one)))
-    done = carry_out(plan, tmp_path, FakeLane())
+    carry_out(plan, tmp_path, FakeRunner(fate=lambda one, tries: _invalid(one)))
+    done = carry_out(plan, tmp_path, FakeRunner())
     assert (done.ran, done.found) == (12, 0)
     (judged,) = judge_records(store.read(tmp_path).records)
     assert [row.verdict for row in judged.judged if row.metric == "round_time"] == ["improved"]
-    assert carry_out(plan, tmp_path, FakeLane()).ran == 0
+    assert carry_out(plan, tmp_path, FakeRunner()).ran == 0
 
 
 def test_a_decided_scenario_is_not_measured_again_for_an_invalid_block(tmp_path: Path) -> None:
@@ -341,39 +341,39 @@ def test_a_decided_scenario_is_not_measured_again_for_an_invalid_block(tmp_path:
     def spoil(one: Record, tries: int) -> Record:
         return _invalid(one) if one.block == 3 and tries == 1 else one
 
-    lane = FakeLane(fate=spoil)
-    carry_out(make_plan([scenario(blocks=None)], seed=0), tmp_path, lane)
-    assert len(lane.ran) == 14
-    assert lane.ran.count(("swap_states", 3, "after")) == 1
+    runner = FakeRunner(fate=spoil)
+    carry_out(make_plan([scenario(blocks=None)], seed=0), tmp_path, runner)
+    assert len(runner.ran) == 14
+    assert runner.ran.count(("swap_states", 3, "after")) == 1
 
 
 def test_a_spent_time_budget_begins_no_block_and_says_what_was_left(tmp_path: Path) -> None:
     """Two minutes of a scenario that takes one a block are two blocks; without a budget the same command measures the rest."""
-    lane = FakeLane()
-    done = carry_out(make_plan([scenario()], seed=0), tmp_path, lane, budget=2.0, clock=lambda: 30.0 * len(lane.ran))
+    runner = FakeRunner()
+    done = carry_out(make_plan([scenario()], seed=0), tmp_path, runner, budget=2.0, clock=lambda: 30.0 * len(runner.ran))
     assert done.ran == 4
     assert done.warnings == (
         "swap_states: the time budget is spent: 4 of 6 blocks were not measured; the same command without it goes on from here",
     )
-    assert carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane()).ran == 8
+    assert carry_out(make_plan([scenario()], seed=0), tmp_path, FakeRunner()).ran == 8
 
 
 def test_a_block_that_would_not_end_in_the_time_budget_is_not_begun(tmp_path: Path) -> None:
     """With a block a minute and two and a half minutes, the third is not begun: the longest so far says that it would end too late."""
-    lane = FakeLane()
-    assert carry_out(make_plan([scenario()], seed=0), tmp_path, lane, budget=2.5, clock=lambda: 30.0 * len(lane.ran)).ran == 4
+    runner = FakeRunner()
+    assert carry_out(make_plan([scenario()], seed=0), tmp_path, runner, budget=2.5, clock=lambda: 30.0 * len(runner.ran)).ran == 4
 
 
 def test_a_time_budget_counts_from_the_beginning(tmp_path: Path) -> None:
     """What builds and waiting took is part of it: with all of it spent there, nothing is begun."""
     now = [0.0]
-    lane = FakeLane()
+    runner = FakeRunner()
 
     def settle(say: Callable[[str], None]) -> None:
         now[0] += 60.0
 
-    done = carry_out(make_plan([scenario()], seed=0), tmp_path, lane, budget=1.0, clock=lambda: now[0], settle=settle)
-    assert (done.ran, lane.ran) == (0, [])
+    done = carry_out(make_plan([scenario()], seed=0), tmp_path, runner, budget=1.0, clock=lambda: now[0], settle=settle)
+    assert (done.ran, runner.ran) == (0, [])
     assert "the time budget is spent: 6 of 6 blocks were not measured" in done.warnings[0]
 
 
@@ -386,23 +386,23 @@ def test_a_time_budget_ends_waiting(tmp_path: Path, where: str) -> None:
         raise AssertionError("waited on")
 
     with pytest.raises(CannotRun, match=r"the time budget of 600 minutes was spent before anything was measured"):
-        carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane(), budget=600, **{where: forever})
-    assert carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane()).ran > 0
+        carry_out(make_plan([scenario()], seed=0), tmp_path, FakeRunner(), budget=600, **{where: forever})
+    assert carry_out(make_plan([scenario()], seed=0), tmp_path, FakeRunner()).ran > 0
 
 
 def test_a_time_budget_ends_a_trial_that_runs_and_keeps_those_before(tmp_path: Path) -> None:
-    """The trial that runs at the end leaves no record; lanes are closed; the same command goes on from what was whole."""
+    """The trial that runs at the end leaves no record; runners are closed; the same command goes on from what was whole."""
 
     def hang(one: Record, tries: int) -> Record:
         if one.block == 2:
             signal.raise_signal(signal.SIGALRM)
         return one
 
-    lane = FakeLane(fate=hang)
-    done = carry_out(make_plan([scenario()], seed=0), tmp_path, lane, budget=600)
-    assert (done.ran, lane.closed) == (2, True)
+    runner = FakeRunner(fate=hang)
+    done = carry_out(make_plan([scenario()], seed=0), tmp_path, runner, budget=600)
+    assert (done.ran, runner.closed) == (2, True)
     assert "the time budget is spent: 5 of 6 blocks were not measured" in done.warnings[0]
-    again = FakeLane()
+    again = FakeRunner()
     assert carry_out(make_plan([scenario()], seed=0), tmp_path, again).ran > 0
     assert not any(block == 1 for _, block, _ in again.ran)
 
@@ -436,8 +436,8 @@ def test_a_full_disk_is_told_with_what_to_do_and_the_run_goes_on_from_there(tmp_
 
     plan = make_plan([scenario()], seed=0)
     with pytest.raises(CannotRun, match=rf"{told}.*: make room, or raise the limit; every record that was whole is kept"):
-        carry_out(plan, tmp_path, FakeLane(fate=full))
-    assert carry_out(plan, tmp_path, FakeLane()).found == 4
+        carry_out(plan, tmp_path, FakeRunner(fate=full))
+    assert carry_out(plan, tmp_path, FakeRunner()).found == 4
 
 
 def test_a_run_on_a_full_disk_ends_at_the_trial_that_met_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -449,10 +449,10 @@ def test_a_run_on_a_full_disk_ends_at_the_trial_that_met_it(tmp_path: Path, monk
     plan = make_plan([scenario()], seed=0)
     monkeypatch.setattr("perfproof.executor.unwritable", lambda folder: "the disk is full")
     with pytest.raises(CannotRun, match="the disk is full: make room"):
-        carry_out(plan, tmp_path, FakeLane(fate=spoilt))
+        carry_out(plan, tmp_path, FakeRunner(fate=spoilt))
     monkeypatch.undo()
     assert len(store.read(tmp_path).records) == 5
-    assert carry_out(plan, tmp_path, FakeLane()).found == 4
+    assert carry_out(plan, tmp_path, FakeRunner()).found == 4
 
 
 @pytest.mark.parametrize(
@@ -470,16 +470,16 @@ def test_a_run_without_room_for_temporary_files_ends_at_the_trial_that_met_it(
 
     plan = make_plan([scenario()], seed=0)
     with pytest.raises(CannotRun, match="/small: the disk is full: make room") if ends else contextlib.nullcontext():
-        carry_out(plan, tmp_path, FakeLane(fate=spoilt))
+        carry_out(plan, tmp_path, FakeRunner(fate=spoilt))
     assert len(store.read(tmp_path).records) == (5 if ends else 14)
 
 
 def test_a_machine_is_waited_for_only_where_something_is_to_be_measured(tmp_path: Path) -> None:
     """Once, before the first trial; a run that is whole waits for nothing."""
     waited: list[int] = []
-    lane, plan = FakeLane(), make_plan([scenario()], seed=0)
+    runner, plan = FakeRunner(), make_plan([scenario()], seed=0)
     for _ in range(2):
-        carry_out(plan, tmp_path, lane, settle=lambda say: waited.append(len(lane.ran)))
+        carry_out(plan, tmp_path, runner, settle=lambda say: waited.append(len(runner.ran)))
     assert waited == [0]
 
 
@@ -502,7 +502,7 @@ def test_a_run_holds_the_machine_from_before_the_builds_to_the_end(tmp_path: Pat
 
     plan = make_plan([scenario()], seed=0)
     for _ in range(2):
-        carry_out(plan, tmp_path, FakeLane(), alone=alone, settle=settle)
+        carry_out(plan, tmp_path, FakeRunner(), alone=alone, settle=settle)
     assert told == ["held", "quiet", "let go"]
 
 
@@ -510,7 +510,7 @@ def test_what_a_killed_run_left_is_gone_before_the_next_one_begins(tmp_path: Pat
     """A folder under `.running` whose owner is dead is removed; no one's files but those are touched."""
     (tmp_path / ".running" / "swap_states-0123abcd" / "attest-x").mkdir(parents=True)
     (tmp_path / "logs").mkdir()
-    carry_out(make_plan([scenario()], seed=0), tmp_path, FakeLane())
+    carry_out(make_plan([scenario()], seed=0), tmp_path, FakeRunner())
     assert not (tmp_path / ".running").exists()
     assert (tmp_path / "logs").is_dir()
 
@@ -573,7 +573,7 @@ def test_records_that_are_deleted_meanwhile_end_the_run(tmp_path: Path, what: st
         return one
 
     with pytest.raises(CannotRun, match="was deleted while this run wrote into it"):
-        carry_out(make_plan([scenario()], seed=0), folder, FakeLane(fate=delete))
+        carry_out(make_plan([scenario()], seed=0), folder, FakeRunner(fate=delete))
 
 
 @pytest.mark.parametrize("cut", [4, 5])
@@ -586,26 +586,26 @@ def test_a_run_that_goes_on_on_another_machine_pairs_nothing_across_them(tmp_pat
             raise KeyboardInterrupt
         return on(MACHINE)(one, tries)
 
-    first, other = FakeLane(fate=cut_off), MACHINE | {"host": "bbbb"}
+    first, other = FakeRunner(fate=cut_off), MACHINE | {"host": "bbbb"}
     with pytest.raises(KeyboardInterrupt):
         carry_out(plan, tmp_path, first)
     monkeypatch.setattr("perfproof.run.host.environment.machine", lambda: other)
-    done = carry_out(plan, tmp_path, FakeLane(fate=on(other)))
+    done = carry_out(plan, tmp_path, FakeRunner(fate=on(other)))
     assert (done.ran, done.found) == (12, 0)
     assert f"swap_states: {cut} of the {cut} trials that are there were measured on another machine" in done.warnings[0]
     found = [row for one in judge_records(store.read(tmp_path).records) for row in one.judged if row.primary]
     assert [row.blocks for row in found] == [cut // 2, 6]
     monkeypatch.setattr("perfproof.run.host.environment.machine", lambda: MACHINE)
-    assert carry_out(plan, tmp_path, FakeLane(fate=on(MACHINE))).ran == 12 - cut
+    assert carry_out(plan, tmp_path, FakeRunner(fate=on(MACHINE))).ran == 12 - cut
 
 
 def test_a_block_that_was_torn_between_machines_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arms of one block on two machines, as older versions left them, are no block: the run measures it whole."""
     plan = make_plan([scenario()], seed=0)
     torn = lambda one, tries: on(MACHINE | {"host": "bbbb"} if (one.block, one.arm) == (3, "after") else MACHINE)(one, tries)  # noqa: E731
-    carry_out(plan, tmp_path, FakeLane(fate=torn))
+    carry_out(plan, tmp_path, FakeRunner(fate=torn))
     monkeypatch.setattr("perfproof.run.host.environment.machine", lambda: MACHINE)
-    again = FakeLane(fate=on(MACHINE))
+    again = FakeRunner(fate=on(MACHINE))
     carry_out(plan, tmp_path, again)
     assert {one[1] for one in again.ran} == {3, 4, 5, 6}, "the first run had ended at the torn block"
     assert [row.verdict for one in judge_records(store.read(tmp_path).records) for row in one.judged if row.primary] == ["improved"]
@@ -614,7 +614,7 @@ def test_a_block_that_was_torn_between_machines_is_measured_again(tmp_path: Path
 def test_a_build_that_is_another_one_by_now_is_refused(tmp_path: Path) -> None:
     """Trials of one build are not added to those of another: the run says what differs and what to do."""
     plan = make_plan([scenario()], seed=0)
-    carry_out(plan, tmp_path, FakeLane())
+    carry_out(plan, tmp_path, FakeRunner())
     key = next(iter(plan.builds())).key
     assert resume.changed_builds(plan, tmp_path, {key: ready(tmp_path, sources="0123456789abcdef")}) == []
     faults = resume.changed_builds(plan, tmp_path, {key: ready(tmp_path, sources="ffff")})
@@ -633,7 +633,7 @@ def test_a_build_that_is_changed_while_it_is_measured_ends_the_run(tmp_path: Pat
     assert integrity.changed(build) == ""
     (package / "more.py").write_text("x = 1")
     assert "was changed while its trials ran" in integrity.changed(build)
-    spoilt = FakeLane(fate=lambda one, tries: dataclasses.replace(one, status="invalid", reason=integrity.changed(build)))
+    spoilt = FakeRunner(fate=lambda one, tries: dataclasses.replace(one, status="invalid", reason=integrity.changed(build)))
     with pytest.raises(CannotRun, match="was changed while its trials ran"):
         carry_out(make_plan([scenario()], seed=0), tmp_path / "results", spoilt)
     assert len(spoilt.ran) == 1

@@ -97,7 +97,7 @@ def test_files_that_are_excused_are_there() -> None:
         ("isinstance(x, (nouns.MicroWorkload, int))", {"MicroWorkload"}, set()),
         ("match x:\n    case EqualityDoc():\n        pass", {"EqualityDoc"}, set()),
         ("type(x) is PytestWorkload", {"PytestWorkload"}, set()),
-        ("LANES = {ServeWorkload: 1}", {"ServeWorkload"}, set()),
+        ("RUNNERS = {ServeWorkload: 1}", {"ServeWorkload"}, set()),
         ('x["kind"] == "serve"', set(), {"serve"}),
         ('T = {"micro": 8.0}', set(), {"micro"}),
         ("def f(x: ServeWorkload): return ServeWorkload.of(x)", set(), set()),

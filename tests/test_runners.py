@@ -1,4 +1,4 @@
-"""What lanes do for each other while a plan of several scenarios runs."""
+"""What runners do for each other while a plan of several scenarios runs."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def test_a_lane_measures_while_the_others_rest(tmp_path: Path, monkeypatch: pyte
         monkeypatch.setattr(runners, check, lambda *_: None)
     monkeypatch.setattr(plan.__class__, "builds", lambda self: [])
 
-    with runners.opened(plan, tmp_path, tmp_path, print) as lane_of:
-        assert lane_of(plan.scenarios[1]).name == "two"  # type: ignore[attr-defined]
+    with runners.opened(plan, tmp_path, tmp_path, print) as runner_for:
+        assert runner_for(plan.scenarios[1]).name == "two"  # type: ignore[attr-defined]
         assert did == [("one", "rests")]
-        assert lane_of(plan.scenarios[0]).name == "one"  # type: ignore[attr-defined]
+        assert runner_for(plan.scenarios[0]).name == "one"  # type: ignore[attr-defined]
         assert did == [("one", "rests"), ("two", "rests")]
     assert {what for _, what in did[2:]} == {"ends"}

@@ -35,7 +35,7 @@ from perfproof.run.host.disk_space import CAUSES, INTERRUPTED, unwritable
 from perfproof.run.host.time_budget import Spent, ends_after, nothing_measured
 from perfproof.run.processes.env_vars import unasked
 from perfproof.run.processes.scratch_folders import RUNNING, sweep
-from perfproof.run.trials.runner import Lane
+from perfproof.run.trials.runner import Runner
 
 Say = Callable[[str], None]
 
@@ -88,7 +88,7 @@ def at_once(say: Say) -> contextlib.AbstractContextManager[None]:
 def conduct(
     plan: Plan,
     results: Path,
-    open_lanes: Callable[[], contextlib.AbstractContextManager[Callable[[Scenario], Lane]]],
+    open_runners: Callable[[], contextlib.AbstractContextManager[Callable[[Scenario], Runner]]],
     progress: RunProgress,
     *,
     rules: Rules = STANDARD,
@@ -100,7 +100,7 @@ def conduct(
 ) -> Conducted:
     """Runs what is missing of the plan; every record is on disk before the next trial starts.
 
-    `open_lanes` prepares builds and gives the lane that runs a scenario. `rules` of invalidation are put to what each trial tells of the
+    `open_runners` prepares builds and gives each scenario its runner. `rules` of invalidation are put to what each trial tells of the
     machine, and kept with it. `alone` holds the machine as long as trials may run, `settle` waits for a quiet one, or refuses.
     `budget` is minutes for all of it, waiting and builds included: no block is begun that would not end in them, and what runs when they
     are over is ended. `clock` gives seconds; `enough` says when a scenario is done, by its looks if nobody says otherwise. What a run that
@@ -121,14 +121,14 @@ def conduct(
                     stack.enter_context(_full_disk_told(results, folder))
                     stand, held_since = stand.by_now(plan, results), clock()
                     if stand.open(plan, enough):
-                        lane_of, prepared = stack.enter_context(open_lanes()), clock()
+                        runner_for, prepared = stack.enter_context(open_runners()), clock()
                         settle(tell)
                         waited = held_since - began + clock() - prepared
                         seconds = {"preparing builds": prepared - held_since, "waiting for a quiet machine": waited}
                         _expect(plan, stand.kept, progress)
                         spent = _spent(budget, began, clock)
                         trials = _Trials(
-                            plan=plan, stand=stand, lane_of=lane_of, progress=progress, spent=spent, clock=clock, enough=enough
+                            plan=plan, stand=stand, runner_for=runner_for, progress=progress, spent=spent, clock=clock, enough=enough
                         )
                         _measure(trials, results, folder, rules, ran)
                         skipped = trials.skipped()
@@ -213,7 +213,7 @@ class _Trials:
 
     plan: Plan
     stand: _Stand
-    lane_of: Callable[[Scenario], Lane]
+    runner_for: Callable[[Scenario], Runner]
     progress: RunProgress
     spent: Callable[[float], bool]
     clock: Callable[[], float]
@@ -247,7 +247,7 @@ class _Trials:
             self.left.append(block)
             return
         began, name = self.clock(), block.scenario.name
-        yield from _run_block(block, kept, self.lane_of, self.progress)
+        yield from _run_block(block, kept, self.runner_for, self.progress)
         self.longest[name] = max(self.longest.get(name, 0.0), self.clock() - began)
 
     def _is_spent(self, block: Block) -> bool:
@@ -270,11 +270,11 @@ def _undone(plan: Plan, blocks: Sequence[Block]) -> list[str]:
     ]
 
 
-def _run_block(block: Block, kept: Sequence[Record], lane_of: Callable[[Scenario], Lane], progress: RunProgress) -> Iterator[Record]:
+def _run_block(block: Block, kept: Sequence[Record], runner_for: Callable[[Scenario], Runner], progress: RunProgress) -> Iterator[Record]:
     arms = missing(block, kept)
     if arms:
         progress.block(block)
-        yield from lane_of(block.scenario).trials(block, arms)
+        yield from runner_for(block.scenario).trials(block, arms)
 
 
 @contextlib.contextmanager

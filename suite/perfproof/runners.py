@@ -1,4 +1,4 @@
-"""From a plan to running lanes: names are checked, builds prepared, versions checked, and each scenario gets the lane of its kind.
+"""From a plan to open runners: names are checked, builds prepared, versions checked, and each scenario gets the runner of its kind.
 
 Everything a user can get wrong is refused here, before the first install.
 """
@@ -26,7 +26,7 @@ from perfproof.run.kinds import runner_of
 from perfproof.run.processes import env_vars
 from perfproof.run.processes.trial_process import TAKEN
 from perfproof.run.servers import config_file_flags
-from perfproof.run.trials.runner import Lane, Opening
+from perfproof.run.trials.runner import Opening, Runner
 
 Say = Callable[[str], None]
 SECOND = "second"
@@ -111,12 +111,12 @@ def second_install(build: Build, builds: Path, say: Say) -> PythonBuild:
 
 
 @contextlib.contextmanager
-def opened(plan: Plan, builds: Path, results: Path, say: Say, *, itself: bool = False) -> Iterator[Callable[[Scenario], Lane]]:
-    """Prepares the plan's builds and gives the lane that runs a scenario; whatever the lanes keep alive ends with the context.
+def opened(plan: Plan, builds: Path, results: Path, say: Say, *, itself: bool = False) -> Iterator[Callable[[Scenario], Runner]]:
+    """Prepares the plan's builds and gives the runner that runs a scenario; whatever the runners keep alive ends with the context.
 
-    A lane that is given measures alone: servers that others keep up end before.
+    A runner that is given measures alone: servers that others keep up end before.
 
-    With the first lane asked for, the client of every serve scenario is started, so that a flag it refuses is told before any trial runs.
+    With the first runner asked for, the client of every serve scenario is started, so that a flag it refuses is told before any trial runs.
     """
     if told := env_vars.left_behind(os.environ, TAKEN, plan.scenarios):
         say(told)
@@ -131,28 +131,28 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say, *, itself: bool = 
     _make_models(plan, ready, builds, say)
     opening = Opening(ready=ready, results=results, seed=plan.seed, say=say)
     with contextlib.ExitStack() as stack:
-        lanes: dict[str, Lane] = {}
+        runners: dict[str, Runner] = {}
 
-        def lane_of(scenario: Scenario) -> Lane:
-            if not lanes:
-                _open(plan.scenarios, opening, lanes, stack)
-            mine = lanes[scenario.name]
-            for other in dict.fromkeys(lanes.values()):
+        def runner_for(scenario: Scenario) -> Runner:
+            if not runners:
+                _open(plan.scenarios, opening, runners, stack)
+            mine = runners[scenario.name]
+            for other in dict.fromkeys(runners.values()):
                 if other is not mine:
                     other.rest()
             return mine
 
-        yield lane_of
+        yield runner_for
 
 
-def _open(scenarios: Sequence[Scenario], opening: Opening, lanes: dict[str, Lane], stack: contextlib.ExitStack) -> None:
-    """Opens the lanes of these scenarios, in their order, and checks each; `lanes` takes them by scenario, `stack` closes them."""
+def _open(scenarios: Sequence[Scenario], opening: Opening, runners: dict[str, Runner], stack: contextlib.ExitStack) -> None:
+    """Opens the runners of these scenarios, in their order, and checks each; `runners` takes them by scenario, `stack` closes them."""
     for scenario in scenarios:
-        if scenario.name not in lanes:
-            runner = runner_of(scenario)
+        if scenario.name not in runners:
+            kind = runner_of(scenario)
             alike = [one for one in scenarios if one.workload.kind == scenario.workload.kind]
-            shared = alike if runner.shared else [scenario]
-            lane = runner.open(shared, opening)
-            lanes |= dict.fromkeys([one.name for one in shared], lane)
-            stack.callback(lane.close)
-            lane.check()
+            shared = alike if kind.shared else [scenario]
+            runner = kind.open(shared, opening)
+            runners |= dict.fromkeys([one.name for one in shared], runner)
+            stack.callback(runner.close)
+            runner.check()

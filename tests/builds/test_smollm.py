@@ -140,11 +140,11 @@ def test_lm_eval_is_resolved_with_the_builds_own_packages_held_fast(monkeypatch:
     (tmp_path / ".locks").mkdir()
     (tmp_path / ".logs").mkdir()
     build = ready(tmp_path)
-    folder = lm_eval_env.evaluator_folder(build, lambda _: None)
+    folder = lm_eval_env.lm_eval_folder(build, lambda _: None)
     assert seen == ["numpy==2.3.5"]
-    assert lm_eval_env.evaluator_folder(build, lambda _: None) == folder
+    assert lm_eval_env.lm_eval_folder(build, lambda _: None) == folder
     frozen = "numpy==2.4.0\n"
-    assert lm_eval_env.evaluator_folder(build, lambda _: None) != folder
+    assert lm_eval_env.lm_eval_folder(build, lambda _: None) != folder
     assert len(seen) == 2
 
 
@@ -164,9 +164,9 @@ def test_an_interpreter_with_lm_eval_of_its_own_needs_no_index(
     build = replace(build, fingerprint=replace(build.fingerprint, packages={**build.fingerprint.packages, "lm-eval": version}))
     if needed:
         with pytest.raises(CannotRun, match="packages of the interpreter"):
-            lm_eval_env.evaluator_folder(build, lambda _: None)
+            lm_eval_env.lm_eval_folder(build, lambda _: None)
     else:
-        assert list(lm_eval_env.evaluator_folder(build, lambda _: None).iterdir()) == []
+        assert list(lm_eval_env.lm_eval_folder(build, lambda _: None).iterdir()) == []
     assert bool(asked) == needed
 
 

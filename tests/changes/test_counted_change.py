@@ -33,7 +33,7 @@ def test_the_count_stands_beside_the_times(place: Place, capsys: pytest.CaptureF
 
 def test_more_work_that_was_faster_is_told_as_a_contradiction(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     """In text and terminal, in one sentence."""
-    place.host, place.lane.ratio = host(compared()), 0.5
+    place.host, place.runner.ratio = host(compared()), 0.5
     place.pr()
     sentence = "ounts and times disagree: more Python work was counted, and faster was measured"
     assert sentence in " ".join(capsys.readouterr().out.split())
@@ -74,7 +74,7 @@ def test_where_no_scenario_is_the_count_is_the_answer(place: Place, counted: Hos
     assert "perfproof pr --diff my.diff" in text
     assert "There are no records" not in text
     assert (place.folder / "reports" / "pr.html").exists()
-    assert place.lane.ran == []
+    assert place.runner.ran == []
 
 
 def test_without_a_count_what_no_scenario_exercises_is_refused(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +90,7 @@ def test_without_a_count_what_no_scenario_exercises_is_refused(place: Place, cap
 def test_a_count_that_failed_changes_nothing_else(place: Place) -> None:
     """The times decide, and the text says what is missing."""
     place.host = HostCount(failed="no engine here")
-    place.lane.ratio = 0.5
+    place.runner.ratio = 0.5
     assert place.pr() == EXIT_INCONCLUSIVE
     assert "could not be counted: no engine here" in (place.folder / "reports" / "pr.md").read_text()
 
@@ -99,14 +99,14 @@ def test_scenarios_that_never_ran_the_change_leave_the_answer_to_the_count(place
     """One feature ran it, and they did not."""
     (place.folder / "my.diff").write_text(ELSEWHERE)
     place.scenario("answers", **ANSWERS)
-    place.lane.calls["answers"], place.host = 0, host(IDENTICAL)
+    place.runner.calls["answers"], place.host = 0, host(IDENTICAL)
     assert place.pr() == EXIT_PASS
     assert "no scenario ran the change, so its count is the answer: counted, identical: plain (exit code 0)" in capsys.readouterr().out
 
 
 def test_other_tokens_are_no_pass_beside_scenarios_that_found_nothing(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     """A scenario may not see what the engine answered otherwise."""
-    place.lane.ratio, place.host = 0.5, host(OTHER)
+    place.runner.ratio, place.host = 0.5, host(OTHER)
     assert place.pr("--scenarios", "scenarios/again.yaml") == EXIT_UNTESTABLE
     assert "no scenario is worse, but that is no pass: counted, other work: " in capsys.readouterr().out
 

@@ -34,7 +34,7 @@ from tests.analysis.equality.test_equality_verdict import greedy
 from tests.analysis.equality.test_equality_verdict import trial as answered
 from tests.factory import ATTESTATION
 from tests.report import factory
-from tests.test_executor import FakeLane
+from tests.test_executor import FakeRunner
 
 DIFF = """\
 --- a/vllm/v1/worker/batch.py
@@ -77,7 +77,7 @@ ANSWERS = {
 """What makes the scenario one about answers."""
 
 
-class CountingLane(FakeLane):
+class CountingRunner(FakeRunner):
     """Trials whose changed functions were called as often as `calls` says of their scenario, once if it does not; answers are all alike."""
 
     def __init__(self) -> None:
@@ -105,14 +105,14 @@ class CountingLane(FakeLane):
 
 
 class Place:
-    """A folder with scenarios and a diff; `pr` runs the verb there with a lane that takes no time.
+    """A folder with scenarios and a diff; `pr` runs the verb there with a runner that takes no time.
 
     The interpreter with the stand-in is that of all tests: nothing of it depends on a test.
     """
 
     def __init__(self, folder: Path, python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder, self.python = folder, python
-        self.lane = CountingLane()
+        self.runner = CountingRunner()
         self.plans: list[Plan] = []
         monkeypatch.chdir(folder)
         self.scenario("swap", exercises=[f"{BATCH}.swap"])
@@ -122,9 +122,9 @@ class Place:
         real = measure_change.contribute
 
         @contextlib.contextmanager
-        def lanes(plan: Plan, results: Path) -> Iterator[Callable[[Scenario], FakeLane]]:
+        def runners(plan: Plan, results: Path) -> Iterator[Callable[[Scenario], FakeRunner]]:
             self.plans.append(plan)
-            yield lambda scenario: self.lane
+            yield lambda scenario: self.runner
 
         self.host = HostCount()
         self.counted: list[tuple[str, ...]] = []
@@ -134,7 +134,7 @@ class Place:
             return self.host
 
         monkeypatch.setattr(
-            measure_change, "contribute", lambda change, wanted: real(change, wanted, open_lanes=lanes, count=self.count or count)
+            measure_change, "contribute", lambda change, wanted: real(change, wanted, open_runners=runners, count=self.count or count)
         )
 
     count: Counting | None = None
@@ -185,7 +185,7 @@ def test_one_command_gives_verdict_text_and_report(bare: Place, capsys: pytest.C
     assert "touches Batch.swap, which it exercises" in text
     assert str(bare.folder) not in text
     assert "touches Batch.swap" in (bare.folder / "reports" / "pr.html").read_text()
-    assert {scenario for scenario, _, _ in bare.lane.ran} == {"again"}, "two scenarios of one workload are one"
+    assert {scenario for scenario, _, _ in bare.runner.ran} == {"again"}, "two scenarios of one workload are one"
 
 
 def test_what_was_measured_is_read_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,13 +199,13 @@ def test_what_was_measured_is_read_once(place: Place, monkeypatch: pytest.Monkey
 def test_the_same_command_goes_on_and_an_edited_diff_begins_anew(place: Place) -> None:
     """Records belong to the text of the change, not to its name."""
     place.pr()
-    ran = len(place.lane.ran)
+    ran = len(place.runner.ran)
     place.pr()
-    assert len(place.lane.ran) == ran
+    assert len(place.runner.ran) == ran
     (place.folder / "my.diff").write_text(DIFF.replace("{first}", "first + 1"))
-    place.lane.ratio = 0.5
+    place.runner.ratio = 0.5
     assert place.pr("--print") == EXIT_INCONCLUSIVE
-    assert len(place.lane.ran) == 2 * ran
+    assert len(place.runner.ran) == 2 * ran
     assert len(list((place.folder / "results" / "pr").iterdir())) == 2
 
 
@@ -238,14 +238,14 @@ def test_trials_and_minutes_are_told_before_anything_is_measured(place: Place, c
 
 def test_of_a_block_that_was_thrown_out_all_trials_are_left(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     """What is told to be left is what the command then measures."""
-    place.lane.fate = lambda one, tries: dataclasses.replace(one, status="invalid") if (one.block, one.arm) == (2, "base") else one
+    place.runner.fate = lambda one, tries: dataclasses.replace(one, status="invalid") if (one.block, one.arm) == (2, "base") else one
     place.pr()
-    place.lane.fate = lambda one, tries: one
-    ran = len(place.lane.ran)
+    place.runner.fate = lambda one, tries: one
+    ran = len(place.runner.ran)
     capsys.readouterr()
     place.pr()
     assert "again: about 1 s (2 of 12 trials, measured at 1.0 s each)" in capsys.readouterr().out.replace("2 s (", "1 s (")
-    assert len(place.lane.ran) == ran + 2
+    assert len(place.runner.ran) == ran + 2
 
 
 def test_an_interrupted_run_leaves_no_text_of_another_change(place: Place) -> None:
@@ -257,7 +257,7 @@ def test_an_interrupted_run_leaves_no_text_of_another_change(place: Place) -> No
     def interrupted(one: Record, tries: int) -> Record:
         raise KeyboardInterrupt
 
-    place.lane.fate = interrupted
+    place.runner.fate = interrupted
     place.pr()
     assert not (place.folder / "reports" / "pr.md").exists()
     assert not (place.folder / "reports" / "pr.html").exists()
@@ -268,7 +268,7 @@ def test_what_a_change_touches_is_counted_in_both_arms_and_untestable_where_it_n
 ) -> None:
     """The changed functions are watched whatever scenario is measured; one that none of them ran in certifies nothing."""
     why = "nothing ran the changed code: Batch.swap was never called"
-    place.lane.calls["never"] = 0
+    place.runner.calls["never"] = 0
     assert place.pr("--scenarios", "scenarios/never.yaml") == EXIT_UNTESTABLE
     for arm in place.plans[0].scenarios[0].arms:
         assert (arm.changed, arm.changes_more) == ((f"{BATCH}.swap",), False)
@@ -277,9 +277,9 @@ def test_what_a_change_touches_is_counted_in_both_arms_and_untestable_where_it_n
     assert why in text
     assert "not known" not in text
     capsys.readouterr()
-    ran = len(place.lane.ran)
+    ran = len(place.runner.ran)
     assert place.pr("--scenarios", "scenarios/never.yaml") == EXIT_UNTESTABLE
-    assert len(place.lane.ran) == ran == 2, "further blocks would show nothing either"
+    assert len(place.runner.ran) == ran == 2, "further blocks would show nothing either"
     assert "never: about" not in capsys.readouterr().out
 
 
@@ -287,7 +287,7 @@ def test_who_never_ran_the_change_decides_nothing_where_another_did(place: Place
     """A change of one function, and answers of the same module that never call it: the scenario that runs it decides, the answers are told
     to be untested, and that is no pass."""
     place.scenario("answers", **ANSWERS, exercises=["vllm.v1.worker.batch"])
-    place.lane.calls["answers"], place.lane.ratio = 0, 0.5
+    place.runner.calls["answers"], place.runner.ratio = 0, 0.5
     assert place.pr() == EXIT_INCONCLUSIVE
     assert [one.name for one in place.plans[0].scenarios] == ["again", "answers"], "who names the function comes first"
     said = capsys.readouterr().out
@@ -303,7 +303,7 @@ def test_who_never_ran_the_change_decides_nothing_where_another_did(place: Place
     assert "again improved in a microbenchmark" in text
     assert "untestable" not in text
     assert "nswers were NOT tested" in (place.folder / "reports" / "pr.html").read_text()
-    place.lane.ratio = 2.0
+    place.runner.ratio = 2.0
     (place.folder / "my.diff").write_text(DIFF.replace("{first}", "first + 1"))
     assert place.pr() == EXIT_REGRESSED, "worse is worse, whatever else is untested"
 
@@ -312,7 +312,7 @@ def test_where_no_scenario_runs_the_change_all_are_untestable(place: Place, caps
     """A function that nothing calls may raise: no answer reads as identical, and no scenario passes."""
     (place.folder / "my.diff").write_text(DIFF.replace("return (second, {first})", "raise RuntimeError"))
     place.scenario("answers", **ANSWERS, exercises=["vllm.v1.worker.batch"])
-    place.lane.calls, place.lane.ratio = {"again": 0, "answers": 0}, 0.5
+    place.runner.calls, place.runner.ratio = {"again": 0, "answers": 0}, 0.5
     assert place.pr() == EXIT_UNTESTABLE
     text = (place.folder / "reports" / "pr.md").read_text()
     assert "nothing ran the changed code: Batch.swap was never called" in text
@@ -324,7 +324,7 @@ def test_where_no_scenario_runs_the_change_all_are_untestable(place: Place, caps
 def test_answers_that_ran_the_change_make_a_pass(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     """Then nothing is said of untested ones."""
     place.scenario("answers", **ANSWERS, exercises=["vllm.v1.worker.batch"])
-    place.lane.ratio = 0.5
+    place.runner.ratio = 0.5
     assert place.pr() == EXIT_PASS
     said = capsys.readouterr().out
     assert "ran the change: again, answers (called Batch.swap)" in said
@@ -334,7 +334,7 @@ def test_answers_that_ran_the_change_make_a_pass(place: Place, capsys: pytest.Ca
 def test_of_named_scenarios_those_decide_that_were_asked_for(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     """Who names none about answers asked for none: they are told to be untested, and the exit code is of what was asked."""
     place.scenario("answers", **ANSWERS, exercises=["vllm.v1.worker.batch"])
-    place.lane.calls["answers"], place.lane.ratio = 0, 0.5
+    place.runner.calls["answers"], place.runner.ratio = 0, 0.5
     assert place.pr("--scenarios", "scenarios/again.yaml") == EXIT_PASS
     assert "answers were NOT tested for Batch.swap" in capsys.readouterr().out
     assert place.pr("--scenarios", "scenarios/again.yaml", "scenarios/answers.yaml") == EXIT_INCONCLUSIVE
@@ -345,7 +345,7 @@ def test_what_earlier_changes_showed_not_to_run_the_function_is_not_measured_aga
 ) -> None:
     """An edited diff of the same function costs what runs it; the text says what was left and that answers are untested."""
     place.scenario("answers", **ANSWERS, exercises=["vllm.v1.worker.batch"])
-    place.lane.calls["answers"], place.lane.ratio = 0, 0.5
+    place.runner.calls["answers"], place.runner.ratio = 0, 0.5
     place.pr()
     place.pr()
     assert [one.name for one in place.plans[-1].scenarios] == ["again", "answers"], "the same command says the same"
@@ -426,9 +426,9 @@ def test_a_branch_is_measured_as_a_diff_is(place: Place, capsys: pytest.CaptureF
     never = batch.with_name("gpu_model_runner.py")
     never.write_text(never.read_text().replace("swap(1, 2)", "swap(2, 1)"))
     subprocess.run([*git, "commit", "-q", "-a", "-m", "main goes on"], check=True)
-    ran = len(place.lane.ran)
+    ran = len(place.runner.ran)
     assert main(["pr", *words]) == EXIT_REGRESSED
-    assert len(place.lane.ran) == ran, "what main gained since is none of the branch's doing: the change is the same"
+    assert len(place.runner.ran) == ran, "what main gained since is none of the branch's doing: the change is the same"
     text = (place.folder / "reports" / "pr.md").read_text()
     assert f"eature is compared with {fork[:12]}, where it left main" in text
     assert "gpu_model_runner" not in text
@@ -445,7 +445,7 @@ def test_what_was_seen_to_be_called_outweighs_what_was_declared(place: Place, ca
     """A named scenario that declares none of the touched code and runs it is one that ran the change, and no word says otherwise; one that
     declares the function and never calls it did not run it."""
     place.scenario("elsewhere", {"swaps": 9}, exercises=["vllm.v1.outputs"])
-    place.lane.calls = {"elsewhere": 3, "again": 0}
+    place.runner.calls = {"elsewhere": 3, "again": 0}
     place.pr("--scenarios", "scenarios/elsewhere.yaml", "scenarios/again.yaml")
     text = (place.folder / "reports" / "pr.md").read_text()
     assert "an the change: elsewhere (called Batch.swap)" in text
@@ -476,7 +476,7 @@ def test_a_whole_vllm_that_never_calls_the_change_shows_nothing(place: Place) ->
     """Then it is untestable, and no pass."""
     (place.folder / "my.diff").write_text(ELSEWHERE)
     place.scenario("answers", **ANSWERS)
-    place.lane.calls["answers"] = 0
+    place.runner.calls["answers"] = 0
     assert place.pr() == EXIT_UNTESTABLE
     assert "nothing ran the changed code" in (place.folder / "reports" / "pr.md").read_text()
 
@@ -494,7 +494,7 @@ def test_what_no_count_can_tell_of_is_not_tried(place: Place, capsys: pytest.Cap
 
 def test_a_busy_machine_spoils_times_and_no_counts(place: Place) -> None:
     """Every block is thrown out for its neighbours: the count regresses all the same, in no more blocks than a quiet machine takes."""
-    place.lane.fate = lambda one, tries: dataclasses.replace(
+    place.runner.fate = lambda one, tries: dataclasses.replace(
         one,
         environment={**one.environment, "telemetry": {"foreign": 0.9}},
         witnesses={"bytes_per_swap": 2048 if one.arm == "diff" else 1024},
@@ -503,7 +503,7 @@ def test_a_busy_machine_spoils_times_and_no_counts(place: Place) -> None:
     text = (place.folder / "reports" / "pr.md").read_text()
     assert re.search(r"\| bytes per swap.*\*\*regressed\*\*", text)
     assert "too restless to measure on" in text
-    assert len(place.lane.ran) == 12
+    assert len(place.runner.ran) == 12
 
 
 @pytest.mark.parametrize(
@@ -529,7 +529,7 @@ def test_equal_and_better_counts_decide_beside_spoilt_times(
         telemetry = {"foreign": 0.9, **(more or {})}
         return dataclasses.replace(one, environment={**one.environment, "telemetry": telemetry}, witnesses=witnesses)
 
-    place.lane.fate = spoilt
+    place.runner.fate = spoilt
     assert place.pr("--scenarios", "scenarios/again.yaml") == code
     said = " ".join(capsys.readouterr().out.split())
     assert ("times were NOT tested of again: the machine was busy (exit code 4)" in said) is (code == EXIT_INCONCLUSIVE)
@@ -558,7 +558,7 @@ def test_a_broken_test_of_vllm_ends_the_command(place: Place, capsys: pytest.Cap
     said = capsys.readouterr().out
     assert "broken: tests/test_batch.py::test_swap" in said
     assert "fails on both: tests/test_batch.py::test_lacks" in said
-    assert place.lane.ran == []
+    assert place.runner.ran == []
 
 
 def test_tests_that_pass_are_told_in_the_pull_request(place: Place) -> None:

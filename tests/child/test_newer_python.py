@@ -1,4 +1,4 @@
-"""The counter in Python 3.12 and later, in the interpreter that `PERFPROOF_NEWER_PYTHON` names: its own tests, and a real engine.
+"""The counter in Python 3.12 and later, where `PERFPROOF_NEWER_PYTHON` names one: its own tests and a real engine run there.
 
 It needs pytest and hypothesis for the one, vLLM for the other.
 """

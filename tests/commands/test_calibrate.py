@@ -26,7 +26,7 @@ from perfproof.analysis.verdicts.calibration import trusted
 from perfproof.cli import main
 from perfproof.commands import calibrate as calibrating
 from perfproof.commands import run_scenarios
-from perfproof.commands.calibrate import Calibrated, OpenLanes, against_itself
+from perfproof.commands.calibrate import Calibrated, OpenRunners, against_itself
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, CannotRun
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import Record
@@ -44,7 +44,7 @@ OTHER = {"processor": "b", "cores": 2, "memory_bytes": 8 * 2**30}
 
 
 class Machine:
-    """A lane on a machine that gives every arm the same time, `again` times `bias`, with noise; `order` slows what runs second.
+    """A runner on a machine that gives every arm the same time, `again` times `bias`, with noise; `order` slows what runs second.
 
     `memory` is how much of a block's noise goes over into the next. `loud` lets other processes into the first block.
     """
@@ -81,7 +81,7 @@ class Machine:
         """Nothing is kept alive."""
 
 
-def lanes(machine: Machine) -> OpenLanes:
+def runners(machine: Machine) -> OpenRunners:
     @contextlib.contextmanager
     def opened(*_: Any) -> Iterator[Any]:
         yield lambda scenario: machine
@@ -97,7 +97,7 @@ def calibrate(results: Path, machine: Machine, blocks: int = 8, **changes: Any) 
     return calibrating.calibrate(
         against_itself(scenario(**changes), blocks),
         results,
-        lanes(machine),
+        runners(machine),
         partial(RunProgress, Console(file=io.StringIO())),
         seed=0,
         now=lambda: "2026-01-01T00:00:00Z",
@@ -154,7 +154,7 @@ def verdicts(records: Sequence[Record], floors: Sequence[Floor]) -> list[str]:
 
 
 def test_an_a_a_has_two_arms_of_equal_code_and_all_its_blocks(tmp_path: Path) -> None:
-    """`baseline` and `again` are the scenario's baseline under two names; all blocks are measured, through the lanes that compare arms."""
+    """`baseline` and `again` are the scenario's baseline under two names; all blocks are measured by the runners that compare arms."""
     machine = Machine()
     found = calibrate(tmp_path, machine, blocks=9)
     assert [arm.name for arm in found.scenario.arms] == ["baseline", "again"]
@@ -383,7 +383,7 @@ def verb(tmp_path: Path, machine: Machine, blocks: int = 8) -> tuple[int, str]:
         builds=tmp_path / "builds",
         second_install=False,
         console=Console(file=shown, width=200),
-        open_lanes=lanes(machine),
+        open_runners=runners(machine),
         now=lambda: "2026-01-01T00:00:00Z",
     )
     return code, shown.getvalue()
@@ -478,7 +478,7 @@ def test_calibrate_installs_again_where_it_is_asked_to(
 ) -> None:
     """`perfproof calibrate --second-install` measures the first install against the second."""
     (tmp_path / "example.yaml").write_text(yaml.safe_dump(SCENARIO))
-    monkeypatch.setattr("perfproof.runners.opened", lambda plan, builds, folder, say, **_: lanes(Machine())())
+    monkeypatch.setattr("perfproof.runners.opened", lambda plan, builds, folder, say, **_: runners(Machine())())
     monkeypatch.setattr("perfproof.run.host.preflight.settle", lambda profile, say, **_: None)
     words = ["calibrate", str(tmp_path / "example.yaml"), "--second-install", "--profile", "quick"]
     assert main([*words, "--results", str(tmp_path / "results"), "--builds", str(tmp_path / "builds")]) == EXIT_PASS

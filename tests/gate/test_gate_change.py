@@ -30,7 +30,7 @@ from perfproof.run.host import environment
 from tests import factory, rehearsal, toy
 from tests.changes.test_measure_change import BATCH, DIFF, ELSEWHERE, SCENARIO
 from tests.rehearsal import BROKEN, MAIN, Rehearsed, documented, edited
-from tests.test_executor import FakeLane
+from tests.test_executor import FakeRunner
 
 DOCS = "diff --git a/docs/a.md b/docs/a.md\n--- a/docs/a.md\n+++ b/docs/a.md\n@@ -1 +1 @@\n-a\n+b\n"
 KERNEL = "diff --git a/csrc/a.cu b/csrc/a.cu\n--- a/csrc/a.cu\n+++ b/csrc/a.cu\n@@ -1 +1 @@\n-a\n+b\n"
@@ -47,7 +47,7 @@ SWAP = "vllm/v1/worker/batch.py"
 
 
 class Place:
-    """A folder with scenarios and a lane that takes no time; `gate` runs the verb there.
+    """A folder with scenarios and a runner that takes no time; `gate` runs the verb there.
 
     The interpreter with the stand-in and the folder of builds are those of all tests: nothing of them depends on a test.
     """
@@ -71,7 +71,7 @@ class Place:
         monkeypatch.setattr(
             gate_change,
             "gate_change",
-            lambda asked, console=None, open_lanes=None, **more: real(asked, console, open_lanes or self.lanes, self.count, **more),
+            lambda asked, console=None, open_runners=None, **more: real(asked, console, open_runners or self.runners, self.count, **more),
         )
 
     def count(self, base: ReadyBuild, candidate: ReadyBuild, features: Sequence[str], setting: Setting) -> HostCount:
@@ -80,9 +80,9 @@ class Place:
         return self.host
 
     @contextlib.contextmanager
-    def lanes(self, plan: Plan, results: Path) -> Iterator[Callable[[Scenario], FakeLane]]:
-        lane = FakeLane(ratio=1.0, fate=lambda one, tries: self._kept(one))
-        yield lambda scenario: lane
+    def runners(self, plan: Plan, results: Path) -> Iterator[Callable[[Scenario], FakeRunner]]:
+        runner = FakeRunner(ratio=1.0, fate=lambda one, tries: self._kept(one))
+        yield lambda scenario: runner
 
     def _kept(self, one: Record) -> Record:
         self.ran.append(one.trial)
@@ -453,7 +453,7 @@ def test_branches_are_decided_rightly(place: Place, change: Rehearsed, monkeypat
     tree = rehearsal.repository(place.folder, place.package, [change], edited(SWAP, ("class Batch", "import gone_too\nclass Batch")))
     place.fate = FATES.get(change.name, lambda one: one)
     out = place.folder / "out"
-    found = rehearsal.rehearse(change, tree, str(place.python), out, builds=place.builds, open_lanes=place.lanes)
+    found = rehearsal.rehearse(change, tree, str(place.python), out, builds=place.builds, open_runners=place.runners)
     assert found.right, found.headline
     assert str(place.folder) not in found.comment
     assert found.comment.startswith("<!-- perfproof gate -->")

@@ -15,7 +15,7 @@ from perfproof.builds.prepare import COMPLETE, identity, prepare
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block
 from perfproof.model.scenarios.scenario import Arm, Build, PythonBuild, ReleaseBuild
-from perfproof.run.kinds.micro.micro_runner import MicroLane
+from perfproof.run.kinds.micro.micro_runner import MicroRunner
 from perfproof.runners import default_build
 from tests import toy
 
@@ -33,18 +33,18 @@ def toy_build(tmp_path_factory: pytest.TempPathFactory) -> ReadyBuild:
 
 @pytest.fixture
 def run_toy(toy_build: ReadyBuild, tmp_path: Path) -> Iterator[RunToy]:
-    """Runs one block of the toy benchmark with the given arms; the records. The lane is closed at the end."""
-    lanes = []
+    """Runs one block of the toy benchmark with the given arms; the records. The runner is closed at the end."""
+    runners = []
 
     def run(*arms: Arm, cases: tuple[dict[str, object], ...] = ({},), seed: int = 0, number: int = 1, **parameters: object) -> list[Record]:
         scenario = toy.scenario(toy_build.interpreter, *arms, cases=cases, **parameters)
         names = tuple(arm.name for arm in arms)
-        lanes.append(MicroLane({scenario.builds["default"].key: toy_build}, tmp_path / "results" / "logs", seed=3, bench_of=toy.bench))
-        return list(lanes[-1].trials(Block(scenario=scenario, number=number, order=names, seed=seed), names))
+        runners.append(MicroRunner({scenario.builds["default"].key: toy_build}, tmp_path / "results" / "logs", seed=3, bench_of=toy.bench))
+        return list(runners[-1].trials(Block(scenario=scenario, number=number, order=names, seed=seed), names))
 
     yield run
-    for lane in lanes:
-        lane.close()
+    for runner in runners:
+        runner.close()
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from perfproof.model.documents.decode import load_scenario
 from perfproof.model.scenarios.scenario import ReleaseBuild
 from perfproof.planning import make_plan
 from perfproof.run.checks import catalog
-from perfproof.run.kinds.serve.serve_runner import ServeLane
+from perfproof.run.kinds.serve.serve_runner import ServeRunner
 
 ROOT = Path(__file__).parents[2]
 BUILDS = Path(os.environ.get("PERFPROOF_BUILDS", ROOT / "builds"))
@@ -56,15 +56,15 @@ def test_a_release_serves_where_its_compiled_operators_load(version: str, tmp_pa
     assert isinstance(build, ReleaseBuild)
     ready = prepare(build, BUILDS, print)
     known = ready.fingerprint
-    lane = ServeLane(scenario, {"release": ready}, tmp_path / "results", seed=5, watch=catalog.watched(scenario), say=print)
+    runner = ServeRunner(scenario, {"release": ready}, tmp_path / "results", seed=5, watch=catalog.watched(scenario), say=print)
     try:
-        (record,) = lane.trials(make_plan([scenario], 5).blocks[0], ("as_released",))
+        (record,) = runner.trials(make_plan([scenario], 5).blocks[0], ("as_released",))
     except Exception as error:  # a release whose client does not even start is told in the table
         status, reason = "failed", str(error)
     else:
         status, reason = record.status, record.reason
     finally:
-        lane.close()
+        runner.close()
     operators = "load" if known.compiled_operators else "do not load"
     serves = "yes" if status == "ok" else "no"
     print(f"\n| {version} | {known.python} | {known.torch_version} | {operators} | {serves} |\n{reason}")

@@ -29,9 +29,9 @@ from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block
 from perfproof.model.scenarios.scenario import Arm, PythonBuild, Scenario, ToyModel
 from perfproof.run.host import telemetry
-from perfproof.run.kinds.serve.serve_runner import ServeLane
+from perfproof.run.kinds.serve.serve_runner import ServeRunner
 from perfproof.run.servers.server import Server, ServerEnded
-from perfproof.run.servers.server_pool import Launches
+from perfproof.run.servers.server_pool import ServerPool
 from tests import toy
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
@@ -55,12 +55,12 @@ ODD = dataclasses.replace(
 class Bench:
     """The two servers and the client, with both ways to use them."""
 
-    def __init__(self, lane: ServeLane, results: Path) -> None:
-        self.lane, self.results = lane, results
+    def __init__(self, runner: ServeRunner, results: Path) -> None:
+        self.runner, self.results = runner, results
         self._number = 0
 
     def server(self, arm: Arm) -> Server:
-        return self.lane._ready_launches().ready(arm)[0]
+        return self.runner._ready_launches().ready(arm)[0]
 
     def naive(self, arm: Arm, *, requests: int = 8, seed: int = 0, url: str = "", **flags: Any) -> dict[str, Any]:
         """What a person types: `vllm bench serve` with a few flags, and the file that it leaves. Its exit code is 0 whatever happened."""
@@ -68,7 +68,7 @@ class Bench:
         file, server = self.results / f"naive-{self._number}.json", self.server(arm)
         said = {"random-input-len": 16, "random-output-len": 16, **{name.replace("_", "-"): value for name, value in flags.items()}}
         words = [f"--{name}={value}" for name, value in said.items()]
-        answer = self.lane._ready_client().measure(
+        answer = self.runner._ready_client().measure(
             [
                 *("--backend=vllm", "--dataset-name=random", f"--base-url={url or server.launch.url}", f"--model={self.model}"),
                 *(f"--served-model-name={server.launch.name}", f"--num-prompts={requests}", f"--seed={seed}", "--disable-tqdm"),
@@ -83,17 +83,17 @@ class Bench:
 
     @property
     def model(self) -> str:
-        return self.lane._model_at().name
+        return self.runner._model_at().name
 
     def ours(self, arm: Arm, *, seed: int = 1, client: Mapping[str, Any] | None = None, **changes: Any) -> Record:
-        """One trial of our own lane on the same server."""
+        """One trial of our own runner on the same server."""
         self._number += 1
-        lane = self.lane
-        arms = tuple(arm if one.name == arm.name else one for one in lane.scenario.arms)
-        lane.scenario = dataclasses.replace(lane.scenario, arms=arms)
-        lane.workload = dataclasses.replace(WORKLOAD, client={**WORKLOAD.client, **(client or {})}, **changes)
+        runner = self.runner
+        arms = tuple(arm if one.name == arm.name else one for one in runner.scenario.arms)
+        runner.scenario = dataclasses.replace(runner.scenario, arms=arms)
+        runner.workload = dataclasses.replace(WORKLOAD, client={**WORKLOAD.client, **(client or {})}, **changes)
         order = tuple(one.name for one in arms)
-        return next(iter(lane.trials(Block(scenario=lane.scenario, number=self._number, order=order, seed=seed), [arm.name])))
+        return next(iter(runner.trials(Block(scenario=runner.scenario, number=self._number, order=order, seed=seed), [arm.name])))
 
     def texts(self, record: Record) -> list[str]:
         """What a trial of ours was answered."""
@@ -119,8 +119,8 @@ def bench(served_build: ReadyBuild, tmp_path_factory: pytest.TempPathFactory) ->
         definition={"name": "traps"},
     )
     watch = ["vllm.v1.worker.gpu_input_batch:InputBatch.swap_states"]
-    with contextlib.closing(ServeLane(scenario, {"default": served_build}, results, seed=1, watch=watch, say=print)) as lane:
-        yield Bench(lane, results)
+    with contextlib.closing(ServeRunner(scenario, {"default": served_build}, results, seed=1, watch=watch, say=print)) as runner:
+        yield Bench(runner, results)
 
 
 def test_warm_ups_below_a_wave(bench: Bench) -> None:
@@ -223,7 +223,7 @@ def test_requests_that_run_in_small_batches(bench: Bench) -> None:
 
 def test_requests_of_somebody_else(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second client on the same server takes its time, and the first one's table does not show it. Ours counts the answers."""
-    client = bench.lane._ready_client()
+    client = bench.runner._ready_client()
     measure = client.measure
 
     def crowded(arguments: list[str], **given: Any) -> dict[str, Any]:
@@ -267,7 +267,7 @@ def test_a_run_too_short(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same command five times, each over in a moment: figures that differ by more than many a patch is worth. Ours warns."""
     rates = [bench.naive(PLAIN, requests=4, seed=60 + number, random_output_len=8)["output_throughput"] for number in range(5)]
     assert max(rates) > 1.02 * min(rates)
-    monkeypatch.setattr(bench.lane, "scenario", dataclasses.replace(bench.lane.scenario, profile="standard"))
+    monkeypatch.setattr(bench.runner, "scenario", dataclasses.replace(bench.runner.scenario, profile="standard"))
     caught = bench.ours(PLAIN, seed=66, client={"random-output-len": 8}, requests=4, warmups=4)
     assert any("s only; standard asks for 30 s" in warning for warning in caught.warnings)
 
@@ -291,7 +291,7 @@ def test_mean_and_median_that_disagree(bench: Bench) -> None:
 
 def test_a_client_that_is_the_bottleneck(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that keeps a whole core busy may be what was measured; nothing in its table says so. Ours warns (the load is injected)."""
-    client = bench.lane._ready_client()
+    client = bench.runner._ready_client()
     measure: Callable[..., dict[str, Any]] = client.measure
 
     def busy(arguments: list[str], **given: Any) -> dict[str, Any]:
@@ -323,14 +323,14 @@ def test_a_server_that_is_not_ours(bench: Bench) -> None:
     other, server = bench.server(ODD), bench.server(PLAIN)
     assert other._healthy()
     assert bench.naive(ODD, url=other.launch.url)["completed"] == 8
-    lane = bench.lane
-    launches = Launches(
-        lane.scenario,
-        lane.builds,
-        lane._model_at(),
+    runner = bench.runner
+    launches = ServerPool(
+        runner.scenario,
+        runner.builds,
+        runner._model_at(),
         idle=(),
-        scratch=lane._scratch,
-        logs=lane._logs,
+        scratch=runner._scratch,
+        logs=runner._logs,
         watch=(),
         say=print,
         ready_timeout=60.0,
@@ -349,14 +349,14 @@ def test_a_server_that_is_not_ours(bench: Bench) -> None:
 
 
 def test_nothing_is_left_of_the_servers(bench: Bench) -> None:
-    """Last: when the lane is closed its servers' processes, ports, sockets and shared memory are gone."""
-    servers = list(bench.lane._ready_launches()._up.values())
+    """Last: when the runner is closed its servers' processes, ports, sockets and shared memory are gone."""
+    servers = list(bench.runner._ready_launches()._up.values())
     assert servers
     processes = [process for server in servers for process in server.processes()]
-    sockets = bench.lane._scratch.sockets()
+    sockets = bench.runner._scratch.sockets()
     assert list(sockets.iterdir())
     segments = {name for server in servers for name in server._shared_memory}
-    bench.lane.close()
+    bench.runner.close()
     assert not any(process.is_running() for process in processes)
     assert not sockets.exists()
     assert not [name for name in segments if (Path(os.sep) / "dev" / "shm" / name).exists()]

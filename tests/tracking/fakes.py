@@ -1,4 +1,4 @@
-"""Lanes that run trials in no time, for trackers and bisections: a build's label decides what its trials leave."""
+"""Runners that run trials in no time, for trackers and bisections: a build's label decides what its trials leave."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def scenario(name: str = "swap_states", *, timed: bool = False, **changes: Any) 
 
 
 @dataclass
-class FakeLanes:
+class FakeRunners:
     """`fate` makes of a plain record of a build (its label) what the trial leaves; it may raise. `ran` lists builds and block numbers."""
 
     fate: Fate = lambda one, build: one
@@ -37,7 +37,7 @@ class FakeLanes:
     open: int = 0
 
     @contextlib.contextmanager
-    def __call__(self, plan: Plan, results: Path) -> Iterator[Callable[[Scenario], FakeLanes]]:
+    def __call__(self, plan: Plan, results: Path) -> Iterator[Callable[[Scenario], FakeRunners]]:
         self.open += 1
         try:
             yield lambda _: self

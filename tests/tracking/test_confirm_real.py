@@ -19,7 +19,7 @@ from perfproof.model.history.step import Confirmation, Step
 from perfproof.model.verdicts.noise_floor import machine_fingerprint
 from perfproof.run.host import environment
 from perfproof.tracking.confirm_step import Measuring, confirmer, workload_of
-from perfproof.tracking.released_scenario import ARM, lanes_on
+from perfproof.tracking.released_scenario import ARM, runners_on
 from tests.tracking.test_confirm_step import STEP
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +43,7 @@ def answer(folder: Path, step: Step) -> Confirmation:
         machine=machine_fingerprint(environment.machine()),
         workload=workload_of(load_scenario(SCENARIO, "quick")),
     )
-    measuring = Measuring(results=folder, seed=0, lanes=lanes_on(BUILDS, print), console=Console(), start=None)
+    measuring = Measuring(results=folder, seed=0, runners=runners_on(BUILDS, print), console=Console(), start=None)
     return confirmer([SCENARIO], load_scenario, measuring)(series, step)
 
 

@@ -18,7 +18,7 @@ from perfproof.model.verdicts.noise_floor import machine_fingerprint
 from perfproof.run.host import environment
 from perfproof.tracking.confirm_step import Measuring, confirmed, confirmer, workload_of
 from perfproof.tracking.released_scenario import ARM
-from tests.tracking.fakes import MACHINE, FakeLanes, scenario
+from tests.tracking.fakes import MACHINE, FakeRunners, scenario
 from tests.tracking.test_bisect_builds import times
 
 STEP = Step(
@@ -54,8 +54,8 @@ def answer(folder: Path, ratio: float, *, step: Step = STEP, of: Series | None =
     def load(file: Path, profile: Profile) -> Scenario:
         return scenario(timed=True)
 
-    lanes = FakeLanes(fate=times("0.26.0", ratio))
-    measuring = Measuring(results=folder, seed=0, lanes=lanes, console=Console(file=io.StringIO()), start=None)
+    runners = FakeRunners(fate=times("0.26.0", ratio))
+    measuring = Measuring(results=folder, seed=0, runners=runners, console=Console(file=io.StringIO()), start=None)
     return confirmer([Path("scenarios/swap_states.yaml")], load, measuring)(of or series(), step)
 
 
@@ -105,7 +105,7 @@ def test_a_run_that_fails_leaves_it_open(tmp_path: Path) -> None:
     def fate(one: Record, build: str) -> Record:
         return dataclasses.replace(one, status="failed", reason="crashed") if build.endswith("0.26.0") else one
 
-    measuring = Measuring(results=tmp_path, seed=0, lanes=FakeLanes(fate=fate), console=Console(file=io.StringIO()), start=None)
+    measuring = Measuring(results=tmp_path, seed=0, runners=FakeRunners(fate=fate), console=Console(file=io.StringIO()), start=None)
     said = confirmer([Path("swap_states.yaml")], lambda file, profile: scenario(timed=True), measuring)(series(), STEP)
     assert said.confirmed is None
     assert "crashed" in said.reason

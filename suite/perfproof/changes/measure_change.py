@@ -62,13 +62,13 @@ from perfproof.run.checks import vllm_tests
 from perfproof.run.host.preflight import Start
 from perfproof.run.host.time_budget import counted_down, enough_to_begin
 from perfproof.run.kinds.micro.micro_result import NOT_HERE
-from perfproof.run.trials.runner import Lane
+from perfproof.run.trials.runner import Runner
 from perfproof.runners import build_faults, check_names, opened
 
 BASE, DIFF = "base", "diff"
 """The arms, and the builds that they run on."""
 RESULTS = Path("results/pr")
-OpenLanes = Callable[[Plan, Path], contextlib.AbstractContextManager[Callable[[Scenario], Lane]]]
+OpenRunners = Callable[[Plan, Path], contextlib.AbstractContextManager[Callable[[Scenario], Runner]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,12 +107,12 @@ def contribute(
     change: Change,
     wanted: Wanted,
     console: Console | None = None,
-    open_lanes: OpenLanes | None = None,
+    open_runners: OpenRunners | None = None,
     count: Counting = count_first,
 ) -> int:
     """Counts and measures a change; the default policy decides the exit code, a broken test is a regression, untested answers are no pass.
 
-    `open_lanes` gives the lanes of a plan and results folder, `count` the count of a change: tests hand in their own. Raises `BadInput` for
+    `open_runners` opens the runners of a plan, `count` counts a change; tests hand in their own. Raises `BadInput` for
     a change that can't be read, or that no scenario exercises and no count could be made of.
     """
     console, left = console or Console(), counted_down(wanted.budget)
@@ -162,7 +162,7 @@ def contribute(
         say(line)
     seconds = left()
     try:
-        _measure(plan, results, wanted, console, open_lanes, None if seconds is None else seconds / 60)
+        _measure(plan, results, wanted, console, open_runners, None if seconds is None else seconds / 60)
         code = _conclude(plan, results, counted, chosen, host, notes, wanted, command, console)
     except CannotRun as error:
         if not host.ran:
@@ -382,16 +382,16 @@ def tests_note(tested: vllm_tests.Compared) -> str:
     return "vLLM's own tests: " + (", ".join(f"{count} {what}" for what, count in counts.items() if count) or "all were skipped")
 
 
-def _measure(plan: Plan, results: Path, wanted: Wanted, console: Console, open_lanes: OpenLanes | None, budget: float | None) -> None:
+def _measure(plan: Plan, results: Path, wanted: Wanted, console: Console, open_runners: OpenRunners | None, budget: float | None) -> None:
     """Runs what is missing of the plan, in so many minutes."""
     check_names(plan)
     start = Start(what="perfproof pr", profile=wanted.profile, wait=wanted.wait, anyway=wanted.anyway)
     with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
-        if open_lanes is not None:
-            done = conduct(plan, results, lambda: open_lanes(plan, results), progress, budget=budget, enough=settled)
+        if open_runners is not None:
+            done = conduct(plan, results, lambda: open_runners(plan, results), progress, budget=budget, enough=settled)
         else:
-            lanes = partial(opened, plan, wanted.builds, results, progress.say)
-            done = conduct(plan, results, lanes, progress, alone=start.alone, settle=start.settle, budget=budget, enough=settled)
+            runners = partial(opened, plan, wanted.builds, results, progress.say)
+            done = conduct(plan, results, runners, progress, alone=start.alone, settle=start.settle, budget=budget, enough=settled)
     for warning in done.warnings:
         console.print(warning, style="yellow", highlight=False, markup=False)
     there = f", {done.found} were there already" if done.found else ""

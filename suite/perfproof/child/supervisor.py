@@ -5,7 +5,7 @@ writing end only the maker holds: it closes when the maker dies, however it dies
 descendant is killed at once. On SIGTERM the command itself is asked to end, and killed with all
 its descendants after GRACE seconds. When the command ends by itself, what it left running is killed.
 
-The warden adopts orphans (Linux), so that a server's engine process stays its descendant after the
+The supervisor adopts orphans (Linux), so that a server's engine process stays its descendant after the
 server is gone, in whatever session or group it put itself. It exits as the command did, with
 128 + N for signal N. It runs under the maker's interpreter and imports the standard library alone.
 """
@@ -87,7 +87,7 @@ def kill_all(command: int) -> None:
 
 
 def start(command: list[str]) -> int:
-    """Forks and executes the command; it dies with the warden."""
+    """Forks and executes the command; it dies with the supervisor."""
     pid = os.fork()
     if pid:
         return pid

@@ -29,6 +29,13 @@ def add(verbs: Any) -> None:
         "--margin", type=options.fraction, default=COUNT_MARGIN, help="smallest change that matters, as a fraction (default %(default)s)"
     )
     count.add_argument("--top", type=options.positive, default=3, metavar="N", help="functions told a line (default %(default)s)")
+    count.add_argument(
+        "--model-runner",
+        dest="runner",
+        choices=["default", "v1", "v2"],
+        default="default",
+        help="vLLM's model runner, the same on both sides (default: what each release chooses by itself)",
+    )
     count.add_argument("--json", action="store_true", help="as JSON, with every function")
     options.builds(count)
 

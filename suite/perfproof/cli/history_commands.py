@@ -181,10 +181,10 @@ def _confirm(arguments: argparse.Namespace) -> Confirm:
     from perfproof.changes.scenario_selection import scenario_files
     from perfproof.model.documents.decode import load_scenario
     from perfproof.tracking.confirm_step import Measuring, confirmer
-    from perfproof.tracking.released_scenario import lanes_on
+    from perfproof.tracking.released_scenario import runners_on
 
     console = Console(file=sys.stderr)
-    lanes = lanes_on(arguments.builds, partial(console.print, highlight=False, markup=False, soft_wrap=True))
+    runners = runners_on(arguments.builds, partial(console.print, highlight=False, markup=False, soft_wrap=True))
     start = options.started("steps --confirm", arguments, profile="quick")
-    measuring = Measuring(results=arguments.results, seed=0, lanes=lanes, console=console, start=start)
+    measuring = Measuring(results=arguments.results, seed=0, runners=runners, console=console, start=start)
     return confirmer(scenario_files(), load_scenario, measuring)

@@ -115,7 +115,7 @@ def _bisect(arguments: argparse.Namespace) -> int:
     from perfproof.builds.install.available_releases import Releases
     from perfproof.tracking import bisect_builds
     from perfproof.tracking.confirm_step import Measuring
-    from perfproof.tracking.released_scenario import asked, lanes_on
+    from perfproof.tracking.released_scenario import asked, runners_on
 
     console = Console(file=sys.stderr) if arguments.json else Console()
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
@@ -135,7 +135,7 @@ def _bisect(arguments: argparse.Namespace) -> int:
     measuring = Measuring(
         results=arguments.results / bisect_builds.folder_of(scenario, row, name),
         seed=arguments.seed,
-        lanes=lanes_on(arguments.builds, say),
+        runners=runners_on(arguments.builds, say),
         console=console,
         start=options.started("bisect", arguments, [arguments.scenario]),
     )

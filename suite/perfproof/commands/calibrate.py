@@ -29,10 +29,10 @@ from perfproof.planning import make_plan
 from perfproof.progress import RunProgress
 from perfproof.run.checks.resume import here
 from perfproof.run.host.preflight import Start
-from perfproof.run.trials.runner import Lane
+from perfproof.run.trials.runner import Runner
 
 Say = Callable[[str], None]
-OpenLanes = Callable[[Plan, Path, Say], contextlib.AbstractContextManager[Callable[[Scenario], Lane]]]
+OpenRunners = Callable[[Plan, Path, Say], contextlib.AbstractContextManager[Callable[[Scenario], Runner]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Calibrated:
 def against_itself(scenario: Scenario, blocks: int, second: PythonBuild | None = None) -> Scenario:
     """The A/A of a scenario: its baseline under two names. Raises `BadInput` for a scenario that times nothing.
 
-    `second` is the interpreter of the arm `again`, where the same release was installed once more (`lanes.second_install`).
+    `second` is the interpreter of the arm `again`, where the same release was installed once more (`runners.second_install`).
     """
     if kind_of(scenario.workload).of_answers:
         raise BadInput(f"{scenario.source}: a scenario about answers brings its own A/A: the baseline runs again in every run")
@@ -69,7 +69,7 @@ def against_itself(scenario: Scenario, blocks: int, second: PythonBuild | None =
 def calibrate(
     scenario: Scenario,
     results: Path,
-    open_lanes: OpenLanes,
+    open_runners: OpenRunners,
     progress: Callable[[int], RunProgress],
     *,
     seed: int,
@@ -78,7 +78,7 @@ def calibrate(
 ) -> Calibrated:
     """Runs an A/A (made by `against_itself`) to its end and stores its noise floors in the results folder.
 
-    `open_lanes` gives the lanes of a plan, `progress` a display for so many trials, `now` the time in words, `start` says how a run
+    `open_runners` gives the runners of a plan, `progress` a display for so many trials, `now` the time in words, `start` says how a run
     begins (None: at once). Raises as `conduct` does, and `CannotRun` where the A/A left nothing to measure a spread by: then no
     floor is stored.
     """
@@ -87,7 +87,7 @@ def calibrate(
     folder = _folder(results, scenario, seed)
     with progress(sum(len(block.order) for block in plan.blocks)) as shown:
         alone, settle = (start.alone, start.settle) if start else (at_once, at_once)
-        done = conduct(plan, folder, lambda: open_lanes(plan, folder, shown.say), shown, alone=alone, settle=settle)
+        done = conduct(plan, folder, lambda: open_runners(plan, folder, shown.say), shown, alone=alone, settle=settle)
     records = [record for record in store.read(folder).records if record.scenario == scenario.name]
     checked = aa_check.check(scenario, records)
     floors = aa_check.floors_of(scenario, records, checked, when=now(), folder=str(folder.relative_to(results)))

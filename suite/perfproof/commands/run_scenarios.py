@@ -19,7 +19,7 @@ from perfproof import store
 from perfproof.analysis.verdicts import calibration
 from perfproof.commands import calibrate as calibrating
 from perfproof.commands import record_verdicts
-from perfproof.commands.calibrate import Calibrated, OpenLanes, Say, against_itself
+from perfproof.commands.calibrate import Calibrated, OpenRunners, Say, against_itself
 from perfproof.executor import Conducted, conduct
 from perfproof.model.base import clock
 from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput
@@ -75,8 +75,8 @@ def run(asked: Asked, start: Start, *, builds: Path, report: Path | None, budget
     for sentence in _distrusted(plan, asked.results):
         console.print(sentence, style="bold red", highlight=False, markup=False)
     with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
-        lanes = partial(opened, plan, builds, asked.results, progress.say)
-        done = conduct(plan, asked.results, lanes, progress, alone=start.alone, settle=start.settle, budget=budget)
+        runners = partial(opened, plan, builds, asked.results, progress.say)
+        done = conduct(plan, asked.results, runners, progress, alone=start.alone, settle=start.settle, budget=budget)
     code = record_verdicts.show(asked.results, console, report, only={scenario.name for scenario in plan.scenarios})
     _show_time(done, console)
     return code
@@ -138,7 +138,7 @@ def calibrate(
     builds: Path,
     second_install: bool,
     console: Console | None = None,
-    open_lanes: OpenLanes | None = None,
+    open_runners: OpenRunners | None = None,
     now: Callable[[], str] = clock.now,
 ) -> int:
     """Runs each scenario's baseline against itself, prints and stores what that says of the machine; untestable if any A/A failed.
@@ -155,17 +155,19 @@ def calibrate(
         for one in asked.load()
     ]
     check_names(make_plan(scenarios, asked.seed))
-    lanes = open_lanes or partial(_itself, builds)
+    runners = open_runners or partial(_itself, builds)
     failed = False
     for scenario in scenarios:
-        found = calibrating.calibrate(scenario, asked.results, lanes, partial(RunProgress, console), seed=asked.seed, now=now, start=start)
+        found = calibrating.calibrate(
+            scenario, asked.results, runners, partial(RunProgress, console), seed=asked.seed, now=now, start=start
+        )
         _show_calibration(found, asked.results, console)
         failed = failed or bool(found.failed)
     return EXIT_UNTESTABLE if failed else EXIT_PASS
 
 
 def _itself(builds: Path, plan: Plan, folder: Path, say: Say) -> Any:
-    """The lanes of an A/A, whose arms run the same code on purpose."""
+    """The runners of an A/A, whose arms run the same code on purpose."""
     from perfproof.runners import opened
 
     return opened(plan, builds, folder, say, itself=True)

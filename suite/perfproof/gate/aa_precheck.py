@@ -14,7 +14,7 @@ from rich.console import Console
 
 from perfproof import store
 from perfproof.commands import calibrate
-from perfproof.commands.calibrate import OpenLanes
+from perfproof.commands.calibrate import OpenRunners
 from perfproof.model.base import clock
 from perfproof.model.scenarios.scenario import LEAST_BLOCKS, Scenario
 from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digest
@@ -33,7 +33,7 @@ def vouch(
     *,
     shared: Path,
     results: Path,
-    open_lanes: OpenLanes,
+    open_runners: OpenRunners,
     console: Console,
     seed: int,
     start: Start | None,
@@ -47,7 +47,7 @@ def vouch(
             console.print(f"{scenario.name}: the base against itself first", highlight=False, markup=False)
             itself = calibrate.against_itself(scenario, LEAST_BLOCKS)
             progress: Callable[[int], RunProgress] = partial(RunProgress, console)
-            calibrate.calibrate(itself, shared, open_lanes, progress, seed=seed, now=clock.now, start=start)
+            calibrate.calibrate(itself, shared, open_runners, progress, seed=seed, now=clock.now, start=start)
         there = {(floor.when, floor.metric, floor.workload) for floor in store.read_floors(results)}
         for floor in _known(shared, scenario):
             if (floor.when, floor.metric, floor.workload) not in there:

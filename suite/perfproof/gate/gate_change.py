@@ -33,7 +33,7 @@ from perfproof.changes.change_notes import uncounted
 from perfproof.changes.count_findings import Setting, cells_of
 from perfproof.changes.countable_functions import Watching
 from perfproof.changes.host_count import Counting, HostCount, budget_of, count_first
-from perfproof.changes.measure_change import BASE, DIFF, OpenLanes, rearmed
+from perfproof.changes.measure_change import BASE, DIFF, OpenRunners, rearmed
 from perfproof.changes.scenario_selection import NEIGHBOURS, choose, differences, files, perhaps, told, touching, watched
 from perfproof.changes.selection_rules import module_of, one_a_question
 from perfproof.commands.run_scenarios import load
@@ -85,7 +85,7 @@ class Settled(Exception):
 def gate_change(
     asked: Asked,
     console: Console | None = None,
-    open_lanes: OpenLanes | None = None,
+    open_runners: OpenRunners | None = None,
     count: Counting = count_first,
     *,
     clock: Callable[[], float] = time.monotonic,
@@ -94,12 +94,18 @@ def gate_change(
 ) -> int:
     """Decides on a change, tells it in every form that was asked for, and returns the exit code.
 
-    `open_lanes` gives the lanes of a plan and results folder, `count` the count of a change: tests hand in their own. Raises `BadInput` for
+    `open_runners` opens the runners of a plan, `count` counts a change; tests hand in their own. Raises `BadInput` for
     a policy, an option or a commit that can't be used; what is wrong with the change or its base is a decision.
     """
     cells_of(asked.count_features)
     gate = _Gate(
-        asked=asked, console=console or Console(), open_lanes=open_lanes, count=count, clock=clock, day=today or this_day(), began=clock()
+        asked=asked,
+        console=console or Console(),
+        open_runners=open_runners,
+        count=count,
+        clock=clock,
+        day=today or this_day(),
+        began=clock(),
     )
     try:
         page = gate.run()
@@ -118,7 +124,7 @@ class _Gate:
 
     asked: Asked
     console: Console
-    open_lanes: OpenLanes | None
+    open_runners: OpenRunners | None
     count: Counting
     clock: Callable[[], float]
     day: date
@@ -377,15 +383,15 @@ class _Gate:
                 self.policy,
                 shared=AA,
                 results=results,
-                open_lanes=self._lanes_of_itself,
+                open_runners=self._runners_of_itself,
                 console=self.console,
                 seed=self.asked.seed,
-                start=self._start if self.open_lanes is None else None,
+                start=self._start if self.open_runners is None else None,
             )
 
-    def _lanes_of_itself(self, plan: Plan, folder: Path, say: Callable[[str], None]) -> contextlib.AbstractContextManager[Any]:
-        if self.open_lanes is not None:
-            return self.open_lanes(plan, folder)
+    def _runners_of_itself(self, plan: Plan, folder: Path, say: Callable[[str], None]) -> contextlib.AbstractContextManager[Any]:
+        if self.open_runners is not None:
+            return self.open_runners(plan, folder)
         return opened(plan, self.asked.builds, folder, say, itself=True)
 
     def _measure(self, plan: Plan, results: Path) -> None:
@@ -394,12 +400,12 @@ class _Gate:
         budget = None if self._budget is None else max(self._left, SETTLING)
         with RunProgress(self.console, sum(len(block.order) for block in plan.blocks)) as progress:
             said: dict[str, Any] = {"budget": budget, "enough": partial(done, self.policy), "rules": rules_for(plan.scenarios, self.policy)}
-            if self.open_lanes is not None:
-                lanes: Any = partial(self.open_lanes, plan, results)
+            if self.open_runners is not None:
+                runners: Any = partial(self.open_runners, plan, results)
             else:
-                lanes = partial(opened, plan, self.asked.builds, results, progress.say)
+                runners = partial(opened, plan, self.asked.builds, results, progress.say)
                 said |= {"alone": self._start.alone, "settle": self._start.settle}
-            ran = conduct(plan, results, lanes, progress, **said)
+            ran = conduct(plan, results, runners, progress, **said)
         self.notes += ran.warnings
         there = f", {ran.found} were there already" if ran.found else ""
         self.notes.append(f"{ran.ran} trials run{there}, {duration((self.clock() - self.began) / 60)} in all")

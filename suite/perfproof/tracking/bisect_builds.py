@@ -257,7 +257,7 @@ class _Counts:
         kept = latest(store.records_in(folder))
         there = next((record for record in kept if record.digest == scenario.digest and record.status != "invalid"), None)
         for _ in range(0 if there else 1 + AGAIN):
-            (there,) = trials([scenario], 1, self._measuring.seed, folder, self._measuring.lanes)
+            (there,) = trials([scenario], 1, self._measuring.seed, folder, self._measuring.runners)
             store.append(folder, there)
             if there.status != "invalid":
                 break

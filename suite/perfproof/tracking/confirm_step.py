@@ -29,7 +29,7 @@ from perfproof.progress import RunProgress
 from perfproof.run.checks.resume import here
 from perfproof.run.host import environment
 from perfproof.run.host.preflight import Start
-from perfproof.tracking.released_scenario import ARM, Asked, OpenLanes, against, alone, asked
+from perfproof.tracking.released_scenario import ARM, Asked, OpenRunners, against, alone, asked
 
 Load = Callable[[Path, Profile], Scenario]
 """Reads a scenario file under a profile."""
@@ -39,11 +39,11 @@ LARGEST = 0.99
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measuring:
-    """How pairs are measured: below which folder, with which seed, on whose lanes, and how a run begins (None: at once)."""
+    """How pairs are measured: below which folder, with which seed, on whose runners, and how a run begins (None: at once)."""
 
     results: Path
     seed: int
-    lanes: OpenLanes
+    runners: OpenRunners
     console: Console
     start: Start | None
 
@@ -56,7 +56,7 @@ def paired(scenario: Scenario, measuring: Measuring, folder: str) -> JudgedScena
     plan, results, start = make_plan([scenario], measuring.seed), measuring.results / folder, measuring.start
     alone_, settle = (start.alone, start.settle) if start else (at_once, at_once)
     with RunProgress(measuring.console, sum(len(block.order) for block in plan.blocks)) as progress:
-        conduct(plan, results, lambda: measuring.lanes(plan, results), progress, alone=alone_, settle=settle)
+        conduct(plan, results, lambda: measuring.runners(plan, results), progress, alone=alone_, settle=settle)
     records, _ = here([record for record in store.read(results).records if record.scenario == scenario.name])
     return judge_scenario(scenario.name, records, floors=store.read_floors(measuring.results))
 

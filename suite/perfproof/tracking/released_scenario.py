@@ -22,7 +22,7 @@ from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block, Plan
 from perfproof.model.scenarios.scenario import Build, Scenario
-from perfproof.run.trials.runner import Lane
+from perfproof.run.trials.runner import Runner
 from perfproof.runners import opened
 
 ARM = "as_released"
@@ -32,8 +32,8 @@ BEFORE, AFTER = "before", "after"
 _SECOND = "again"
 
 Say = Callable[[str], None]
-OpenLanes = Callable[[Plan, Path], contextlib.AbstractContextManager[Callable[[Scenario], Lane]]]
-"""Gives the lanes of a plan, whose trials leave what they leave in a results folder."""
+OpenRunners = Callable[[Plan, Path], contextlib.AbstractContextManager[Callable[[Scenario], Runner]]]
+"""Gives the runners of a plan, whose trials leave what they leave in a results folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,13 +115,13 @@ def _renamed(build: Asked, name: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def lanes_on(builds: Path, say: Say) -> OpenLanes:
-    """The lanes of a plan whose builds are made in a folder."""
+def runners_on(builds: Path, say: Say) -> OpenRunners:
+    """The runners of a plan whose builds are made in a folder."""
 
-    def lanes(plan: Plan, results: Path) -> contextlib.AbstractContextManager[Callable[[Scenario], Lane]]:
+    def runners(plan: Plan, results: Path) -> contextlib.AbstractContextManager[Callable[[Scenario], Runner]]:
         return opened(plan, builds, results, say, itself=True)
 
-    return lanes
+    return runners
 
 
 # --- trials ---------------------------------------------------------------------------------------------------
@@ -138,12 +138,12 @@ def block(scenario: Scenario, number: int, seed: int) -> Block:
     return Block(scenario=scenario, number=number, order=(ARM,), seed=random.Random(f"{seed}/track/{name}/{number}").randrange(2**31))
 
 
-def trials(scenarios: Sequence[Scenario], number: int, seed: int, results: Path, lanes: OpenLanes) -> Iterator[Record]:
+def trials(scenarios: Sequence[Scenario], number: int, seed: int, results: Path, runners: OpenRunners) -> Iterator[Record]:
     """One trial of every scenario on its build, as each ends, put to no rule of invalidation yet; they share one parent.
 
-    The lanes are opened for these trials and closed after them: what has imported vLLM lives no longer than this.
+    The runners are opened for these trials and closed after them: what has imported vLLM lives no longer than this.
     """
     blocks = [block(scenario, number, seed) for scenario in scenarios]
-    with lanes(Plan(scenarios=tuple(scenarios), blocks=tuple(blocks), seed=seed), results) as lane_of:
+    with runners(Plan(scenarios=tuple(scenarios), blocks=tuple(blocks), seed=seed), results) as runner_for:
         for one in blocks:
-            yield from lane_of(one.scenario).trials(one, one.order)
+            yield from runner_for(one.scenario).trials(one, one.order)

@@ -37,7 +37,7 @@ from perfproof.run.host.preflight import Start
 from perfproof.run.kinds.micro.micro_result import NOT_HERE
 from perfproof.run.processes.scratch_folders import RUNNING, sweep
 from perfproof.runners import check_names
-from perfproof.tracking.released_scenario import ARM, Asked, OpenLanes, Say, alone, asked, block, build_of, lanes_on, trials
+from perfproof.tracking.released_scenario import ARM, Asked, OpenRunners, Say, alone, asked, block, build_of, runners_on, trials
 
 COUNTED = "counted"
 """Below the results: the trials of a run that only counts, whose times are not kept."""
@@ -80,23 +80,27 @@ class Tracked:
 
 
 def track(
-    scenarios: Sequence[Scenario], builds: Sequence[Asked], wanted: Wanted, console: Console | None = None, lanes: OpenLanes | None = None
+    scenarios: Sequence[Scenario],
+    builds: Sequence[Asked],
+    wanted: Wanted,
+    console: Console | None = None,
+    runners: OpenRunners | None = None,
 ) -> int:
     """Measures what is missing and appends the points; untestable if a build or a trial failed.
 
-    `lanes` gives the lanes of a plan: tests hand in their own. Raises `BadInput` for what can be known to be wrong before anything is
+    `runners` gives the runners of a plan: tests hand in their own. Raises `BadInput` for what can be known to be wrong before anything is
     made, `CannotRun` where another run holds the folder or the machine.
     """
     console = console or Console()
     say: Say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     rows = [_tracked(scenarios, build, wanted) for build in builds]
     _check(rows)
-    open_lanes = lanes or lanes_on(wanted.builds, say)
+    open_runners = runners or runners_on(wanted.builds, say)
     if wanted.remove:
         say(REMOVED)
     with _begun(wanted, say), held(wanted.results) as folder:
         for part in [[row] for row in rows] if wanted.remove else [rows]:
-            _measure(part, wanted, say, open_lanes)
+            _measure(part, wanted, say, open_runners)
             folder.check()
             if wanted.remove:
                 _remove(part[0], wanted.builds, say)
@@ -162,21 +166,21 @@ def builds_since(day: date, releases: Releases, here: Path) -> list[Asked]:
 # --- measuring ------------------------------------------------------------------------------------------------
 
 
-def _measure(rows: Sequence[Tracked], wanted: Wanted, say: Say, lanes: OpenLanes) -> None:
+def _measure(rows: Sequence[Tracked], wanted: Wanted, say: Say, runners: OpenRunners) -> None:
     """Every round of every build, then what was invalid, `AGAIN` times at most."""
     rounds = 1 if wanted.count_only else wanted.rounds
     for number in range(1, rounds + 1):
         order = random.Random(f"{wanted.seed}/round/{number}").sample(list(rows), len(rows))
         for place, row in enumerate(order, 1):
-            _round(row, number, wanted, say, lanes, f"round {number} of {rounds}, build {place} of {len(rows)}")
+            _round(row, number, wanted, say, runners, f"round {number} of {rounds}, build {place} of {len(rows)}")
     for again in range(1, AGAIN + 1):
         for number in range(1, rounds + 1):
             for row in rows:
                 if any(_invalid(row, number)):
-                    _round(row, number, wanted, say, lanes, f"round {number}, measured again ({again} of {AGAIN})", again=True)
+                    _round(row, number, wanted, say, runners, f"round {number}, measured again ({again} of {AGAIN})", again=True)
 
 
-def _round(row: Tracked, number: int, wanted: Wanted, say: Say, lanes: OpenLanes, words: str, *, again: bool = False) -> None:
+def _round(row: Tracked, number: int, wanted: Wanted, say: Say, runners: OpenRunners, words: str, *, again: bool = False) -> None:
     """One round of one build: a trial of each scenario that has none yet. A build that can't be made is told and left out from there on."""
     there = {record.scenario for record in latest(row.records()) if record.block == number and not (again and record.status == "invalid")}
     missing = [scenario for scenario in row.scenarios if scenario.name not in there]
@@ -185,7 +189,7 @@ def _round(row: Tracked, number: int, wanted: Wanted, say: Say, lanes: OpenLanes
     say(f"{words}: {row.build.word}")
     sweep(row.folder / RUNNING)
     try:
-        for record in trials(missing, number, wanted.seed, row.folder, lanes):
+        for record in trials(missing, number, wanted.seed, row.folder, runners):
             kept = _counted(record) if wanted.count_only else ruled(record)
             store.append(row.folder, kept)
             say(f"  {_told(kept)}")

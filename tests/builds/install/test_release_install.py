@@ -22,7 +22,7 @@ from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block
 from perfproof.model.scenarios.scenario import DefiningFile, ReleaseBuild
-from perfproof.run.kinds.micro.micro_runner import MicroLane
+from perfproof.run.kinds.micro.micro_runner import MicroRunner
 from tests import toy
 from tests.fakes import index as fake_index
 from tests.fakes.index import TAG, Index
@@ -261,13 +261,13 @@ def test_a_version_without_a_wheel_for_this_machine(make: Make, index: Index, ta
 
 
 def block_of(ready: ReadyBuild, build: ReleaseBuild, results: Path, number: int) -> list[Record]:
-    """One block of the toy benchmark on a build, by a lane of its own."""
+    """One block of the toy benchmark on a build, by a runner of its own."""
     scenario = dataclasses.replace(toy.scenario(ready.interpreter, toy.arm("plain")), builds={"default": build})
-    lane = MicroLane({build.key: ready}, results, seed=3, bench_of=toy.bench)
+    runner = MicroRunner({build.key: ready}, results, seed=3, bench_of=toy.bench)
     try:
-        return list(lane.trials(Block(scenario=scenario, number=number, order=("plain",), seed=0), ("plain",)))
+        return list(runner.trials(Block(scenario=scenario, number=number, order=("plain",), seed=0), ("plain",)))
     finally:
-        lane.close()
+        runner.close()
 
 
 def test_a_build_deleted_under_a_running_scenario(make: Make, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Programs under a warden, with real processes: what they get, how they end, and that nothing of them stays."""
+"""Programs under a supervisor, with real processes: what they get, how they end, and that nothing of them stays."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_inherited_variables_come_from_a_list(monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_how_a_program_ended_is_told(tmp_path: Path, script: str, code: int, words: str) -> None:
-    """Exit codes and signals come through the warden unchanged."""
+    """Exit codes and signals come through the supervisor unchanged."""
     done = run_to_end(["sh", "-c", script], environment=inherited(), log=tmp_path / "log", timeout=60)
     assert done.code == code
     assert done.how() == words
@@ -158,8 +158,8 @@ def test_what_a_program_leaves_behind_is_killed(tmp_path: Path) -> None:
     assert gone(processes)
 
 
-def test_killing_the_warden_leaves_nothing(tmp_path: Path) -> None:
-    """Where the warden itself is killed, the program dies with it and the rest is found by its mark."""
+def test_killing_the_supervisor_leaves_nothing(tmp_path: Path) -> None:
+    """Where the supervisor itself is killed, the program dies with it and the rest is found by its mark."""
     running = start(brood(tmp_path), environment=inherited(), log=tmp_path / "log")
     processes = wait_for(tmp_path / "pids")
     os.kill(running.pid, signal.SIGKILL)
@@ -167,8 +167,8 @@ def test_killing_the_warden_leaves_nothing(tmp_path: Path) -> None:
     assert gone(processes)
 
 
-def test_killing_the_warden_leaves_nothing_of_a_program_that_renamed_itself(tmp_path: Path) -> None:
-    """A child that has written over its environment, as vLLM's engine does with its title, does not outlive a killed warden."""
+def test_killing_the_supervisor_leaves_nothing_of_a_program_that_renamed_itself(tmp_path: Path) -> None:
+    """A child that has written over its environment, as vLLM's engine does with its title, does not outlive a killed supervisor."""
     child = "import os, time; open('new', 'w').write(str(os.getpid())); os.rename('new', 'pid'); time.sleep(600)"
     parent = f"import os, subprocess, sys; subprocess.Popen([sys.executable, '-c', {child!r}], env={{}}).wait()"
     running = start([sys.executable, "-c", parent], environment=inherited(), log=tmp_path / "log", folder=tmp_path)
@@ -191,17 +191,17 @@ running.wait()
 
 @pytest.mark.parametrize("moment", range(5))
 def test_killing_the_runner_leaves_nothing(tmp_path: Path, moment: int) -> None:
-    """`kill -9` on the process that started a program, at any moment, leaves neither warden nor program nor descendants."""
+    """`kill -9` on the process that started a program, at any moment, leaves neither supervisor nor program nor descendants."""
     runner = subprocess.Popen(
         [sys.executable, "-c", RUNNER, tmp_path / "log", *brood(tmp_path, "stubborn")], stdout=subprocess.PIPE, text=True
     )
     assert runner.stdout is not None
-    warden = psutil.Process(int(runner.stdout.readline()))
+    supervisor = psutil.Process(int(runner.stdout.readline()))
     if moment == 0:
         wait_for(tmp_path / "pids")
     else:
         time.sleep(random.Random(moment).uniform(0.0, 0.6))
-    family = [warden, *warden.children(recursive=True)] if warden.is_running() else []
+    family = [supervisor, *supervisor.children(recursive=True)] if supervisor.is_running() else []
     runner.kill()
     runner.wait()
     runner.stdout.close()

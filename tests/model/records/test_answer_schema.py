@@ -46,7 +46,7 @@ def key(column: str, run: str = FIRST) -> str:
 
 
 def test_what_the_suite_keeps_has_no_faults() -> None:
-    """Answers as lanes keep them, an empty answer among others, and lists of anything else, pass."""
+    """Answers as runners keep them, an empty answer among others, and lists of anything else, pass."""
     told = [*faults(prompts()), *faults(embeddings()), *faults(items()), *faults({"round_time": [1.0]})]
     told += faults({**prompts(), "greedy_outputs.lengths": [3, 0]})
     assert told == []

@@ -49,7 +49,7 @@ def test_the_time_between_two_readings_is_told_in_shares(later: dict[str, float]
 
 
 def test_a_trials_own_work_is_never_foreign(tmp_path: Path) -> None:
-    """A program under a warden that keeps a core busy and ends, and its children, count as ours; the same work of a stranger would not."""
+    """A program that keeps a core busy under a supervisor counts as ours, and so do its children; the same work of a stranger would not."""
     script = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {SPIN!r}])\n{SPIN}"
     before = telemetry.read()
     done = run_to_end([sys.executable, "-c", script], environment={}, log=tmp_path / "log", timeout=60)

@@ -17,9 +17,9 @@ from perfproof.child import hub as child
 from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.documents.decode import scenario_of
 from perfproof.run.kinds.accuracy import accuracy_runner
-from perfproof.run.kinds.accuracy.accuracy_runner import AccuracyLane
+from perfproof.run.kinds.accuracy.accuracy_runner import AccuracyRunner
 from perfproof.run.kinds.equality import equality_runner
-from perfproof.run.kinds.equality.equality_runner import EqualityLane
+from perfproof.run.kinds.equality.equality_runner import EqualityRunner
 from perfproof.run.servers import hub_models
 from perfproof.run.servers.launch_spec import ModelAt
 from tests.factory import DEFINITION
@@ -108,9 +108,9 @@ def test_only_what_can_be_known_is_asked(
     assert not hub_models.hub_faults(scenario, toy_build, dataclasses.replace(found, offline=True), said, tmp_path / "hub.log")
 
 
-WORKLOADS: dict[str, tuple[type[EqualityLane | AccuracyLane], dict[str, Any], str]] = {
-    "equality": (EqualityLane, {"dataset": {"template": "say {i}", "output_tokens": [4, 4]}, "prompts": 2}, "greedy_outputs"),
-    "accuracy": (AccuracyLane, {"through": "offline", "tasks": {"gsm8k": {}}}, "accuracy"),
+WORKLOADS: dict[str, tuple[type[EqualityRunner | AccuracyRunner], dict[str, Any], str]] = {
+    "equality": (EqualityRunner, {"dataset": {"template": "say {i}", "output_tokens": [4, 4]}, "prompts": 2}, "greedy_outputs"),
+    "accuracy": (AccuracyRunner, {"through": "offline", "tasks": {"gsm8k": {}}}, "accuracy"),
 }
 
 
@@ -119,16 +119,16 @@ def test_a_model_that_the_hub_has_not_is_told_before_anything_starts(
     kind: str, toy_build: ReadyBuild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Equality and accuracy scenarios are refused with file and field: no engine starts, and lm_eval is not installed for them."""
-    lane, more, metric = WORKLOADS[kind]
+    runner, more, metric = WORKLOADS[kind]
     workload = {"kind": kind, "model": "no/model", **more}
     arms = {"plain": {"baseline": True}, "other": {"server_arguments": ["--max-model-len=64"]}}
     builds = {"default": {"kind": "python", "path": str(toy_build.interpreter)}}
     metrics = {metric: {"primary": True, **({"margin": 0.02} if kind == "accuracy" else {})}}
     made = scenario_of({**DEFINITION, "workload": workload, "arms": arms, "builds": builds, "metrics": metrics}, source="mine.yaml")
     monkeypatch.setattr(hub_models, "has", lambda build, name, log: False)
-    for room, name in ((accuracy_runner, "evaluator_folder"), (accuracy_runner, "start"), (equality_runner, "looks")):
+    for room, name in ((accuracy_runner, "lm_eval_folder"), (accuracy_runner, "start"), (equality_runner, "looks")):
         monkeypatch.setattr(room, name, None)
-    opened = lane(made, {"default": toy_build}, tmp_path, seed=0, watch=(), say=print)
+    opened = runner(made, {"default": toy_build}, tmp_path, seed=0, watch=(), say=print)
     try:
         with pytest.raises(BadInput, match=r"mine\.yaml: workload\.model: no/model: the hub has no model of that name"):
             opened.check()

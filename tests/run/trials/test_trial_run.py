@@ -14,7 +14,7 @@ from perfproof.model.records.record import Status
 from perfproof.model.scenarios.plan import Block
 from perfproof.run.host.gpus import MemoryKept
 from perfproof.run.processes.trial_process import Ended, Running, start
-from perfproof.run.trials.trial_run import Attempt, begun, cause_of, ending, looks
+from perfproof.run.trials.trial_run import TrialRun, cause_of, ending, looks, start_trial
 from tests import toy
 
 
@@ -29,9 +29,9 @@ def ended(folder: Path, script: str) -> Running:
     return process
 
 
-def attempt(build: ReadyBuild) -> Attempt:
+def attempt(build: ReadyBuild) -> TrialRun:
     asked = toy.scenario(Path("python"), toy.arm("plain"), toy.arm("other"))
-    return begun(Block(scenario=asked, number=1, order=("plain",), seed=1), asked.arms[0], build)
+    return start_trial(Block(scenario=asked, number=1, order=("plain",), seed=1), asked.arms[0], build)
 
 
 def test_a_process_that_is_never_done_is_given_up(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_an_end_is_told_with_its_cause_and_the_last_words_of_the_log(tmp_path: P
 def test_what_comes_from_outside_is_none_of_the_arms(toy_build: ReadyBuild, error: CannotRun, status: str, reason: str) -> None:
     """A SIGKILL, or memory that a GPU keeps, makes a trial invalid; whatever else can't go on fails it."""
     trial = attempt(toy_build)
-    trial.met(error)
+    trial.record_error(error)
     assert (trial.status, trial.reason) == (status, reason)
 
 
@@ -96,6 +96,6 @@ def test_a_trial_whose_log_could_not_be_written_is_none_of_the_arms(
 def test_what_somebody_killed_is_none_of_the_arms(toy_build: ReadyBuild, tmp_path: Path, number: signal.Signals, status: str) -> None:
     """Only `kill -9` comes from outside for sure: such a trial is invalid, any other end is the arm's failure."""
     trial = attempt(toy_build)
-    trial.broke(ended(tmp_path, f"import os; os.kill(os.getpid(), {int(number)})"), "", "lm_eval ")
+    trial.process_died(ended(tmp_path, f"import os; os.kill(os.getpid(), {int(number)})"), "", "lm_eval ")
     assert trial.status == status
     assert trial.reason.startswith(f"arm plain: lm_eval was ended by {number.name}; the end of its log:")

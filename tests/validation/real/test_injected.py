@@ -91,7 +91,7 @@ def test_a_batch_holds_what_the_proof_asks_for() -> None:
 VERIFIED = {"direction": "slower", "verified": True, "changes_numerics": False, "targets": [MEASURED]}
 
 
-class SlowedLane:
+class SlowedRunner:
     """Trials in no time, whose candidates take as much longer as their arm says, with some noise."""
 
     def __init__(self, noise: float) -> None:
@@ -126,14 +126,14 @@ class SlowedLane:
 
 @pytest.fixture
 def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> machine_runs.Place:
-    """One batch with its sittings, run on lanes that need no vLLM."""
+    """One batch with its sittings, run on runners that need no vLLM."""
 
     @contextlib.contextmanager
-    def lanes(*_: Any) -> Iterator[Any]:
-        lane = SlowedLane(0.005)
-        yield lambda scenario: lane
+    def runners(*_: Any) -> Iterator[Any]:
+        runner = SlowedRunner(0.005)
+        yield lambda scenario: runner
 
-    monkeypatch.setattr(machine_runs, "opened", lanes)
+    monkeypatch.setattr(machine_runs, "opened", runners)
     monkeypatch.setattr(machine_runs, "settle", lambda *_: None)
     monkeypatch.setattr("perfproof.run.host.preflight.settle", lambda *_, **__: None)
     monkeypatch.setattr("perfproof.run.host.preflight.settle", lambda *_, **__: None)
@@ -162,11 +162,11 @@ def test_a_run_that_is_cut_short_takes_its_next_look_early(tmp_path: Path, monke
     """When the time is over, runs with 6 blocks and more are kept with the verdict of what there is; those with fewer are not."""
 
     @contextlib.contextmanager
-    def lanes(*_: Any) -> Iterator[Any]:
-        lane = SlowedLane(0.05)
-        yield lambda scenario: lane
+    def runners(*_: Any) -> Iterator[Any]:
+        runner = SlowedRunner(0.05)
+        yield lambda scenario: runner
 
-    monkeypatch.setattr(machine_runs, "opened", lanes)
+    monkeypatch.setattr(machine_runs, "opened", runners)
     monkeypatch.setattr(machine_runs, "settle", lambda *_: None)
     monkeypatch.setattr("perfproof.run.host.preflight.settle", lambda *_, **__: None)
     monkeypatch.setattr(injected, "BATCHES", ({0: 2},))

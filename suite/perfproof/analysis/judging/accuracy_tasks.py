@@ -198,7 +198,7 @@ def _task(
 
 
 def _not_in_points(paired: PairedItems, metric: str, primary: bool) -> str:
-    """Why a metric has no verdict in points; "" where it has one. Records don't say which way is better: the lane refuses what lm_eval says
+    """Why a metric has no verdict in points; "" where it has one. Records don't say what is better: the runner refuses what lm_eval gives
     less of is better."""
     known = replace(paired, better=direction(metric) or "higher")
     why = accuracy_verdict.not_in_points(known, metric)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from perfproof.model.base.name_lists import few
-from perfproof.model.records.counts import METRICS, Cell, Count, FunctionWork, Metric, PhaseWork, outermost
+from perfproof.model.records.counts import DEVICE, METRICS, Cell, Count, FunctionWork, Metric, PhaseWork, outermost
 
 CountVerdict = Literal["identical", "equivalent", "regressed", "less", "untestable"]
 WORDS: Mapping[CountVerdict, str] = {
@@ -101,7 +101,7 @@ def compare(
                 continue
             found = {*(unsteady or {}).get((*cell.key, phase), ()), *cell.phases[phase].odd, *other.phases[phase].odd}
             warnings += _told_odd(cell, phase, [cell.phases[phase], other.phases[phase]], found)
-            for metric in METRICS:
+            for metric in metrics_of(cell.phases[phase], other.phases[phase]):
                 compared.append(_compared(cell, other, phase, metric, margin, touched, found, why))
     lost = tuple(cell.key for cell in base.cells if candidate.cell(cell.key) is None and not candidate.has(*cell.key))
     return Comparisons(compared=tuple(compared), warnings=tuple(dict.fromkeys(warnings)), lost=lost)
@@ -127,6 +127,8 @@ def other_work(base: Cell, candidate: Cell) -> str:
 
     Source: none, differences of exact counts.
     """
+    if base.runner != candidate.runner and base.runner and candidate.runner:
+        return f"the model runner was {base.runner} and is {candidate.runner}"
     for request, (was, now) in enumerate(zip(base.outputs, candidate.outputs, strict=False)):
         for output, (one, other) in enumerate(zip(was, now, strict=False)):
             place = next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
@@ -198,6 +200,14 @@ def function_of(name: str) -> str:
     return _INSIDE.sub("", name)
 
 
+def metrics_of(*sides: PhaseWork) -> list[Metric]:
+    """The metrics that say something of these phases: a GPU's only where one was counted.
+
+    Source: none, differences of exact counts.
+    """
+    return [metric for metric in METRICS if metric not in DEVICE or any(side.device for side in sides)]
+
+
 def numbers_of(phase: PhaseWork, metric: Metric) -> Mapping[str, int]:
     """A metric's numbers by name: of functions, of C calls, or of operators.
 
@@ -210,6 +220,9 @@ def numbers_of(phase: PhaseWork, metric: Metric) -> Mapping[str, int]:
         return found
     if metric == "c_calls":
         return phase.c_calls
+    if metric in DEVICE:
+        pattern, field = DEVICE[metric]
+        return {name: getattr(one, field) for name, one in phase.device.items() if re.match(pattern, name)}
     return {name: one.calls if metric == "torch_operators" else one.bytes for name, one in phase.operators.items()}
 
 

@@ -1,9 +1,9 @@
 """Starting, watching and ending other programs: the only place that imports `subprocess`.
 
-Every program runs under a warden (`suite/perfproof/child/supervisor.py`) in a session of its own, without a
-standard input, its output in a log file, with an environment made from scratch. The warden holds the
+Every program runs under a supervisor (`suite/perfproof/child/supervisor.py`) in a session of its own, without a
+standard input, its output in a log file, with an environment made from scratch. The supervisor holds the
 reading end of a pipe whose writing end lives here: if this process dies, even by `kill -9`, the
-program and all its descendants are killed. If the warden itself is killed, what it leaves is found by its
+program and all its descendants are killed. If the supervisor itself is killed, what it leaves is found by its
 session, or by the mark in its environment (`PERFPROOF_MARK`), and killed when the program is next looked after.
 
 Logs that are kept are scrubbed when their program ends (`redact`).
@@ -35,7 +35,7 @@ from perfproof.builds.processes import temp_files
 from perfproof.builds.processes.redact import scrub, scrub_file
 from perfproof.model.base.errors import CannotRun
 
-WARDEN = Path(__file__).resolve().parents[2] / "child" / "supervisor.py"
+SUPERVISOR = Path(__file__).resolve().parents[2] / "child" / "supervisor.py"
 GRACE = 10.0
 """Seconds between the request to end and the kill."""
 
@@ -134,24 +134,24 @@ def tail(log: Path, lines: int = 12) -> str:
 class Running:
     """A program that runs, and all that it starts. As a context manager it is stopped on leaving.
 
-    `pid` is the warden's; `log` takes both outputs. Made by `start`.
+    `pid` is the supervisor's; `log` takes both outputs. Made by `start`.
     """
 
     def __init__(
-        self, command: Sequence[str], log: Path, mark: str, warden: subprocess.Popen[bytes], lifeline: int, empty: Path | None = None
+        self, command: Sequence[str], log: Path, mark: str, supervisor: subprocess.Popen[bytes], lifeline: int, empty: Path | None = None
     ) -> None:
         self.command = tuple(command)
         self.log = log
         self.started = time.monotonic()
         self._mark = mark
-        self._warden = warden
+        self._supervisor = supervisor
         self._lifeline: int | None = lifeline
         self._ended: float | None = None
         self._empty = empty
 
     @property
     def pid(self) -> int:
-        return self._warden.pid
+        return self._supervisor.pid
 
     @property
     def seconds(self) -> float:
@@ -160,7 +160,7 @@ class Running:
 
     def poll(self) -> int | None:
         """None while it runs, else its exit code (-N for signal N)."""
-        code = self._warden.poll()
+        code = self._supervisor.poll()
         if code is None:
             return None
         self._settle()
@@ -169,11 +169,11 @@ class Running:
     def wait(self, timeout: float | None = None) -> int | None:
         """Waits for its end; its exit code, or None if that has not come within `timeout` seconds."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._warden.wait(left_after_its_end(self.pid, timeout) if self._warden.returncode is None else 0)
+            self._supervisor.wait(left_after_its_end(self.pid, timeout) if self._supervisor.returncode is None else 0)
         return self.poll()
 
     def processes(self) -> list[psutil.Process]:
-        """The program and its descendants, those that have left its session too; the warden is not among them."""
+        """The program and its descendants, those that have left its session too; the supervisor is not among them."""
         try:
             return psutil.Process(self.pid).children(recursive=True)
         except psutil.NoSuchProcess:
@@ -185,14 +185,14 @@ class Running:
         if self.wait(GRACE) is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
-            self._warden.wait()
+            self._supervisor.wait()
             self.poll()
 
     def stop(self, grace: float = GRACE) -> int:
         """Asks the program to end, kills it and all its descendants `grace` seconds later; its exit code."""
         if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
-                self._warden.terminate()
+                self._supervisor.terminate()
             if self.wait(grace) is None:
                 self.kill_now()
         code = self.poll()
@@ -202,7 +202,7 @@ class Running:
         return Finished(command=self.command, code=self.poll(), seconds=self.seconds, log=self.log)
 
     def _settle(self) -> None:
-        """What is left to do once the warden has gone: once only."""
+        """What is left to do once the supervisor has gone: once only."""
         if self._ended is None:
             self._ended = time.monotonic()
             self._close_lifeline()
@@ -278,10 +278,10 @@ def start(
     grace: float = GRACE,
     channel: Channel | None = None,
 ) -> Running:
-    """Starts a program under a warden, with `environment` and nothing else.
+    """Starts a program under a supervisor, with `environment` and nothing else.
 
     `log` is appended to; `folder` is where it runs, an empty one that goes with it if None: Python imports first what lies where it
-    runs, and whoever started us may stand in a folder that holds anything. Raises `CannotRun` if not even the warden starts.
+    runs, and whoever started us may stand in a folder that holds anything. Raises `CannotRun` if not even the supervisor starts.
     """
     words = [str(word.absolute() if isinstance(word, Path) and folder is None else word) for word in command]
     empty = None if folder is not None else _empty_folder(words[0])
@@ -294,8 +294,8 @@ def start(
     log.parent.mkdir(parents=True, exist_ok=True)
     try:
         with open(log, "ab") as output:
-            warden = subprocess.Popen(  # noqa: S603 (no shell; the words are ours)
-                [sys.executable, "-I", "-S", str(WARDEN), str(reader), str(grace), *words],
+            supervisor = subprocess.Popen(  # noqa: S603 (no shell; the words are ours)
+                [sys.executable, "-I", "-S", str(SUPERVISOR), str(reader), str(grace), *words],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -313,7 +313,7 @@ def start(
         os.close(reader)
         if channel:
             channel.started()
-    return Running(words, log, mark, warden, lifeline, empty)
+    return Running(words, log, mark, supervisor, lifeline, empty)
 
 
 def _empty_folder(program: str) -> Path:
@@ -361,7 +361,7 @@ def left_after_its_end(pid: int, timeout: float | None) -> float | None:
 
 
 def kill_marked(mark: str, session: int) -> None:
-    """Kills every process that carries the mark or is of the session: what a killed warden left behind.
+    """Kills every process that carries the mark or is of the session: what a killed supervisor left behind.
 
     Either may be missing: a program that renames itself, as vLLM's engine does, writes over the environment that others
     see of it, and one may leave its session. The session's number is not given to another process while one of it lives.

@@ -24,6 +24,7 @@ class Tally:
     functions: dict[str, list[int]] = field(default_factory=dict)
     c_calls: dict[str, int] = field(default_factory=dict)
     operators: dict[str, list[int]] = field(default_factory=dict)
+    device: dict[str, list[int]] = field(default_factory=dict)
     lines: dict[str, dict[int, int]] = field(default_factory=dict)
     waiting: dict[str, int] = field(default_factory=dict)
     missed: list[str] = field(default_factory=list)
@@ -48,10 +49,11 @@ class Tally:
         for each in (self, other):
             for name, numbers in each.functions.items():
                 whole.add(name, numbers)
-            for name, (calls, size) in each.operators.items():
-                there = whole.operators.setdefault(name, [0, 0])
-                there[0] += calls
-                there[1] += size
+            for mine, whole_of_it in ((each.operators, whole.operators), (each.device, whole.device)):
+                for name, (calls, size) in mine.items():
+                    there = whole_of_it.setdefault(name, [0, 0])
+                    there[0] += calls
+                    there[1] += size
             for name, lines in each.lines.items():
                 total = Counter(whole.lines.get(name, {}))
                 total.update(lines)
@@ -67,6 +69,7 @@ class Tally:
             "functions": self.functions,
             "c_calls": self.c_calls,
             "operators": self.operators,
+            "device": self.device,
             "lines": {name: {str(line): count for line, count in sorted(lines.items())} for name, lines in self.lines.items()},
             "waiting": self.waiting,
             "missed": self.missed,
@@ -79,10 +82,12 @@ def equal(one: Tally, other: Tally) -> bool:
 
 
 def unsteady(one: Tally, other: Tally) -> list[str]:
-    """The names of functions, C calls and operators in which two counts differ. What a function's callees did is theirs."""
+    """The names of functions, C calls, operators and device work in which two counts differ. What a function's callees did is theirs."""
     found = [name for name in {**one.functions, **other.functions} if _own(one, name) != _own(other, name)]
     found += [name for name in {**one.c_calls, **other.c_calls} if one.c_calls.get(name) != other.c_calls.get(name)]
-    return sorted(found + [name for name in {**one.operators, **other.operators} if one.operators.get(name) != other.operators.get(name)])
+    for mine, theirs in ((one.operators, other.operators), (one.device, other.device)):
+        found += [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
+    return sorted(found)
 
 
 def _own(tally: Tally, name: str) -> list[int]:

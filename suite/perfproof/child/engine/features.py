@@ -41,7 +41,8 @@ class Feature:
     beginning of all prompts are the same; `keeps` the prefix cache from wave to wave; `prompt` are tokens of a prompt; `numbered` names
     a parameter that is each request's own number; `output` are tokens of an output, `positions` those whose steps are counted in place of
     `DECODE` and `ENTERS`; `pools` is what a pooler is asked for, where there is no output; `adapter` sends requests through a LoRA adapter.
-    `needs` is what the engine must have made of its options (`facts_of`): a platform may turn some off without a word."""
+    `needs` is what the engine must have made of its options (`facts_of`): a platform may turn some off without a word. `graphs`
+    has the model run in CUDA graphs, as a GPU does by default: there operators can't be counted, and no other device has them."""
 
     name: str
     engine: Mapping[str, Any] = field(default_factory=dict)
@@ -55,6 +56,7 @@ class Feature:
     output: int = OUTPUT
     positions: tuple[int, ...] = ()
     needs: Mapping[str, Any] = field(default_factory=dict)
+    graphs: bool = False
     adapter: bool = False
 
 
@@ -71,10 +73,19 @@ ENGINE: Mapping[str, Any] = {
     "seed": 0,
 }
 """What every engine is made with."""
+ON_GPU: Mapping[str, Any] = {"gpu_memory_utilization": 0.3, "kv_cache_memory_bytes": 4 << 30}
+"""What it is made with on a GPU beside: a cache of this size, whatever else is in use there. Two sides run at the same time."""
 SAMPLING: Mapping[str, Any] = {"temperature": 0.0, "ignore_eos": True}
 """What every request asks for, beside its number of tokens."""
 LONGER: Mapping[str, Any] = {"max_model_len": LONG[-1] + 512}
 """The engine of long outputs."""
+
+GRAPHS: Mapping[str, Any] = {
+    "enforce_eager": False,
+    "async_scheduling": True,
+    "compilation_config": {"mode": 0, "cudagraph_mode": "FULL_DECODE_ONLY", "cudagraph_capture_sizes": [1, 8, 32, 128]},
+}
+"""The engine as a GPU's users run it: graphs of whole decode steps, scheduled ahead. Nothing is compiled, which takes minutes."""
 
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -108,6 +119,7 @@ FEATURES = (
         "draft-model speculation",
         engine={"speculative_config": {"method": "draft_model", "model": MODEL, "num_speculative_tokens": 3}},
     ),
+    Feature("CUDA graphs", engine=GRAPHS, graphs=True),
     Feature("LoRA", engine={"enable_lora": True, "max_loras": 1, "max_lora_rank": 8}, adapter=True),
     Feature("embeddings", engine={"runner": "pooling"}, pools="embed"),
     Feature("classification", engine={"runner": "pooling", "convert": "classify"}, pools="classify"),

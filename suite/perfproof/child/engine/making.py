@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from perfproof.child.engine.features import ENGINE, MODEL, SAMPLING, Feature
+from perfproof.child.engine.features import ENGINE, MODEL, ON_GPU, SAMPLING, Feature
 
 
 class Unknown(Exception):
@@ -42,11 +42,16 @@ def config(model: str, feature: Feature) -> Any:
 def _options(model: str, feature: Feature) -> dict[str, Any]:
     from vllm import EngineArgs
 
+    from perfproof.child.counting import has_device
+
+    gpu = has_device()
+    if feature.graphs and not gpu:
+        raise Unknown("only a GPU has CUDA graphs")
     known = {field.name for field in dataclasses.fields(EngineArgs)}
     lacks = sorted(name for name in feature.engine if name not in known)
     if lacks:
         raise Unknown(f"its engine has no {', '.join(lacks)}")
-    said = {name: value for name, value in {**ENGINE, **feature.engine}.items() if name in known}
+    said = {name: value for name, value in {**ENGINE, **(ON_GPU if gpu else {}), **feature.engine}.items() if name in known}
     return {"model": model, **{name: _with_model(_plain(value), model) for name, value in said.items()}}
 
 

@@ -18,10 +18,12 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from typing import Any
 
-from perfproof.child.counting import VERSION, Counter, Operators, Outside, settle
+from perfproof.child.counting import VERSION, Counter, Device, Operators, Outside, has_device, settle
 from perfproof.child.counting.counter import prove
+from perfproof.child.counting.tally import Tally
 from perfproof.child.engine import making
 from perfproof.child.engine.features import Feature, engines
 from perfproof.child.engine.waves import Rounds, agreed, odd, timed
@@ -173,32 +175,52 @@ def turned_off(config: Any, features: list[Feature], results: Results) -> bool:
     return gone == len(features)
 
 
+def model_runner(engine: Any) -> str:
+    """`V1` or `V2`, by the class that runs the model; "" where this release keeps it somewhere else."""
+    core = getattr(engine.engine_core, "engine_core", None)
+    worker = getattr(getattr(core, "model_executor", None), "driver_worker", None)
+    runner = getattr(getattr(worker, "worker", worker), "model_runner", None)
+    if runner is None:
+        return ""
+    modules = {kind.__module__ for kind in type(runner).__mro__}
+    return "V2" if any(name.startswith("vllm.v1.worker.gpu.") for name in modules) else "V1"
+
+
 def cell_of(engine: Any, feature: Feature, requests: int, order: dict[str, Any], counter: Counter) -> dict[str, Any]:
-    """The counts of one feature with so many requests: Python first, then operators in waves of their own, then what is not Python."""
+    """The counts of one feature with so many requests: Python, then operators and a GPU's work in waves of their own, then times."""
     lora = making.adapter(os.path.join(order["scratch"], "adapter"), order["model"]) if feature.adapter else None
     rounds = Rounds(engine, feature, requests, order["vocabulary"], lora)
     scouted, steps = rounds.scout()
     long = bool(feature.positions)
     python, like = rounds.counted(counter, steps, None if long else scouted, order["waves"])
-    operators, _ = rounds.counted(Operators(), steps, like, 1 if long else order["waves"])
+    waves = 1 if long else order["waves"]
+    operators = {} if feature.graphs else rounds.counted(Operators(), steps, like, waves)[0]
+    device = rounds.counted(Device(), steps, like, waves)[0] if has_device() else {}
     phases = {}
     for phase, tallies in python.items():
-        there = agreed(tallies) or tallies[-1]
-        torch = agreed(operators[phase]) or operators[phase][-1]
+        there = _best(tallies)
+        torch, gpu = (_best(each.get(phase, ())) for each in (operators, device))
         phases[phase] = {
             **there.document(),
             "operators": torch.operators,
+            "device": gpu.device,
             "steps": len(steps.get(phase, ())),
             "waves": len(tallies),
-            "odd": odd(tallies) + odd(operators[phase]),
+            "odd": odd(tallies) + odd(operators.get(phase, ())) + odd(device.get(phase, ())),
         }
     outside = {} if long or order["waves"] == 1 else rounds.wave(Outside(), steps).counts
     return {
         "phases": phases,
+        "runner": model_runner(engine),
         "outside": {phase: most(tally.outside, len(steps[phase])) for phase, tally in outside.items() if phase in steps},
         "outputs": [like.outputs[number] for number in sorted(like.outputs)],
         "seconds": timed(like, steps, counted=long),
     }
+
+
+def _best(tallies: Sequence[Tally]) -> Tally:
+    """The count that two waves agree on, else the last one."""
+    return agreed(tallies) or (tallies[-1] if tallies else Tally())
 
 
 def most(seconds: dict[str, float], steps: int) -> dict[str, float]:

@@ -131,6 +131,7 @@ class _Reader:
                 for each in self.items(line.get("outputs"), "outputs")
             ),
             seconds={name: self.seconds(value, f"seconds.{name}") for name, value in self.mapping(line, "seconds").items()},
+            runner=self.text(line, "runner") if "runner" in line else "",
         )
 
     def seconds(self, value: Any, field: str) -> float:
@@ -143,6 +144,7 @@ class _Reader:
         at = f"phases.{name}."
         numbers = {key: self.tuple_of(data, "functions", key, at, NUMBERS) for key in self.mapping(data, "functions", at)}
         operators = {key: self.tuple_of(data, "operators", key, at, 2) for key in self.mapping(data, "operators", at)}
+        device = {key: self.tuple_of(data, "device", key, at, 2) for key in self.mapping(data, "device", at)} if "device" in data else {}
         return PhaseWork(
             functions={
                 key: FunctionWork(instructions=own, calls=calls, inclusive=inclusive, c_calls=c_calls, line=line)
@@ -150,6 +152,7 @@ class _Reader:
             },
             c_calls=self.counts(data, "c_calls", at),
             operators={key: OperatorWork(calls=calls, bytes=size) for key, (calls, size) in operators.items()},
+            device={key: OperatorWork(calls=calls, bytes=size) for key, (calls, size) in device.items()},
             lines={key: self.by_line(value, f"{at}lines.{key}") for key, value in self.mapping(data, "lines", at).items()},
             waiting=self.counts(data, "waiting", at),
             missed=self.texts(data, "missed", at),

@@ -10,15 +10,48 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Metric = Literal["python_instructions", "python_calls", "c_calls", "torch_operators", "torch_bytes"]
+HostMetric = Literal["python_instructions", "python_calls", "c_calls", "torch_operators", "torch_bytes"]
+DeviceMetric = Literal[
+    "kernel_launches",
+    "host_to_device_copies",
+    "host_to_device_bytes",
+    "device_to_host_copies",
+    "device_to_host_bytes",
+    "synchronisations",
+    "graph_replays",
+    "device_allocations",
+    "device_peak_bytes",
+]
+Metric = HostMetric | DeviceMetric
 METRICS: Mapping[Metric, tuple[str, str]] = {
     "python_instructions": ("Python instructions", "instructions"),
     "python_calls": ("Python calls", "calls"),
     "c_calls": ("C calls", "calls"),
     "torch_operators": ("torch operators", "operators"),
     "torch_bytes": ("bytes of torch results", "bytes"),
+    "kernel_launches": ("kernels", "kernels"),
+    "host_to_device_copies": ("copies to the device", "copies"),
+    "host_to_device_bytes": ("bytes copied to the device", "bytes"),
+    "device_to_host_copies": ("copies to the host", "copies"),
+    "device_to_host_bytes": ("bytes copied to the host", "bytes"),
+    "synchronisations": ("waits for the device", "waits"),
+    "graph_replays": ("CUDA graphs replayed", "graphs"),
+    "device_allocations": ("requests to the device's allocator", "requests"),
+    "device_peak_bytes": ("peak bytes of the device's allocator", "bytes"),
 }
 """What a metric is called, and its unit."""
+DEVICE: Mapping[Metric, tuple[str, Literal["calls", "bytes"]]] = {
+    "kernel_launches": (r"kernel: ", "calls"),
+    "host_to_device_copies": (r"copy: .*HtoD", "calls"),
+    "host_to_device_bytes": (r"copy: .*HtoD", "bytes"),
+    "device_to_host_copies": (r"copy: .*DtoH", "calls"),
+    "device_to_host_bytes": (r"copy: .*DtoH", "bytes"),
+    "synchronisations": (r"call: .*Synchronize", "calls"),
+    "graph_replays": (r"call: cudaGraphLaunch", "calls"),
+    "device_allocations": (r"allocator: ", "calls"),
+    "device_peak_bytes": (r"allocator: ", "bytes"),
+}
+"""Metrics of a GPU: which of the names that were counted there, and which of a name's two numbers."""
 
 
 Lines = Mapping[str, Sequence[int]]
@@ -44,7 +77,7 @@ class FunctionWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorWork:
-    """How often an operator of PyTorch ran, and the bytes of its results."""
+    """How often an operator of PyTorch ran, or something on a device, and the bytes of its results."""
 
     calls: int
     bytes: int
@@ -67,18 +100,20 @@ class PhaseWork:
     odd: tuple[str, ...]
     steps: int
     waves: int
+    device: Mapping[str, OperatorWork] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """A feature with so many requests. `outputs` are the tokens of each output of each request; `seconds` those of a step of each
-    phase in a wave that was not counted: rough, on a machine that may be busy."""
+    phase in a wave that was not counted: rough, on a machine that may be busy. `runner` is the model runner that ran, "" if unknown."""
 
     feature: str
     requests: int
     phases: Mapping[str, PhaseWork]
     outputs: tuple[tuple[tuple[int, ...], ...], ...]
     seconds: Mapping[str, float]
+    runner: str = ""
 
     @property
     def key(self) -> tuple[str, int]:

@@ -3,7 +3,7 @@
 Two readings, one before and one after, a few milliseconds each and outside everything that is timed; and, beside a trial that takes
 long, a look every other second (`Sampler`), at under a millisecond, for what comes and goes: clocks, heat, memory. Foreign CPU time is
 what the usable cores did less what this process and all its descendants did: the trial, the other arm's idle server, the
-client and the suite itself are ours. A process that ends in between is counted by the one that waits for it, and the wardens adopt whatever
+client and the suite itself are ours. A process that ends in between is counted by the one that waits for it, and supervisors adopt what
 is orphaned, so nothing of ours is taken for foreign. What a machine does not tell is left out, and breaks no rule.
 """
 

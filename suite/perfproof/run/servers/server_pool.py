@@ -35,8 +35,8 @@ ATTEMPTS = 3
 """How often a server is launched whose port was taken between the choice and the start."""
 
 
-class Launches:
-    """Launches, keeps and ends servers.
+class ServerPool:
+    """ServerPool, keeps and ends servers.
 
     `builds` maps the scenario's build names to ready ones; `idle` is what GPUs hold without them, in bytes; `scratch` takes what is
     needed only while they run, `logs` what is kept; `watch` are functions of vLLM whose calls are counted in every arm. `last` is how
@@ -102,7 +102,7 @@ class Launches:
         return [[one] for one in missing]
 
     def _start(self, together: Sequence[Arm]) -> None:
-        """Launches the servers of these arms, then waits for all of them; what keeps one from starting is kept for its own trial."""
+        """ServerPool the servers of these arms, then waits for all of them; what keeps one from starting is kept for its own trial."""
         for one in together:
             self._broken.discard(one.name)
             self._attempt(one, self._launch)
@@ -150,7 +150,7 @@ class Launches:
         return self._wait_with(arm, known, attempts - 1)
 
     def _launch(self, arm: Arm) -> None:
-        """Launches the arm's server. Raises `MemoryKept` where a GPU still holds the memory of one before."""
+        """ServerPool the arm's server. Raises `MemoryKept` where a GPU still holds the memory of one before."""
         if not self._up:
             gpus.wait_free(self._idle)
         build, port, mark = self._builds[arm.build], self._pick_port(), uuid.uuid4().hex[:8]

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from filelock import FileLock, Timeout
 
@@ -22,6 +23,7 @@ from perfproof.model.base.errors import CannotRun
 from perfproof.model.records.count_lines import read_count
 from perfproof.model.records.counts import Count
 from perfproof.model.workloads.model_source import ToyModel
+from perfproof.run.host import gpus
 from perfproof.run.models.toy_model import write_toy_model
 from perfproof.run.processes.scratch_folders import Scratch
 from perfproof.run.processes.trial_process import Running, build_environment, start
@@ -48,6 +50,11 @@ QUIET: Mapping[str, str] = {
 """What a counting process has beside its build's own environment: the engine in the process, and nothing that comes with a clock or a
 random name."""
 
+RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
+RUNNERS: Mapping[str, str] = {"v1": "0", "v2": "1"}
+"""How a model runner is asked for; unset, the release chooses."""
+
+Runner = Literal["default", "v1", "v2"]
 Cells = Mapping[str, Sequence[int]]
 Say = Callable[[str], object]
 
@@ -55,12 +62,13 @@ Say = Callable[[str], object]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """What is to be counted of a build: features with their numbers of requests. `closely` are functions whose lines are counted;
-    `process` tells a second process from the first, whose counts it is to confirm."""
+    `process` tells a second process from the first, whose counts it is to confirm; `runner` is vLLM's model runner."""
 
     build: ReadyBuild
     cells: Cells
     closely: tuple[str, ...] = ()
     process: int = 1
+    runner: Runner = "default"
 
 
 def count(
@@ -94,7 +102,10 @@ def kept_file(wanted: Wanted, builds: Path) -> Path:
     """Where the count of a build is kept."""
     print_ = wanted.build.fingerprint
     defining = [print_.sources, print_.python, print_.torch_version, sorted(print_.packages.items()), wanted.build.lock]
-    said = json.dumps([defining, _counter_files(wanted.build), sorted(wanted.closely)], default=str)
+    said = json.dumps(
+        [defining, _counter_files(wanted.build), sorted(wanted.closely), wanted.runner, [one["name"] for one in gpus.describe()]],
+        default=str,
+    )
     return builds / FOLDER / f"{wanted.build.id}-{hashlib.sha256(said.encode()).hexdigest()[:12]}-{wanted.process}.jsonl"
 
 
@@ -105,6 +116,12 @@ def _counter_files(build: ReadyBuild) -> str:
         for file in sorted((build.child / room).glob("*.py")):
             total.update(f"{room}/{file.name}\0".encode() + file.read_bytes())
     return total.hexdigest()
+
+
+def environment_of(build: ReadyBuild, runner: Runner) -> dict[str, str]:
+    """The variables of a counting process. Its model runner is the release's own choice unless one is named."""
+    own = {name: value for name, value in build_environment(build, threads=1).items() if name != RUNNER}
+    return {**own, **QUIET, **({} if runner == "default" else {RUNNER: RUNNERS[runner]})}
 
 
 class _Run:
@@ -166,7 +183,7 @@ class _Run:
         self.told = self._lines()
         self._running = start(
             [build.interpreter, build.child / "engine" / "run.py", asked, self._file],
-            environment={**build_environment(build, threads=1), **QUIET},
+            environment=environment_of(build, self._wanted.runner),
             log=self._log,
         )
 

@@ -1,4 +1,4 @@
-"""A trial that has ended becomes a Record, whatever lane it ran in.
+"""A trial that has ended becomes a Record, whatever runner it ran in.
 
 What is the same for all of them happens here: the block and the scenario say what was asked, texts are scrubbed, seconds rounded, the
 machine is looked at once more. A trial that does not count brings the end of its log along: the record is all that some readers are handed.

@@ -16,7 +16,7 @@ from perfproof.model.workloads.kind import Kind
 Say = Callable[[str], None]
 
 
-class Lane(Protocol):
+class Runner(Protocol):
     """Runs trials of one kind of workload; owns whatever it keeps alive between them."""
 
     def check(self) -> None:
@@ -28,7 +28,7 @@ class Lane(Protocol):
         ...
 
     def rest(self) -> None:
-        """Ends the servers that it keeps up between trials: another lane is to measure. A later trial starts them anew."""
+        """Ends the servers that it keeps up between trials: another runner is to measure. A later trial starts them anew."""
         ...
 
     def close(self) -> None:
@@ -38,7 +38,7 @@ class Lane(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What lanes are opened with: `ready` builds by their keys, the results folder, the plan's seed, and who is told what takes long."""
+    """What runners are opened with: `ready` builds by their keys, the results folder, the plan's seed, and who is told what takes long."""
 
     ready: Mapping[str, ReadyBuild]
     results: Path
@@ -54,29 +54,29 @@ class Opening:
 class RunnerKind:
     """How the scenarios of a kind are run. `faults` are those of one scenario, as far as can be seen before anything is made.
 
-    `open` makes the lane of a scenario, or where one lane is `shared`, of all scenarios of the kind that a plan has.
+    `open` makes the runner of a scenario, or where one runner is `shared`, of all scenarios of the kind that a plan has.
     """
 
     kind: Kind
     faults: Callable[[Scenario], list[str]]
-    open: Callable[[Sequence[Scenario], Opening], Lane]
+    open: Callable[[Sequence[Scenario], Opening], Runner]
     shared: bool = False
 
 
 class OpensScenario(Protocol):
-    """The class of a lane that runs one scenario."""
+    """The class of a runner that runs one scenario."""
 
     def __call__(
         self, scenario: Scenario, builds: Mapping[str, ReadyBuild], results: Path, *, seed: int, watch: Sequence[str], say: Say
-    ) -> Lane: ...
+    ) -> Runner: ...
 
 
-def one_each(lane: OpensScenario, watched: Callable[[Scenario], Sequence[str]]) -> Callable[[Sequence[Scenario], Opening], Lane]:
-    """Opens a lane a scenario; `watched` names what of vLLM is counted in its arms."""
+def one_each(runner: OpensScenario, watched: Callable[[Scenario], Sequence[str]]) -> Callable[[Sequence[Scenario], Opening], Runner]:
+    """Opens a runner a scenario; `watched` names what of vLLM is counted in its arms."""
 
-    def opens(scenarios: Sequence[Scenario], opening: Opening) -> Lane:
+    def opens(scenarios: Sequence[Scenario], opening: Opening) -> Runner:
         (scenario,) = scenarios
         builds, watch = opening.builds_of(scenario), watched(scenario)
-        return lane(scenario, builds, opening.results, seed=opening.seed, watch=watch, say=opening.say)
+        return runner(scenario, builds, opening.results, seed=opening.seed, watch=watch, say=opening.say)
 
     return opens

@@ -1,4 +1,4 @@
-"""What lanes share whose trials are attempts: what they are made of, and that every trial leaves a record, whatever becomes of it."""
+"""What runners share whose trials are attempts: what they are made of, and that every trial leaves a record, whatever becomes of it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from perfproof.run.servers.hub_models import hub_faults
 from perfproof.run.servers.launch_spec import locate_model
 from perfproof.run.servers.server_pool import next_log
 from perfproof.run.trials.runner import Say
-from perfproof.run.trials.trial_run import Attempt, begun
+from perfproof.run.trials.trial_run import TrialRun, start_trial
 
 Asked = TypeVar("Asked", bound=Workload)
 Loaded = TypeVar("Loaded", bound=ModelWorkload)
 
 
-class AttemptLane(ABC, Generic[Asked]):
-    """A lane whose trials are attempts; a kind of workload says what is wrong with a scenario of it, and how one is attempted.
+class ProcessRunner(ABC, Generic[Asked]):
+    """A runner whose trials are attempts; a kind of workload says what is wrong with a scenario of it, and how one is attempted.
 
     `builds` maps the scenario's build names to ready ones; `watch` are functions of vLLM whose calls are counted in every arm; `seed` is
     the plan's. Logs are kept under `results/logs/<scenario>`; `say` is told what takes long. Raises `BadInput` for a scenario with faults.
@@ -67,7 +67,7 @@ class AttemptLane(ABC, Generic[Asked]):
         """Raises `BadInput` for what only shows once the builds are ready."""
 
     @abstractmethod
-    def _attempt(self, trial: Attempt) -> None:
+    def _attempt(self, trial: TrialRun) -> None:
         """Does what the trial is for, and keeps in it what came of that; `CannotRun` ends the trial alone."""
 
     def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
@@ -85,15 +85,15 @@ class AttemptLane(ABC, Generic[Asked]):
 
     def _trial(self, block: Block, arm: Arm) -> Record:
         build = self._build(arm)
-        trial = begun(block, arm, build)
+        trial = start_trial(block, arm, build)
         try:
             self._attempt(trial)
         except CannotRun as error:
-            trial.met(error)
+            trial.record_error(error)
         trial.finish(build)
         return trial.record(seed=self.seed, how=self.how, results=self.results)
 
-    def _start(self, trial: Attempt, command: Sequence[str | Path], variables: Mapping[str, str], told: Sequence[str]) -> Running:
+    def _start(self, trial: TrialRun, command: Sequence[str | Path], variables: Mapping[str, str], told: Sequence[str]) -> Running:
         """Starts a trial's process; the trial keeps its log, its environment and what it was told.
 
         Raises `MemoryKept` where a GPU still holds the memory of a trial before.
@@ -106,7 +106,7 @@ class AttemptLane(ABC, Generic[Asked]):
         return start(words, environment=variables, log=trial.log, folder=self._here, grace=5.0)
 
     def _folder(self, name: str) -> Path:
-        """A new folder that goes with the lane."""
+        """A new folder that goes with the runner."""
         folder = self._scratch.folder / f"{name}-{len(list(self._scratch.folder.iterdir()))}"
         folder.mkdir()
         return folder
@@ -115,8 +115,8 @@ class AttemptLane(ABC, Generic[Asked]):
         return self.builds[arm.build]
 
 
-class ModelLane(AttemptLane[Loaded]):
-    """A lane whose trials load a model, and run where it is and nothing else lies."""
+class ModelProcessRunner(ProcessRunner[Loaded]):
+    """A runner whose trials load a model, and run where it is and nothing else lies."""
 
     def __init__(
         self, scenario: Scenario, builds: Mapping[str, ReadyBuild], results: Path, *, seed: int, watch: Iterable[str], say: Say

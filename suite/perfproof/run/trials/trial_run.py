@@ -32,7 +32,7 @@ LOG_LINES = 20_000
 
 
 @dataclass(slots=True, kw_only=True)
-class Attempt:
+class TrialRun:
     """What is known of a trial so far; `began` is the monotonic clock at its start. It has failed until something else is said."""
 
     block: Block
@@ -54,12 +54,12 @@ class Attempt:
         """Why it does not count; what came from `outside` is none of the arm's."""
         self.status, self.reason = ("invalid" if outside else "failed"), reason
 
-    def met(self, error: CannotRun) -> None:
+    def record_error(self, error: CannotRun) -> None:
         """What kept it from going on; what came from outside (a SIGKILL, memory that a GPU keeps) is none of the arm's."""
         killed = isinstance(error, Ended) and error.killed
         self.failed(f"{INTERRUPTED}: {error}" if killed else str(error), outside=killed or isinstance(error, MemoryKept))
 
-    def broke(self, running: Running, cause: str, what: str = "") -> None:
+    def process_died(self, running: Running, cause: str, what: str = "") -> None:
         """Its process ended before its time; `what` names a process that is not the arm's own."""
         self.failed(f"arm {self.arm.name}: {what}{ending(running, cause)}", outside=running.poll() == -9)
 
@@ -101,9 +101,9 @@ class Attempt:
         )
 
 
-def begun(block: Block, arm: Arm, build: ReadyBuild) -> Attempt:
+def start_trial(block: Block, arm: Arm, build: ReadyBuild) -> TrialRun:
     """A trial that begins now, with the machine as it is and what its build warns of."""
-    return Attempt(
+    return TrialRun(
         block=block,
         arm=arm,
         started=clock.now(),

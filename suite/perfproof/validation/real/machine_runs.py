@@ -30,7 +30,7 @@ from perfproof.progress import RunProgress
 from perfproof.run.host import environment
 from perfproof.run.host.machine_lock import WAIT
 from perfproof.run.host.preflight import Start, settle
-from perfproof.run.trials.runner import Lane
+from perfproof.run.trials.runner import Runner
 from perfproof.runners import opened
 from perfproof.validation.real import injected
 from perfproof.validation.real.outcomes import ROUND_UNITS, Run, Sitting, Trial, append, read
@@ -86,9 +86,9 @@ def _conduct(
         blocks=tuple(b for b in whole.blocks if b.scenario.name in wanted),
         seed=seed,
     )
-    lanes = partial(opened, plan, place.builds, folder, progress.say)
+    runners = partial(opened, plan, place.builds, folder, progress.say)
     start = Start(what="make validate-real", profile="quick", wait=WAIT, anyway=False)
-    conduct(plan, folder, lanes, progress, alone=start.alone, settle=start.settle, budget=until.minutes)
+    conduct(plan, folder, runners, progress, alone=start.alone, settle=start.settle, budget=until.minutes)
     records = store.read(folder).records
     for scenario in plan.scenarios:
         for run in runs_of(scenario, [record for record in records if record.scenario == scenario.name]):
@@ -193,23 +193,23 @@ def sitting(number: int, trials: Mapping[int, int], place: Place, until: Until, 
         return
     plan = make_plan([injected.micro(percent, run, place.build) for percent, run in asked], number)
     folder = place.work / f"sittings-{number:02d}"
-    with opened(plan, place.builds, folder, progress.say) as lane_of:
+    with opened(plan, place.builds, folder, progress.say) as runner_for:
         settle("quick", progress.say)
         for scenario in plan.scenarios:
             if until.minutes <= 0:
                 return
             percent = injected.percent_of(scenario.candidates[0])
             progress.say(f"other tools: {scenario.name}, {trials[percent]} trials of each")
-            append(place.results / "sittings.jsonl", _sit(scenario, lane_of(scenario), trials[percent]))
+            append(place.results / "sittings.jsonl", _sit(scenario, runner_for(scenario), trials[percent]))
 
 
-def _sit(scenario: Scenario, lane: Lane, trials: int) -> Sitting:
+def _sit(scenario: Scenario, runner: Runner, trials: int) -> Sitting:
     """All trials of the baseline, then all of the candidate, forked from one parent."""
     sides: dict[str, tuple[tuple[float, ...], ...]] = {}
     seconds = 0.0
     last: Record | None = None
     for arm in (injected.BASELINE, injected.CANDIDATE):
-        records = list(_in_a_row(scenario, lane, arm, trials))
+        records = list(_in_a_row(scenario, runner, arm, trials))
         fault = next((record.reason for record in records if record.status != "ok"), "")
         if fault:
             raise CannotRun(f"{scenario.name}: a trial of {arm} did not end well: {fault}")
@@ -228,10 +228,10 @@ def _sit(scenario: Scenario, lane: Lane, trials: int) -> Sitting:
     )
 
 
-def _in_a_row(scenario: Scenario, lane: Lane, arm: str, trials: int) -> Iterator[Record]:
+def _in_a_row(scenario: Scenario, runner: Runner, arm: str, trials: int) -> Iterator[Record]:
     block = Block(scenario=scenario, number=1, order=(injected.BASELINE, injected.CANDIDATE), seed=0)
     for trial in range(trials):
-        yield from lane.trials(dataclasses.replace(block, seed=trial), (arm,))
+        yield from runner.trials(dataclasses.replace(block, seed=trial), (arm,))
 
 
 def _digits(value: float | None) -> float | None:

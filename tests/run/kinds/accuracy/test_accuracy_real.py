@@ -22,7 +22,7 @@ from perfproof.model.verdicts.judged import Outcome
 from perfproof.run.checks import catalog
 from perfproof.run.kinds import runner_of
 from perfproof.run.kinds.accuracy import accuracy_runner
-from perfproof.run.kinds.accuracy.accuracy_runner import AccuracyLane
+from perfproof.run.kinds.accuracy.accuracy_runner import AccuracyRunner
 
 FILE = PACKAGE.parents[1] / "scenarios" / "accuracy_penalties_cpu.yaml"
 ITEMS = int(os.environ.get("PERFPROOF_ITEMS", "24"))
@@ -63,13 +63,13 @@ def test_the_exact_patch_answers_as_well(served_build: ReadyBuild, tmp_path: Pat
     asked = scenario(tmp_path, through=through, endpoint=endpoint)
     assert runner_of(asked) is accuracy_runner.RUNNER
     builds = dict.fromkeys(asked.builds, served_build)
-    lane = AccuracyLane(asked, builds, tmp_path / "results", seed=0, watch=catalog.watched(asked), say=print)
+    runner = AccuracyRunner(asked, builds, tmp_path / "results", seed=0, watch=catalog.watched(asked), say=print)
     block = Block(scenario=asked, number=1, order=("as_released", "incremental"), seed=1)
     try:
-        lane.check()
-        records = list(lane.trials(block, block.order))
+        runner.check()
+        records = list(runner.trials(block, block.order))
     finally:
-        lane.close()
+        runner.close()
     assert [record.status for record in records] == ["ok", "ok"], [record.reason for record in records]
     first, again, other = (
         {task.name: [item.score for item in task.items.values()] for task in items_of(records[arm].raw, run)}

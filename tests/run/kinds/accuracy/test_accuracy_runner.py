@@ -1,4 +1,4 @@
-"""The accuracy lane on stand-ins for vLLM and lm_eval: what a record keeps, what keeps a trial from counting, what is told before."""
+"""The accuracy runner on stand-ins for vLLM and lm_eval: what a record keeps, what keeps a trial from counting, what is told before."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.planning import make_plan
 from perfproof.run.host import gpus
 from perfproof.run.kinds.accuracy import accuracy_runner
-from perfproof.run.kinds.accuracy.accuracy_runner import AccuracyLane, scenario_faults
+from perfproof.run.kinds.accuracy.accuracy_runner import AccuracyRunner, scenario_faults
 from perfproof.run.kinds.accuracy.lm_eval_request import engine_settings
 from tests import toy
 
 EVALUATOR = toy.FAKES / "evaluator"
 SWAP = "vllm.v1.worker.batch:Batch.swap"
 ITEMS = 200
-Lane = Callable[..., AccuracyLane]
+Runner = Callable[..., AccuracyRunner]
 
 
 @pytest.fixture
@@ -74,35 +74,35 @@ def scenario(build: ReadyBuild, folder: Path, **changes: Any) -> Scenario:
 
 
 @pytest.fixture
-def lane(toy_build: ReadyBuild, tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lane]:
-    """Makes a lane whose lm_eval is the stand-in; closed at the end, and then nothing that was only needed meanwhile is left."""
-    monkeypatch.setattr(accuracy_runner, "evaluator_folder", lambda build, say: EVALUATOR)
-    lanes: list[AccuracyLane] = []
+def runner(toy_build: ReadyBuild, tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
+    """Makes a runner whose lm_eval is the stand-in; closed at the end, and then nothing that was only needed meanwhile is left."""
+    monkeypatch.setattr(accuracy_runner, "lm_eval_folder", lambda build, say: EVALUATOR)
+    runners: list[AccuracyRunner] = []
 
-    def make(**changes: Any) -> AccuracyLane:
+    def make(**changes: Any) -> AccuracyRunner:
         asked = scenario(toy_build, tasks, **changes)
-        lanes.append(AccuracyLane(asked, {"default": toy_build}, tmp_path / "results", seed=3, watch=[SWAP], say=lambda _: None))
-        lanes[-1].check()
-        return lanes[-1]
+        runners.append(AccuracyRunner(asked, {"default": toy_build}, tmp_path / "results", seed=3, watch=[SWAP], say=lambda _: None))
+        runners[-1].check()
+        return runners[-1]
 
     yield make
-    for each in lanes:
+    for each in runners:
         each.close()
     assert not (tmp_path / "results" / ".running").exists()
 
 
-def run(lane: AccuracyLane) -> list[Record]:
-    block = Block(scenario=lane.scenario, number=1, order=("plain", "patched"), seed=1)
-    return list(lane.trials(block, block.order))
+def run(runner: AccuracyRunner) -> list[Record]:
+    block = Block(scenario=runner.scenario, number=1, order=("plain", "patched"), seed=1)
+    return list(runner.trials(block, block.order))
 
 
 def judged(records: list[Record]) -> dict[str, Judged]:
     return {row.metric: row for found in judge_records(records) for row in found.judged}
 
 
-def test_a_run_keeps_every_item_and_lm_evals_own_files(lane: Lane, tmp_path: Path) -> None:
+def test_a_run_keeps_every_item_and_lm_evals_own_files(runner: Runner, tmp_path: Path) -> None:
     """Both arms answer both tasks, the baseline twice; the record has each item's score, the folder lm_eval's results and samples."""
-    plain, patched = run(lane(candidate=["--wrong=10"]))
+    plain, patched = run(runner(candidate=["--wrong=10"]))
     assert [plain.status, patched.status] == ["ok", "ok"], (plain.reason, patched.reason)
     assert {task.task: len(task.items) for task in items_of(plain.raw, FIRST)} == {"sums": ITEMS, "words": ITEMS}
     assert items_of(plain.raw, AGAIN) != []
@@ -124,9 +124,9 @@ def test_a_run_keeps_every_item_and_lm_evals_own_files(lane: Lane, tmp_path: Pat
     assert "the baseline against itself changed 0 of 200" in rows["accuracy@sums"].reason
 
 
-def test_the_same_answers_are_equivalent_through_a_server_too(lane: Lane) -> None:
+def test_the_same_answers_are_equivalent_through_a_server_too(runner: Runner) -> None:
     """Both arms' servers are asked by the one lm_eval; calls are those of this very trial."""
-    plain, patched = run(lane(through="server", tasks={"sums": {}}))
+    plain, patched = run(runner(through="server", tasks={"sums": {}}))
     assert [plain.status, patched.status] == ["ok", "ok"], (plain.reason, patched.reason)
     assert plain.how == "shared server"
     assert plain.attestation is not None
@@ -134,9 +134,9 @@ def test_the_same_answers_are_equivalent_through_a_server_too(lane: Lane) -> Non
     assert judged([plain, patched])["accuracy@sums"].verdict is Outcome.EQUIVALENT
 
 
-def test_fresh_launches_ask_the_baseline_again_in_a_process_of_its_own(lane: Lane) -> None:
+def test_fresh_launches_ask_the_baseline_again_in_a_process_of_its_own(runner: Runner) -> None:
     """The floor then samples what differs from one start to the next; offline that is another process."""
-    made = lane(tasks={"sums": {}}, launches="fresh")
+    made = runner(tasks={"sums": {}}, launches="fresh")
     (plain,) = made.trials(Block(scenario=made.scenario, number=1, order=("plain", "patched"), seed=1), ("plain",))
     assert plain.status == "ok", plain.reason
     assert plain.attestation is not None
@@ -154,9 +154,9 @@ def test_fresh_launches_ask_the_baseline_again_in_a_process_of_its_own(lane: Lan
         ("crash", "lm_eval exited with code 1: RuntimeError: no engine at model"),
     ],
 )
-def test_what_was_not_answered_with_numbers_fails_its_trial(lane: Lane, fake: str, told: str) -> None:
+def test_what_was_not_answered_with_numbers_fails_its_trial(runner: Runner, fake: str, told: str) -> None:
     """The reason names arm, task and count; the verdict is untestable and never a drop."""
-    plain, patched = run(lane(tasks={"sums": {}}, candidate=[f"--fake={fake}"]))
+    plain, patched = run(runner(tasks={"sums": {}}, candidate=[f"--fake={fake}"]))
     assert plain.status == "ok", plain.reason
     assert patched.status == "failed"
     assert told in patched.reason
@@ -165,62 +165,64 @@ def test_what_was_not_answered_with_numbers_fails_its_trial(lane: Lane, fake: st
     assert told in row.reason
 
 
-def test_requests_that_were_sent_again_are_warned_of(lane: Lane) -> None:
+def test_requests_that_were_sent_again_are_warned_of(runner: Runner) -> None:
     """lm_eval's own retries hide errors of a server; the record tells them."""
-    _, patched = run(lane(tasks={"sums": {}}, candidate=["--fake=retry"]))
+    _, patched = run(runner(tasks={"sums": {}}, candidate=["--fake=retry"]))
     assert patched.status == "ok"
     assert "arm patched: 1 requests failed and were sent again" in patched.warnings
 
 
-def test_other_prompts_are_untestable(lane: Lane) -> None:
+def test_other_prompts_are_untestable(runner: Runner) -> None:
     """An arm that was asked something else is not compared."""
-    row = judged(run(lane(tasks={"sums": {}}, candidate=["--fake=other prompt"])))["accuracy@sums"]
+    row = judged(run(runner(tasks={"sums": {}}, candidate=["--fake=other prompt"])))["accuracy@sums"]
     assert row.verdict is Outcome.UNTESTABLE
     assert "document or prompt differ in 200 items" in row.reason
 
 
-def test_a_server_that_answers_errors_fails_its_trial(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_answers_errors_fails_its_trial(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     """lm_eval gives up after its retries; the other arm's trial stands."""
     monkeypatch.setattr(accuracy_runner, "DYING", 0.2)
-    plain, patched = run(lane(through="server", tasks={"sums": {}}, candidate=["--fake=fail"]))
+    plain, patched = run(runner(through="server", tasks={"sums": {}}, candidate=["--fake=fail"]))
     assert (plain.status, patched.status) == ("ok", "failed")
     assert "HTTP Error 500" in patched.reason
 
 
-def test_a_server_that_dies_is_named(lane: Lane) -> None:
+def test_a_server_that_dies_is_named(runner: Runner) -> None:
     """Not lm_eval's complaint is the reason but the server's end."""
-    _, patched = run(lane(through="server", tasks={"sums": {}}, candidate=["--fake=die"]))
+    _, patched = run(runner(through="server", tasks={"sums": {}}, candidate=["--fake=die"]))
     assert patched.status == "failed"
     assert "the server exited with code 7" in patched.reason
 
 
 @pytest.mark.parametrize("through", ["server", "offline"])
-def test_memory_that_a_gpu_does_not_give_back_makes_the_trial_invalid(lane: Lane, monkeypatch: pytest.MonkeyPatch, through: str) -> None:
+def test_memory_that_a_gpu_does_not_give_back_makes_the_trial_invalid(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, through: str
+) -> None:
     """Whatever holds it, the server or the process that can't be started does not."""
 
     def kept(before: object) -> float:
         raise gpus.MemoryKept("8192 MiB of GPU memory were not given back")
 
     monkeypatch.setattr(gpus, "wait_free", kept)
-    assert [record.status for record in run(lane(through=through, tasks={"sums": {}}))] == ["invalid"] * 2
+    assert [record.status for record in run(runner(through=through, tasks={"sums": {}}))] == ["invalid"] * 2
 
 
-def test_an_unpatched_arm_that_names_a_patch_is_unattested(lane: Lane) -> None:
+def test_an_unpatched_arm_that_names_a_patch_is_unattested(runner: Runner) -> None:
     """A patch that was never called proves nothing."""
-    _, patched = run(lane(tasks={"sums": {}}, patches=["toy_idle"]))
+    _, patched = run(runner(tasks={"sums": {}}, patches=["toy_idle"]))
     assert patched.status == "unattested"
     assert "was never called" in patched.reason
 
 
-def test_a_task_that_does_not_exist_is_told_with_near_names(lane: Lane) -> None:
+def test_a_task_that_does_not_exist_is_told_with_near_names(runner: Runner) -> None:
     """lm_eval is asked before any engine starts."""
     with pytest.raises(BadInput, match=r"toy.yaml: workload.tasks: unknown task 'gsm8', did you mean gsm8k\?"):
-        lane(tasks={"sums": {}, "gsm8": {}})
+        runner(tasks={"sums": {}, "gsm8": {}})
 
 
-def test_a_metric_that_was_not_written_is_told_with_those_that_were(lane: Lane) -> None:
+def test_a_metric_that_was_not_written_is_told_with_those_that_were(runner: Runner) -> None:
     """What a scenario names for a task must be there."""
-    plain, _ = run(lane(tasks={"sums": {"metric": "acc"}}))
+    plain, _ = run(runner(tasks={"sums": {"metric": "acc"}}))
     assert plain.status == "failed"
     assert "workload.tasks.sums: lm_eval wrote no such metric or filter; it wrote exact_match (filter none)" in plain.reason
 

@@ -17,7 +17,7 @@ from perfproof.model.scenarios.plan import Block
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.model.verdicts.judged import Outcome
 from perfproof.planning import make_plan
-from perfproof.run.kinds.equality.equality_runner import EqualityLane, answers_of, arguments_for, order_for, scenario_faults, workload_of
+from perfproof.run.kinds.equality.equality_runner import EqualityRunner, answers_of, arguments_for, order_for, scenario_faults, workload_of
 from perfproof.run.models.perplexity_text import PARAGRAPHS, PASSAGE, paragraphs
 from perfproof.run.servers.launch_spec import ModelAt
 
@@ -153,11 +153,11 @@ def test_numbers_that_are_none_and_missing_answers_fail_the_trial() -> None:
 
 
 def test_a_model_from_a_hub_is_asked_in_a_folder_that_is_there(toy_build: ReadyBuild, tmp_path: Path) -> None:
-    """No folder of models need ever have been made: the engine runs in one that goes with the lane."""
-    lane = EqualityLane(scenario(model="some/model"), {"default": toy_build}, tmp_path, seed=1, watch=(), say=print)
-    folder = lane._model.folder
+    """No folder of models need ever have been made: the engine runs in one that goes with the runner."""
+    runner = EqualityRunner(scenario(model="some/model"), {"default": toy_build}, tmp_path, seed=1, watch=(), say=print)
+    folder = runner._model.folder
     assert folder.is_dir()
-    lane.close()
+    runner.close()
     assert not folder.exists()
 
 
@@ -181,9 +181,9 @@ def test_a_planted_fault_is_seen(served_build: ReadyBuild, tmp_path: Path) -> No
     asked = scenario(
         metrics=("greedy_outputs", "sampled_outputs"), sampling={"frequency_penalty": 0.5}, sampled={"temperature": 0.8}, arms=arms
     )
-    lane = EqualityLane(asked, {"default": served_build}, tmp_path, seed=1, watch=(), say=print)
+    runner = EqualityRunner(asked, {"default": served_build}, tmp_path, seed=1, watch=(), say=print)
     block = Block(scenario=asked, number=1, order=("plain", "other"), seed=1)
-    plain, other = lane.trials(block, block.order)
+    plain, other = runner.trials(block, block.order)
     assert (plain.status, plain.reason) == ("ok", "")
     assert (other.status, other.reason) == ("ok", "")
     assert plain.work == other.work
@@ -191,5 +191,5 @@ def test_a_planted_fault_is_seen(served_build: ReadyBuild, tmp_path: Path) -> No
     assert other.attestation.counts["calls vllm.v1.sample.sampler:Sampler.apply_penalties"] > 0
     again = dataclasses.replace(plain, block=2)
     assert [row.verdict for row in judge(asked, [plain, other, again])] == [Outcome.REGRESSED] * 2
-    lane.close()
+    runner.close()
     assert not (tmp_path / ".running").exists()

@@ -19,7 +19,7 @@ from perfproof import store
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block
-from perfproof.run.kinds.micro.micro_runner import MicroLane
+from perfproof.run.kinds.micro.micro_runner import MicroRunner
 from tests import toy
 from tests.run.conftest import RunToy
 
@@ -52,7 +52,7 @@ def test_a_block_leaves_one_attested_record_an_arm(run_toy: RunToy) -> None:
 
 
 def test_a_record_tells_what_the_machine_did_meanwhile(run_toy: RunToy) -> None:
-    """Each trial's record holds what the rules of invalidation read; the lane itself throws nothing out."""
+    """Each trial's record holds what the rules of invalidation read; the runner itself throws nothing out."""
     for one in run_toy(toy.arm("plain"), toy.arm("patched", "toy_patch")):
         told = one.environment["telemetry"]
         assert set(told) <= {"swapped", "steal", "foreign", "throttled", "foreign_gpu"}
@@ -253,7 +253,7 @@ def test_no_secret_gets_into_record_or_log(run_toy: RunToy, tmp_path: Path, monk
 def test_killing_the_parent_spoils_the_trial_and_leaves_no_process(toy_build: ReadyBuild, tmp_path: Path) -> None:
     """`kill -9` on the importing process in the midst of a trial: the record says so, and nothing runs on."""
     scenario = toy.scenario(toy_build.interpreter, toy.arm("plain"), mode="hang")
-    lane = MicroLane({scenario.builds["default"].key: toy_build}, tmp_path / "logs", seed=0, bench_of=toy.bench)
+    runner = MicroRunner({scenario.builds["default"].key: toy_build}, tmp_path / "logs", seed=0, bench_of=toy.bench)
     victims: list[psutil.Process] = []
 
     def kill() -> None:
@@ -265,9 +265,9 @@ def test_killing_the_parent_spoils_the_trial_and_leaves_no_process(toy_build: Re
 
     killer = threading.Thread(target=kill)
     killer.start()
-    (record,) = lane.trials(Block(scenario=scenario, number=1, order=("plain",), seed=0), ("plain",))
+    (record,) = runner.trials(Block(scenario=scenario, number=1, order=("plain",), seed=0), ("plain",))
     killer.join()
-    lane.close()
+    runner.close()
     assert len(victims) >= 2
     assert record.status == "invalid"
     assert "SIGKILL" in record.reason
@@ -280,13 +280,13 @@ import sys
 from pathlib import Path
 from perfproof.builds.prepare import prepare
 from perfproof.model.scenarios.plan import Block
-from perfproof.run.kinds.micro.micro_runner import MicroLane
+from perfproof.run.kinds.micro.micro_runner import MicroRunner
 from tests import toy
 python, builds, package, results = map(Path, sys.argv[1:])
 scenario = toy.scenario(python, toy.arm("plain"), mode="hang")
 ready = prepare(scenario.builds["default"], builds, lambda _: None, package)
-lane = MicroLane({scenario.builds["default"].key: ready}, results / "logs", seed=0, bench_of=toy.bench)
-list(lane.trials(Block(scenario=scenario, number=1, order=("plain",), seed=0), ("plain",)))
+runner = MicroRunner({scenario.builds["default"].key: ready}, results / "logs", seed=0, bench_of=toy.bench)
+list(runner.trials(Block(scenario=scenario, number=1, order=("plain",), seed=0), ("plain",)))
 """
 
 
@@ -294,21 +294,21 @@ def test_killing_the_runner_leaves_no_process(toy_build: ReadyBuild, tmp_path: P
     """`kill -9` on the runner in the midst of a trial ends the importing process and the trial too."""
     package = toy.package(tmp_path / "perfproof")
     words = [sys.executable, "-c", RUNNER, toy_build.interpreter, tmp_path / "builds", package, tmp_path / "results"]
-    runner = subprocess.Popen([str(word) for word in words], cwd=Path(__file__).parents[4])
+    launcher = subprocess.Popen([str(word) for word in words], cwd=Path(__file__).parents[4])
     family: list[psutil.Process] = []
     deadline = time.monotonic() + 120
     while len(family) < 2 and time.monotonic() < deadline:
         family = micro_processes()
         time.sleep(0.05)
-    runner.kill()
-    runner.wait()
+    launcher.kill()
+    launcher.wait()
     assert len(family) >= 2
     _, alive = psutil.wait_procs(family, timeout=10)
     assert alive == []
 
 
 def micro_processes() -> list[psutil.Process]:
-    """The importing processes of this test and their trials, each before its children; wardens are not among them."""
+    """The importing processes of this test and their trials, each before its children; supervisors are not among them."""
     return [p for p in psutil.Process().children(recursive=True) if len(_words(p)) > 1 and _words(p)[1].endswith("micro.py")]
 
 
@@ -323,21 +323,21 @@ def test_a_trial_that_runs_out_of_time_is_ended(toy_build: ReadyBuild, tmp_path:
     """A trial that hangs is killed at its limit and told as failed; the next arm gets a process of its own."""
     monkeypatch.setattr("perfproof.run.kinds.micro.micro_runner.TRIAL_LIMIT", 1.0)
     scenario = toy.scenario(toy_build.interpreter, toy.arm("plain"), toy.arm("patched", "toy_patch"), mode="hang")
-    lane = MicroLane({scenario.builds["default"].key: toy_build}, tmp_path / "logs", seed=0, bench_of=toy.bench)
+    runner = MicroRunner({scenario.builds["default"].key: toy_build}, tmp_path / "logs", seed=0, bench_of=toy.bench)
     names = ("plain", "patched")
-    records = list(lane.trials(Block(scenario=scenario, number=1, order=names, seed=0), names))
+    records = list(runner.trials(Block(scenario=scenario, number=1, order=names, seed=0), names))
     assert [record.status for record in records] == ["failed", "failed"]
     assert all("ran out of time" in record.reason for record in records)
-    lane.close()
+    runner.close()
     assert micro_processes() == []
 
 
 def test_stopping_early_ends_the_parents(toy_build: ReadyBuild, tmp_path: Path) -> None:
-    """Whoever stops asking for records half-way and closes the lane leaves no process behind."""
+    """Whoever stops asking for records half-way and closes the runner leaves no process behind."""
     scenario = toy.scenario(toy_build.interpreter, toy.arm("plain"), toy.arm("patched", "toy_patch"))
-    lane = MicroLane({scenario.builds["default"].key: toy_build}, tmp_path / "logs", seed=0, bench_of=toy.bench)
-    trials = lane.trials(Block(scenario=scenario, number=1, order=("plain", "patched"), seed=0), ("plain", "patched"))
+    runner = MicroRunner({scenario.builds["default"].key: toy_build}, tmp_path / "logs", seed=0, bench_of=toy.bench)
+    trials = runner.trials(Block(scenario=scenario, number=1, order=("plain", "patched"), seed=0), ("plain", "patched"))
     next(trials)
     trials.close()
-    lane.close()
+    runner.close()
     assert micro_processes() == []

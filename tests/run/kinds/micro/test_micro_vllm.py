@@ -16,7 +16,7 @@ from perfproof.model.scenarios.plan import Block
 from perfproof.model.scenarios.scenario import Arm, PythonBuild
 from perfproof.run.checks import catalog
 from perfproof.run.checks.catalog import Bench
-from perfproof.run.kinds.micro.micro_runner import MicroLane
+from perfproof.run.kinds.micro.micro_runner import MicroRunner
 from tests import toy
 
 pytestmark = pytest.mark.vllm
@@ -40,16 +40,16 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(real_build: ReadyBuild, results: Path) -> Iterator[Run]:
     """Runs one block of a benchmark; all tests of this file fork from one parent, for its import is what takes long."""
     key = PythonBuild(name="default", path=str(real_build.interpreter)).key
-    lane = MicroLane({key: real_build}, results / "logs", seed=0, benches=("leaks", "swap_states"), bench_of=bench_of)
+    runner = MicroRunner({key: real_build}, results / "logs", seed=0, benches=("leaks", "swap_states"), bench_of=bench_of)
 
     def block(bench: str, *arms: Arm, **parameters: object) -> list[Record]:
         workload = MicroWorkload(bench=bench, parameters=parameters, cases=({},))
         scenario = dataclasses.replace(toy.scenario(real_build.interpreter, *arms), name=f"real_{bench}", workload=workload)
         names = tuple(arm.name for arm in arms)
-        return list(lane.trials(Block(scenario=scenario, number=1, order=names, seed=11), names))
+        return list(runner.trials(Block(scenario=scenario, number=1, order=names, seed=11), names))
 
     yield block
-    lane.close()
+    runner.close()
 
 
 def test_nothing_leaks_between_forked_trials(run: Run, results: Path) -> None:

@@ -21,7 +21,7 @@ from perfproof.model.scenarios.scenario import Scenario, ToyModel
 from perfproof.run.host import gpus
 from perfproof.run.kinds.offline import offline_runner
 from perfproof.run.kinds.offline.offline_result import latency_fault, made_by, read_latency, read_throughput, throughput_fault
-from perfproof.run.kinds.offline.offline_runner import OfflineLane, arguments_for, raised, scenario_faults
+from perfproof.run.kinds.offline.offline_runner import OfflineRunner, arguments_for, raised, scenario_faults
 from perfproof.run.servers.launch_spec import ModelAt
 from tests import toy
 
@@ -120,13 +120,13 @@ def test_each_arm_is_asked_of_its_own_build_s_parser(
     made = dataclasses.replace(scenario(workload(arguments={"old": True})), arms=(plain, dataclasses.replace(other, build="newer")))
     made = dataclasses.replace(made, builds={**made.builds, "newer": made.builds["default"]})
     newer = dataclasses.replace(toy_build, id="newer")
-    lane = OfflineLane(made, {"default": toy_build, "newer": newer}, tmp_path, seed=0, watch=(), say=print)
+    runner = OfflineRunner(made, {"default": toy_build, "newer": newer}, tmp_path, seed=0, watch=(), say=print)
     monkeypatch.setattr(offline_runner, "parser_of", lambda build, *_: Parser(known if build is newer else "--old", asked))
     try:
         with pytest.raises(BadInput) if told else contextlib.nullcontext() as caught:
-            lane.check()
+            runner.check()
     finally:
-        lane.close()
+        runner.close()
     assert list(caught.value.faults if caught else []) == told
     assert asked == ["--old", *([known] if known else [])]
 
@@ -186,9 +186,9 @@ def test_a_trial_is_one_run_and_a_file_of_another_kind_fails_that_trial_alone(
     Memory that a GPU keeps from a trial before is none of the arm's.
     """
     asked = scenario(workload(arguments={"batch-size": 2, "output-len": 4}), "--fake=other file")
-    lane = OfflineLane(asked, {"default": toy_build}, tmp_path, seed=1, watch=(), say=print)
+    runner = OfflineRunner(asked, {"default": toy_build}, tmp_path, seed=1, watch=(), say=print)
     block = Block(scenario=asked, number=1, order=("other", "plain"), seed=1)
-    other, plain = lane.trials(block, block.order)
+    other, plain = runner.trials(block, block.order)
     assert (other.status, other.measurements) == ("failed", {})
     assert other.reason == "the file of 'vllm bench latency' can't be read: KeyError: 'latencies'"
     assert (tmp_path / other.log).is_file()
@@ -197,7 +197,7 @@ def test_a_trial_is_one_run_and_a_file_of_another_kind_fails_that_trial_alone(
     assert plain.work == {"batches": 2, "output_tokens": 16}
     assert {"looks", "watching"} <= set(plain.environment["while_measuring"])
     short = scenario(workload(arguments={"batch-size": 2, "output-len": 4}), "--fake=short")
-    ended = OfflineLane(short, {"default": toy_build}, tmp_path / "short", seed=1, watch=(), say=print)
+    ended = OfflineRunner(short, {"default": toy_build}, tmp_path / "short", seed=1, watch=(), say=print)
     early, _ = ended.trials(Block(scenario=short, number=1, order=("other", "plain"), seed=1), ("other", "plain"))
     assert (early.status, early.reason) == (
         "invalid",
@@ -205,6 +205,6 @@ def test_a_trial_is_one_run_and_a_file_of_another_kind_fails_that_trial_alone(
     )
     ended.close()
     monkeypatch.setattr(gpus, "wait_free", kept)
-    assert [(each.status, each.reason) for each in lane.trials(block, block.order)] == [("invalid", "8192 MiB were not given back")] * 2
-    lane.close()
+    assert [(each.status, each.reason) for each in runner.trials(block, block.order)] == [("invalid", "8192 MiB were not given back")] * 2
+    runner.close()
     assert not (tmp_path / ".running").exists()

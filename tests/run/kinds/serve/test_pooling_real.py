@@ -14,15 +14,15 @@ from perfproof.model.records.record import Record
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.planning import make_plan
 from perfproof.run.checks import catalog
-from perfproof.run.kinds.offline.offline_runner import OfflineLane
-from perfproof.run.kinds.serve.serve_runner import ServeLane
+from perfproof.run.kinds.offline.offline_runner import OfflineRunner
+from perfproof.run.kinds.serve.serve_runner import ServeRunner
 from tests.toy import lent
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 POOLING = """
 schema: 1
-question: Does a pooler that reads token ids go through the whole lane?
+question: Does a pooler that reads token ids go through the whole runner?
 workload:
   kind: serve
   model: {{toy: {toy}, layers: 1, hidden: 64, heads: 2, vocabulary: 512, context: 256}}
@@ -42,7 +42,7 @@ blocks: 6
 
 OFFLINE = """
 schema: 1
-question: Does a run without a server go through the whole lane?
+question: Does a run without a server go through the whole runner?
 workload:
   kind: offline
   bench: throughput
@@ -61,14 +61,14 @@ def scenario(folder: Path, text: str) -> Scenario:
     return load_scenario(folder / "tiny.yaml", "quick")
 
 
-def block_of(lane: ServeLane | OfflineLane) -> dict[str, Record]:
-    """One block's records by arm; whatever the lane keeps alive ends."""
-    block = make_plan([lane.scenario], 5).blocks[0]
+def block_of(runner: ServeRunner | OfflineRunner) -> dict[str, Record]:
+    """One block's records by arm; whatever the runner keeps alive ends."""
+    block = make_plan([runner.scenario], 5).blocks[0]
     try:
-        lane.check()
-        return {record.arm: record for record in lane.trials(block, block.order)}
+        runner.check()
+        return {record.arm: record for record in runner.trials(block, block.order)}
     finally:
-        lane.close()
+        runner.close()
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +92,8 @@ def test_a_pooler_that_reads_token_ids_is_measured(reading_build: ReadyBuild, tm
     patched = "round_trip: {baseline: true, patches: [pooling_device_round_trip]" if older else "also: {baseline: true"
     baseline = f"{patched}, {waits}}}"
     asked = scenario(tmp_path, POOLING.format(toy="gritlm" if older else "splade", baseline=baseline))
-    lane = ServeLane(asked, {"default": reading_build}, tmp_path / "results", seed=5, watch=catalog.watched(asked), say=print)
-    records = block_of(lane)
+    runner = ServeRunner(asked, {"default": reading_build}, tmp_path / "results", seed=5, watch=catalog.watched(asked), say=print)
+    records = block_of(runner)
     assert {record.status for record in records.values()} == {"ok"}, [record.reason for record in records.values()]
     one, other = records.values()
     assert one.work == other.work
@@ -113,7 +113,7 @@ def test_an_offline_block_is_measured_and_attested(real_build: ReadyBuild, tmp_p
     Engine and worker are no processes of their own here, each of which imports vLLM anew; of servers they are.
     """
     asked = scenario(tmp_path, OFFLINE)
-    records = block_of(OfflineLane(asked, {"default": real_build}, tmp_path / "results", seed=5, watch=(), say=print))
+    records = block_of(OfflineRunner(asked, {"default": real_build}, tmp_path / "results", seed=5, watch=(), say=print))
     assert {record.status for record in records.values()} == {"ok"}, [record.reason for record in records.values()]
     one, two = records["one"], records["two"]
     assert one.work == two.work == {"requests": 8, "tokens": 8 * 16, "output_tokens": 8 * 8}

@@ -1,4 +1,4 @@
-"""The pure parts of the serve lane: result files, arguments, launch commands, metrics pages, diagnoses."""
+"""The pure parts of the serve runner: result files, arguments, launch commands, metrics pages, diagnoses."""
 
 from __future__ import annotations
 

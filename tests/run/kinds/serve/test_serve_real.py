@@ -1,4 +1,4 @@
-"""The serve lane on a real vLLM: the smallest run that shows that nothing of the stand-in was wished for."""
+"""The serve runner on a real vLLM: the smallest run that shows that nothing of the stand-in was wished for."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from perfproof.model.documents.decode import load_scenario
 from perfproof.model.scenarios.plan import Block
 from perfproof.planning import make_plan
 from perfproof.run.checks import catalog
-from perfproof.run.kinds.serve.serve_runner import ServeLane
+from perfproof.run.kinds.serve.serve_runner import ServeRunner
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 SCENARIO = """
 schema: 1
 name: tiny
-question: Does a real server go through the whole lane?
+question: Does a real server go through the whole runner?
 workload:
   kind: serve
   model: {layers: 1, hidden: 64, heads: 2, vocabulary: 256, context: 256}
@@ -39,7 +39,7 @@ def test_a_real_block_is_measured_and_attested(served_build: ReadyBuild, tmp_pat
     (tmp_path / "tiny.yaml").write_text(SCENARIO)
     scenario = load_scenario(tmp_path / "tiny.yaml", "quick")
     block: Block = make_plan([scenario], 5).blocks[0]
-    lane = ServeLane(
+    runner = ServeRunner(
         scenario,
         {"default": served_build},
         tmp_path / "results",
@@ -48,9 +48,9 @@ def test_a_real_block_is_measured_and_attested(served_build: ReadyBuild, tmp_pat
         say=lambda message: print(message),
     )
     try:
-        records = {record.arm: record for record in lane.trials(block, block.order)}
+        records = {record.arm: record for record in runner.trials(block, block.order)}
     finally:
-        lane.close()
+        runner.close()
     plain, patched = records["as_released"], records["incremental"]
     assert (plain.status, patched.status) == ("ok", "ok"), (plain.reason, patched.reason)
     assert plain.work == patched.work

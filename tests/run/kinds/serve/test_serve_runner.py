@@ -30,7 +30,7 @@ from perfproof.model.scenarios.scenario import Arm, PythonBuild, Scenario, ToyMo
 from perfproof.run.host import gpus
 from perfproof.run.host.ports import free_port
 from perfproof.run.kinds.serve.output_lengths import UNKNOWN, checksum
-from perfproof.run.kinds.serve.serve_runner import ServeLane, scenario_faults
+from perfproof.run.kinds.serve.serve_runner import ServeRunner, scenario_faults
 from perfproof.run.processes.scratch_folders import RUNNING, sweep
 from perfproof.run.servers import server, server_snapshot
 from perfproof.run.servers.server import ServerEnded
@@ -38,7 +38,7 @@ from tests import toy
 
 SWAP = "vllm.v1.worker.batch:Batch.swap"
 MODEL = ToyModel(layers=1, hidden=64, heads=2, vocabulary=256, context=256)
-Serve = Callable[..., ServeLane]
+Serve = Callable[..., ServeRunner]
 
 
 def arm(name: str, *patches: str, server: tuple[str, ...] = ()) -> Arm:
@@ -81,12 +81,12 @@ def scenario(build: ReadyBuild, *arms: Arm, launches: str = "shared", client: Ma
 
 @pytest.fixture
 def serve(toy_build: ReadyBuild, tmp_path: Path) -> Iterator[Serve]:
-    """Makes a lane for the given arms; closed at the end, and then no process of it may be left."""
-    lanes: list[ServeLane] = []
+    """Makes a runner for the given arms; closed at the end, and then no process of it may be left."""
+    runners: list[ServeRunner] = []
 
-    def make(*arms: Arm, pick_port: Callable[[], int] = free_port, ready_timeout: float = 60.0, **changes: Any) -> ServeLane:
-        lanes.append(
-            ServeLane(
+    def make(*arms: Arm, pick_port: Callable[[], int] = free_port, ready_timeout: float = 60.0, **changes: Any) -> ServeRunner:
+        runners.append(
+            ServeRunner(
                 scenario(toy_build, *(arms or (PLAIN, PATCHED)), **changes),
                 {"default": toy_build},
                 tmp_path / "results",
@@ -97,11 +97,11 @@ def serve(toy_build: ReadyBuild, tmp_path: Path) -> Iterator[Serve]:
                 ready_timeout=ready_timeout,
             )
         )
-        return lanes[-1]
+        return runners[-1]
 
     yield make
-    for lane in lanes:
-        lane.close()
+    for runner in runners:
+        runner.close()
     assert not leftovers(toy_build)
 
 
@@ -115,9 +115,9 @@ def leftovers(build: ReadyBuild) -> list[str]:
     return found
 
 
-def run(lane: ServeLane, number: int = 1, seed: int = 11) -> list[Record]:
-    order = tuple(arm.name for arm in lane.scenario.arms)
-    return list(lane.trials(Block(scenario=lane.scenario, number=number, order=order, seed=seed), order))
+def run(runner: ServeRunner, number: int = 1, seed: int = 11) -> list[Record]:
+    order = tuple(arm.name for arm in runner.scenario.arms)
+    return list(runner.trials(Block(scenario=runner.scenario, number=number, order=order, seed=seed), order))
 
 
 # --- what a good trial leaves ---------------------------------------------------------------------------
@@ -157,8 +157,8 @@ def test_a_block_leaves_one_attested_record_an_arm(serve: Serve) -> None:
 
 def test_calls_are_counted_by_trial_though_the_server_lives_on(serve: Serve) -> None:
     """The second trial of a shared server counts its own calls alone: 3 warm-ups and 3 requests, not the 12 of the server's life."""
-    lane = serve()
-    first, second = run(lane, 1), run(lane, 2)
+    runner = serve()
+    first, second = run(runner, 1), run(runner, 2)
     counts = [record.attestation.counts[f"calls {SWAP}"] for record in (*first, *second) if record.attestation]
     assert counts == [6, 6, 6, 6]
     assert "server starts" not in second[0].seconds
@@ -182,8 +182,8 @@ def test_a_record_is_stored_and_read_again(serve: Serve, tmp_path: Path) -> None
 
 def test_fresh_launches_give_every_trial_its_own_server(serve: Serve, tmp_path: Path) -> None:
     """With fresh launches each trial has a server of its own, whose start time is measured, and none is up afterwards."""
-    lane = serve(launches="fresh")
-    records = [*run(lane, 1), *run(lane, 2)]
+    runner = serve(launches="fresh")
+    records = [*run(runner, 1), *run(runner, 2)]
     assert [record.status for record in records] == ["ok"] * 4, [record.reason for record in records]
     assert all(record.measurements["start_time"] > 0 for record in records)
     assert len({record.log for record in records}) == 4
@@ -218,7 +218,7 @@ FIXED = ("--kv-cache-memory-bytes=1024",)
 ALONE = "the servers start one after another"
 
 
-def starts(lane: ServeLane, build: ReadyBuild, device: str) -> tuple[list[str], list[str]]:
+def starts(runner: ServeRunner, build: ReadyBuild, device: str) -> tuple[list[str], list[str]]:
     """What happens in which order when all arms' servers start on such a device, and what was told of it."""
     happened: list[str] = []
     told: list[str] = []
@@ -232,9 +232,9 @@ def starts(lane: ServeLane, build: ReadyBuild, device: str) -> tuple[list[str], 
         happened.append("launched")
         return free_port()
 
-    lane.builds = {"default": dataclasses.replace(build, fingerprint=dataclasses.replace(build.fingerprint, device=device))}
-    lane.say, lane._pick_port = say, pick
-    lane._ready_launches().ready(lane.scenario.arms[0])
+    runner.builds = {"default": dataclasses.replace(build, fingerprint=dataclasses.replace(build.fingerprint, device=device))}
+    runner.say, runner._pick_port = say, pick
+    runner._ready_launches().ready(runner.scenario.arms[0])
     return happened, [words for words in told if ALONE in words]
 
 
@@ -259,12 +259,12 @@ def test_servers_that_measure_free_memory_start_one_after_another(
 
 def test_a_server_that_does_not_start_keeps_none_of_those_after_it_from_starting(serve: Serve, toy_build: ReadyBuild) -> None:
     """One after another, too: its own trial tells it, the other server starts, and is remembered with how long it took by itself."""
-    lane = serve(arm("plain", server=("--fake=crash",)), arm("other"))
+    runner = serve(arm("plain", server=("--fake=crash",)), arm("other"))
     with pytest.raises(ServerEnded, match="arm plain: the server exited"):
-        starts(lane, toy_build, "cuda")
-    assert list(lane._ready_launches()._up) == ["other"]
-    server, warnings = lane._ready_launches().ready(lane.scenario.arms[1])
-    starting, key = lane._ready_launches()._keys["other"]
+        starts(runner, toy_build, "cuda")
+    assert list(runner._ready_launches()._up) == ["other"]
+    server, warnings = runner._ready_launches().ready(runner.scenario.arms[1])
+    starting, key = runner._ready_launches()._keys["other"]
     assert (starting.known(key)[-1], warnings) == (round(server.ready_after or 0.0, 1), [])
 
 
@@ -351,18 +351,18 @@ def test_an_arm_of_another_build_is_asked_of_that_build_s_parser(
     """Before any server starts each arm's flags go by the parser of the vLLM that it runs, not by the baseline's; that build is named."""
     arms = arm("plain", server=plain), dataclasses.replace(arm("newer", server=newer), build="newer")
     asked = scenario(toy_build, *arms, server_arguments=common)
-    lane = ServeLane(asked, {"default": toy_build, "newer": newer_build}, tmp_path, seed=3, watch=[], say=lambda message: None)
+    runner = ServeRunner(asked, {"default": toy_build, "newer": newer_build}, tmp_path, seed=3, watch=[], say=lambda message: None)
     try:
         if told:
             with pytest.raises(BadInput) as caught:
-                lane.check()
+                runner.check()
             (fault,) = caught.value.faults
             assert fault.startswith(f"toy_serve.yaml: {told}")
         else:
-            lane.check()
+            runner.check()
         assert len(list(tmp_path.rglob("parser-*.log"))) == bool(common or newer), "a build that is given no flags is not asked"
     finally:
-        lane.close()
+        runner.close()
     assert not leftovers(newer_build)
 
 
@@ -370,13 +370,13 @@ def test_a_build_that_cannot_be_asked_is_left_to_its_server(toy_build: ReadyBuil
     """Where the other vLLM does not even import, its trials tell, and the baseline's own are not lost."""
     arms = arm("plain"), dataclasses.replace(arm("newer", server=("--newer=1",)), build="newer")
     broken = dataclasses.replace(newer_build, interpreter=tmp_path / "gone")
-    lane = ServeLane(
+    runner = ServeRunner(
         scenario(toy_build, *arms), {"default": toy_build, "newer": broken}, tmp_path, seed=3, watch=[], say=lambda message: None
     )
     try:
-        lane.check()
+        runner.check()
     finally:
-        lane.close()
+        runner.close()
 
 
 def test_flags_that_the_suite_sets_are_refused_all_at_once(toy_build: ReadyBuild) -> None:
@@ -431,10 +431,10 @@ def test_the_record_of_a_failed_start_names_its_log_and_brings_its_end_along(ser
 
 def test_a_server_that_does_not_start_is_tried_once_a_block(serve: Serve, tmp_path: Path) -> None:
     """The failure is told by the trial of its own arm; neither that trial nor the other arm's starts it again before the next block."""
-    lane = serve(PLAIN, arm("broken", server=("--fake=crash",)))
+    runner = serve(PLAIN, arm("broken", server=("--fake=crash",)))
     logs = tmp_path / "results" / "logs" / "toy_serve"
     for blocks in (1, 2):
-        plain, broken = run(lane, blocks)
+        plain, broken = run(runner, blocks)
         assert (plain.status, broken.status) == ("ok", "failed")
         assert len(list(logs.glob("server-broken-*.log"))) == blocks
         assert broken.log == f"logs/toy_serve/server-broken-{blocks}.log"
@@ -442,11 +442,11 @@ def test_a_server_that_does_not_start_is_tried_once_a_block(serve: Serve, tmp_pa
 
 def test_a_lane_that_rests_has_no_server_up_and_starts_them_anew(serve: Serve) -> None:
     """While another scenario measures none of its servers is up; the next block has new ones, and nobody calls that an accident."""
-    lane = serve()
-    first = run(lane)
-    lane.rest()
+    runner = serve()
+    first = run(runner)
+    runner.rest()
     assert not [process for process in psutil.process_iter(["cmdline"]) if "perfproof-toy_serve" in " ".join(process.info["cmdline"] or [])]
-    again = run(lane, 2)
+    again = run(runner, 2)
     assert [record.status for record in (*first, *again)] == ["ok"] * 4
     assert {record.log for record in first}.isdisjoint(record.log for record in again)
     assert not any("launched again" in warning for record in again for warning in record.warnings)
@@ -458,13 +458,13 @@ def test_memory_that_a_gpu_does_not_give_back_makes_the_trial_invalid(serve: Ser
     def kept(before: object) -> float:
         raise gpus.MemoryKept("8192 MiB of GPU memory were not given back")
 
-    lane = serve()
+    runner = serve()
     with monkeypatch.context() as held:
         held.setattr(gpus, "wait_free", kept)
-        records = run(lane)
+        records = run(runner)
     assert [record.status for record in records] == ["invalid"] * 2
     assert [record.reason for record in records] == ["8192 MiB of GPU memory were not given back"] * 2
-    assert [record.status for record in run(lane, 2)] == ["ok"] * 2
+    assert [record.status for record in run(runner, 2)] == ["ok"] * 2
 
 
 def test_an_instruction_that_the_processor_refuses_is_told_with_its_remedy(serve: Serve) -> None:
@@ -477,11 +477,11 @@ def test_an_instruction_that_the_processor_refuses_is_told_with_its_remedy(serve
 
 def test_a_server_that_dies_in_a_trial_fails_it_and_is_launched_again(serve: Serve) -> None:
     """A server that dies under its requests fails the trial; the other arm and the next block go on."""
-    lane = serve(PLAIN, arm("dying", server=("--fake=die",)))
-    plain, dying = run(lane)
+    runner = serve(PLAIN, arm("dying", server=("--fake=die",)))
+    plain, dying = run(runner)
     assert (plain.status, dying.status) == ("ok", "failed")
     assert "exited with code 7" in dying.reason
-    assert run(lane, 2)[0].status == "ok"
+    assert run(runner, 2)[0].status == "ok"
 
 
 def test_a_server_killed_from_outside_makes_the_trial_invalid(serve: Serve) -> None:
@@ -494,8 +494,8 @@ def test_a_server_killed_from_outside_makes_the_trial_invalid(serve: Serve) -> N
 @pytest.mark.parametrize("fake", ["engine killed", "engine killed, then asked to end", "engine lost"])
 def test_an_engine_killed_from_outside_makes_the_trial_invalid(serve: Serve, fake: str) -> None:
     """A SIGKILL of the engine's process alone is told from a crash, though vLLM then exits with code 0 or answers on: invalid."""
-    lane = serve(PLAIN, arm("killed", server=(f"--fake={fake}",)))
-    _, killed = run(lane)
+    runner = serve(PLAIN, arm("killed", server=(f"--fake={fake}",)))
+    _, killed = run(runner)
     assert killed.status == "invalid", killed.reason
     assert "SIGKILL had ended a process that it had started" in killed.reason
     assert "nanobind" not in killed.reason
@@ -535,9 +535,9 @@ def test_a_server_that_is_stopped_makes_the_trial_invalid(serve: Serve) -> None:
 
 def test_a_client_whose_run_was_given_up_is_not_believed_for_the_next_one(serve: Serve) -> None:
     """When a server is lost in the midst of a run, what the client says of it later is not taken for the answer of the next trial."""
-    lane = serve(PLAIN, arm("stopped", server=("--fake=stopped",)))
-    first = run(lane)
-    second = run(lane, 2, seed=12)
+    runner = serve(PLAIN, arm("stopped", server=("--fake=stopped",)))
+    first = run(runner)
+    second = run(runner, 2, seed=12)
     assert [record.status for record in (*first, *second)] == ["ok", "invalid", "ok", "invalid"], [record.reason for record in second]
     assert "server starts" not in second[0].seconds or second[0].work == first[0].work
 
@@ -568,18 +568,18 @@ def test_a_server_that_is_never_ready_is_given_up(serve: Serve) -> None:
 def test_a_server_that_is_not_ours_is_recognised(serve: Serve) -> None:
     """A program that answers on the port with another model's name is never measured: the trial fails and says who answers."""
     with foreign_server(b'{"data": [{"id": "somebody-elses"}]}') as port:
-        lane = serve(pick_port=lambda: port)
-        plain, patched = run(lane)
+        runner = serve(pick_port=lambda: port)
+        plain, patched = run(runner)
     assert [plain.status, patched.status] == ["failed", "failed"]
     assert f"port {port} is answered by a program that is not ours" in plain.reason
 
 
 def test_a_server_that_took_the_port_meanwhile_is_recognised(serve: Serve) -> None:
     """A program that takes the port after it was chosen answers in our server's place: its other model name gives it away."""
-    lane = serve(PLAIN, PATCHED)
-    server, _ = lane._ready_launches().ready(PLAIN)
+    runner = serve(PLAIN, PATCHED)
+    server, _ = runner._ready_launches().ready(PLAIN)
     server.launch = dataclasses.replace(server.launch, name="ours")
-    plain, _ = run(lane)
+    plain, _ = run(runner)
     assert plain.status == "failed"
     assert "a server that is not ours: it serves perfproof-toy_serve-plain-" in plain.reason
 
@@ -665,8 +665,8 @@ def test_a_warm_prefix_cache_shows_in_the_work(serve: Serve) -> None:
 
 def test_a_client_killed_from_outside_makes_the_trial_invalid_and_is_replaced(serve: Serve) -> None:
     """When the client is killed the trial in hand is invalid; the next trial has a new client."""
-    lane = serve(client={"fake": "killed"})
-    plain, patched = run(lane)
+    runner = serve(client={"fake": "killed"})
+    plain, patched = run(runner)
     assert [plain.status, patched.status] == ["invalid", "invalid"]
     assert "SIGKILL" in plain.reason
     assert "client imports" in patched.seconds
@@ -706,10 +706,10 @@ def test_a_short_run_and_few_warm_ups_are_warned_of(serve: Serve) -> None:
 
 def test_closing_ends_every_process_and_removes_what_was_only_needed_meanwhile(serve: Serve, toy_build: ReadyBuild, tmp_path: Path) -> None:
     """After `close` there is no process, no port that answers and no running folder; logs and result files stay."""
-    lane = serve()
-    run(lane)
+    runner = serve()
+    run(runner)
     assert len(leftovers(toy_build)) >= 3
-    lane.close()
+    runner.close()
     assert not leftovers(toy_build)
     assert not (tmp_path / "results" / ".running").exists()
     assert len(list((tmp_path / "results" / "logs" / "toy_serve").iterdir())) == 5
@@ -717,15 +717,15 @@ def test_closing_ends_every_process_and_removes_what_was_only_needed_meanwhile(s
 
 def test_nothing_of_a_lane_outlives_a_killed_runner(toy_build: ReadyBuild, tmp_path: Path) -> None:
     """After `kill -9` of the runner client and servers are gone within seconds, and what it needed meanwhile with the next run."""
-    runner = multiprocessing.get_context("fork").Process(target=_run_slowly, args=(toy_build, tmp_path / "results"))
-    runner.start()
+    launcher = multiprocessing.get_context("fork").Process(target=_run_slowly, args=(toy_build, tmp_path / "results"))
+    launcher.start()
     deadline = time.monotonic() + 90
     while not _measuring(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert len(leftovers(toy_build)) >= 3
-    assert runner.pid is not None
-    os.kill(runner.pid, signal.SIGKILL)
-    runner.join()
+    assert launcher.pid is not None
+    os.kill(launcher.pid, signal.SIGKILL)
+    launcher.join()
     while leftovers(toy_build) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert not leftovers(toy_build)
@@ -735,7 +735,7 @@ def test_nothing_of_a_lane_outlives_a_killed_runner(toy_build: ReadyBuild, tmp_p
 
 def _run_slowly(build: ReadyBuild, results: Path) -> None:
     made = scenario(build, arm("plain", server=("--delay=60",)), PATCHED)
-    run(ServeLane(made, {"default": build}, results, seed=3, watch=[SWAP], say=lambda message: None))
+    run(ServeRunner(made, {"default": build}, results, seed=3, watch=[SWAP], say=lambda message: None))
 
 
 def _measuring(tmp_path: Path) -> bool:

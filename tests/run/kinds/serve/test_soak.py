@@ -38,9 +38,9 @@ from perfproof.progress import RunProgress
 from perfproof.run.host import machine_lock
 from perfproof.run.host.ports import answers
 from perfproof.run.host.preflight import Start
-from perfproof.run.kinds.serve.serve_runner import ServeLane
+from perfproof.run.kinds.serve.serve_runner import ServeRunner
 from perfproof.run.servers.server import SHARED, Server
-from perfproof.run.servers.server_pool import Launches
+from perfproof.run.servers.server_pool import ServerPool
 
 pytestmark = pytest.mark.slow
 
@@ -126,13 +126,13 @@ class Grief:
 def grief(monkeypatch: pytest.MonkeyPatch) -> Iterator[Grief]:
     """Comes over every server that is launched meanwhile."""
     found = Grief(chance=random.Random(int(os.environ.get("PERFPROOF_SOAK_SEED", "6"))), scale=6.0 if REAL else 0.6)
-    launch: Callable[[Launches, Arm], None] = Launches._launch
+    launch: Callable[[ServerPool, Arm], None] = ServerPool._launch
 
-    def launched(self: Launches, arm: Arm) -> None:
+    def launched(self: ServerPool, arm: Arm) -> None:
         launch(self, arm)
         found.meet(self._up[arm.name])
 
-    monkeypatch.setattr(Launches, "_launch", launched)
+    monkeypatch.setattr(ServerPool, "_launch", launched)
     yield found
     for thread in found.threads:
         thread.join(30)
@@ -147,14 +147,14 @@ def soaked(build: ReadyBuild, results: Path, folder: Path, budget: float | None)
     printed = io.StringIO()
 
     @contextlib.contextmanager
-    def lanes() -> Iterator[Callable[[Scenario], ServeLane]]:
-        with contextlib.closing(ServeLane(scenario, {"default": build}, results, seed=0, watch=(), say=lambda message: None)) as lane:
-            yield lambda _: lane
+    def runners() -> Iterator[Callable[[Scenario], ServeRunner]]:
+        with contextlib.closing(ServeRunner(scenario, {"default": build}, results, seed=0, watch=(), say=lambda message: None)) as runner:
+            yield lambda _: runner
 
     start = Start(what="the soak", profile="quick", wait=1.0, anyway=True)
     with RunProgress(Console(file=printed, width=200), 2 * BLOCKS) as progress:
-        rules = dataclasses.replace(STANDARD, foreign=2.0, steal=2.0)  # what is soaked is the lane, not the machine
-        conduct(make_plan([scenario], 0), results, lanes, progress, rules=rules, alone=start.alone, budget=budget)
+        rules = dataclasses.replace(STANDARD, foreign=2.0, steal=2.0)  # what is soaked is the runner, not the machine
+        conduct(make_plan([scenario], 0), results, runners, progress, rules=rules, alone=start.alone, budget=budget)
     return scenario, printed.getvalue()
 
 

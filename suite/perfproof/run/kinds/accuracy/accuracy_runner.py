@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from perfproof.builds.install.ready_build import ReadyBuild
-from perfproof.builds.lm_eval_env import evaluator_folder
+from perfproof.builds.lm_eval_env import lm_eval_folder
 from perfproof.importers import lm_eval
 from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.kinds.accuracy.accuracy_document import ACCURACY
@@ -43,14 +43,14 @@ from perfproof.run.processes import attestation
 from perfproof.run.processes.trial_process import Running, build_environment, scrub, start
 from perfproof.run.servers.launch_spec import server_environment
 from perfproof.run.servers.server import Server, ServerEnded
-from perfproof.run.servers.server_pool import Launches, next_log
+from perfproof.run.servers.server_pool import ServerPool, next_log
 from perfproof.run.servers.server_snapshot import between, moment_of
 from perfproof.run.servers.startup_history import FIRST as FIRST_START
 from perfproof.run.trials.runner import RunnerKind, Say, one_each
-from perfproof.run.trials.runner_base import ModelLane
-from perfproof.run.trials.trial_run import Attempt, cause_of, ending, looks
+from perfproof.run.trials.runner_base import ModelProcessRunner
+from perfproof.run.trials.trial_run import TrialRun, cause_of, ending, looks
 
-__all__ = ["AccuracyLane", "scenario_faults"]
+__all__ = ["AccuracyRunner", "scenario_faults"]
 
 LONGEST_TRIAL = 6 * 3600.0
 """Seconds after which an evaluation is given up."""
@@ -60,7 +60,7 @@ KEPT = ".accuracy"
 """What a scenario's folder of lm_eval's own files ends with."""
 
 
-class AccuracyLane(ModelLane[AccuracyWorkload]):
+class AccuracyRunner(ModelProcessRunner[AccuracyWorkload]):
     """Runs the trials of one accuracy scenario; with shared launches servers stay up until `close`."""
 
     faults = staticmethod(scenario_faults)
@@ -70,7 +70,7 @@ class AccuracyLane(ModelLane[AccuracyWorkload]):
         self, scenario: Scenario, builds: Mapping[str, ReadyBuild], results: Path, *, seed: int, watch: Iterable[str], say: Say
     ) -> None:
         super().__init__(scenario, builds, results, seed=seed, watch=watch, say=say)
-        self._launches: Launches | None = None
+        self._servers: ServerPool | None = None
         self._tools: dict[str, Path] = {}
         if self.workload.through == "server":
             self.how = f"{self.workload.launches} server"
@@ -85,7 +85,7 @@ class AccuracyLane(ModelLane[AccuracyWorkload]):
         if missing := self.hub_faults(self.workload.server_arguments):
             raise BadInput(*missing)
         for build in self._evaluating():
-            self._tools[build.id] = evaluator_folder(build, self.say)
+            self._tools[build.id] = lm_eval_folder(build, self.say)
         asked = [task.name for task in self.workload.tasks]
         if set(asked) <= set(self.workload.own):
             return
@@ -102,8 +102,8 @@ class AccuracyLane(ModelLane[AccuracyWorkload]):
 
     def rest(self) -> None:
         """Ends the servers."""
-        if self._launches is not None:
-            self._launches.close()
+        if self._servers is not None:
+            self._servers.close()
 
     def close(self) -> None:
         """Ends the servers, and removes what was only needed while they ran."""
@@ -112,7 +112,7 @@ class AccuracyLane(ModelLane[AccuracyWorkload]):
 
     # --- a trial -------------------------------------------------------------------------------------
 
-    def _attempt(self, trial: Attempt) -> None:
+    def _attempt(self, trial: TrialRun) -> None:
         """Evaluates the arm, the baseline twice: of the same engine or server with shared launches, else of one each."""
         runs = (FIRST, AGAIN) if trial.arm.baseline else (FIRST,)
         together = [runs] if self.workload.launches == "shared" else [(run,) for run in runs]
@@ -121,11 +121,11 @@ class AccuracyLane(ModelLane[AccuracyWorkload]):
                 if not self._evaluate(trial, each):
                     return
         except ServerEnded:
-            if self._launches is not None:
-                self._launches.drop(trial.arm.name, lost=True)
+            if self._servers is not None:
+                self._servers.drop(trial.arm.name, lost=True)
             raise
 
-    def _evaluate(self, trial: Attempt, runs: Sequence[str]) -> bool:
+    def _evaluate(self, trial: TrialRun, runs: Sequence[str]) -> bool:
         """Evaluates once for each of the runs; whether what came of it counts."""
         outputs = [self._kept(trial.arm, run) for run in runs]
         ask = self._through_server if self.workload.through == "server" else self._offline
@@ -138,7 +138,7 @@ class AccuracyLane(ModelLane[AccuracyWorkload]):
             self._take(trial, run, output, evaluated)
         return trial.prove(self._build(trial.arm))
 
-    def _offline(self, trial: Attempt, outputs: Sequence[Path]) -> dict[str, Any] | None:
+    def _offline(self, trial: TrialRun, outputs: Sequence[Path]) -> dict[str, Any] | None:
         """One process of the arm's build, engine and lm_eval in one; None, with the reason in the trial, where it failed."""
         build, attests = self._build(trial.arm), self._folder("attest")
         variables = {
@@ -151,11 +151,11 @@ class AccuracyLane(ModelLane[AccuracyWorkload]):
         self._tell(trial, build, variables, order, said, running.log)
         trial.attestation = attestation.read(attests, build, trial.arm)
         if said is None or not said["ok"]:
-            trial.broke(running, said["fault"] if said else cause_of(running, attests), "lm_eval ")
+            trial.process_died(running, said["fault"] if said else cause_of(running, attests), "lm_eval ")
             return None
         return said
 
-    def _through_server(self, trial: Attempt, outputs: Sequence[Path]) -> dict[str, Any] | None:
+    def _through_server(self, trial: TrialRun, outputs: Sequence[Path]) -> dict[str, Any] | None:
         """lm_eval beside the baseline's interpreter asks the arm's server; None, with the reason in the trial, where it failed."""
         server = self._server(trial)
         before = moment_of(server)
@@ -170,14 +170,14 @@ class AccuracyLane(ModelLane[AccuracyWorkload]):
         self._tell(trial, self._build(trial.arm), server.launch.environment, order, said, server.launch.log)
         trial.environment["server_counted"] = dict(done.counters)
         if said is None or not said["ok"]:
-            trial.broke(running, said["fault"] if said else "", "lm_eval ")
+            trial.process_died(running, said["fault"] if said else "", "lm_eval ")
             return None
         return said
 
-    def _server(self, trial: Attempt) -> Server:
+    def _server(self, trial: TrialRun) -> Server:
         """The arm's server; with fresh launches one that nobody has asked before."""
-        if self._launches is None:
-            self._launches = Launches(
+        if self._servers is None:
+            self._servers = ServerPool(
                 dataclasses.replace(self.scenario, workload=served(self.workload)),
                 self.builds,
                 self._model,
@@ -189,9 +189,9 @@ class AccuracyLane(ModelLane[AccuracyWorkload]):
                 ready_timeout=FIRST_START,
             )
         began = time.monotonic()
-        if not self._launches.shared:
-            self._launches.close()
-        server, warnings = self._launches.ready(trial.arm)
+        if not self._servers.shared:
+            self._servers.close()
+        server, warnings = self._servers.ready(trial.arm)
         trial.seconds["server starts"] = trial.seconds.get("server starts", 0.0) + time.monotonic() - began
         trial.warnings += warnings
         server.check_identity()
@@ -229,7 +229,7 @@ class AccuracyLane(ModelLane[AccuracyWorkload]):
 
     def _tell(
         self,
-        trial: Attempt,
+        trial: TrialRun,
         build: ReadyBuild,
         variables: Mapping[str, str],
         order: Mapping[str, Any],
@@ -243,7 +243,7 @@ class AccuracyLane(ModelLane[AccuracyWorkload]):
             trial.seconds[name] = trial.seconds.get(name, 0.0) + spent
         trial.log = log
 
-    def _take(self, trial: Attempt, run: str, output: Path, evaluated: Mapping[str, Any]) -> None:
+    def _take(self, trial: TrialRun, run: str, output: Path, evaluated: Mapping[str, Any]) -> None:
         """The items of one evaluation; raises `CannotRun` where not all of them were answered with numbers."""
         where = f"arm {trial.arm.name}{' again' if run == AGAIN else ''}"
         if evaluated["missing"]:
@@ -292,4 +292,4 @@ class AccuracyLane(ModelLane[AccuracyWorkload]):
         return list({build.id: build for build in (self._build(arm) for arm in [self.scenario.baseline, *arms])}.values())
 
 
-RUNNER = RunnerKind(kind=ACCURACY, faults=scenario_faults, open=one_each(AccuracyLane, catalog.watched))
+RUNNER = RunnerKind(kind=ACCURACY, faults=scenario_faults, open=one_each(AccuracyRunner, catalog.watched))

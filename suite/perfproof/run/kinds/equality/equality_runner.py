@@ -29,8 +29,8 @@ from perfproof.run.processes.env_vars import of_caches
 from perfproof.run.servers.bench_client import flags, meant
 from perfproof.run.servers.launch_spec import PREFIX_CACHE, ModelAt, flags_of, model_faults, server_environment
 from perfproof.run.trials.runner import RunnerKind, one_each
-from perfproof.run.trials.runner_base import ModelLane
-from perfproof.run.trials.trial_run import Attempt, cause_of, looks
+from perfproof.run.trials.runner_base import ModelProcessRunner
+from perfproof.run.trials.trial_run import TrialRun, cause_of, looks
 
 OURS = frozenset(["--model", "--seed", "--runner"])
 """Flags that the suite sets itself."""
@@ -140,7 +140,7 @@ def answers_of(said: Mapping[str, Any], order: Mapping[str, Any]) -> tuple[dict[
     return raw, work
 
 
-class EqualityLane(ModelLane[EqualityWorkload]):
+class EqualityRunner(ModelProcessRunner[EqualityWorkload]):
     """Runs the trials of one equality scenario; nothing is kept alive between them. Prompts and sampling are the same in every block.
 
     A trial raises `BadInput` where vLLM's parser refuses an arm's flags.
@@ -157,7 +157,7 @@ class EqualityLane(ModelLane[EqualityWorkload]):
         if missing := self.hub_faults(flags(self.workload.arguments)):
             raise BadInput(*missing)
 
-    def _attempt(self, trial: Attempt) -> None:
+    def _attempt(self, trial: TrialRun) -> None:
         """Runs the process once and judges whether what it answered counts."""
         build, folder, attests = self._build(trial.arm), self._folder("asked"), self._folder("attest")
         asked, result = folder / "order.json", folder / "result.json"
@@ -172,7 +172,7 @@ class EqualityLane(ModelLane[EqualityWorkload]):
         if said.get("refused"):
             raise BadInput(f"{self.scenario.source}: {said['fault']}")
         if "parts" not in said:
-            trial.broke(running, said["fault"])
+            trial.process_died(running, said["fault"])
             return
         trial.seconds |= said["seconds"]
         raw, work = answers_of(said, order)
@@ -187,4 +187,4 @@ class EqualityLane(ModelLane[EqualityWorkload]):
         return {**invariant, **ENGINE_INSIDE, **said, **({CACHE: of_caches(build)[CACHE]} if shared else {})}
 
 
-RUNNER = RunnerKind(kind=EQUALITY, faults=scenario_faults, open=one_each(EqualityLane, catalog.watched))
+RUNNER = RunnerKind(kind=EQUALITY, faults=scenario_faults, open=one_each(EqualityRunner, catalog.watched))

@@ -127,7 +127,7 @@ class Parent:
             self._channel.close()
 
 
-class MicroLane:
+class MicroRunner:
     """Runs blocks of micro scenarios.
 
     `builds` maps a build's key to the ready build; `folder`, in the results folder, takes what the trials leave.
@@ -307,10 +307,10 @@ def _run(parent: Parent, block: Block, variables: Mapping[str, str], folder: Pat
     return "" if code == 0 else UNWRITTEN if code == NO_ROOM else f"the trial {how_ended(code, 0.0)}"
 
 
-def _opened(scenarios: Sequence[Scenario], opening: Opening) -> MicroLane:
-    """One lane for all, for scenarios share the parents of a block number."""
+def _opened(scenarios: Sequence[Scenario], opening: Opening) -> MicroRunner:
+    """One runner for all, for scenarios share the parents of a block number."""
     benches = [scenario.workload.benchmark for scenario in scenarios]
-    return MicroLane(opening.ready, opening.results / "logs", benches=benches, seed=opening.seed)
+    return MicroRunner(opening.ready, opening.results / "logs", benches=benches, seed=opening.seed)
 
 
 RUNNER = RunnerKind(kind=MICRO, faults=bench_faults, open=_opened, shared=True)

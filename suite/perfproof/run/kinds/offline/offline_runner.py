@@ -34,8 +34,8 @@ from perfproof.run.servers.flag_validation import parser_of
 from perfproof.run.servers.launch_spec import PREFIX_CACHE, ModelAt, flags_of, model_faults, server_environment
 from perfproof.run.servers.server import resident
 from perfproof.run.trials.runner import RunnerKind, one_each
-from perfproof.run.trials.runner_base import ModelLane
-from perfproof.run.trials.trial_run import LOG_LINES, Attempt, cause_of, looks
+from perfproof.run.trials.runner_base import ModelProcessRunner
+from perfproof.run.trials.trial_run import LOG_LINES, TrialRun, cause_of, looks
 
 OURS = frozenset(["model", "tokenizer", "output-json", "seed", "profile"])
 """Flags that the suite sets itself."""
@@ -92,7 +92,7 @@ def arguments_for(workload: OfflineWorkload, arm: Arm, model: ModelAt, *, seed: 
     return [f"--model={model.name}", f"--seed={seed}", f"--output-json={result}", *defaults, *cache, *asked]
 
 
-class OfflineLane(ModelLane[OfflineWorkload]):
+class OfflineRunner(ModelProcessRunner[OfflineWorkload]):
     """Runs the trials of one offline scenario; nothing is kept alive between them."""
 
     faults = staticmethod(scenario_faults)
@@ -125,7 +125,7 @@ class OfflineLane(ModelLane[OfflineWorkload]):
                 raise
             return ""
 
-    def _attempt(self, trial: Attempt) -> None:
+    def _attempt(self, trial: TrialRun) -> None:
         """Runs vLLM's command once and judges whether what it measured counts."""
         build, result, attests = self._build(trial.arm), self._folder("result") / "result.json", self._folder("attest")
         trial.environment["block_seed"] = trial.block.seed
@@ -140,7 +140,7 @@ class OfflineLane(ModelLane[OfflineWorkload]):
         trial.warnings += telemetry.warnings(trial.environment)
         trial.attestation = attestation.read(attests, build, trial.arm)
         if running.poll() != 0 or not result.exists():
-            trial.broke(running, cause_of(running, attests) or raised(tail(running.log, LOG_LINES)))
+            trial.process_died(running, cause_of(running, attests) or raised(tail(running.log, LOG_LINES)))
             return
         found = self._read(result)
         self._take(trial, found, peak, running.seconds)
@@ -148,7 +148,7 @@ class OfflineLane(ModelLane[OfflineWorkload]):
         if trial.prove(build) and fault:
             trial.status, trial.reason = "invalid", fault
 
-    def _other_lengths(self, trial: Attempt, found: OfflineResult, words: Sequence[str], log: str) -> str:
+    def _other_lengths(self, trial: TrialRun, found: OfflineResult, words: Sequence[str], log: str) -> str:
         """Why outputs were not as long as asked for; "" if they were. Uncounted ones are a warning; tokens are part of the work."""
         if self.workload.bench == "latency":
             counts = trial.attestation.counts if trial.attestation else {}
@@ -160,7 +160,7 @@ class OfflineLane(ModelLane[OfflineWorkload]):
         trial.work |= {} if made is None else {"output_tokens": made}
         return throughput_fault(found, self.workload, made)
 
-    def _take(self, trial: Attempt, found: OfflineResult, peak: int, lived: float) -> None:
+    def _take(self, trial: TrialRun, found: OfflineResult, peak: int, lived: float) -> None:
         """What was measured, by a process that lived so many seconds and held so much memory."""
         trial.measurements |= {**found.measurements, **({"peak_memory": float(peak)} if peak else {})}
         trial.raw |= found.raw
@@ -191,4 +191,4 @@ def raised(log: str) -> str:
     return str(found[-1])[:300] if found else ""
 
 
-RUNNER = RunnerKind(kind=OFFLINE, faults=scenario_faults, open=one_each(OfflineLane, catalog.watched))
+RUNNER = RunnerKind(kind=OFFLINE, faults=scenario_faults, open=one_each(OfflineRunner, catalog.watched))

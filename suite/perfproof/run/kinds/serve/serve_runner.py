@@ -45,13 +45,13 @@ from perfproof.run.servers.bench_client import Client, ClientEnded, arguments_fo
 from perfproof.run.servers.hub_models import hub_faults
 from perfproof.run.servers.launch_spec import Launch, ModelAt, asked_of, locate_model, workload_of
 from perfproof.run.servers.server import Say, Server, ServerEnded
-from perfproof.run.servers.server_pool import Launches, next_log
+from perfproof.run.servers.server_pool import ServerPool, next_log
 from perfproof.run.servers.server_snapshot import Moment, Watcher, between, moment_of
 from perfproof.run.servers.startup_history import FIRST
 from perfproof.run.trials.runner import RunnerKind, one_each
-from perfproof.run.trials.trial_run import Attempt, begun
+from perfproof.run.trials.trial_run import TrialRun, start_trial
 
-__all__ = ["ServeLane", "scenario_faults"]
+__all__ = ["ServeRunner", "scenario_faults"]
 
 LONGEST_TRIAL = 3600.0
 """Seconds after which a run of the client is given up."""
@@ -61,7 +61,7 @@ DYING = 5.0
 """Seconds in which a server whose requests failed may turn out to have ended."""
 
 
-class ServeLane:
+class ServeRunner:
     """Runs the trials of one serve scenario; keeps the client, and with shared launches the servers, until `close`.
 
     `builds` maps the scenario's build names to ready ones; `watch` are functions of vLLM whose calls are counted in every
@@ -97,7 +97,7 @@ class ServeLane:
         self._model: ModelAt | None = None
         self._client: Client | None = None
         self._client_log: Path | None = None
-        self._launches: Launches | None = None
+        self._servers: ServerPool | None = None
         self._spent: dict[str, float] = {}
         self._idle = gpus.used()
 
@@ -151,8 +151,8 @@ class ServeLane:
 
     def rest(self) -> None:
         """Ends the servers; the client stays."""
-        if self._launches is not None:
-            self._launches.close()
+        if self._servers is not None:
+            self._servers.close()
 
     def close(self) -> None:
         """Ends servers and client, and removes what was only needed while they ran."""
@@ -163,7 +163,7 @@ class ServeLane:
     # --- a trial --------------------------------------------------------------------------------
 
     def _trial(self, block: Block, arm: Arm) -> Record:
-        trial = begun(block, arm, self._build(arm))
+        trial = start_trial(block, arm, self._build(arm))
         waited = sum(self._spent.values())
         try:
             client = self._ready_client()
@@ -171,18 +171,18 @@ class ServeLane:
         except (ServerEnded, ClientEnded) as error:
             self._lost(trial, error)
         except CannotRun as error:
-            trial.met(error)
+            trial.record_error(error)
         finally:
-            if self._launches is not None and not self._launches.shared:
+            if self._servers is not None and not self._servers.shared:
                 stopping = time.monotonic()
-                self._launches.drop(arm.name)
+                self._servers.drop(arm.name)
                 trial.seconds["stopping the server"] = time.monotonic() - stopping
         trial.finish(self._build(arm))
         trial.seconds["total"] -= sum(self._spent.values()) - waited
         trial.log = trial.log or self._client_log
         return self._record(trial)
 
-    def _ready_server(self, trial: Attempt) -> Server:
+    def _ready_server(self, trial: TrialRun) -> Server:
         began, launches = time.monotonic(), self._ready_launches()
         try:
             server, warnings = launches.ready(trial.arm)
@@ -195,7 +195,7 @@ class ServeLane:
         server.check_identity()
         return server
 
-    def _measure(self, trial: Attempt, client: Client, server: Server) -> None:
+    def _measure(self, trial: TrialRun, client: Client, server: Server) -> None:
         """Has the client measure once and judges whether that counts."""
         result = self._scratch.folder / f"block{trial.block.number:03d}-{trial.arm.name}.json"
         before, watcher = moment_of(server), Watcher(server)
@@ -220,7 +220,7 @@ class ServeLane:
         if trial.prove(self._build(trial.arm)) and fault:
             trial.status, trial.reason = "invalid", fault
 
-    def _answer(self, trial: Attempt, client: Client, watcher: Watcher, result: Path) -> Mapping[str, Any]:
+    def _answer(self, trial: TrialRun, client: Client, watcher: Watcher, result: Path) -> Mapping[str, Any]:
         """What the client says of one run that is to leave `result`; what machine and server did meanwhile is told in the trial."""
         launch = watcher.server.launch
         arguments = self._arguments(trial.arm, launch.url, launch.name, trial.block.seed, result)
@@ -250,7 +250,7 @@ class ServeLane:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CannotRun(f"the result file of 'vllm bench serve' can't be read: {type(error).__name__}: {error}") from error
 
-    def _fill(self, trial: Attempt, found: BenchResult, done: Moment, answer: Mapping[str, Any]) -> None:
+    def _fill(self, trial: TrialRun, found: BenchResult, done: Moment, answer: Mapping[str, Any]) -> None:
         """Measurements, counts of work, seconds and warnings of a run that ended.
 
         The server's CPU time covers the warm-ups too, and so do the tokens that it is divided by.
@@ -282,13 +282,13 @@ class ServeLane:
         runners = [name for name, target in attestation.RUNNERS.items() if done.calls.get(f"calls {target}")]
         return dataclasses.replace(said, counts=done.calls, runner=" and ".join(runners))
 
-    def _lost(self, trial: Attempt, error: ServerEnded | ClientEnded) -> None:
+    def _lost(self, trial: TrialRun, error: ServerEnded | ClientEnded) -> None:
         """A trial whose server or client ended: neither is used again."""
-        trial.met(error)
+        trial.record_error(error)
         if isinstance(error, ClientEnded):
             self._drop_client()
-        if self._launches is not None:
-            self._launches.drop(trial.arm.name, lost=isinstance(error, ServerEnded))
+        if self._servers is not None:
+            self._servers.drop(trial.arm.name, lost=isinstance(error, ServerEnded))
 
     def _describe(self, launch: Launch) -> dict[str, Any]:
         """The arm's part of a record's environment; variables by the allow-list only."""
@@ -299,7 +299,7 @@ class ServeLane:
             "server_arguments": shown([scrub(word) for word in launch.command[1:]]),
         }
 
-    def _record(self, trial: Attempt) -> Record:
+    def _record(self, trial: TrialRun) -> Record:
         trial.seconds, self._spent = {**self._spent, **trial.seconds}, {}
         trial.environment["block_seed"] = trial.block.seed
         return trial.record(seed=self.seed, how=f"{self.workload.launches} server", results=self.results)
@@ -327,9 +327,9 @@ class ServeLane:
             self._model = locate_model(self.workload.model, models, self._scratch.folder)
         return self._model
 
-    def _ready_launches(self) -> Launches:
-        if self._launches is None:
-            self._launches = Launches(
+    def _ready_launches(self) -> ServerPool:
+        if self._servers is None:
+            self._servers = ServerPool(
                 self.scenario,
                 self.builds,
                 self._model_at(),
@@ -341,7 +341,7 @@ class ServeLane:
                 ready_timeout=self._ready_timeout,
                 pick_port=self._pick_port,
             )
-        return self._launches
+        return self._servers
 
     def _ready_client(self) -> Client:
         """The client of the baseline's build, started again if it has died."""
@@ -379,4 +379,4 @@ class ServeLane:
             self._spent[phase] = self._spent.get(phase, 0.0) + seconds
 
 
-RUNNER = RunnerKind(kind=SERVE, faults=scenario_faults, open=one_each(ServeLane, catalog.watched))
+RUNNER = RunnerKind(kind=SERVE, faults=scenario_faults, open=one_each(ServeRunner, catalog.watched))
