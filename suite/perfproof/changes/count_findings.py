@@ -13,6 +13,7 @@ from pathlib import Path
 
 from perfproof.analysis.verdicts.count_comparison import Comparisons, Where, compare, disagreeing, ran
 from perfproof.analysis.verdicts.count_growth import growths
+from perfproof.analysis.verdicts.python_share import python_shares
 from perfproof.changes.count_sources import Sides, idle_lines, new_lines, touched_functions
 from perfproof.changes.count_words import ranges
 from perfproof.child.engine.features import FEATURES, NAMES, POSITIONS
@@ -23,6 +24,8 @@ from perfproof.run.trials.engine_counting import Cells, Runner, Wanted, count
 
 CLOSELY = 40
 """Functions whose lines are looked at, at most."""
+SHARES = 3
+"""Cells whose step's time is put beside their counts, at most."""
 NAMED = 6
 """Functions that are named in a sentence, at most."""
 UNCONFIRMED = "what differs was not confirmed by a second process of each side, or not all of it"
@@ -114,8 +117,13 @@ def concluded(
         never_ran=tuple(sorted(touched - ran(first, touched))),
         touched=tuple(sorted(touched)),
         tried=tuple(cells),
-        notes=(*more, *growths(first[0], first[1], POSITIONS)),
+        notes=(*more, *growths(first[0], first[1], POSITIONS), *python_shares(first[1], _timed(comparisons, first[1]))),
     )
+
+
+def _timed(comparisons: Comparisons, candidate: Count) -> list[tuple[str, int]]:
+    """The cells whose time is put beside their counts: those that differ, else the first."""
+    return (comparisons.differing or [cell.key for cell in candidate.cells])[:SHARES]
 
 
 def _cells(keys: Sequence[tuple[str, int]]) -> dict[str, list[int]]:

@@ -57,23 +57,21 @@ class Rounds:
         self._prompts = [making.prompt(feature, number, vocabulary) for number in range(requests)]
         self._latest: dict[int, Any] = {}
         self._more = {} if lora is None else {"lora_request": lora}
-        self._ask(feature.output)
+        self._asked: list[tuple[str, list[int], Any]] = []
 
     def _ask(self, output: int) -> None:
-        """What the requests ask for, with outputs of so many tokens."""
+        """New requests with outputs of so many tokens: vLLM writes into parameters, and takes another way where it has been before."""
         self._asked = [
-            (str(number), prompt, making.parameters(self.feature, number, output)) for number, prompt in enumerate(self._prompts)
+            (str(number), list(prompt), making.parameters(self.feature, number, output)) for number, prompt in enumerate(self._prompts)
         ]
 
     def scout(self) -> tuple[Wave, dict[str, range]]:
         """Waves that are not counted, until two do the same; the last of them, and the steps of each phase."""
-        if self.feature.positions:
-            self._ask(OUTPUT)
-        before = self.wave(None, {})
+        output = OUTPUT if self.feature.positions else self.feature.output
+        before = self.wave(None, {}, output)
         for _ in range(MOST):
-            now = self.wave(None, {})
+            now = self.wave(None, {}, output)
             if now.shape == before.shape:
-                self._ask(self.feature.output)
                 return now, phases_of(now, self.feature)
             before = now
         raise Stuck("two waves of the same requests took other steps, or had other outputs, each time")
@@ -93,8 +91,9 @@ class Rounds:
                 break
         return found, like
 
-    def wave(self, counter: Any, steps: dict[str, range]) -> Wave:
-        """One wave; what lies in `steps` is counted."""
+    def wave(self, counter: Any, steps: dict[str, range], output: int | None = None) -> Wave:
+        """One wave, with outputs of so many tokens (None: as the feature has it); what lies in `steps` is counted."""
+        self._ask(output or self.feature.output)
         if not self.feature.keeps:
             self.engine.reset_prefix_cache()
         wave, self._latest = Wave(), {}
@@ -114,7 +113,7 @@ class Rounds:
 
     def _admit(self) -> None:
         for name, prompt, parameters in self._asked:
-            self.engine.add_request(name, {"prompt_token_ids": list(prompt)}, parameters, **self._more)
+            self.engine.add_request(name, {"prompt_token_ids": prompt}, parameters, **self._more)
 
     def _phase(self, wave: Wave, phase: str, counter: Any, work: Callable[[], Any]) -> Any:
         if counter is None or not phase:
