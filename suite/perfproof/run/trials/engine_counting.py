@@ -55,6 +55,9 @@ RUNNERS: Mapping[str, str] = {"v1": "0", "v2": "1"}
 """How a model runner is asked for; unset, the release chooses."""
 
 Runner = Literal["default", "v1", "v2"]
+COMPILED = "TORCHINDUCTOR_CACHE_DIR"
+"""Where PyTorch keeps what it compiles, by its content: builds that are counted share it, and a change's does not compile it again."""
+
 Cells = Mapping[str, Sequence[int]]
 Say = Callable[[str], object]
 
@@ -183,7 +186,7 @@ class _Run:
         self.told = self._lines()
         self._running = start(
             [build.interpreter, build.child / "engine" / "run.py", asked, self._file],
-            environment=environment_of(build, self._wanted.runner),
+            environment={**environment_of(build, self._wanted.runner), COMPILED: str(self._builds / FOLDER / ".inductor")},
             log=self._log,
         )
 
