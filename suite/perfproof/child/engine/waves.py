@@ -77,8 +77,8 @@ class Rounds:
         raise Stuck("two waves of the same requests took other steps, or had other outputs, each time")
 
     def counted(self, counter: Any, steps: dict[str, range], like: Wave | None, enough: int = 2) -> tuple[dict[str, list[Tally]], Wave]:
-        """The counts of each phase, wave by wave, until every phase has `enough` that agree, and the last wave. Raises `Stuck` where a
-        wave is not like the one that was scouted (None: the first of these), or its phases are not in these steps."""
+        """The counts of each phase, wave by wave, until every phase has `enough` that agree; and the wave that all were like, which is the
+        first where none was scouted. Raises `Stuck` where one did other steps, or phases are not in these steps."""
         found: dict[str, list[Tally]] = {}
         for _ in range(MOST if enough > 1 else 1):
             wave = self.wave(counter, steps)

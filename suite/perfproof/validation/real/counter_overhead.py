@@ -1,14 +1,13 @@
 """`python -m perfproof.validation.real.counter_overhead`: whether rounds that are not counted are slower where the counter is there.
 
-A pair is two fresh processes in random order. Both time rounds of the same Python; in the one a counter was installed, proved and used
-before, as in every process that counts. The least CPU time of the rounds stands for a process, so that the machine may be busy. Ends with 1
-where the interval of the change does not lie within half a percent.
+A pair is two processes, forked from one that has run the same Python before, that time rounds of it side by side. In the one a counter was
+installed, proved and used before, as in every process that counts. The least CPU time of the rounds stands for a process, so that the
+machine may be busy. Ends with 1 where the interval of the change does not lie within half a percent.
 """
 
 from __future__ import annotations
 
 import argparse
-import random
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED
 
 MARGIN = 0.005
 ROUNDS = """
-import json, sys, time
+import json, math, os, sys, time
 
 def parse(number):
     text = json.dumps({"number": number, "words": [str(n) for n in range(number % 7)]}, indent=1)
@@ -30,7 +29,7 @@ def parse(number):
 def work():
     return sum(len(parse(number)) for number in range(300))
 
-if sys.argv[1] == "counter":
+def count():
     from perfproof.child.counting import Counter
     from perfproof.child.counting.counter import prove
     counter = Counter()
@@ -39,44 +38,60 @@ if sys.argv[1] == "counter":
     counter.start()
     work()
     counter.stop()
-times = []
-for _ in range(60):
-    began = time.thread_time()
+
+def timed(counted):
+    reader, writer = os.pipe()
+    if not os.fork():
+        if counted:
+            count()
+        times = []
+        for _ in range(40):
+            began = time.thread_time()
+            work()
+            times.append(time.thread_time() - began)
+        os.write(writer, repr(min(times)).encode())
+        os._exit(0)
+    os.close(writer)
+    return reader
+
+for _ in range(20):
     work()
-    times.append(time.thread_time() - began)
-print(min(times))
+for pair in range(int(sys.argv[1])):
+    order = [pair % 2, 1 - pair % 2]
+    readers = [timed(counted) for counted in order]
+    least = dict(zip(order, [float(os.read(reader, 99)) for reader in readers]))
+    for reader in readers:
+        os.close(reader)
+        os.wait()
+    print(math.log(least[1] / least[0]), flush=True)
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Times the pairs, and tells by how much the rounds are slower beside a counter."""
     parser = argparse.ArgumentParser(prog="python -m perfproof.validation.real.counter_overhead", description=__doc__)
-    parser.add_argument("--pairs", type=int, default=30, help="pairs of processes (30)")
+    parser.add_argument("--pairs", type=int, default=40, help="pairs of processes (40)")
     parser.add_argument("--python", default=sys.executable, help="the interpreter to look at (this one)")
     given = parser.parse_args(argv)
     if given.pairs < 6:
         parser.error(f"--pairs: at least 6 are needed to say anything, not {given.pairs}")
-    chance = random.Random(1)
-    change = companion(np.array([[paired(given.python, chance) for _ in range(given.pairs)]]))
+    change = companion(np.array([paired(given.python, given.pairs)]))
     middle, low, high = (float(np.expm1(side[0])) for side in (change.middle, change.low, change.high))
     print(f"a round beside a counter that is off: {middle:+.2%} [{low:+.2%}, {high:+.2%}] of {given.pairs} pairs, CPU time")
     return EXIT_PASS if -MARGIN <= low <= high <= MARGIN else EXIT_REGRESSED
 
 
-def paired(interpreter: str, chance: random.Random) -> float:
-    """The logarithm of how much longer a round takes with the counter there."""
-    least: dict[str, float] = {}
-    for side in chance.sample(["counter", "plain"], 2):
-        done = subprocess.run(  # noqa: S603 (the user's interpreter, our text)
-            [interpreter, "-c", ROUNDS, side],
-            env={"PYTHONPATH": str(PACKAGE.parent), "PYTHONHASHSEED": "0"},
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            raise SystemExit(f"{interpreter}: {done.stderr.strip()}")
-        least[side] = float(done.stdout)
-    return float(np.log(least["counter"] / least["plain"]))
+def paired(interpreter: str, pairs: int) -> list[float]:
+    """Of each pair the logarithm of how much longer a round takes with the counter there."""
+    done = subprocess.run(  # noqa: S603 (the user's interpreter, our text)
+        [interpreter, "-c", ROUNDS, str(pairs)],
+        env={"PYTHONPATH": str(PACKAGE.parent), "PYTHONHASHSEED": "0"},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise SystemExit(f"{interpreter}: {done.stderr.strip()}")
+    return [float(line) for line in done.stdout.split()]
 
 
 if __name__ == "__main__":
