@@ -106,10 +106,12 @@ def told(first: Count, second: Count) -> dict[str, Any]:
 
 
 def append(results: Path, line: dict[str, Any]) -> None:
-    """Keeps a run's line, and shows it in short."""
+    """Keeps a run's line, in place of one that was cut off, and shows it in short."""
     results.parent.mkdir(parents=True, exist_ok=True)
-    with results.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+    with results.open("a+b") as file:
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
+        file.write(json.dumps(line).encode() + b"\n")
     print(f"run {line['run']}: {line['identical']} of {line['numbers']} numbers identical, {line['seconds']} s, load {line['load']}")
 
 
