@@ -183,7 +183,7 @@ import json, sys
 from perfproof.child.engine import making, run
 from perfproof.child.engine.features import Feature
 
-order = {"model": "nowhere", "vocabulary": 512, "closely": [], "scratch": ".", "timeout": 60, "waves": 2}
+order = {"model": "nowhere", "vocabulary": 512, "closely": [], "scratch": ".", "timeout": 60, "confirms": False}
 results = run.Results(sys.argv[1])
 run.run_engine(((Feature("beaming", engine={"teleport": True}), 8),), order, results)
 try:

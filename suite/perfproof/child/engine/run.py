@@ -2,8 +2,8 @@
 
 Runs inside a build's interpreter. ORDER is a JSON object: `model` (a toy's folder) and its `vocabulary`; `cells`, features by their names
 and the requests of each, `{"plain": [8, 32]}`; `closely`, functions whose lines are counted; `scratch`, a folder; `timeout`, seconds for an
-engine; `waves`, how many must agree (1: another process counted the same, and this one is to confirm it). vLLM is imported once; each
-engine runs in a process that is forked from there, so that one that crashes leaves the others.
+engine; `confirms`, whether another process counted the same: one wave of long outputs is enough then, and no times are taken. vLLM is
+imported once; each engine runs in a process that is forked from there, so that one that crashes leaves the others.
 
 RESULT takes a JSON object a line, as each comes: `{"started": ...}`, then for a feature's cell `phases`, `outputs` and more (`cell_of`), or
 `skipped` (this release does not know it) or `fault`, each with `feature` and `requests`; at last `{"done": true}`.
@@ -28,6 +28,8 @@ from perfproof.child.engine import making
 from perfproof.child.engine.features import Feature, engines
 from perfproof.child.engine.waves import Rounds, agreed, odd, timed
 
+AGREE = 2
+"""Waves that must agree."""
 NAMED = 8
 """C functions that are kept by name with their seconds."""
 
@@ -192,8 +194,8 @@ def cell_of(engine: Any, feature: Feature, requests: int, order: dict[str, Any],
     rounds = Rounds(engine, feature, requests, order["vocabulary"], lora)
     scouted, steps = rounds.scout()
     long = bool(feature.positions)
-    python, like = rounds.counted(counter, steps, None if long else scouted, order["waves"])
-    waves = 1 if long else order["waves"]
+    python, like = rounds.counted(counter, steps, None if long else scouted, 1 if long and order["confirms"] else AGREE)
+    waves = 1 if long else AGREE
     operators = {} if feature.graphs else rounds.counted(Operators(), steps, like, waves)[0]
     device = rounds.counted(Device(), steps, like, waves)[0] if has_device() else {}
     phases = {}
@@ -208,7 +210,7 @@ def cell_of(engine: Any, feature: Feature, requests: int, order: dict[str, Any],
             "waves": len(tallies),
             "odd": odd(tallies) + odd(operators.get(phase, ())) + odd(device.get(phase, ())),
         }
-    outside = {} if long or order["waves"] == 1 else rounds.wave(Outside(), steps).counts
+    outside = {} if long or order["confirms"] else rounds.wave(Outside(), steps).counts
     return {
         "phases": phases,
         "runner": model_runner(engine),

@@ -1,11 +1,11 @@
 """A wave: so many requests are handed over, stepped to their end, and counted phase by phase.
 
 The first waves are not counted: they warm up what is made once, and show which steps belong to which phase. All later ones do the same with
-the same requests; a phase is counted until two waves agree to the last instruction, or once where another process has two that do. Between
-waves the prefix cache is emptied, unless the feature is about what it holds.
+the same requests; a phase is counted until two waves agree to the last instruction. Between waves the prefix cache is emptied, unless the
+feature is about what it holds.
 
 Long outputs are scouted with short ones: a request gets a token a step, so that the steps of later tokens are known. The counted wave sees
-that it was so.
+that it was so. One wave of them is enough where another process has two that agree.
 """
 
 from __future__ import annotations

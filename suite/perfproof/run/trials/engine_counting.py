@@ -34,8 +34,6 @@ FOLDER = "counts"
 """Below the builds: where counts are kept."""
 ENGINE = 900.0
 """Seconds that one engine with all its features may take."""
-WAVES = 2
-"""Waves of the first process that must agree; a second one confirms what it counted with one of its own."""
 PAUSE = 0.5
 """Seconds between two looks at what the processes have counted."""
 QUIET: Mapping[str, str] = {
@@ -179,7 +177,7 @@ class _Run:
             "closely": self._wanted.closely,
             "scratch": str(scratch.folder),
             "timeout": ENGINE,
-            "waves": WAVES if self._wanted.process == 1 else 1,
+            "confirms": self._wanted.process > 1,
         }
         asked = scratch.folder / "order.json"
         asked.write_text(json.dumps(order))

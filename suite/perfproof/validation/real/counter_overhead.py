@@ -21,6 +21,8 @@ from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED
 MARGIN = 0.005
 ROUNDS = """
 import json, math, os, sys, time
+from perfproof.child.counting import Counter
+from perfproof.child.counting.counter import prove
 
 def parse(number):
     text = json.dumps({"number": number, "words": [str(n) for n in range(number % 7)]}, indent=1)
@@ -30,20 +32,18 @@ def work():
     return sum(len(parse(number)) for number in range(300))
 
 def count():
-    from perfproof.child.counting import Counter
-    from perfproof.child.counting.counter import prove
     counter = Counter()
     counter.install()
     prove(counter)
     counter.start()
     work()
     counter.stop()
+    return counter
 
 def timed(counted):
     reader, writer = os.pipe()
     if not os.fork():
-        if counted:
-            count()
+        there = count() if counted else None
         times = []
         for _ in range(40):
             began = time.thread_time()
