@@ -23,8 +23,10 @@ def add(verbs: Any) -> None:
     history = options.verb(verbs, "history", _list, words)
     acts = history.add_subparsers(title="what to do", metavar="WHAT", required=True)
 
-    adding = options.verb(acts, "add", _add, "add points from the records of results folders")
-    adding.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="results folders")
+    adding = options.verb(acts, "add", _add, "add points from the records of results folders, or from other tools' histories")
+    adding.add_argument(
+        "results", nargs="+", type=Path, metavar="RESULTS", help="results folders, or other tools' histories (docs/tracking.md)"
+    )
     _folder(adding)
 
     listing = options.verb(acts, "list", _list, "list the series: how many points, of which builds, the newest value")
@@ -52,14 +54,18 @@ def add(verbs: Any) -> None:
     accepting.add_argument("--reason", required=True, metavar="TEXT", help="why it is accepted")
 
     steps = options.verb(
-        verbs, "steps", _steps, "lasting changes of level in a series: a CSV with the columns point,value[,group], or a history"
+        verbs,
+        "steps",
+        _steps,
+        "lasting changes of level in a series: a CSV with the columns point,value[,group], another tool's history, or a history",
     )
     steps.add_argument(
         "file",
         nargs="?",
         type=Path,
-        metavar="FILE.csv",
-        help="point,value[,group], one line a point, in order; else the series of --history",
+        metavar="FILE",
+        help="point,value[,group], one line a point, in order; or data.js of github-action-benchmark, rows of PyTorch's benchmark "
+        "database or of vLLM's performance dashboard (docs/tracking.md); else the series of --history",
     )
     _filters(steps, default=None)
     steps.add_argument(

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from perfproof import __version__
 from perfproof.analysis.judging.apply_policy import decide
+from perfproof.analysis.sides import eval_totals
 from perfproof.analysis.stats import number_format, single_run
 from perfproof.analysis.verdicts import accuracy_verdict, eval_runs
 from perfproof.analysis.verdicts.eval_runs import Run
@@ -22,6 +23,7 @@ from perfproof.commands import record_verdicts
 from perfproof.importers import lm_eval, pasted_text
 from perfproof.importers.pasted_text import Paste
 from perfproof.model.base.errors import EXIT_PASS, BadInput
+from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
 from perfproof.model.records.eval_items import Total
 from perfproof.model.scenarios.metric_directions import zero_is_ordinary
@@ -43,8 +45,11 @@ def accuracy(
 ) -> int:
     """Judges two runs of lm_eval, item by item; every task, filter and metric that both have shares the error rate.
 
-    `passage` is the key of a document that holds the text which several items ask about. Another model is named first.
+    `passage` is the key of a document that holds the text which several items ask about. Another model is named first. Where a run left
+    no samples, the totals are compared, unpaired.
     """
+    if lacking := [path for path in (baseline, candidate) if lm_eval.totals.alone(path)]:
+        return _accuracy_of_totals(baseline, candidate, lacking, margin=margin, as_json=as_json, console=console)
     if shared := {file.resolve() for file in lm_eval.files(baseline)} & {file.resolve() for file in lm_eval.files(candidate)}:
         raise BadInput(f"{candidate}: is the baseline itself ({min(shared).name} is read for both): name another run")
     if copied := _copied(baseline, candidate):
@@ -57,6 +62,30 @@ def accuracy(
         print(f"perfproof: note: {told}", file=sys.stderr)
     if as_json:
         record_verdicts.print_json(found.rows, models=found.models, notes=found.notes, left_out=[*left, *other])
+    else:
+        for models in found.models:
+            (console or Console()).print(f"Not the same model: {models}", highlight=False, markup=False, soft_wrap=True)
+        _show(found.rows, as_json, console)
+    return decide(found.rows, DEFAULT_POLICY).exit_code
+
+
+def _accuracy_of_totals(
+    baseline: Path, candidate: Path, lacking: Sequence[Path], *, margin: float, as_json: bool, console: Console | None
+) -> int:
+    """Judges two runs by their totals, and says what that loses."""
+    files = [
+        lm_eval.totals.results_file(path if path in lacking else next(iter(lm_eval.results(path)), path)) for path in (baseline, candidate)
+    ]
+    if files[0].read_bytes() == files[1].read_bytes():
+        raise BadInput(f"{candidate}: is the baseline itself, or a copy of it ({files[1].name}, to the last byte): name another run")
+    first, second = (lm_eval.totals.read(file) for file in files)
+    found = eval_totals.compare(first.totals, second.totals, first.settings, second.settings, items=first.items, margin=margin)
+    left = [*first.left_out, *second.left_out]
+    lost = f"{few([str(path) for path in lacking], 2)}: no samples there, so {eval_totals.LOST}; {lm_eval.REMEDY}"
+    for told in [lost, *left, *found.notes]:
+        print(f"perfproof: note: {told}", file=sys.stderr)
+    if as_json:
+        record_verdicts.print_json(found.rows, models=found.models, notes=[lost, *found.notes], left_out=left)
     else:
         for models in found.models:
             (console or Console()).print(f"Not the same model: {models}", highlight=False, markup=False, soft_wrap=True)

@@ -107,12 +107,12 @@ def compare(results: Path, *, as_json: bool, console: Console | None = None) -> 
     if as_json:
         read = store.read(results)
         if not read.records:
-            raise _nothing_left(results, read, None)
+            raise nothing_left(results, read, None)
         for warning in read.warnings:
             print(f"perfproof: warning: {warning}", file=sys.stderr)
         records = kept_apart(read.records)
         found = judging.judge_records(records, floors=store.read_floors(results))
-        comparisons = [_comparison(row) for one in found for row in one.judged]
+        comparisons = [comparison(row) for one in found for row in one.judged]
         growths = [told for one in found for told in _growths(one.scenario, records)]
         print(plain_json({"schema": 1, "comparisons": comparisons, "growths": growths}))
         return EXIT_PASS
@@ -125,10 +125,15 @@ def compare(results: Path, *, as_json: bool, console: Console | None = None) -> 
 
 def print_json(rows: Sequence[Judged], **more: Any) -> None:
     """Prints judged metrics as `compare --json` does, and more values by their names."""
-    print(plain_json({"schema": 1, "comparisons": [_comparison(row) for row in rows], **more}))
+    print_whole([comparison(row) for row in rows], **more)
 
 
-def _comparison(row: Judged) -> dict[str, Any]:
+def print_whole(comparisons: Sequence[dict[str, Any]], **more: Any) -> None:
+    """Prints entries that were made already, and more values by their names."""
+    print(plain_json({"schema": 1, "comparisons": comparisons, **more}))
+
+
+def comparison(row: Judged) -> dict[str, Any]:
     """One entry of `compare --json`."""
     return {
         "scenario": row.scenario,
@@ -324,7 +329,7 @@ def page_of(
     read = read or store.read(results)
     records = kept_apart([record for record in read.records if only is None or record.scenario in only])
     if not records:
-        raise _nothing_left(results, read, only)
+        raise nothing_left(results, read, only)
     found = [] if rows is not None else _judged([_policed(record, policy) for record in records], results)
     judged = list(rows) if rows is not None else [row for one in found for row in one.judged]
     named = results.name if results.is_absolute() else str(results)
@@ -349,7 +354,7 @@ TOLD = 5
 """Most faults of a folder's lines that are told where none of them can be used."""
 
 
-def _nothing_left(results: Path, read: store.Read, only: set[str] | None) -> PerfproofError:
+def nothing_left(results: Path, read: store.Read, only: set[str] | None) -> PerfproofError:
     """Why there is nothing to judge: a run left nothing of these scenarios, or no line is a record, and why not."""
     if only and (read.records or not read.warnings):
         return CannotRun(f"{results}: no record of {', '.join(sorted(only))} was left")
@@ -393,20 +398,23 @@ def write_html(page: Page, out: Path) -> None:
     write(html.render(page), out)
 
 
-def write(text: str, out: Path) -> None:
-    """Writes a page or a decision whole, by way of a rename; what is no file (a terminal, a pipe, /dev/null) is written into as it is.
+def write(content: str | bytes, out: Path) -> None:
+    """Writes a page, a decision or a table whole, by way of a rename.
+
+    What is no file (a terminal, a pipe, /dev/null) is written into as it is.
 
     Where `out` is a link, what it points to is written.
     """
+    data = content.encode() if isinstance(content, str) else content
     real = Path(os.path.realpath(out))
     draft = real.with_name(real.name + ".new")
     try:
         if not _replaceable(out):
-            with open(out, "a", encoding="utf-8") as file:
-                file.write(text)
+            with open(out, "ab") as file:
+                file.write(data)
             return
         real.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(text, encoding="utf-8")
+        draft.write_bytes(data)
         draft.replace(real)
     except OSError as error:
         with contextlib.suppress(OSError):

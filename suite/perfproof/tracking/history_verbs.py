@@ -21,15 +21,16 @@ from perfproof.analysis.stats.number_format import count
 from perfproof.commands.record_verdicts import write
 from perfproof.history import EVERYTHING, TrackSteps, Wanted
 from perfproof.importers import series_csv
-from perfproof.importers.series_csv import Measured
+from perfproof.importers.result_files import histories as result_histories
 from perfproof.model.base import clock
 from perfproof.model.base.errors import EXIT_PASS, BadInput
 from perfproof.model.base.untrusted import line
+from perfproof.model.history.measured_series import Measured
 from perfproof.model.history.point import POINT_SCHEMA, Acknowledgement, Point, identified
 from perfproof.model.history.step import STEPS_SCHEMA, Confirm, Label, Step, step_entry
 from perfproof.model.history.upstream_notes import load_upstream
 from perfproof.report.history.history_model import HistoryPage, Told
-from perfproof.tracking import name_suggestions
+from perfproof.tracking import foreign_histories, name_suggestions
 from perfproof.tracking.console import print_json, say, warn
 
 NAMELESS = ("unknown", "n/a", "na", "none", "null", "-", "?", "head", "latest", "nightly", "main", "master", "dev", "dirty")
@@ -42,6 +43,9 @@ def add(results: Sequence[Path], folder: Path, console: Console | None = None) -
     """Points from the records of results folders; those that are there already stay as they are."""
     console = console or Console()
     for one in results:
+        if one.is_file():
+            _add_foreign(one, folder, console)
+            continue
         read = store.read(one)
         entries = histories.entries_of(read.records)
         new = histories.append(folder, entries)
@@ -50,6 +54,15 @@ def add(results: Sequence[Path], folder: Path, console: Console | None = None) -
         for warning in (*read.warnings, *histories.left_out(read.records)):
             warn(warning)
     return EXIT_PASS
+
+
+def _add_foreign(file: Path, folder: Path, console: Console) -> None:
+    """Points from another tool's history, of the metrics that the registry knows; the rest is told."""
+    entries, notes = foreign_histories.entries(file)
+    new = histories.append(folder, entries)
+    made = sum(isinstance(entry, Point) for entry in entries)
+    say(console, f"{file}: {count(made, 'point')}, {count(new, 'new line')} in {folder}")
+    warn(*notes)
 
 
 def prune(folder: Path, wanted: Wanted, *, before: str | None, keep: int | None, dry: bool = False, console: Console | None = None) -> int:
@@ -114,8 +127,8 @@ def _acknowledgement(one: TrackSteps, at: str, reason: str, when: str) -> Acknow
 
 
 def steps_of_file(file: Path, *, floor: float, kind: detection.Kind, as_json: bool, console: Console | None = None) -> int:
-    """The steps of a CSV, machine by machine and metric by metric."""
-    table = series_csv.read(file)
+    """The steps of a CSV, or of another tool's history, machine by machine and metric by metric."""
+    table = foreign_histories.table(file) if result_histories.is_json(file) else series_csv.read(file)
     found: list[Step] = []
     warnings: list[str] = [f"{file}: its lines were taken {table.order}"] if table.sorted else []
     warnings += [f"{file}: {note}" for note in (*table.notes, *_repeated(table.rows))]

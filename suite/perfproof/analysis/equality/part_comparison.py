@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from perfproof.analysis.equality.answer_differences import TEXT, identical
 from perfproof.analysis.stats import number_format
@@ -111,7 +110,9 @@ def chance_parted(found: Found, parted: int) -> float:
     Source: Fisher's exact test, one-sided; `scipy.stats.hypergeom`.
     """
     ours, floors = len(found.prompts), sum(map(len, found.floor))
-    return float(stats.hypergeom.sf(parted - 1, ours + floors, parted + found.floor_parted, ours))
+    from scipy.stats import hypergeom  # late: its import takes longer than an answer may take
+
+    return float(hypergeom.sf(parted - 1, ours + floors, parted + found.floor_parted, ours))
 
 
 # --- words -----------------------------------------------------------------------------------------------------

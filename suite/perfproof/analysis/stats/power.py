@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from perfproof.analysis.stats import intervals
 from perfproof.analysis.stats.alpha_spending import LEAST_BLOCKS, Look, Spending
@@ -80,9 +80,10 @@ def _single_effect(ratio: Floats, n: int, level: float, widening: float) -> Floa
 def _deviations(n: int) -> tuple[Floats, Floats]:
     """Nodes and weights of the integral over s/sigma, which is distributed as chi with n - 1 degrees over sqrt(n - 1)."""
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    top, bottom = stats.chi.isf(1e-9, n - 1), stats.chi.ppf(1e-9, n - 1)
+    half = (n - 1) / 2  # of the degrees of freedom; half the square of a chi is gamma-distributed
+    top, bottom = (math.sqrt(2 * inverse(half, 1e-9)) for inverse in (special.gammainccinv, special.gammaincinv))
     points = bottom + (nodes + 1) / 2 * (top - bottom)
-    mass = weights * stats.chi.pdf(points, n - 1)
+    mass = weights * np.exp((2 * half - 1) * np.log(points) - points**2 / 2 - special.gammaln(half))
     return points / math.sqrt(n - 1), mass / mass.sum()
 
 
@@ -90,7 +91,9 @@ def _deviations(n: int) -> tuple[Floats, Floats]:
 def _paths(blocks: tuple[int, ...]) -> tuple[Floats, Floats]:
     """Mean and deviation, shape (looks, PATHS), of standard normal blocks at each look; the points of a scrambled Sobol sequence, which
     lie more evenly than random ones."""
-    sobol = stats.qmc.Sobol(blocks[-1], rng=np.random.default_rng(SEED))
+    from scipy.stats import qmc  # late: its import takes longer than an answer may take, and one look needs no paths
+
+    sobol = qmc.Sobol(blocks[-1], rng=np.random.default_rng(SEED))
     draws = special.ndtri(np.clip(sobol.random(PATHS), 1e-12, 1 - 1e-12))
     means = np.stack([draws[:, :n].mean(axis=1) for n in blocks])
     deviations = np.stack([draws[:, :n].std(axis=1, ddof=1) for n in blocks])

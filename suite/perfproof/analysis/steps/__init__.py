@@ -5,7 +5,7 @@ trial is one value everywhere. Counts of work go through `count_steps`: every ch
 
 1. `rank_scan`: ranks before and after each split of many stretches: proposes, liberally;
 2. `level_test`: each proposal against noise with the series' own autocorrelation; the weakest falls, its neighbours are fitted anew;
-3. `pelt_partition`: the best partition by absolute deviations must have the same step within two points;
+3. `deviation_partition`: the best partition by absolute deviations must have the same step within two points;
 4. `step_detection`: these in their order, the floor of magnitude, the words;
 5. `labelled_series`: the same for groups with names and environments: environments never mix, and a step where one ends says so.
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from perfproof.analysis.stats import number_format
 from perfproof.analysis.stats.samples import Floats
-from perfproof.analysis.steps import count_steps, level_test, pelt_partition, rank_scan
+from perfproof.analysis.steps import count_steps, deviation_partition, level_test, rank_scan
 from perfproof.analysis.steps.level_test import Levels
 from perfproof.model.history.step import Direction
 
@@ -62,7 +62,7 @@ def find(groups: Sequence[Floats], *, floor: float, kind: Kind = "auto", unit: s
 
     `floor` is the smallest relative change that counts in a timed series, a fraction; `unit` is that of the values, "" where it is not
     known. "auto" is "timed", and tells where numbers look like counts (`exact.looks_exact`): only who counted them knows.
-    Source: `rank_scan` and `pelt_partition` propose, `level_test` tests; see there.
+    Source: `rank_scan` and `deviation_partition` propose, `level_test` tests; see there.
     """
     if kind == "witness" and not all((group == group[0]).all() for group in groups):
         found = find(groups, floor=floor, kind="timed", unit=unit)
@@ -130,7 +130,7 @@ def _timed(values: Floats, floor: float, unit: str) -> list[Change]:
     """Proposed, weeded, agreed on, and weeded again with the floor."""
     ratio = bool((values > 0).all())
     y = np.log(values) if ratio else values
-    plausible = _weeded(y, _placed(y, rank_scan.proposals(y), pelt_partition.NEAR), lambda split: split.chance <= PLAUSIBLE)
+    plausible = _weeded(y, _placed(y, rank_scan.proposals(y), deviation_partition.NEAR), lambda split: split.chance <= PLAUSIBLE)
     likely = _weeded(y, _placed(y, [split.at for split in plausible], PLACED), lambda split: split.chance <= FALSE_ALARMS)
     agreed = _simpler(y, _agreed(y, likely))
     kept = _weeded(y, agreed, lambda split: split.chance <= FALSE_ALARMS and _matters(values, split, floor))
@@ -181,7 +181,7 @@ def _agreed(y: Floats, splits: Sequence[_Split]) -> list[int]:
     for split in splits:
         scale = max(split.levels.sd, 1e-9 * (1 + float(np.abs(y[split.start : split.end]).max())))
         wander = math.sqrt((1 + split.levels.rho) / (1 - split.levels.rho))
-        place = pelt_partition.agreed(y[split.start : split.end], split.at - split.start, scale * wander)
+        place = deviation_partition.agreed(y[split.start : split.end], split.at - split.start, scale * wander)
         if place is not None and split.start + place - (kept[-1] if kept else 0) >= rank_scan.LEAST:
             kept.append(split.start + place)
     return kept

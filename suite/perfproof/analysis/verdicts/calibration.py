@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from perfproof.analysis.stats import number_format
 from perfproof.analysis.stats.alpha_spending import MOST_PRIMARIES, one_look
@@ -135,7 +135,9 @@ def order_effect(x: Floats, candidate_first: np.typing.NDArray[np.bool_]) -> Ord
     second, first = x[~candidate_first], x[candidate_first]
     if min(second.size, first.size) < 3:
         return None
-    p = float(stats.ttest_ind(second, first).pvalue) if np.ptp(x) > 0 else 1.0
+    from scipy.stats import ttest_ind  # late: its import takes longer than an answer may take
+
+    p = float(ttest_ind(second, first).pvalue) if np.ptp(x) > 0 else 1.0
     return OrderEffect(effect=float(second.mean() - first.mean()), p=p)
 
 
@@ -177,10 +179,10 @@ def false_verdicts(x: Floats, margin: float) -> tuple[int, int]:
 def sd_interval(sd: float, n: int, level: float = 0.95) -> tuple[float, float]:
     """The chi-squared interval of a normal deviation from n values.
 
-    Source: the chi-squared distribution; `scipy.stats.chi2`.
+    Source: the chi-squared distribution; `scipy.special.gammaincinv`.
     """
     tail = (1 - level) / 2
-    low, high = (math.sqrt((n - 1) / float(stats.chi2.ppf(p, n - 1))) for p in (1 - tail, tail))
+    low, high = (math.sqrt((n - 1) / 2 / float(special.gammaincinv((n - 1) / 2, p))) for p in (1 - tail, tail))
     return sd * low, sd * high
 
 

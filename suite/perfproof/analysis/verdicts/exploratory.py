@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from perfproof.analysis.stats import intervals, number_format
 from perfproof.analysis.stats.comparison import to_effect
@@ -42,7 +41,9 @@ def explore(samples: Sequence[PairedSample]) -> list[Estimate]:
     known = [place for place, found in enumerate(plain) if found.p is not None]
     if not known:
         return plain
-    q_values = stats.false_discovery_control([plain[place].p or 0.0 for place in known], method="by")
+    from scipy.stats import false_discovery_control  # late: its import takes longer than an answer may take
+
+    q_values = false_discovery_control([plain[place].p or 0.0 for place in known], method="by")
     q = dict(zip(known, q_values.tolist(), strict=True))
     return [_with_q(found, q[place]) if place in q else found for place, found in enumerate(plain)]
 

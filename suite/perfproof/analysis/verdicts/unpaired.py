@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from perfproof.analysis.stats import number_format
 from perfproof.analysis.stats.samples import Floats, Scale
@@ -47,14 +47,24 @@ def as_sides(line: Judged, seen: Sequence[Seen], interleaved: bool) -> Judged:
     own = [(place, one) for place, one in places if one.arm in (line.baseline, line.candidate)]
     if not how:
         return line if interleaved and not timed else _unshifted(line, own, timed)
+    remedy = REMEDY if not timed else "measure them in turns"
+    return two_sides(line, own, f"{how}, so the blocks are no pairs and a drift looks like a change", remedy)
+
+
+def two_sides(line: Judged, own: Placed, how: str, remedy: str) -> Judged:
+    """The line as *inconclusive*: the difference of its two sides, `how` they were measured, what a drift within them would by itself have
+    made of it, and the remedy. Two runs of a side are needed for an interval.
+
+    Source: `_difference`.
+    """
     scale: Scale = "difference" if line.in_points else "log"
     change, span, drift = _difference(own, line, 1 - (line.level or 0.98), scale)
     effect, interval = _shown(change, scale), (_shown(span[0], scale), _shown(span[1], scale)) if span else None
-    told = f"{number_format.change(effect, scale)}, but {how}, so the blocks are no pairs and a drift looks like a change"
+    told = f"{number_format.change(effect, scale)}, but {how}"
     if drift:
         made = number_format.span((_shown(drift[0], scale), _shown(drift[1], scale)), scale)
         told = f"{told}: one such as within the two sides would by itself have made {made}"
-    reason = f"{told}; {REMEDY}" if not timed else f"{told}; measure them in turns"
+    reason = f"{told}; {remedy}"
     return replace(line, verdict=Outcome.INCONCLUSIVE, effect=effect, interval=interval, mde=None, reason=reason, warnings=())
 
 
@@ -149,8 +159,13 @@ def _welch(before: Floats, after: Floats, error: float) -> tuple[float, float]:
     parts = [float(side.var(ddof=1)) / side.size for side in (before, after)]
     spread = math.sqrt(sum(parts))
     freedom = sum(parts) ** 2 / sum(part**2 / (side.size - 1) for part, side in zip(parts, (before, after), strict=True)) if spread else 1.0
-    half = spread * float(stats.t.isf(error / 2, freedom))
+    half = spread * _quantile(error / 2, freedom)
     return change - half, change + half
+
+
+def _quantile(error: float, freedom: float) -> float:
+    """Student's t that is exceeded with this probability."""
+    return -float(special.stdtrit(freedom, error))
 
 
 def _drift(values: Sequence[Floats], places: Sequence[Floats]) -> tuple[float, float] | None:
@@ -161,7 +176,7 @@ def _drift(values: Sequence[Floats], places: Sequence[Floats]) -> tuple[float, f
     if freedom < 1 or width == 0:
         return None
     slope = float(x @ y) / width
-    half = math.sqrt(float(((y - slope * x) ** 2).sum()) / freedom / width) * float(stats.t.isf((1 - DRIFT) / 2, freedom))
+    half = math.sqrt(float(((y - slope * x) ** 2).sum()) / freedom / width) * _quantile((1 - DRIFT) / 2, freedom)
     ends = sorted(((slope - half) * apart_by, (slope + half) * apart_by))
     return ends[0], ends[1]
 

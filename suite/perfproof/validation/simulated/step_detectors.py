@@ -1,6 +1,6 @@
 """Detectors of steps: this suite's, and two that people use alone, by their own code. Otava is asked where it is installed.
 
-`ruptures` is a dependency; `apache-otava` is installed by `make validate`, without its dependencies, of which its detector needs none.
+`make validate` installs `ruptures`, and `apache-otava` without its dependencies, of which its detector needs none.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from itertools import pairwise
 
 import numpy as np
 import ruptures
+from ruptures.base import BaseCost
 
 from perfproof.analysis.steps import find
-from perfproof.analysis.steps.pelt_partition import AbsoluteDeviations
+from perfproof.analysis.steps.deviation_partition import costs
+from perfproof.analysis.steps.rank_scan import LEAST
 from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
 from perfproof.validation.simulated.noise import Floats
 
@@ -38,6 +40,23 @@ def otava(values: Floats, pvalue: float) -> Found:
     analysis = importlib.import_module("otava.analysis")
     found, _ = analysis.compute_change_points(values.tolist(), max_pvalue=pvalue, min_magnitude=DEFAULT_MARGIN)
     return [(int(one.index), "rise" if one.stats.mean_2 > one.stats.mean_1 else "fall") for one in found]
+
+
+class AbsoluteDeviations(BaseCost):  # type: ignore[misc]
+    """The cost l1 of ruptures, of all stretches at once: a look-up instead of a sort."""
+
+    model = "l1 by table"
+    min_size = LEAST
+
+    def fit(self, signal: Floats) -> AbsoluteDeviations:
+        """Fills the table; `signal` has shape (n,)."""
+        self.signal = signal.reshape(-1, 1)
+        self.table = costs(signal)
+        return self
+
+    def error(self, start: int, end: int) -> float:
+        """The cost of the stretch [start, end)."""
+        return float(self.table[start, end])
 
 
 def pelt(values: Floats, price: float) -> Found:
