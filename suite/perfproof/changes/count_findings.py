@@ -122,8 +122,9 @@ def concluded(
 
 
 def _timed(comparisons: Comparisons, candidate: Count) -> list[tuple[str, int]]:
-    """The cells whose time is put beside their counts: those that differ, else the first."""
-    return (comparisons.differing or [cell.key for cell in candidate.cells])[:SHARES]
+    """The cells whose time is put beside their counts: those that differ, else all, the first ones of the matrix."""
+    keys = comparisons.differing or [cell.key for cell in candidate.cells]
+    return sorted(keys, key=lambda key: (NAMES.index(key[0]), key[1]))[:SHARES]
 
 
 def _cells(keys: Sequence[tuple[str, int]]) -> dict[str, list[int]]:

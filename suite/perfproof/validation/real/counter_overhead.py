@@ -8,17 +8,21 @@ machine may be busy. Ends with 1 where the interval of the change does not lie w
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
 from perfproof.analysis.stats.intervals import companion
 from perfproof.builds.install.side_folder import PACKAGE
+from perfproof.builds.processes.supervised_process import run_to_end
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED
 
 MARGIN = 0.005
+LONGEST = 60.0
+"""Seconds that a pair may take."""
 ROUNDS = """
 import json, math, os, sys, time
 from perfproof.child.counting import Counter
@@ -83,15 +87,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def paired(interpreter: str, pairs: int) -> list[float]:
     """Of each pair the logarithm of how much longer a round takes with the counter there."""
-    done = subprocess.run(  # noqa: S603 (the user's interpreter, our text)
-        [interpreter, "-c", ROUNDS, str(pairs)],
-        env={"PYTHONPATH": str(PACKAGE.parent), "PYTHONHASHSEED": "0"},
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        raise SystemExit(f"{interpreter}: {done.stderr.strip()}")
-    return [float(line) for line in done.stdout.split()]
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        environment = {"PYTHONPATH": str(PACKAGE.parent), "PYTHONHASHSEED": "0"}
+        done = run_to_end([interpreter, "-c", ROUNDS, str(pairs)], environment=environment, log=log, timeout=LONGEST * pairs)
+        if not done.ok:
+            raise SystemExit(f"{interpreter}: {' '.join(done.tail().split())}")
+        return [float(line) for line in log.read_text().split()]
 
 
 if __name__ == "__main__":

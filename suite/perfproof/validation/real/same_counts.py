@@ -11,8 +11,8 @@ import argparse
 import contextlib
 import json
 import os
-import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +23,7 @@ from typing import Any
 from perfproof.analysis.verdicts.count_comparison import compare
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
+from perfproof.builds.processes.supervised_process import start
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, PerfproofError
 from perfproof.model.records.counts import METRICS, Count
 from perfproof.run.trials.engine_counting import Wanted, count
@@ -67,13 +68,11 @@ def parser() -> argparse.ArgumentParser:
 @contextlib.contextmanager
 def busy(loops: int) -> Iterator[None]:
     """Other work on the machine, for as long as it takes."""
-    running = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(loops)]  # noqa: S603 (our own interpreter and text)
-    try:
+    with contextlib.ExitStack() as stack:
+        log = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "log"
+        for _ in range(loops):
+            stack.callback(start([sys.executable, "-c", BUSY], environment={}, log=log).kill_now)
         yield
-    finally:
-        for one in running:
-            one.kill()
-            one.wait()
 
 
 def run(number: int, places: Sequence[tuple[ReadyBuild, Path]]) -> dict[str, Any]:
