@@ -78,9 +78,10 @@ def add(verbs: Any) -> None:
     )
     steps.add_argument(
         "--kind",
-        choices=("auto", "timed", "witness"),
+        choices=("auto", "timed", "witness", "count"),
         default="auto",
-        help="of a CSV: exact counts (witness), of which every change is a step, or what was measured (timed, which auto takes it for)",
+        help="of a CSV: exact counts (witness), of which every change is a step, counts of the host's work (count), of which one beyond "
+        "0.5 %% is, or what was measured (timed, which auto takes it for)",
     )
     _json(steps)
     steps.add_argument(
