@@ -35,13 +35,15 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A function's next version: where it stands in the release before, and the lines that take its place."""
+    """A function's next version: where it stands in the release before, and the lines that take its place; `same_shape` says that it
+    returns and unpacks as many values as before."""
 
     name: str
     path: str
     first: int
     last: int
     lines: tuple[str, ...]
+    same_shape: bool
 
 
 def functions(text: str) -> dict[str, Function]:
@@ -93,7 +95,23 @@ def _change(module: str, name: str, old: Function, new: Function, texts: Sequenc
     if same or names(new) - known - own(new):
         return None
     path = f"{module.replace('.', '/')}.py"
-    return Change(name=f"{module}:{name}", path=path, first=old.lineno, last=old.end_lineno or 0, lines=tuple(sides[1].splitlines()))
+    return Change(
+        name=f"{module}:{name}",
+        path=path,
+        first=old.lineno,
+        last=old.end_lineno or 0,
+        lines=tuple(sides[1].splitlines()),
+        same_shape=shape(old) == shape(new),
+    )
+
+
+def shape(node: ast.AST) -> list[int]:
+    """How many values a function returns, and how many it takes apart of what it calls."""
+    returned = [len(one.value.elts) for one in ast.walk(node) if isinstance(one, ast.Return) and isinstance(one.value, ast.Tuple)]
+    targets = [
+        target for one in ast.walk(node) if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call) for target in one.targets
+    ]
+    return sorted([*returned, *(len(target.elts) for target in targets if isinstance(target, ast.Tuple))])
 
 
 def _text(build: ReadyBuild, module: str) -> str:
@@ -148,15 +166,20 @@ def main() -> None:
             {name for work in base.cells[0].phases.values() for name in work.functions if name.startswith("vllm.") and "<" not in name}
         )
         there = list(changes(*builds, ran))
-        drawn = random.Random(f"{asked.seed}/{before}").sample(there, min(asked.each, len(there)))
-        print(f"{before} to {after}: {len(there)} harmless changes of {len(ran)} functions that ran; drawn: {len(drawn)}", flush=True)
-        show(before, base, drawn, builds[0], asked.builds)
+        print(f"{before} to {after}: {len(there)} changes of {len(ran)} functions that ran", flush=True)
+        if not show(before, base, drawn(there, asked, before), builds[0], asked.builds):
+            print("  drawn again, of those that return and unpack as many values as before", flush=True)
+            show(before, base, drawn([one for one in there if one.same_shape], asked, before), builds[0], asked.builds)
 
 
-def show(before: str, base: Count, drawn: Sequence[Change], build: ReadyBuild, builds: Path) -> None:
-    """Counts the release with these changes, and prints what each moved."""
+def drawn(there: Sequence[Change], asked: argparse.Namespace, before: str) -> list[Change]:
+    return random.Random(f"{asked.seed}/{before}").sample(there, min(asked.each, len(there)))
+
+
+def show(before: str, base: Count, taken: Sequence[Change], build: ReadyBuild, builds: Path) -> bool:
+    """Counts the release with these changes, and prints what each moved; whether the engine ran and answered as before."""
     with tempfile.NamedTemporaryFile("w", suffix=".diff") as file:
-        text = diff_of(build, drawn)
+        text = diff_of(build, taken)
         file.write(text)
         file.flush()
         defining = DefiningFile(path=file.name, sha256=hashlib.sha256(text.encode()).hexdigest())
@@ -165,11 +188,14 @@ def show(before: str, base: Count, drawn: Sequence[Change], build: ReadyBuild, b
     found = compare(base, now, margin=0.005)
     for why in dict.fromkeys([*(one.reason for one in found.compared if one.reason), *found.warnings]):
         print(f"  {why}")
-    for one in drawn:
+    if not now.cells or any(one.reason for one in found.compared):
+        return False
+    for one in taken:
         share, words = told(one, base, now)
         print(f"  {100 * share:+.4f} %  {one.name}  ({words})", flush=True)
     for one in (each for each in found.compared if each.metric == "python_instructions"):
         print(f"  all together, {one.phase}: {one.baseline:,} to {one.candidate:,} ({100 * (one.change or 0):+.4f} %)", flush=True)
+    return True
 
 
 if __name__ == "__main__":
