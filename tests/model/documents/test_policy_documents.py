@@ -87,7 +87,7 @@ def test_a_waiver_may_name_a_count_of_the_host(tmp_path: Path) -> None:
         ({"counts": {"warn": 0.05, "fail": 0.02}}, "counts: expected 'warn' (0.05) to be smaller than 'fail' (0.02)"),
         ({"counts": {"fail": 1.5}}, "counts.fail: "),
         ({"counts": {"rule": "equal"}}, "counts.rule: unknown key"),
-        ({"metrics": {"python_instructions": {"decide": True}}}, "unknown metric 'python_instructions'"),
+        ({"metrics": {"python_instruction": {"decide": True}}}, "unknown metric 'python_instruction', did you mean python_instructions"),
         ({"metrics": {"round_tmie": {"decide": True}}}, "metrics.round_tmie: unknown metric 'round_tmie', did you mean round_time?"),
         ({"metrics": {"swap/round_tmie": {"decide": True}}}, "unknown metric 'round_tmie'"),
         ({"metrics": {"round_time": {}}}, "expected one of 'decide', 'warn', 'fail' and 'rule'"),
