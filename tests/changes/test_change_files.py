@@ -60,7 +60,7 @@ def test_python_is_followed_whatever_comes_with_it(tmp_path: Path, what: str, or
     """With git's headers, without, or one of each: the Python is laid over alone, and the rest is told as what it is."""
     text, kind = BESIDE[what]
     if (what, order, ours) == ("mode of Python", -1, PLAIN):
-        with pytest.raises(BadInput, match="no unified diff that can be read"):  # as one whose header names another file than its lines
+        with pytest.raises(BadInput, match="not a readable unified diff"):  # as one whose header names another file than its lines
             parted(tmp_path, text + ours)
         return
     found, only = parted(tmp_path, "".join([ours, text][::order]))

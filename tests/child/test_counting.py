@@ -27,7 +27,7 @@ NEEDS_MONITORING = pytest.mark.skipif(not MONITORED, reason="sys.monitoring came
 
 @pytest.fixture(autouse=True)
 def _whoever_traces_gets_its_function_back() -> Iterator[None]:
-    """A debugger or a measurement of coverage goes on after the test."""
+    """A debugger or a measurement of coverage continues after the test."""
     before = sys.gettrace(), sys.getprofile()
     yield
     sys.settrace(before[0])

@@ -85,9 +85,9 @@ def test_another_question_has_no_verdict(changed: dict[str, Any], told: str, tmp
     [
         ("org/model-AWQ", "org/model against org/model-AWQ", ""),
         ("org/model,quantization=fp8", "org/model against org/model, quantization fp8", ""),
-        ("/data/models/model/", "", "one model from two paths"),
-        ("/cache/models--org--model/snapshots/0a1b", "", "one model from two paths"),
-        ("org/model,dtype=float16", "", "run otherwise: model arguments.dtype auto against float16"),
+        ("/data/models/model/", "", "the same model from two paths"),
+        ("/cache/models--org--model/snapshots/0a1b", "", "the same model from two paths"),
+        ("org/model,dtype=float16", "", "other differences of the runs: model arguments.dtype auto against float16"),
     ],
 )
 def test_another_model_is_named_and_judged(model: str, named: str, noted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,7 +168,7 @@ def empty(folder: Path, count: int, wrong: int = 0) -> None:
     [
         (0, 21, 0, "untestable", "the candidate left 21 of 300 items without an answer"),
         (300, 0, 0, "untestable", "the baseline left 300 of 300 items without an answer"),
-        (0, 1, 60, "regressed", "the candidate left 1 of 300 items without an answer, which alters nothing"),
+        (0, 1, 60, "regressed", "the candidate left 1 of 300 items without an answer, but the verdict is the same"),
         (40, 40, 0, "equivalent", "left out: 40 items that neither arm answered"),
         (290, 290, 0, "untestable", "left out: 290 items that neither arm answered"),
     ],
@@ -233,10 +233,10 @@ def test_a_paste_decides_nothing_and_says_what_it_could_have_seen(tmp_path: Path
     file.write_text("".join(TABLE.format(heading=h, arrow="", first=v) + BLOCK.format(heading=h, rate=r) for h, v, r in sides))
     assert main(["pasted", str(file), "--items", "50"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "could have gone unseen" in out
+    assert "could have been missed" in out
     assert "Output token throughput (tok/s): 2911.32 to 2965.89 (+1.87 %, better) [0.57 %]" in out
     assert "no error bars" in out
-    assert "could not have seen: a change below 4.56 % if runs of one build scatter by 1 %" in out
+    assert "could not have detected a change below 4.56 % if runs of one build scatter by 1 %" in out
     assert "Successful requests" not in out
     assert "No heading names the baseline" not in out
 
@@ -249,12 +249,12 @@ def test_a_table_without_heads_says_which_side_was_taken_for_the_baseline(tmp_pa
     )
     assert main(["pasted", str(file)]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "No heading names the baseline (main, before or the like), so it is what stands first: first." in out
+    assert "A guess: no name says which side is the baseline (main, before or the like); it is taken to be what stands first: first." in out
     assert "TTFT (ms): 10 to 12 (+20.0 %) [5.70 %]" in out
     assert "Failed requests: 0 to 3, worse" in out
     assert "Total input tokens: 5 to 6: not the same work on both sides" in out
     assert "ITL (ms): 5 to 1000 (" in out
-    assert "Left out, for one side alone has them: TPOT (ms)" in out
+    assert "Left out: TPOT (ms): first alone has it" in out
 
 
 def test_a_paste_of_single_runs_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -267,11 +267,15 @@ def test_a_paste_of_single_runs_as_json(tmp_path: Path, capsys: pytest.CaptureFi
     (one,) = said["single_runs"]
     assert (one["baseline"], one["candidate"], one["before"], one["after"], one["better"]) == ("before", "after", 100.0, 90.0, "higher")
     assert (one["change"], one["most_scatter"]) == (pytest.approx(-0.1), pytest.approx(0.0325, abs=1e-4))
-    assert (said["baseline"], said["baseline_guessed"], said["left_out"]) == ("before", False, [])
-    file.write_text("| metric | one | two | runs |\n|--|--|--|--|\n| tok/s | 100 | 90 | 5 |\n| TTFT | 3 ms | | 5 |\n")
+    assert (one["section"], one["runs"], one["guessed"]) == (None, {"baseline": None, "candidate": None}, None)
+    assert (said["baseline"], said["baseline_guessed"], said["guessed"], said["left_out"]) == ("before", False, None, [])
+    file.write_text("## L4\n| metric | v0.9.0 | v0.10.0 | runs |\n|--|--|--|--|\n| tok/s | 100 | 90 | 5 |\n| TTFT | 3 ms | | 5 |\n")
     assert main(["pasted", str(file), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert (said["baseline"], said["baseline_guessed"], said["left_out"]) == ("one", True, ["runs", "TTFT (ms)"])
+    assert (said["baseline"], said["baseline_guessed"]) == ("v0.9.0", True)
+    assert said["left_out"] == ["TTFT of v0.10.0: nothing", "runs", "TTFT (ms), under L4: v0.9.0 alone has it"]
+    assert said["single_runs"][0]["section"] == "L4"
+    assert "the oldest version" in said["single_runs"][0]["guessed"]
 
 
 def test_what_was_not_measured_is_neither_better_nor_worse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -282,8 +286,8 @@ def test_what_was_not_measured_is_neither_better_nor_worse(tmp_path: Path, capsy
     file.write_text("| metric | main | PR | p-value |\n|--|--|--|--|\n" + rows)
     assert main(["pasted", str(file)]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "TTFT (ms): 10 to 0: 0 or less is no measurement of it" in out
-    assert "ITL (ms): 5 to -1: 0 or less is no measurement of it" in out
+    assert "TTFT (ms): 10 to 0: 0 or less is not a measurement of it" in out
+    assert "ITL (ms): 5 to -1: 0 or less is not a measurement of it" in out
     assert "answered in time (%): 99 to 71 (-28.3 %)" in out
     assert "latency at 4 rps (ms): 80 to 120 (+50.0 %, worse)" in out
     assert "Failed requests: 3 to 0, better" in out
@@ -390,7 +394,7 @@ def test_what_one_results_file_alone_says_is_told(dropped: dict[str, Any], tmp_p
         samples(tmp_path / side, set())
         results(tmp_path / side, **changed)
     _, said = judged(tmp_path, capsys)
-    assert any("one results file alone says these, which can't be compared" in note for note in said["notes"])
+    assert any("only one results file has these settings, so they can't be compared" in note for note in said["notes"])
 
 
 def test_runs_of_one_task_by_other_filters_are_untestable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

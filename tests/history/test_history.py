@@ -114,7 +114,7 @@ def test_a_line_of_this_version_goes_the_quick_way() -> None:
         assert point_table.ORDINARY.findall(entry_schema.text(odd)) == [(b"",) * 6]
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
     """A wrong folder is no empty history, and the remedy is named."""
     with pytest.raises(BadInput, match="history add RESULTS"):
         history.read(tmp_path / "none")
@@ -122,7 +122,7 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("broken", [b'{"entry":"point","schema":2,"id":"ab', b"garbage", b"\xff\xfe", b"[1,2]", b'{"a":1}', b"{" * 5000])
 def test_a_line_cut_off_costs_itself_alone(tmp_path: Path, broken: bytes) -> None:
-    """After a crash in the middle of a write the line is told with file and number and stays; the next starts on a line of its own."""
+    """After a crash in the middle of a write the line is reported with file and number and stays; the next starts on a line of its own."""
     history.append(tmp_path, [point(1.0)])
     path = file_of(tmp_path, point())
     path.write_bytes(path.read_bytes() + broken)
@@ -147,7 +147,7 @@ def rewritten(path: Path, number: int, **changes: object) -> None:
     path.write_text("\n".join(texts) + "\n")
 
 
-def test_an_older_schema_is_migrated_on_reading_and_a_newer_one_is_told(tmp_path: Path) -> None:
+def test_an_older_schema_is_migrated_on_reading_and_a_newer_one_is_reported(tmp_path: Path) -> None:
     """Lines of schema 1, which had no packages and rounds, read as points; those of schema 99 are skipped in words; none is lost."""
     history.append(tmp_path, [point(1.0), point(2.0), point(3.0)])
     path = file_of(tmp_path, point())
@@ -187,7 +187,7 @@ def test_an_older_schema_is_migrated_on_reading_and_a_newer_one_is_told(tmp_path
     ],
 )
 def test_a_line_with_a_wrong_field_is_named(tmp_path: Path, changes: dict[str, object], told: str) -> None:
-    """A line that somebody edited badly is told by field; its neighbours are read."""
+    """A line that somebody edited badly is reported by field; its neighbours are read."""
     history.append(tmp_path, [point(1.0), point(2.0)])
     path = file_of(tmp_path, point())
     rewritten(path, 0, **changes)
@@ -253,12 +253,12 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, act: str) -> None:
         [sys.executable, "-c", FULL, str(tmp_path), str(room), act], capture_output=True, text=True, cwd=ROOT, check=False
     )
     assert f"told: {path}: " in done.stderr
-    assert "what was there is kept" in done.stderr or "it is as it was" in done.stderr
+    assert "the old lines are kept" in done.stderr or "it is unchanged" in done.stderr
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_may_not_be_written_is_reported(tmp_path: Path) -> None:
     """A file where the folder should be ends the command in words."""
     (tmp_path / "5955b9291e02").write_text("")
     with pytest.raises(CannotRun, match="could not be written"):

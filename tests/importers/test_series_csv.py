@@ -34,7 +34,7 @@ def test_points_with_and_without_groups(tmp_path: Path) -> None:
         ("point|value\n1|2\n", ":1: column point, value is missing"),
         ('{"point": 1, "value": 2}', ": is JSON, not a CSV"),
         ("point,value,note\n1,2\n", ":2: fewer cells than the first line has columns"),
-        ("point,value,unit\n1,2,s\n2,3,MiB\n", ":3: value: 3 MiB can't be told in s: write all in one unit"),
+        ("point,value,unit\n1,2,s\n2,3,MiB\n", ":3: value: 3 MiB can't be converted to s: give all the same unit"),
         ("point,value,metric\n1,2,\n", ":2: metric: is empty: name what was measured"),
         ("point,value,date\n1,2,2026-01-31\n2,3,soon\n", ": date: 'soon' among moments"),
         ("point,value,time\n1,2,2026-01-31T12:00\n2,3,2026-01-31T12:00Z\n", ": time: '2026-01-31T12:00' has no zone, and others have one"),
@@ -200,7 +200,7 @@ def test_machines_and_benchmarks_of_any_name_never_mix(
     text = "\n".join(",".join(row[place] for place in places) for row in [head, *rows])
     found = read(written(tmp_path_factory.mktemp("any"), text + "\n"))
     assert {(row.machine, row.metric) for row in found.rows} == {(one, other) for one in "ab" for other in "pq"}
-    assert found.notes == (f"{machine} a is also spelt A: taken for one", "columns that were passed over: note")
+    assert found.notes == (f"{machine} a is also spelt A: taken for one", "columns that were not used: note")
 
 
 def test_a_date_that_all_lines_share_does_not_hide_their_versions(tmp_path: Path) -> None:

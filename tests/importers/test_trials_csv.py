@@ -128,11 +128,11 @@ def test_what_a_comma_means_is_asked_of_the_whole_column(tmp_path_factory: pytes
 @pytest.mark.parametrize(
     ("texts", "told"),
     [
-        (("1,001", "998"), "the comma may be of thousands or of decimals: write 1001 or 1.001"),
+        (("1,001", "998"), "the comma may separate thousands or decimals: write 1001 or 1.001"),
         (("7,5", "7.25"), "some numbers of this column have decimal points and others decimal commas"),
         (("7,5", "12.125"), "some numbers of this column have decimal points and others decimal commas"),
-        (("0.41 s", "40"), "40 has no unit, and others of its column have s"),
-        (("0.41 s", "40 MiB"), "40 MiB can't be told in s"),
+        (("0.41 s", "40"), "40 has no unit, but others of its column have s"),
+        (("0.41 s", "40 MiB"), "40 MiB can't be converted to s"),
     ],
 )
 def test_a_column_that_can_be_read_in_two_ways_is_refused(texts: tuple[str, str], told: str, tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_arms_of_one_block_share_machine_and_task(tmp_path_factory: pytest.TempP
 
 def test_columns_that_are_passed_over_are_told(tmp_path: Path) -> None:
     """Nobody is to think that they counted."""
-    assert read(written(tmp_path, [HEAD, *ROWS])).notes == ("columns that were passed over: note",)
+    assert read(written(tmp_path, [HEAD, *ROWS])).notes == ("columns that were not used: note",)
 
 
 @settings(max_examples=60, deadline=None)
@@ -252,4 +252,32 @@ def test_what_differs_between_the_arms_is_told(tmp_path_factory: pytest.TempPath
     found = read(written(tmp_path_factory, [[*head[:place], name, *head[place:]], *rows]))
     told = f"{name} is not the same for the arms (small for main, large for pr): what differs there is judged with them"
     assert (told in found.notes) is not shared
-    assert f"columns that were passed over: {name}" in found.notes
+    assert f"columns that were not used: {name}" in found.notes
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("block,arm,value,note,note\n1,main,2,a,b\n1,pr,3,a,b\n", ":1: column note is there twice: keep one"),
+        ("block,arm,value (ms),unit\n1,main,2,us\n1,pr,3,us\n", ":2: the column says ms, and this line's unit is us: keep one"),
+        (
+            "block,arm,value\n1,main,9,980.4\n1,pr,9,870.1\n",
+            ":2: more cells than the first line has columns: quote cells that hold a comma",
+        ),
+        ('block,arm,value\n1,main,"1,234"\n1,pr,"1,190"\n', "write 1234 or 1.234"),
+    ],
+)
+def test_what_may_be_read_in_two_ways_is_refused(text: str, fault: str, tmp_path: Path) -> None:
+    """A name twice, a unit that contradicts its column, and commas that may be of thousands or of decimals."""
+    (path := tmp_path / "n.csv").write_text(text)
+    assert fault in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [(('"9,980.4"', '"9,870.1"'), [9980.4, 9870.1]), (("12.1ms", "11.9ms"), [12.1, 11.9]), (('"12,34"', '"11,9"'), [12.34, 11.9])],
+)
+def test_digits_and_units_within_a_cell_are_read(cells: tuple[str, str], values: list[float], tmp_path: Path) -> None:
+    """A comma of thousands, a unit right behind its number, a decimal comma: 12,34 is never 1234."""
+    (path := tmp_path / "n.csv").write_text("".join(["block,arm,value\n", f"1,main,{cells[0]}\n", f"1,pr,{cells[1]}\n"]))
+    assert [row.value for row in read(path).rows] == values

@@ -46,7 +46,7 @@ def pin(bench: str, parameters: Mapping[str, Any], patch: str, since: Release = 
 
 
 def sized(sizes: tuple[int, ...], default: int, name: str, **more: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each size with its parameters; the default also where it is left unsaid."""
+    """Each size with its parameters; the default also where it is not set."""
     yield default, dict(more)
     yield from ((size, {**more, name: size}) for size in sizes)
 

@@ -104,7 +104,7 @@ def test_a_second_time_does_nothing(toy: Any, tmp_path: Path) -> None:
     ],
 )
 def test_refuses_with_a_reason(made: Callable[[], Patch], reason: str, toy: Any, tmp_path: Path) -> None:
-    """Another release, platform or source, or no such target: nothing is replaced, and the reason is told and kept."""
+    """Another release, platform or source, or no such target: nothing is replaced, and the reason is reported and kept."""
     with pytest.raises(PatchRefused, match=reason):
         made().apply({"answer": lambda: 42, "question": lambda: 0})
     assert toy.answer() == 41

@@ -478,7 +478,7 @@ def in_order(released: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Upstream's kernel for allowed ids without the race that it has with itself in 0.22.0.
 
     It saves the logits of the allowed ids, overwrites the row with -inf and writes them back, from several warps with nothing
-    between (mended in 0.25 by vLLM #46245): which of the allowed ids survive is chance, from one call to the next. Rows that
+    between (fixed in 0.25 by vLLM #46245): which of the allowed ids survive is chance, from one call to the next. Rows that
     are wider than what one warp writes at a time show it, so no two runs of upstream itself need be equal there.
     """
     from vllm.v1.worker.gpu.sample import logit_bias

@@ -179,7 +179,7 @@ class Thinking(RuleBasedStateMachine):
             self.sample(rng, one, bonus[row], drafts[row] if drafts else [])
 
     def token(self, rng: random.Random, one: Request) -> int:
-        """A random token; often the one that goes on with a marker."""
+        """A random token; often the one that continues with a marker."""
         for marker in (self.start, self.end):
             for length in range(len(marker) - 1, -1, -1):
                 if one.output[len(one.output) - length :] == marker[:length] and rng.random() < 0.12:

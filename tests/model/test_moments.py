@@ -55,7 +55,7 @@ def test_dates_of_any_form_have_one_order(form: str, days: list[int]) -> None:
     ],
 )
 def test_a_column_of_dates_that_can_not_be_read_is_refused(texts: tuple[str, ...], told: str) -> None:
-    """It is never passed over, for it may show that arms were measured apart, or that the newest stands first."""
+    """It is never skipped, for it may show that arms were measured apart, or that the newest stands first."""
     with pytest.raises(BadInput, match=told):
         column(FILE, ["date"], [{"date": text} for text in texts])
 

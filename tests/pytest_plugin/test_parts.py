@@ -1,4 +1,4 @@
-"""The parts of the pytest plugin: what git says, what a trial is started with, what is told of its records."""
+"""The parts of the pytest plugin: what git says, what a trial is started with, what is reported of its records."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ import pytest
 import tomllib
 
 from perfproof.analysis.judging.judge import judge_scenario, spending_of
+from perfproof.builds.processes.supervised_process import Finished
 from perfproof.child import benchmarks
 from perfproof.model.base.errors import BadInput
 from perfproof.model.records.record import Record
 from perfproof.model.verdicts.judged import Judged
 from perfproof.pytest_plugin import benchmark_outcomes, node_ids, trial_arguments, worktrees
-from perfproof.pytest_plugin.benchmark_blocks import Design, questions, short_names
+from perfproof.pytest_plugin.benchmark_blocks import Design, questions, short_names, with_counts
+from perfproof.pytest_plugin.benchmark_trials import Ran
 from perfproof.pytest_plugin.worktrees import Change
 from tests.factory import record as any_record
 from tests.pytest_plugin.project import HERE, SLOWER, commit, git, make
@@ -56,11 +58,11 @@ def test_the_change_is_the_working_tree_with_files_that_git_does_not_know(tmp_pa
     assert found.name.startswith("main (")
     assert found.files == ("adder/core.py", "adder/new.py")
     assert found.digest != later.digest
-    assert found.notes == ("the working tree is measured as it is, with 1 file not committed",)
+    assert found.notes == ("the working tree is measured with 1 uncommitted file",)
 
 
-def test_a_base_that_went_on_is_told_with_the_commit_to_name_instead(tmp_path: Path) -> None:
-    """Commits that only the base has would be measured as if the change took them away."""
+def test_a_base_that_went_on_is_reported_with_the_commit_to_name_instead(tmp_path: Path) -> None:
+    """Commits that only the base has would be measured as if the change removed them."""
     project = make(tmp_path / "adder")
     git(project, "checkout", "--quiet", "-b", "mine")
     (project / "adder" / "core.py").write_text(SLOWER)
@@ -73,22 +75,22 @@ def test_a_base_that_went_on_is_told_with_the_commit_to_name_instead(tmp_path: P
     notes = worktrees.find(project, "main", None).notes
 
     assert len(notes) == 1
-    assert notes[0].startswith("main has 1 commit that HEAD has not, which are measured as if the change took them away; --perfproof-base ")
+    assert notes[0].startswith("main has 1 commit that HEAD lacks, which are measured as if the change removed them; --perfproof-base ")
 
 
 @pytest.mark.parametrize(
     ("asked", "told"),
     [("mian", "no commit 'mian' here, did you mean main?"), ("v9.9", "git fetch it first"), ("--output=x", "no commit '--output=x'")],
 )
-def test_an_unknown_base_is_told_with_its_neighbours(tmp_path: Path, asked: str, told: str) -> None:
+def test_an_unknown_base_is_reported_with_its_neighbours(tmp_path: Path, asked: str, told: str) -> None:
     """A name that no commit has, and one that git would take for an option, are refused in words."""
     with pytest.raises(BadInput, match=told.replace("?", r"\?")):
         worktrees.find(make(tmp_path / "adder"), asked, None)
 
 
-def test_a_folder_without_a_repository_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_a_repository_is_reported(tmp_path: Path) -> None:
     """Without git's knowledge there is no base."""
-    with pytest.raises(BadInput, match="lies in no git repository"):
+    with pytest.raises(BadInput, match="is in no git repository"):
         worktrees.find(tmp_path, None, None)
 
 
@@ -232,7 +234,7 @@ def test_a_regression_fails_and_names_its_size() -> None:
     """Twice the time is *regressed*, code 1, in the words of every other report."""
     found = _finding(_records(BASE, [2 * value for value in BASE]))
     assert (found.outcome, found.code) == ("failed", 1)
-    assert found.told.startswith("regressed: round time +100")
+    assert found.sentence.startswith("regressed: round time +100")
 
 
 def test_what_could_not_be_told_is_no_pass_and_fails_only_if_asked() -> None:
@@ -247,7 +249,7 @@ def test_a_benchmark_that_only_the_change_breaks_fails_the_session() -> None:
     """It is untestable, which is never a pass: code 3, with the error."""
     found = _finding(_records(BASE[:1], BASE[:1], status="failed", reason="failed: KeyError: 'x'", measurements={}))
     assert (found.outcome, found.code) == ("failed", 3)
-    assert found.told == "untestable: fails with the change and not at main: KeyError: 'x'"
+    assert found.sentence == "untestable: fails with the change and not at main: KeyError: 'x'"
 
 
 def test_nothing_compared_is_no_pass() -> None:
@@ -275,3 +277,19 @@ def test_an_id_is_known_by_what_stays(one: str, other: str, same: bool) -> None:
     assert (node_ids.stable(one) == node_ids.stable(other)) is same
     assert benchmarks.stable(one, node_ids.PASSING) == node_ids.stable(one)
     assert node_ids.stable(node_ids.stable(one)) == node_ids.stable(one)
+
+
+def test_a_process_that_counted_nothing_says_why() -> None:
+    """A benchmark without a count has the reason among its warnings: the counter's, pytest's or the process's own."""
+    plain = any_record()
+    ended = Finished(command=(), code=3, seconds=1.0, log=Path("none"))
+
+    def told(**said: object) -> str:
+        ran = Ran(said=said, finished=ended, started="", seen={}, before={}, variables={})
+        return with_counts(plain, "t", ran).warnings[-1]
+
+    whole = {"tests": {}, "faults": [], "found": ["t"], "pytest": 0}
+    assert told().startswith("its work was not counted: the process ")
+    assert told(**whole, uncounted={"t": "its work was not counted: too long"}) == "its work was not counted: too long"
+    assert told(**{**whole, "tests": {"t": {"why": "broken"}}}) == "its work was not counted: broken"
+    assert with_counts(plain, "t", None) == plain

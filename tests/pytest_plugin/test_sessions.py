@@ -40,12 +40,23 @@ def test_a_planted_slowdown_regresses_and_what_was_not_touched_does_not(tmp_path
     assert found["test_total"]["judged"]["effect"] > 0.5
     assert found["test_longest[2000]"]["judged"]["verdict"] != "regressed"
     assert re.search(r"FAILED bench/test_core\.py::test_total - perfproof: regressed: round time (\+|×\s)\d", done.stdout)
-    assert "the working tree is measured as it is, with 1 file not committed" in done.stdout
+    assert "the working tree is measured with 1 uncommitted file" in done.stdout
     assert "1 test without the fixture `benchmark` was not run" in done.stdout
     assert "perfproof: fail (exit code 1)" in done.stdout
     assert 'message="perfproof: regressed' in (project / "junit.xml").read_text()
     records = store.read(results).records
     assert len(records) == 2 * 2 * 6
+    counted = {name: {row["metric"]: row for row in one["counts"]} for name, one in found.items()}  # type: ignore[attr-defined]
+    assert counted["test_total"]["python_instructions"]["verdict"] == "regressed"
+    assert re.search(r"more Python work: [\d,]+ to [\d,]+ Python instructions \(.*\) in 2 trials of each arm; total \+", done.stdout)
+    assert counted["test_longest[2000]"]["python_instructions"]["verdict"] == "identical"
+    assert counted["test_longest[2000]"]["c_calls"]["verdict"] == "identical"
+    assert "bench/test_core.py::test_longest[2000]: no call of what the change touches (total) was counted" in done.stdout
+    assert {(record.block, record.scenario) for record in records if record.counts} == {
+        (1, "test_total"),
+        (2, "test_total"),
+        (1, "test_longest_2000"),
+    }
     assert {tuple(record.order) for record in records} == {("base", "change"), ("change", "base")}
     assert len(git(project, "worktree", "list").splitlines()) == 1
     assert git(project, "status", "--porcelain", "--untracked-files=no") == " M adder/core.py\n"
@@ -57,8 +68,8 @@ def test_a_planted_slowdown_regresses_and_what_was_not_touched_does_not(tmp_path
     assert len(store.read(results).records) == len(records), "what was measured is not measured again"
 
 
-def test_each_side_that_lacks_or_breaks_a_benchmark_is_told_in_words(tmp_path: Path) -> None:
-    """New, gone, broken by the change, broken before it, and skipped benchmarks are told apart, and only the change is blamed."""
+def test_each_side_that_lacks_or_breaks_a_benchmark_is_reported_in_words(tmp_path: Path) -> None:
+    """New, gone, broken by the change, broken before it, and skipped benchmarks are distinguished, and only the change is blamed."""
     gone = "\n\ndef test_gone(benchmark):\n    benchmark(longest, ['a'])\n"
     weak = "\n\ndef test_weak(benchmark):\n    assert LIMIT > 2\n    benchmark(longest, ['a'])\n"
     mended = "\n\ndef test_mended(benchmark):\n    assert LIMIT < 2\n    benchmark(longest, ['a'])\n"
@@ -113,14 +124,14 @@ def test_without_the_option_nothing_is_measured_and_nothing_imported(tmp_path: P
 
 
 def test_what_stands_in_the_way_ends_the_session_with_code_2(tmp_path: Path) -> None:
-    """No pytest-benchmark, too few blocks and pytest-xdist are all told at once, before anything is collected."""
+    """No pytest-benchmark, too few blocks and pytest-xdist are all reported at once, before anything is collected."""
     project = make(tmp_path / "adder", xdist_like_py="def pytest_addoption(parser):\n    parser.addoption('--numprocesses', type=int)\n")
 
     done = pytest_in(project, "-p", "xdist_like", "--numprocesses=2", "--perfproof", "--perfproof-blocks=3", benchmark=False)
 
     assert done.returncode == 2
     assert "--perfproof needs pytest-benchmark" in done.stderr
-    assert "leave out -n, or say -n 0" in done.stderr
+    assert "leave out -n, or use -n 0" in done.stderr
     assert "--perfproof-blocks: expected 6 to 1000, got 3" in done.stderr
 
 
@@ -135,7 +146,7 @@ def test_a_session_in_which_nothing_differs_says_so(tmp_path: Path) -> None:
     assert "--perfproof-base HEAD~1" in done.stdout
 
 
-def test_ids_that_change_from_process_to_process_are_matched_or_told(tmp_path: Path) -> None:
+def test_ids_that_change_from_process_to_process_are_matched_or_reported(tmp_path: Path) -> None:
     """A case named by an address is measured; cases that only a set's order or a random number tells apart fail the session, with why."""
     tests = """\
 import random
@@ -170,9 +181,9 @@ def test_alike(benchmark, what):
 
     assert done.returncode == 3, done.stdout + done.stderr
     found = {name.partition("[")[0]: one["told"] for name, one in _verdicts(tmp_path / "results").items()}
-    assert "pytest names it otherwise in another process" in found["test_random"]
-    assert "several of its cases differ in an address" in found["test_alike"]
-    assert not found["test_address"].startswith(("is not at", "untestable: pytest names"))
+    assert "its name differs between processes" in found["test_random"]
+    assert "several of its cases differ only in an address" in found["test_alike"]
+    assert not found["test_address"].startswith(("is not at", "untestable: its name differs"))
     assert {record.scenario.partition("_object")[0] for record in store.read(tmp_path / "results").records if record.status == "ok"}
 
 

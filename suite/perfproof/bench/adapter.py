@@ -1,7 +1,7 @@
-"""The few objects of vLLM that the benchmarks need, built alike in every release.
+"""Builds the few objects of vLLM that the benchmarks need, in the same way for every release.
 
 Their constructors change from release to release, so every call here goes through `accepted`, which
-passes on only what that release's signature takes. Where a release lacks what is asked for, the
+passes on only what that release's signature takes. If a release lacks an object, the
 benchmark is skipped with the words "not in this version".
 
 vLLM and torch are imported inside the functions: a benchmark file must be readable without them.
@@ -19,7 +19,7 @@ import pytest
 
 
 def accepted(function: Callable[..., Any], **wanted: Any) -> dict[str, Any]:
-    """Those of the keyword arguments that `function` takes, all of them if it takes any."""
+    """The keyword arguments that `function` takes, all of them if it takes any."""
     signature = inspect.signature(function).parameters
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in signature.values()):
         return wanted
@@ -27,26 +27,26 @@ def accepted(function: Callable[..., Any], **wanted: Any) -> dict[str, Any]:
 
 
 def absent(what: str) -> NoReturn:
-    """Skips the benchmark: there is nothing to measure in this release."""
+    """Skips the benchmark, because this release has nothing to measure."""
     import vllm
 
     pytest.skip(f"not in this version: vLLM {vllm.__version__} has no {what}")
 
 
 def find(target: str) -> Any:
-    """The object named `module:qualname`; skips the benchmark where this release has none."""
+    """The object named `module:qualname`; skips the benchmark if this release has none."""
     module, _, qualname = target.partition(":")
     try:
-        found: Any = importlib.import_module(module)
+        target_object: Any = importlib.import_module(module)
         for step in qualname.split("."):
-            found = getattr(found, step)
+            target_object = getattr(target_object, step)
     except AttributeError:
         absent(target)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise
         absent(target)
-    return found
+    return target_object
 
 
 def release() -> tuple[int, ...]:
@@ -57,7 +57,7 @@ def release() -> tuple[int, ...]:
 
 
 def mend_cpu_probe() -> None:
-    """Lets 0.17's CPU platform be imported beside a newer PyTorch, which renamed the probe that it calls at import."""
+    """Makes 0.17's CPU platform importable with a newer PyTorch, which renamed the probe that the import calls."""
     import torch
 
     if not hasattr(torch._C._cpu, "_is_avx512_supported"):
@@ -123,10 +123,10 @@ def cached_request(
     generator: Any = None,
     **more: Any,
 ) -> Any:
-    """A request as the runner keeps it; blocks are made up from its length unless given.
+    """A request in the runner's form; blocks follow from its length unless given.
 
     `sampling_params` defaults to vLLM's own defaults unless the request pools. `more` goes to
-    `CachedRequestState` where that release takes it.
+    `CachedRequestState` if that release takes it.
     """
     from vllm import SamplingParams
     from vllm.v1.worker.gpu_input_batch import CachedRequestState
@@ -148,12 +148,12 @@ def cached_request(
 
 
 def speculate(batch: Any, request: Any, token_ids: Sequence[int]) -> None:
-    """Gives the request's row these draft tokens, as a scheduler's step does (none takes them away)."""
+    """Gives the request's row these draft tokens, as a scheduler's step does (an empty list removes them)."""
     batch.update_req_spec_token_ids(request, {request.req_id: list(token_ids)} if token_ids else {})
 
 
 def drain_moves(batch: Any) -> int:
-    """Empties the list that every swap and move appends to (`refresh_metadata` does so at every step); how many there were."""
+    """Empties the list that every swap and move appends to, as `refresh_metadata` does at every step; returns how many there were."""
     moved = batch.batch_update_builder.moved
     count = len(moved)
     moved.clear()
@@ -166,9 +166,9 @@ HOLDER = "vllm.v1.sample.thinking_budget_state:ThinkingBudgetStateHolder"
 
 
 def thinking_holder(*, start: Sequence[int], end: Sequence[int], max_num_seqs: int, num_spec_tokens: int = 0, device: Any = "cpu") -> Any:
-    """A `ThinkingBudgetStateHolder` for these markers; skips where there is none (before 0.21).
+    """A `ThinkingBudgetStateHolder` for these markers; skips if there is none (before 0.21).
 
-    It only reads the markers from its configuration, so any object with those attributes serves.
+    It only reads the markers from its configuration, so any object with those attributes works.
     """
     import torch
 

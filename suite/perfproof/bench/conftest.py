@@ -1,8 +1,8 @@
-"""How a benchmark gets its parameters.
+"""Gives a benchmark its parameters.
 
 Every benchmark file declares `PARAMETERS`, the defaults of its workload. `PERFPROOF_CASES`, a JSON
-list of objects, overrides them, one benchmark case an object; without it there is one case, the
-defaults. A key or a type that the file does not know is refused before anything runs.
+list of objects, overrides them, one benchmark case per object; without it there is one case, the
+defaults. An unknown key or type is refused before anything runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CASES = "PERFPROOF_CASES"
 def cases(defaults: Mapping[str, Any], text: str | None) -> list[dict[str, Any]]:
     """The parameters of every case: the defaults, overridden by each object of the JSON list `text`.
 
-    Raises `ValueError` naming everything wrong with it at once.
+    Raises `ValueError` with all its faults at once.
     """
     overrides = json.loads(text) if text else [{}]
     if not isinstance(overrides, list) or not all(isinstance(one, dict) for one in overrides) or not overrides:
@@ -33,22 +33,22 @@ def cases(defaults: Mapping[str, Any], text: str | None) -> list[dict[str, Any]]
 
 def _faults(number: int, override: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
     where = f"{CASES}[{number}]"
-    found = [f"{where}: no parameter {key!r} (there are {', '.join(defaults)})" for key in override if key not in defaults]
+    faults = [f"{where}: no parameter {key!r} (there are {', '.join(defaults)})" for key in override if key not in defaults]
     for key, value in override.items():
         if key in defaults and not _fits(value, defaults[key]):
-            found.append(f"{where}: {key} is {value!r}, wanted like {defaults[key]!r}")
-    return found
+            faults.append(f"{where}: {key} is {value!r}, wanted like {defaults[key]!r}")
+    return faults
 
 
 def _fits(value: object, default: object) -> bool:
-    """Whether a value may stand where that default stood: the same type, or a whole number for a float, or anything for None."""
+    """Whether a value fits in place of the default: the same type, an integer for a float, anything for None."""
     if default is None or type(value) is type(default):
         return True
     return isinstance(default, float) and type(value) is int
 
 
 def case_id(override: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
-    """What distinguishes a case from the defaults, for the test's name: "max_model_len=131072"."""
+    """The parameters of a case that differ from the defaults, for the test's name: "max_model_len=131072"."""
     return ",".join(f"{key}={value}" for key, value in override.items() if value != defaults[key]) or "default"
 
 
@@ -57,7 +57,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     defaults = metafunc.module.PARAMETERS
     try:
-        found = cases(defaults, os.environ.get(CASES))
+        all_cases = cases(defaults, os.environ.get(CASES))
     except ValueError as error:
         raise pytest.UsageError(str(error)) from error
-    metafunc.parametrize("parameters", found, ids=[case_id(one, defaults) for one in found])
+    metafunc.parametrize("parameters", all_cases, ids=[case_id(one, defaults) for one in all_cases])

@@ -1,8 +1,8 @@
-"""Counting what code really does, in runs that are not timed.
+"""Counts the work of code, in runs that are not timed.
 
 `Meter` counts the bytes that numpy copies, `TokenMeter` how often a token is compared with anything.
-Both count what ran: they know nothing of the code they are put under. A numpy operation that can't be
-counted raises instead of going unnoticed.
+Both count what really ran, without knowledge of the code. A numpy operation that can't be counted raises
+an error instead of being missed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Meter:
 
 
 class _Metered(np.ndarray):
-    """A view that reports to its meter; slices of it do as well."""
+    """A view that reports to its meter; its slices do too."""
 
     meter: Meter | None = None
 
@@ -39,10 +39,10 @@ class _Metered(np.ndarray):
             self.meter.bytes += size
 
     def __getitem__(self, key: Any) -> Any:
-        found = super().__getitem__(key)
-        if isinstance(found, np.ndarray) and not np.may_share_memory(found.view(np.ndarray), self.view(np.ndarray)):
-            self._report(found.nbytes)
-        return found
+        item = super().__getitem__(key)
+        if isinstance(item, np.ndarray) and not np.may_share_memory(item.view(np.ndarray), self.view(np.ndarray)):
+            self._report(item.nbytes)
+        return item
 
     def __setitem__(self, key: Any, value: Any) -> None:
         written = np.ndarray.__getitem__(self.view(np.ndarray), key)
@@ -61,9 +61,9 @@ class _Metered(np.ndarray):
 
 
 class TokenMeter:
-    """Counts the comparisons of the tokens it makes, wherever they happen: in a loop, in a search, inside a comparison of lists.
+    """Counts the comparisons of its tokens anywhere: in a loop, in a search, inside a comparison of lists.
 
-    Python takes an object for equal to itself without comparing, so the markers searched for must be
+    Python treats an object as equal to itself without comparing, so the markers to search for must be
     plain numbers, not tokens of the meter.
     """
 

@@ -1,19 +1,19 @@
-"""What penalties cost the host at every decode step of vLLM's V1 sampler, and how that grows with the output.
+"""The host cost of penalties at every decode step of vLLM's V1 sampler, and its growth with the output.
 
 A batch of requests that have already produced `output_length` tokens takes decode steps; each appends
-one token a request, to the Python lists and to `token_ids_cpu`, as the runner does without asynchronous
-scheduling. That, and the batch's metadata, is made outside the timed part. Timed is one call of
-`Sampler.apply_penalties`, the function that the sampler calls, with fresh logits:
+one token per request, to the Python lists and to `token_ids_cpu`, as the runner does without asynchronous
+scheduling. That, and the batch's metadata, is made outside the timed part. The timed part is one call of
+`Sampler.apply_penalties`, the function that the sampler calls, with new logits:
 
 - `test_penalties_feed`: without the operation over the vocabulary. The name
-  `vllm.v1.sample.ops.penalties.apply_penalties`, by which the sampler reaches that operation, is bound to
-  one that hands the logits back. In is everything that makes its arguments: the conversion of the outputs,
-  the copy to the device, the replacement of placeholders, and, where counts are kept from step to step,
-  bringing them up to date. Out is what reads or writes something as wide as the vocabulary.
+  `vllm.v1.sample.ops.penalties.apply_penalties`, through which the sampler calls that operation, is bound
+  to a function that returns the logits. This includes everything that makes its arguments: the conversion
+  of the outputs, the copy to the device, the replacement of placeholders, and the update of counts that are
+  kept from step to step. It excludes work on arrays as wide as the vocabulary.
 - `test_penalties_apply`: the whole call.
 
-On a GPU the timed part ends with a synchronisation. The first steps are not timed: whatever is kept from
-step to step is built there. The middle one of the timed steps is the one at `output_length`.
+On a GPU the timed part ends with a synchronisation. The first steps are not timed: they build
+what is kept from step to step. The middle one of the timed steps is the one at `output_length`.
 """
 
 from __future__ import annotations
@@ -47,13 +47,14 @@ EXERCISES = ("vllm.v1.sample.sampler:Sampler.apply_penalties",)
 
 TIMES = ("feed_time", "apply_time")
 WITNESSES = ("list_elements_converted_per_step",)
+COUNT_AT = {"batch": 8, "vocab_size": 2_000}
 
 OPERATION = "vllm.v1.sample.ops.penalties"
 UNCOUNTED_STEPS = 2
 
 
 class CountedList(list):  # type: ignore[type-arg]
-    """An output list that counts how many of its elements are read; NumPy reads a list's subclass by its iterator."""
+    """An output list that counts how many of its elements are read; NumPy reads a list's subclass through its iterator."""
 
     read = 0
 
@@ -71,7 +72,7 @@ class Decoding:
     """A batch in the middle of its decoding, and the call that is timed."""
 
     def __init__(self, parameters: dict[str, Any], *, ahead: int, rows_of: type[list[int]] = list) -> None:
-        """Requests that are `ahead` steps short of `output_length`, their outputs in lists of the class `rows_of`."""
+        """Requests `ahead` steps before `output_length`, with outputs in lists of the class `rows_of`."""
         import torch
 
         self.sampler = adapter.find(EXERCISES[0].rpartition(".")[0])
@@ -118,7 +119,7 @@ class Decoding:
         return request
 
     def advance(self) -> None:
-        """Appends one token to every request, then readies the batch and the logits for sampling, as the runner does."""
+        """Appends one token to every request, then prepares the batch and the logits for sampling, as the runner does."""
         tokens = self.rng.integers(0, self.parameters["vocab_size"], len(self.outputs))
         ends = self.batch.num_tokens_no_spec
         self.batch.token_ids_cpu[self.rows, ends[: len(self.rows)]] = tokens
@@ -144,13 +145,25 @@ class Decoding:
             torch.cuda.synchronize(self.device)
 
 
-def elements_converted(parameters: dict[str, Any]) -> int:
-    """List elements read in the step at `output_length`, counted; the steps before it have built what is kept."""
-    decoding = Decoding(parameters, ahead=UNCOUNTED_STEPS + 1, rows_of=CountedList)
+def settled(parameters: dict[str, Any], rows_of: type[list[int]] = list) -> Decoding:
+    """A batch before its step at `output_length`; the steps before it have built what is kept."""
+    decoding = Decoding(parameters, ahead=UNCOUNTED_STEPS + 1, rows_of=rows_of)
     for _ in range(UNCOUNTED_STEPS):
         decoding.advance()
         decoding.call()
     decoding.advance()
+    return decoding
+
+
+def counted_round(parameters: dict[str, Any]) -> Callable[[], None]:
+    """The step at `output_length` of a batch of its own, the operation over the vocabulary included, for its work to be counted."""
+    adapter.mend_cpu_probe()
+    return settled(parameters).call
+
+
+def elements_converted(parameters: dict[str, Any]) -> int:
+    """List elements read in the step at `output_length`, counted."""
+    decoding = settled(parameters, rows_of=CountedList)
     CountedList.read = 0
     decoding.call()
     return CountedList.read
@@ -163,7 +176,7 @@ def feed_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def measure(benchmark: Any, parameters: dict[str, Any], metric: str) -> None:
-    """Times decode steps one by one, under the name of `metric`, and counts what they read."""
+    """Times decode steps one by one, as `metric`, and counts the elements that they read."""
     import torch
 
     adapter.mend_cpu_probe()
@@ -184,7 +197,7 @@ def measure(benchmark: Any, parameters: dict[str, Any], metric: str) -> None:
 
 
 def test_penalties_feed(benchmark: Any, parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Host work of a step: making what the penalties operation is fed, without that operation."""
+    """Host work of a step: making the arguments of the penalties operation, without that operation."""
     feed_only(monkeypatch)
     measure(benchmark, parameters, "feed_time")
 

@@ -1,17 +1,17 @@
-"""What it costs per step to bring the prompts' token ids to a pooler that reads them on the host (CPU and CUDA).
+"""The cost per step of giving the prompts' token ids to a pooler that reads them on the host (CPU and CUDA).
 
 One round is a step of the V1 runner for a batch that has changed: `refresh_metadata`,
-`get_pooling_metadata`, and the pooler over hidden states that are kept tiny (`hidden_size` numbers a
-token), so that the way of the ids is what is measured. The poolers are vLLM's own: `splade` (looks at the
+`get_pooling_metadata`, and the pooler over tiny hidden states (`hidden_size` numbers per
+token), so that the transfer of the ids dominates. The poolers are vLLM's own: `splade` (looks at the
 first and last id of each request), `bos_eos` (the filter of BGE-M3, the same looks) and `gritlm` (searches
 each row for its instruction; gone after 0.28.0). The sizes are the author's: `max_model_len` 4,000,
-prompts of about 48 tokens, as many requests as a step takes. His model is GritLM; the default is SPLADE,
-which every release has.
+prompts of about 48 tokens, as many requests as a step takes. The author's model is GritLM; the default is
+SPLADE, which every release has.
 
-Witnesses: how often a step makes the host wait for the device to look at token ids, and how many padded
-elements of token ids it builds. On CUDA PyTorch itself reports synchronisations; on a CPU, where the
-device's copy is an ordinary tensor, that copy is instrumented and every look at a value of it counted, so
-that the number is the same.
+Witnesses: how often a step makes the host wait for the device to read token ids, and how many padded
+elements of token ids it builds. On CUDA PyTorch itself reports synchronisations; on a CPU the device's
+copy is an ordinary tensor, so it is instrumented and every read of a value is counted: the number is the
+same.
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ EXERCISES = (
 )
 TIMES = ("round_time",)
 WITNESSES = ("host_syncs_per_step", "token_ids_built_per_step")
+COUNT_AT = {"requests": 8}
 
 VOCAB = 32_000
 FIRST, LAST = 101, 102
 """The ids of the marks that SPLADE and the filter look for."""
 LOOKS = frozenset({"item", "cpu", "numpy", "tolist", "__bool__", "__int__", "__float__", "__index__", "__array__"})
-"""The methods of a tensor that bring a value of it to the host."""
+"""The methods of a tensor that copy a value of it to the host."""
 GRITLM_IDS = {"<s>": 1, "▁<": 523, "<": 28789, "|": 28766, "embed": 14153, ">": 28767, "<0x0A>": 13, "user": 1838}
 GRITLM_USER = ("▁<", "|", "user", "|", ">", "<0x0A>")
 GRITLM_EMBED_LATER = ("<0x0A>", "<", "|", "embed", "|", ">", "<0x0A>")
@@ -103,7 +104,7 @@ def _gritlm(tokens: Sequence[str]) -> list[int]:
 
 
 def build_pooler(kind: str, hidden_size: int, device: Any) -> Any:
-    """The pooler of that name; skips where this release has none."""
+    """The pooler of that name; skips if this release has none."""
     mend_cpu_probe()
     if kind not in POOLERS:
         raise ValueError(f"no pooler {kind!r}: one of {', '.join(POOLERS)}")
@@ -111,7 +112,7 @@ def build_pooler(kind: str, hidden_size: int, device: Any) -> Any:
 
 
 def prompt_for(kind: str, length: int, random: Any) -> list[int]:
-    """A prompt of `length` ids such as that pooler looks into: with marks in half of the cases, drawn from a numpy generator."""
+    """A prompt of `length` ids for that pooler: with its marks in half of the cases, drawn from a numpy generator."""
     ids: list[int] = random.integers(1_000, 28_000, size=length).tolist()
     if kind == "gritlm":
         opening = _gritlm(("<s>", *GRITLM_USER, "embed", *GRITLM_EMBED_LATER))
@@ -122,7 +123,7 @@ def prompt_for(kind: str, length: int, random: Any) -> list[int]:
 
 
 def pooling_request(req_id: str, prompt: Sequence[int], *, requires_token_ids: bool = True) -> Any:
-    """A request that pools, as the runner keeps it."""
+    """A pooling request in the runner's form."""
     from vllm import PoolingParams
 
     params = PoolingParams(task="embed")
@@ -144,7 +145,7 @@ def pooling_batch(requests: int, max_model_len: int, max_tokens: int, device: An
 
 
 def step(batch: Any, pooler: Any, hidden_states: Any) -> Any:
-    """What a runner does with token ids in one step; what the pooler made of them."""
+    """Does the runner's work on token ids in one step; returns the pooler's output."""
     batch.refresh_metadata()
     return pooler(hidden_states, batch.get_pooling_metadata())
 
@@ -153,7 +154,7 @@ def step(batch: Any, pooler: Any, hidden_states: Any) -> Any:
 
 
 def instrumented(ids: Any, looked: Callable[[str], None]) -> Any:
-    """The same ids; every look at a value of them, or of a view or comparison of them, calls `looked` with the method's name."""
+    """The same ids; every read of a value of them, of a view or of a comparison calls `looked` with the method's name."""
     import torch
 
     class DeviceIds(torch.Tensor):  # type: ignore[misc]
@@ -185,18 +186,18 @@ def cuda_syncs(call: Callable[[], Any]) -> int:
     import torch
 
     torch.cuda.synchronize()
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         torch.cuda.set_sync_debug_mode("warn")
         try:
             call()
         finally:
             torch.cuda.set_sync_debug_mode("default")
-    return sum("synchronizing CUDA operation" in str(warning.message) for warning in said)
+    return sum("synchronizing CUDA operation" in str(warning.message) for warning in caught)
 
 
 def ids_built(call: Callable[[], Any], requests: int) -> int:
-    """How many elements of padded token ids, int64 with a row a request, a call makes on the host."""
+    """How many elements of padded token ids, int64 with one row per request, a call makes on the host."""
     import torch
     from torch.overrides import TorchFunctionMode
 
@@ -218,53 +219,90 @@ def ids_built(call: Callable[[], Any], requests: int) -> int:
 # --- the benchmark --------------------------------------------------------------------------------
 
 
-def test_pooling_token_ids(benchmark: Any, parameters: dict[str, Any]) -> None:
-    """One step's way of the token ids to a pooler that reads them on the host."""
-    import numpy as np
+class Serving:
+    """A full batch of a pooling model, and the step that is timed."""
+
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        import numpy as np
+        import torch
+
+        self.device = torch.device(parameters["device"])
+        if self.device.type == "cuda" and not torch.cuda.is_available():
+            pytest.skip("asked for device=cuda, and PyTorch sees no GPU here")
+        requests, length = parameters["requests"], parameters["prompt_tokens"]
+        self.pooler = build_pooler(parameters["pooler"], parameters["hidden_size"], self.device)
+        random = np.random.default_rng(parameters["seed"])
+        self.batch = pooling_batch(requests, parameters["max_model_len"], requests * length, self.device)
+        if not hasattr(self.batch, "get_pooling_metadata"):
+            absent("InputBatch.get_pooling_metadata")
+        self.states = [pooling_request(f"r{i}", prompt_for(parameters["pooler"], length, random)) for i in range(requests)]
+        for state in self.states:
+            self.batch.add_request(state)
+        generator = torch.Generator().manual_seed(parameters["seed"])
+        self.hidden_states = torch.randn(requests * length, parameters["hidden_size"], generator=generator).to(self.device)
+
+    def change(self) -> None:
+        """As between steps of a pooling server: the batch is another one, and all uploads are done."""
+        last = self.batch.num_reqs - 1
+        self.batch.remove_request(self.states[last].req_id)
+        self.batch.add_request(self.states[last])
+        self.wait()
+
+    def step(self) -> Any:
+        """A step, without waiting for the device; what the pooler made of it."""
+        return step(self.batch, self.pooler, self.hidden_states)
+
+    def run(self) -> None:
+        """The step that is timed."""
+        self.step()
+        self.wait()
+
+    def wait(self) -> None:
+        import torch
+
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+
+def counted_round(parameters: dict[str, Any]) -> Callable[[], None]:
+    """The second step of a batch of its own, for its work to be counted."""
     import torch
 
-    device = torch.device(parameters["device"])
-    if device.type == "cuda" and not torch.cuda.is_available():
-        pytest.skip("asked for device=cuda, and PyTorch sees no GPU here")
-    requests, length = parameters["requests"], parameters["prompt_tokens"]
-    pooler = build_pooler(parameters["pooler"], parameters["hidden_size"], device)
-    random = np.random.default_rng(parameters["seed"])
-    batch = pooling_batch(requests, parameters["max_model_len"], requests * length, device)
-    if not hasattr(batch, "get_pooling_metadata"):
-        absent("InputBatch.get_pooling_metadata")
-    states = [pooling_request(f"r{i}", prompt_for(parameters["pooler"], length, random)) for i in range(requests)]
-    for state in states:
-        batch.add_request(state)
-    generator = torch.Generator().manual_seed(parameters["seed"])
-    hidden_states = torch.randn(requests * length, parameters["hidden_size"], generator=generator).to(device)
-    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
-
-    def change() -> None:
-        """As between steps of a pooling server: the batch is another one, and all uploads are done."""
-        last = batch.num_reqs - 1
-        batch.remove_request(states[last].req_id)
-        batch.add_request(states[last])
-        wait()
-
-    def run() -> None:
-        step(batch, pooler, hidden_states)
-        wait()
-
+    serving = Serving(parameters)
     with torch.inference_mode():
-        change()
-        pooled = step(batch, pooler, hidden_states)
-        change()
-        if device.type == "cuda":
-            syncs = cuda_syncs(lambda: step(batch, pooler, hidden_states))
+        serving.change()
+        serving.step()
+        serving.change()
+
+    def counted() -> None:
+        with torch.inference_mode():
+            serving.run()
+
+    return counted
+
+
+def test_pooling_token_ids(benchmark: Any, parameters: dict[str, Any]) -> None:
+    """One step's way of the token ids to a pooler that reads them on the host."""
+    import torch
+
+    serving, requests = Serving(parameters), parameters["requests"]
+    with torch.inference_mode():
+        serving.change()
+        pooled = serving.step()
+        serving.change()
+        if serving.device.type == "cuda":
+            syncs = cuda_syncs(serving.step)
         else:
-            syncs = looks_at_ids(batch, pooler, hidden_states)
-        change()
-        built = ids_built(lambda: step(batch, pooler, hidden_states), requests)
-        benchmark.pedantic(run, setup=change, rounds=parameters["rounds"], warmup_rounds=parameters["warmup_rounds"], iterations=1)
+            syncs = looks_at_ids(serving.batch, serving.pooler, serving.hidden_states)
+        serving.change()
+        built = ids_built(serving.step, requests)
+        benchmark.pedantic(
+            serving.run, setup=serving.change, rounds=parameters["rounds"], warmup_rounds=parameters["warmup_rounds"], iterations=1
+        )
     benchmark.extra_info["parameters"] = parameters
     benchmark.extra_info["witnesses"] = {"host_syncs_per_step": syncs, "token_ids_built_per_step": built}
     benchmark.extra_info["work"] = {
         "requests": requests,
-        "token_ids": requests * length,
+        "token_ids": requests * parameters["prompt_tokens"],
         "pooled_rows": sum(len(one) if parameters["pooler"] == "bos_eos" else 1 for one in pooled),
     }

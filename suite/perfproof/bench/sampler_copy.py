@@ -1,12 +1,12 @@
-"""What a step of Model Runner V2's sampler costs, and how much it allocates for a copy of the logits (CUDA).
+"""The cost of a step of Model Runner V2's sampler, and the memory that it allocates for a copy of the logits (CUDA).
 
-Workload: `rows` requests with one logit row each over a vocabulary of 151,936, as the author's model has
-it; bf16 logits; by default greedy, where nothing changes the logits and the copy is for nothing. Other
-values of `temperature`, `top_k`, `top_p` show the path that has to copy. One round is `calls` calls and one
-synchronisation; the host's wall time of a round is pytest-benchmark's figure, and the device's time of one
-call, between CUDA events, stands in `measurements`.
+Workload: `rows` requests with one logit row each over a vocabulary of 151,936, as in the author's model;
+bf16 logits; by default greedy, where nothing changes the logits and the copy is useless. Other values of
+`temperature`, `top_k`, `top_p` show the path that has to copy. One round is `calls` calls and one
+synchronisation; pytest-benchmark's figure is the host's wall time of a round, and `measurements` has the
+device's time of one call, between CUDA events.
 
-The witness is what `apply_sampling_params` asks the allocator for at its peak, in bytes: `4 * rows *
+The witness is the memory that `apply_sampling_params` requests at its peak, in bytes: `4 * rows *
 vocabulary` where it copies, 0 where it does not. Requested bytes are exact; allocated ones would be
 rounded up to the allocator's blocks. Needs a GPU: the sampler's kernels are Triton's and its state is
 pinned memory seen by the device.
@@ -43,6 +43,7 @@ EXERCISES = (
 )
 TIMES = ("round_time", "device_time")
 WITNESSES = ("bytes_allocated_per_step",)
+COUNT_AT = {"rows": 16}
 
 SAMPLER = "vllm.v1.worker.gpu.sample.sampler:Sampler"
 APPLY = f"{SAMPLER}.apply_sampling_params"
@@ -74,7 +75,7 @@ def request_states(*, max_num_reqs: int, vocab_size: int, device: Any, max_model
 
 
 def build_sampler(kind: Any, states: Any, **more: Any) -> Any:
-    """A `Sampler` (or a subclass) over those states; skips from the release on that wants a whole vLLM configuration."""
+    """A `Sampler` (or a subclass) over those states; skips in releases that need a whole vLLM configuration."""
     import inspect
 
     if "vllm_config" in inspect.signature(kind.__init__).parameters:
@@ -87,7 +88,7 @@ def build_sampler(kind: Any, states: Any, **more: Any) -> Any:
 
 
 def add_request(sampler: Any, states: Any, req_id: str, sampling_params: Any, tokens: tuple[int, ...] = PROMPT) -> int:
-    """Puts a request into a free slot of both; its slot."""
+    """Puts a request into a free slot of both; returns the slot."""
     states.add_request(
         **accepted(
             states.add_request, req_id=req_id, prompt_len=len(tokens), all_token_ids=list(tokens), num_computed_tokens=0, max_tokens=16
@@ -99,7 +100,7 @@ def add_request(sampler: Any, states: Any, req_id: str, sampling_params: Any, to
 
 
 def step_arguments(slots: list[int], *, vocab_size: int, dtype: Any, device: Any, seed: int) -> dict[str, Any]:
-    """What a decode step hands to the sampler: one logit row a request, in the order of `slots`."""
+    """The sampler's arguments in a decode step: one logit row per request, in the order of `slots`."""
     import numpy as np
     import torch
 
@@ -147,7 +148,7 @@ def build(parameters: dict[str, Any], device: Any) -> tuple[Any, dict[str, Any]]
 
 
 def requested_bytes(call: Callable[[], Any]) -> int:
-    """Bytes that a call asks PyTorch's CUDA allocator for at its peak, beyond what was there before."""
+    """Bytes that a call requests from PyTorch's CUDA allocator at its peak, beyond those in use before."""
     import torch
 
     torch.cuda.synchronize()
@@ -158,6 +159,18 @@ def requested_bytes(call: Callable[[], Any]) -> int:
     peak = torch.cuda.memory_stats()["requested_bytes.all.peak"]
     del result
     return int(peak - before)
+
+
+def counted_round(parameters: dict[str, Any]) -> Callable[[], Any]:
+    """One call of a sampler of its own, for its work to be counted."""
+    needs_cuda()
+    import torch
+
+    find(APPLY)
+    sampler, arguments = build(parameters, torch.device("cuda"))
+    function = getattr(sampler, parameters["call"])
+    given = accepted(function, **arguments)
+    return lambda: function(**given)
 
 
 def test_sampler_copy(benchmark: Any, parameters: dict[str, Any]) -> None:

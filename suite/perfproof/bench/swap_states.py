@@ -1,16 +1,16 @@
-"""Exchanging two rows of the V1 batch, as backends that reorder the batch do (vLLM #34731, #34733).
+"""Swaps two rows of the V1 batch, as backends that reorder the batch do (vLLM #34731, #34733).
 
 The workload is that pull request's own: 512 requests whose rows hold 512 to 2,048 of 32,768 tokens,
-a batch built anew for every run, 1,000 exchanges of two random rows. Run r is seeded with `seed + r`
+a new batch for every run, 1,000 exchanges of two random rows. Run r is seeded with `seed + r`
 and draws its pairs from `seed + r + 17`; the warm-up runs are seeded with `seed - 1` and stop after
-500 exchanges. One round is one run; the figure is seconds a round.
+500 exchanges. One round is one run; the figure is seconds per round.
 
 `speculative_tokens` gives every row that many draft tokens (the author's rows hold none). `reorders`
 other than 0 lets vLLM exchange the rows itself, as its runner does: that many times a round, every
 request is scheduled for one token or for `CHUNK` at random, and the batch is put in order.
 
 Before the clock starts every page of the rows is written once (`touch`): the exchange moves each
-row's prefix into rows that never were that long, and a page's first use costs more than copying it.
+row's prefix into rows that were never that long, and a page's first use costs more than copying it.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ EXERCISES = (
 )
 TIMES = ("round_time",)
 WITNESSES = ("bytes_per_swap",)
+COUNT_AT = {"requests": 16, "swaps": 20, "reorders": 2}
 
 REORDER = "vllm.v1.attention.backends.utils:reorder_batch_to_split_decodes_and_prefills"
 CHUNK = 64
 OUTPUT = 8
-"""Tokens of every row that count as generated; the rest is its prompt."""
+"""Generated tokens of every row; the rest is its prompt."""
 
 
 def build(parameters: dict[str, Any], seed: int) -> Any:
@@ -111,7 +112,7 @@ def reorder(batch: Any, steps: list[SimpleNamespace]) -> None:
 
 
 def plan(parameters: dict[str, Any], seed: int, swaps: int) -> tuple[Any, list[Any]]:
-    """What a run does, and with what."""
+    """The work of a run, and its inputs."""
     if parameters["reorders"]:
         return reorder, schedules(parameters, seed, parameters["reorders"])
     return exchange, pairs(parameters, seed, swaps)
@@ -124,9 +125,9 @@ def exchange(batch: Any, swaps: list[tuple[int, int]]) -> None:
 
 
 def tally(parameters: dict[str, Any]) -> tuple[float, dict[str, int]]:
-    """Bytes that one exchange copied, counted in a run of its own over metered arrays (not timed); and what that run did.
+    """Bytes that one exchange copied, counted in a separate run over metered arrays (not timed); and the work of that run.
 
-    The checksum is of the tokens that the rows hold in the end: arms that did the same work agree.
+    The checksum is over the tokens that the rows hold at the end: arms that did the same work agree.
     """
     batch, seed = build({**parameters, "touch": False}, parameters["seed"]), parameters["seed"]
     meter = Meter()
@@ -141,14 +142,21 @@ def tally(parameters: dict[str, Any]) -> tuple[float, dict[str, int]]:
 
 
 def checksum(batch: Any) -> int:
-    """Of every row's tokens and blocks, as far as they are in use."""
-    found = 0
+    """A checksum over every row's tokens and blocks in use."""
+    total = 0
     for row in range(batch.num_reqs):
         active = int(batch.num_tokens_no_spec[row]) + len(batch.spec_token_ids[row])
         table = batch.block_table.block_tables[0]
         for used in (batch.token_ids_cpu[row, :active], table.block_table.np[row, : table.num_blocks_per_row[row]]):
-            found = zlib.crc32(used.tobytes(), found)
-    return found
+            total = zlib.crc32(used.tobytes(), total)
+    return total
+
+
+def counted_round(parameters: dict[str, Any]) -> Any:
+    """A run on a batch of its own, for its work to be counted."""
+    work, inputs = plan(parameters, parameters["seed"], parameters["swaps"])
+    batch = build({**parameters, "touch": False}, parameters["seed"])
+    return lambda: run(work, batch, inputs)
 
 
 def run(work: Any, batch: Any, inputs: list[Any]) -> None:

@@ -1,12 +1,12 @@
-"""Looking for the end of a thinking section (prime-rl #2772; vLLM #46425, #45984).
+"""The search for the end of a thinking section (prime-rl #2772; vLLM #46425, #45984).
 
 `requests` requests with a thinking budget have each generated `output_length` tokens: the start marker
 first, then thoughts, no end marker. One round is `steps` decode steps of vLLM's own
-`ThinkingBudgetStateHolder`, each appending one token to every output and updating the state; seconds a
-round. The budget is never reached. The first look at the whole output and `SETTLING` more steps, after
-which neither list nor cache remembers how the workload was made, are not timed.
+`ThinkingBudgetStateHolder`, each appending one token to every output and updating the state; the figure is
+seconds per round. The budget is never reached. The first search of the whole output and `SETTLING` more
+steps, after which lists and caches no longer depend on how the workload was made, are not timed.
 
-With `speculative_tokens` every step brings that many draft tokens, combined with the outputs as
+With `speculative_tokens` every step has that many draft tokens, combined with the outputs as
 the sampler of that release does.
 
 Releases before 0.21 do it elsewhere or not at all and are skipped.
@@ -36,6 +36,7 @@ PARAMETERS = {
 EXERCISES = ("vllm.v1.sample.thinking_budget_state:ThinkingBudgetStateHolder._update_think_state",)
 TIMES = ("round_time",)
 WITNESSES = ("tokens_compared_per_step",)
+COUNT_AT = {"requests": 1, "steps": 2}
 
 SETTLING = 2
 START, END = 100_000, 200_000
@@ -74,7 +75,7 @@ class Decoding:
         self.holder.sync_batch(BatchUpdate(batch_size=len(added), removed=[], added=added, moved=[]))
 
     def update(self) -> None:
-        """Hands the outputs to the holder as that release's sampler does: with the drafts behind them up to 0.25."""
+        """Passes the outputs to the holder as that release's sampler does: with the drafts after them up to 0.25."""
         drafts = self.drafts if self.drafts[0] else None
         outputs = self.outputs
         if drafts and adapter.release() < (0, 26):
@@ -82,11 +83,11 @@ class Decoding:
         self.holder.update_state(outputs, drafts)
 
     def run(self) -> None:
-        """The steps that are timed."""
+        """The timed steps."""
         self.decode(self.new[SETTLING:])
 
     def decode(self, steps: list[list[int]]) -> None:
-        """Every step: one new token for every request, then the state."""
+        """Runs the steps: one new token for every request, then the state's update."""
         for tokens in steps:
             for output, token in zip(self.outputs, tokens, strict=False):
                 output.append(token)
@@ -94,13 +95,18 @@ class Decoding:
 
 
 def make_room(tokens: list[int]) -> None:
-    """Has a list move to where it can grow: that costs as much as the list is long, and is none of the scan's doing."""
+    """Makes a list reallocate, so that it can grow: that takes time in proportion to its length, and does not belong to the scan."""
     tokens.append(0)
     tokens.pop()
 
 
+def counted_round(parameters: dict[str, Any]) -> Any:
+    """The steps of a batch of its own, for their work to be counted."""
+    return Decoding(parameters).run
+
+
 def count_compared(parameters: dict[str, Any]) -> float:
-    """Tokens compared for one request at one step, counted in a run of its own over counting tokens (not timed)."""
+    """Tokens compared for one request at one step, counted in a separate run over counting tokens (not timed)."""
     meter = TokenMeter()
     decoding = Decoding(parameters, meter)
     meter.compared = 0

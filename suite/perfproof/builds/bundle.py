@@ -1,8 +1,8 @@
-"""A bundle: the suite, a vLLM and what they need, for a host that reaches no package index.
+"""A bundle: the suite, a vLLM and their dependencies, for a host without a package index.
 
-What vLLM needs is resolved here for the host's Python and platform, as it was on a day if one is named. Packages that the host
-has are left out: PyTorch above all, whose CUDA build a GPU host usually has and nobody wants to carry. The rest is a folder of
-wheels with an `install.sh` and the sums that it checks, or the same in parts of a size that the way to the host takes.
+vLLM's dependencies are resolved here for the host's Python and platform, as of a given day if there is one. Packages that the host has are
+left out, above all PyTorch: a GPU host usually has its large CUDA build. The rest is a folder of wheels with an `install.sh` and the
+checksums that it verifies, or the same in parts of a size that can be transferred.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from perfproof.model.base.errors import BadInput, CannotRun
 
 ROOT = Path(__file__).resolve().parents[3]
 NOT_NEEDED = frozenset({"uv"})
-"""What the suite installs builds with: a host without an index makes none."""
+"""Packages that only making builds needs: a host without an index makes none."""
 MANYLINUX = (
     *(f"manylinux_2_{minor}_x86_64" for minor in (5, 12, 17, 24, 26, 27, 28, 31, 34, 35)),
     "manylinux1_x86_64",
     "manylinux2014_x86_64",
 )
-"""Names that wheels for Linux on x86-64 go by; pip takes those that it is told, and no older ones by itself."""
+"""Platform tags of wheels for Linux on x86-64; pip takes only the tags named, and adds no older ones."""
 _PIP = ("tool", "run", "pip")
 INSTALL = """#!/bin/sh
-# Installs what lies beside this file into ./env, without a package index. PYTHON names the host's interpreter (default: python3);
-# the packages that it has stay visible behind those of the bundle.
+# Installs the wheels beside this file into ./env, without a package index. PYTHON names the host's interpreter (default: python3);
+# its packages stay importable after those of the bundle.
 set -eu
 cd "$(dirname "$0")"
 python="${PYTHON:-python3}"
-again() { echo "install.sh: $1 damaged or missing, as told above: bring what is named there again; nothing was installed" >&2; exit 1; }
+again() { echo "install.sh: $1 damaged or missing, see above: copy the named files again; nothing was installed" >&2; exit 1; }
 "$python" -c 'import sys
 have = "%d.%d" % sys.version_info[:2]
 other = "install.sh: the bundle is for Python @PYTHON@, %s is %s: name another with PYTHON=, or make a bundle with --python %s"
@@ -59,16 +59,16 @@ cat part_* | tar xf -
 rm part_*
 fi
 """
-"""What it does first where the bundle comes in parts, which it knows: the parts are there until all of them are whole and unpacked."""
+"""The script's first step if the bundle comes in parts: the parts stay until all of them are verified and unpacked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """What is packed for which host.
+    """The contents of a bundle and its host.
 
-    `needs` are requirements beside the suite's own; `have` the names of packages that the host has; `carry` those that are packed all the
-    same; `alone` pins that come without what they need, each unless another version of it comes anyway. `as_of` leaves out what was
-    uploaded later (a date, as uv takes it). Parts are of at most `part_bytes`, or there are none.
+    `needs` are requirements besides the suite's own; `have` the names of packages that the host has; `carry` those that are packed anyway;
+    `alone` pins that come without their dependencies, unless another version comes anyway. `as_of` leaves out later uploads (a date, in
+    uv's format). Parts have at most `part_bytes`; None makes no parts.
     """
 
     needs: tuple[str, ...]
@@ -86,11 +86,11 @@ class Bundle:
 
 
 def name_of(pin: str) -> str:
-    """The canonical name of the package that a requirement or a line of `pip freeze` is about."""
-    found = re.match(r"[A-Za-z0-9._-]+", pin.strip())
-    if found is None:
+    """The canonical name of the package in a requirement or a line of `pip freeze`."""
+    match = re.match(r"[A-Za-z0-9._-]+", pin.strip())
+    if match is None:
         raise BadInput(f"expected the name of a package, got {pin.strip()!r}")
-    return canonicalize_name(found.group())
+    return canonicalize_name(match.group())
 
 
 def names_in(lines: Iterable[str]) -> frozenset[str]:
@@ -99,7 +99,7 @@ def names_in(lines: Iterable[str]) -> frozenset[str]:
 
 
 def names_of(file: Path) -> frozenset[str]:
-    """The packages of a list in a file, as `names_in`. Raises `BadInput` for one that can't be read."""
+    """The packages of a list in a file, as `names_in`. Raises `BadInput` for a file that can't be read."""
     try:
         return names_in(file.read_text(encoding="utf-8").splitlines())
     except OSError as error:
@@ -109,15 +109,15 @@ def names_of(file: Path) -> frozenset[str]:
 
 
 def make(bundle: Bundle, out: Path, installer: Installer) -> list[str]:
-    """Packs the bundle into `out`, which must be empty or not there; the pins that were packed.
+    """Packs the bundle into `out`, which must be empty or missing; returns the packed pins.
 
-    Raises `BadInput` for a folder that holds something or a suite without its source, `CannotRun` for a step that failed; then `out`
-    is as it was, so that the same command may be given again.
+    Raises `BadInput` for a folder that is not empty or a suite without its source, `CannotRun` for a step that failed; then `out` is
+    unchanged, and the same command can be run again.
     """
     if not (ROOT / "pyproject.toml").is_file():
         raise BadInput("a bundle carries the suite, which is installed here without its source: run this from a checkout")
     if os.path.lexists(out) and (not out.is_dir() or any(out.iterdir())):
-        raise BadInput(f"{out}: expected a folder that is empty or not there yet")
+        raise BadInput(f"{out}: expected a folder that is empty or does not exist yet")
     was_there = out.is_dir()
     try:
         (out / "wheels").mkdir(parents=True)
@@ -125,13 +125,13 @@ def make(bundle: Bundle, out: Path, installer: Installer) -> list[str]:
     except BaseException as error:
         _emptied(out, was_there)
         if isinstance(error, OSError):
-            told = f"{error.filename or out}: {error.strerror or error}"
-            raise CannotRun(f"{told}; nothing half made was left: make room there, or name another folder with --out") from error
+            reason = f"{error.filename or out}: {error.strerror or error}"
+            raise CannotRun(f"{reason}; nothing was left behind: make room there, or name another folder with --out") from error
         raise
 
 
 def _emptied(out: Path, was_there: bool) -> None:
-    """Removes what was half made, and the folder itself if it was not there before."""
+    """Removes half-made files, and the folder itself if it did not exist before."""
     for path in out.iterdir() if out.is_dir() else ():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     if out.is_dir() and not was_there:
@@ -152,9 +152,9 @@ def _packed(bundle: Bundle, out: Path, installer: Installer) -> list[str]:
 
 
 def resolve(bundle: Bundle, out: Path, installer: Installer) -> list[str]:
-    """All that is needed, as `name==version`, kept in `pins.txt`.
+    """All packages of the bundle, as `name==version`, also written to `pins.txt`.
 
-    `needs` come first, as of the day; the suite, which is of today, then takes what they chose, and what it needs beyond.
+    `needs` are resolved first, as of the day; the suite, which is of today, then takes these versions and adds its own dependencies.
     """
     own = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     chosen = out / "pins.txt"
@@ -163,24 +163,24 @@ def resolve(bundle: Bundle, out: Path, installer: Installer) -> list[str]:
     chosen.write_text("".join(f"{pin}\n" for pin in theirs))
     ours = _compile(own, out / "own.txt", ["--constraint", chosen], bundle.python, installer)
     (out / "own.txt").unlink()
-    found = {name_of(pin) for pin in (*theirs, *ours)}
-    pins = sorted({*theirs, *ours, *(pin for pin in bundle.alone if name_of(pin) not in found)})
+    names = {name_of(pin) for pin in (*theirs, *ours)}
+    pins = sorted({*theirs, *ours, *(pin for pin in bundle.alone if name_of(pin) not in names)})
     chosen.write_text("".join(f"{pin}\n" for pin in pins))
     return pins
 
 
 def _compile(needs: Iterable[str], to: Path, more: Sequence[str | Path], python: str, installer: Installer) -> list[str]:
-    asked = to.with_suffix(".in")
-    asked.write_text("".join(f"{need}\n" for need in needs))
+    requirements = to.with_suffix(".in")
+    requirements.write_text("".join(f"{need}\n" for need in needs))
     words = ["--python-version", python, "--python-platform", "x86_64-manylinux_2_28", "--no-annotate", "--no-header", "--quiet"]
-    done = installer.uv("pip", "compile", *words, *more, "--output-file", to, asked)
-    installer.must(done, "resolve", "look whether these requirements go together, and were there by that day")
-    asked.unlink()
+    done = installer.uv("pip", "compile", *words, *more, "--output-file", to, requirements)
+    installer.must(done, "resolve", "check whether these requirements fit together, and existed on that day")
+    requirements.unlink()
     return [line.strip() for line in to.read_text().splitlines() if "==" in line]
 
 
 def download(pins: Sequence[str], python: str, wheels: Path, installer: Installer) -> None:
-    """Fetches the pins' wheels for the host, all in one call; where one has no wheel, each by itself.
+    """Downloads the pins' wheels for the host, all in one call; if one has no wheel, each separately.
 
     Builds a wheel where there are only sources, which must be pure Python.
     """
@@ -203,11 +203,11 @@ def _built(pin: str, wheels: Path, installer: Installer) -> None:
     installer.must(done, f"download {pin}", "name it in --have if the host has it")
     made = set(wheels.iterdir()) - before
     if any(not wheel.name.endswith("-none-any.whl") for wheel in made):
-        raise BadInput(f"{pin}: there is no wheel of it for Linux on x86-64, and what is built here would not run there")
+        raise BadInput(f"{pin}: there is no wheel of it for Linux on x86-64, and a wheel built here would not run there")
 
 
 def finish(out: Path, part_bytes: int | None, python: str) -> None:
-    """Writes the sums and the script, for that Python ("3.12"); then, if parts are asked for, moves all but the script into `part_0000`,
+    """Writes the checksums and the script, for that Python ("3.12"); then, with `part_bytes`, moves all but the script into `part_0000`,
     `part_0001`, ..."""
     (out / "SHA256SUMS").write_text(_sums(sorted((out / "wheels").iterdir()), out))
     if part_bytes is not None:
@@ -219,7 +219,7 @@ def finish(out: Path, part_bytes: int | None, python: str) -> None:
 
 
 def _sums(paths: Iterable[Path], out: Path) -> str:
-    """A line a file, as `sha256sum -c` reads it from `out`."""
+    """One line per file, in the format that `sha256sum -c` reads in `out`."""
     return "".join(f"{_sum_of(path)}  {path.relative_to(out)}\n" for path in paths)
 
 
@@ -238,7 +238,7 @@ def _cut(out: Path, part_bytes: int) -> None:
 def _split(whole: Path, part_bytes: int) -> None:
     with open(whole, "rb") as file:
         for number in range(-(-whole.stat().st_size // part_bytes)):
-            part = whole.with_name(f"part_{number:04d}")  # `cat part_*` takes them by name
+            part = whole.with_name(f"part_{number:04d}")  # `cat part_*` joins them in the order of their names
             with open(part, "wb") as to:
                 left = part_bytes
                 while left and (piece := file.read(min(left, 2**20))):

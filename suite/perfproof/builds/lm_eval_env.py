@@ -1,8 +1,8 @@
-"""lm_eval beside an interpreter: a folder that goes to the end of its `sys.path`, made once for each set of packages there.
+"""lm_eval beside an interpreter: a folder at the end of its `sys.path`, made once for each set of packages there.
 
-What the interpreter has already keeps its version: the folder is resolved with all of that held fast, so that lm_eval runs beside the very
-packages that the build is measured with. Where that can't be, it is told before anything runs. An interpreter that has lm_eval itself needs
-nothing beside it, and no package index.
+The interpreter's own packages keep their versions: the folder is resolved with all of them pinned, so lm_eval runs with the same packages
+that the build is measured with. If that is impossible, the error comes before anything runs. An interpreter with its own lm_eval needs no
+folder and no package index.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from perfproof.builds.prepare import locked
 from perfproof.model.base.errors import CannotRun
 
 WANTED = ("lm-eval==0.4.13", "tenacity>=8", "sentencepiece>=0.2")
-"""lm_eval, with what it needs to ask a server and what some tasks read tokenizers with."""
+"""lm_eval, with its extras for servers and for the tokenizers of some tasks."""
 OLDEST = Version("0.4.12")
-"""The oldest lm_eval of an interpreter's own that was seen to answer as the suite asks it."""
+"""The oldest lm_eval in an interpreter that is known to work with the suite."""
 STEP = "lm_eval beside it"
 
 
 def lm_eval_folder(build: ReadyBuild, say: Say) -> Path:
-    """The folder with lm_eval for that build's interpreter; made if it is not there, empty where the interpreter has its own.
+    """The folder with lm_eval for that build's interpreter; made if it does not exist, empty if the interpreter has its own lm_eval.
 
     Raises `CannotRun` where it can't be made.
     """
@@ -49,16 +49,16 @@ def lm_eval_folder(build: ReadyBuild, say: Say) -> Path:
                 installer.must(
                     done,
                     STEP,
-                    "see that the package index can be reached, or install lm-eval there, in a version that goes with its packages",
+                    "check that the package index can be reached, or install lm-eval there, in a version that fits its packages",
                 )
                 settle(draft / "packages", folder)
     return folder
 
 
 def _held(build: ReadyBuild, installer: Installer) -> list[str]:
-    """The packages of the interpreter, name==version, but for those that no index has: what was installed from a file or for one device."""
+    """The packages of the interpreter, name==version, without those that no index has: installed from a file, or for one device."""
     done = installer.uv("pip", "freeze", "--python", build.interpreter)
     if not done.ok:
-        raise CannotRun(installer.words("packages of the interpreter", "see that it is a whole environment"))
-    lines = (line.strip() for line in installer.said.splitlines())
+        raise CannotRun(installer.words("packages of the interpreter", "check that the environment is complete"))
+    lines = (line.strip() for line in installer.output.splitlines())
     return sorted(line for line in lines if "==" in line and "+" not in line and not line.startswith(("-", "#", "vllm")))

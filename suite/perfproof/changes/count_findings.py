@@ -1,8 +1,8 @@
-"""What two counts of a change say: compared, confirmed by a second process of each side, and whether the change ran at all.
+"""The findings of two counts of a change: the comparison, its confirmation by a second process, and whether the change ran at all.
 
-What is counted of the first process is handed in or counted here; where the sides differ, a second process of each counts that again and
-looks at the lines of the functions behind it. What does not agree is told and left out. Where the time for counting ends before that, the
-answer says that nothing confirmed it.
+The counts of the first process are passed in or made here. Where the sides differ, a second process of each counts again, with the lines
+of the functions behind the difference. Counts that do not agree are reported and left out. Where the time for counting ends before that,
+the findings say that nothing confirmed the difference.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from perfproof.model.records.counts import Count, Lines, outermost
 from perfproof.run.trials.engine_counting import Cells, Runner, Wanted, count
 
 CLOSELY = 40
-"""Functions whose lines are looked at, at most."""
+"""The most functions whose lines are counted."""
 NAMED = 6
-"""Functions that are named in a sentence, at most."""
-UNCONFIRMED = "what differs was not confirmed by a second process of each side, or not all of it"
+"""The most functions that a sentence names."""
+UNCONFIRMED = "a second process of each side did not confirm the differences, or not all of them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Where counts are kept, the smallest change that matters, who is told, how many seconds are left (None: all that it takes), and
-    the model runner."""
+    """Where counts are kept, the smallest change that matters, the function that prints, the seconds left (None: no limit), and the model
+    runner."""
 
     builds: Path
     margin: float
@@ -43,7 +43,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Findings:
     """All that was found out. `lines` are new lines that ran, by function, and `texts` what they read; `idle` those that never did, by
     file, `reached` whether any did. `never_ran` are functions that the change touches and that no feature called; `tried` the features."""
 
@@ -60,12 +60,12 @@ class Told:
 
     @property
     def unreached(self) -> bool:
-        """Whether the change touches functions and none of them ran, or none of the lines that it brings."""
+        """Whether the change touches functions, but none of them ran or none of its new lines did."""
         return bool(self.touched) and (len(self.never_ran) == len(self.touched) or not self.reached)
 
     @property
     def code(self) -> int:
-        """More Python work fails; other work, nothing to compare and a change that nothing ran are no pass."""
+        """The exit code: more Python work fails; different work, nothing to compare and a change that nothing ran are not a pass."""
         verdicts = {one.verdict for one in self.comparisons.compared}
         if "regressed" in verdicts:
             return EXIT_REGRESSED
@@ -73,15 +73,15 @@ class Told:
 
 
 def cells_of(features: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The features that are asked for with their numbers of requests. Raises `BadInput` for names that are none."""
+    """These features with their numbers of requests. Raises `BadInput` for unknown names."""
     names = [name.strip() for word in features for name in word.split(",") if name.strip()]
     unknown = [name for name in names if name not in NAMES]
     if unknown:
-        raise BadInput(*(f"--features: {name!r} is no feature; there are {', '.join(NAMES)}" for name in unknown))
+        raise BadInput(*(f"--features: {name!r} is not a feature; there are {', '.join(NAMES)}" for name in unknown))
     return {feature.name: feature.sizes for feature in FEATURES if not names or feature.name in names}
 
 
-def found_out(sides: Sides, cells: Cells, setting: Setting, notes: Sequence[str] = ()) -> Told:
+def found_out(sides: Sides, cells: Cells, setting: Setting, notes: Sequence[str] = ()) -> Findings:
     """Counts both sides, compares them and confirms what differs."""
     setting.say(f"counting {sides[0].label} and {sides[1].label}: {', '.join(cells)}")
     touched = touched_functions(*sides)
@@ -90,15 +90,15 @@ def found_out(sides: Sides, cells: Cells, setting: Setting, notes: Sequence[str]
 
 
 def wanted(sides: Sides, cells: Cells, touched: frozenset[str], runner: Runner = "default") -> list[Wanted]:
-    """What the first process of each side counts: of the candidate, the lines of the functions that it changes as well."""
+    """What the first process of each side counts; for the candidate also the lines of the functions that it changes."""
     closely = tuple(sorted(touched))
     return [Wanted(build=sides[0], cells=cells, runner=runner), Wanted(build=sides[1], cells=cells, closely=closely, runner=runner)]
 
 
 def concluded(
     sides: Sides, first: Sequence[Count], cells: Cells, touched: frozenset[str], setting: Setting, notes: Sequence[str] = ()
-) -> Told:
-    """What the counts of the first process of each side come to."""
+) -> Findings:
+    """The findings from the counts of the first process of each side."""
     comparisons = compare(*first, margin=setting.margin, touched=touched)
     lines, more = new_lines(sides, first[1:]), list(notes)
     if differing := comparisons.differing:
@@ -108,7 +108,7 @@ def concluded(
         comparisons = compare(*first, margin=setting.margin, touched=touched, unsteady=_unsteady(first, second))
         lines = new_lines(sides, [first[1], *second[1:]])
     idle, reached_lines = idle_lines(sides, first[1:])
-    return Told(
+    return Findings(
         labels=(sides[0].label, sides[1].label),
         comparisons=comparisons,
         lines=lines,
@@ -130,13 +130,13 @@ def _cells(keys: Sequence[tuple[str, int]]) -> dict[str, list[int]]:
 
 
 def _second(sides: Sides, comparisons: Comparisons, touched: frozenset[str], cells: Cells, setting: Setting) -> Sequence[Count]:
-    """What a second process of each side counts of the cells that differ; nothing where the time is over."""
+    """The counts of a second process of each side for the cells that differ; none where the time is over."""
     setting.say("the two sides differ; a second process of each confirms it")
     closely = behind(comparisons, touched)
-    asked = [Wanted(build=side, cells=cells, closely=closely, process=2, runner=setting.runner) for side in sides]
+    requests = [Wanted(build=side, cells=cells, closely=closely, process=2, runner=setting.runner) for side in sides]
     seconds = setting.left()
     try:
-        return count(asked, setting.builds, setting.say, seconds=seconds)
+        return count(requests, setting.builds, setting.say, seconds=seconds)
     except CannotRun:
         if seconds is None:
             raise
@@ -144,7 +144,7 @@ def _second(sides: Sides, comparisons: Comparisons, touched: frozenset[str], cel
 
 
 def _unsteady(first: Sequence[Count], second: Sequence[Count]) -> Mapping[Where, frozenset[str]]:
-    """What two processes of a side count otherwise."""
+    """The names that two processes of a side count differently."""
     found: dict[Where, frozenset[str]] = {}
     for before, after in zip(first, second, strict=False):
         for where, names in disagreeing(before, after).items():
@@ -153,7 +153,7 @@ def _unsteady(first: Sequence[Count], second: Sequence[Count]) -> Mapping[Where,
 
 
 def behind(comparisons: Comparisons, touched: frozenset[str]) -> tuple[str, ...]:
-    """The functions to look at closely: those whose code differs, then those that changed most anywhere."""
+    """The functions whose lines to count: those whose code differs, then those that changed most anywhere."""
     most: dict[str, int] = {}
     for one in comparisons.compared:
         for changed in one.changed if one.metric == "python_instructions" else ():
@@ -162,39 +162,39 @@ def behind(comparisons: Comparisons, touched: frozenset[str]) -> tuple[str, ...]
     return tuple(sorted(dict.fromkeys(outermost(name) for name in ordered[:CLOSELY])))
 
 
-# --- what is said beside ---------------------------------------------------------------------------------------
+# --- warnings --------------------------------------------------------------------------------------------------
 
 
-def headline(told: Told) -> str:
+def headline(findings: Findings) -> str:
     """What came out, in a clause: the gravest verdict, with its largest number."""
-    if told.unreached:
-        return warnings(told)[0]
-    compared = told.comparisons.compared
+    if findings.unreached:
+        return warnings(findings)[0]
+    compared = findings.comparisons.compared
     if not compared:
         return "nothing could be compared"
     worst = min(compared, key=lambda one: (list(WORDS).index(one.verdict), -abs(one.change or 0.0)))
     if worst.verdict == "identical":
         return f"all {len(compared)} counts are identical to the last instruction, call and byte"
-    return f"{WORDS[worst.verdict]}: {line_of(worst, told.lines, 1)}"
+    return f"{WORDS[worst.verdict]}: {line_of(worst, findings.lines, 1)}"
 
 
-def document_of(told: Told) -> dict[str, Any]:
+def document_of(findings: Findings) -> dict[str, Any]:
     """All that was found out, as JSON has it."""
-    return document(told.comparisons, told.lines, warnings(told), builds=told.labels, texts=told.texts)
+    return document(findings.comparisons, findings.lines, warnings(findings), builds=findings.labels, texts=findings.texts)
 
 
-def warnings(told: Told) -> list[str]:
+def warnings(findings: Findings) -> list[str]:
     """What is to be known beside the comparisons, in sentences."""
-    found = [*told.notes, *told.comparisons.warnings]
-    idle = "; ".join(f"{path}: {ranges(lines)}" for path, lines in told.idle.items())
-    if told.unreached and len(told.never_ran) == len(told.touched):
-        found.insert(
-            0, f"no feature that was tried calls what the change touches ({few(told.never_ran, NAMED)}); tried: {', '.join(told.tried)}"
+    sentences = [*findings.notes, *findings.comparisons.warnings]
+    idle = "; ".join(f"{path}: {ranges(lines)}" for path, lines in findings.idle.items())
+    if findings.unreached and len(findings.never_ran) == len(findings.touched):
+        sentences.insert(
+            0, f"no tried feature calls what the change touches ({few(findings.never_ran, NAMED)}); tried: {', '.join(findings.tried)}"
         )
-    elif told.unreached:
-        found.insert(0, f"no feature that was tried runs a line of the change ({idle}); tried: {', '.join(told.tried)}")
-    elif told.never_ran:
-        found.append(f"never called by what was tried: {few(told.never_ran, NAMED)}")
-    if idle and not told.unreached:
-        found.append(f"lines of the change that nothing ran: {idle}")
-    return found
+    elif findings.unreached:
+        sentences.insert(0, f"no tried feature runs a line of the change ({idle}); tried: {', '.join(findings.tried)}")
+    elif findings.never_ran:
+        sentences.append(f"no tried feature calls {few(findings.never_ran, NAMED)}")
+    if idle and not findings.unreached:
+        sentences.append(f"lines of the change that nothing ran: {idle}")
+    return sentences

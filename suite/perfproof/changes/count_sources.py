@@ -1,6 +1,6 @@
-"""What the sources say beside two counts: the functions in which they differ, the lines that are new, and whether those ran.
+"""Facts from the sources beside two counts: the functions that differ, the new lines, and whether those ran.
 
-That a function ran is not enough: the line that a change touches may stand in a branch that nothing took.
+It is not enough that a function ran: the changed line may be in a branch that nothing took.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ Sides = tuple[ReadyBuild, ReadyBuild]
 
 
 def touched_functions(base: ReadyBuild, candidate: ReadyBuild) -> frozenset[str]:
-    """The functions (`module:Qual.name`) in which an overlay differs from its base; none where the candidate is no overlay of it: of two
-    releases nearly all differ somehow."""
+    """The functions (`module:Qual.name`) in which an overlay differs from its base.
+
+    There are none where the candidate is not an overlay of the base: nearly all functions of two releases differ somehow.
+    """
     found: set[str] = set()
     for path in touched_files(base, candidate):
         texts = [source(build, path) for build in (base, candidate)]
@@ -31,7 +33,7 @@ def touched_functions(base: ReadyBuild, candidate: ReadyBuild) -> frozenset[str]
 
 
 def touched_files(base: ReadyBuild, candidate: ReadyBuild) -> tuple[str, ...]:
-    """The Python files that an overlay changes of its base."""
+    """The Python files that an overlay changes."""
     if candidate.touched is None or candidate.touched.base != base.label:
         return ()
     return tuple(path for path in candidate.touched.files if path.endswith(".py"))
@@ -45,13 +47,13 @@ def _functions(text: str) -> set[str]:
 
 
 def source(build: ReadyBuild, path: str) -> str | None:
-    """A file's text as a build has it; None where it has none."""
+    """The text of a file in a build; None where there is none."""
     file = build.fingerprint.package.parent / path
     return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None
 
 
 def new_lines(sides: Sides, counts: Iterable[Count]) -> Lines:
-    """Of each function that was looked at closely the lines of the candidate's file that its base does not have, and that ran."""
+    """For each function with counted lines, the lines of the candidate's file that the base lacks and that ran."""
     added: dict[str, frozenset[int]] = {}
     found: dict[str, set[int]] = {}
     for name, lines in _ran(counts):
@@ -63,7 +65,7 @@ def new_lines(sides: Sides, counts: Iterable[Count]) -> Lines:
 
 
 def idle_lines(sides: Sides, counts: Iterable[Count]) -> tuple[Lines, bool]:
-    """By file the new lines within functions that never ran, and whether any did (or there were none to run)."""
+    """The new lines within functions that never ran, by file, and whether any new line ran (or there was none)."""
     ran: dict[str, set[int]] = {}
     for name, lines in _ran(counts):
         ran.setdefault(name.partition(":")[0], set()).update(lines)
@@ -95,7 +97,7 @@ def path_of(build: ReadyBuild, module: str) -> str:
 
 
 def _ran(counts: Iterable[Count]) -> Iterator[tuple[str, Collection[int]]]:
-    """Every function that was looked at closely with its lines that ran, phase by phase."""
+    """Every function with counted lines, with the lines that ran, phase by phase."""
     for count in counts:
         for cell in count.cells:
             for phase in cell.phases.values():
@@ -110,15 +112,17 @@ def _added_to(sides: Sides, module: str) -> frozenset[int]:
 
 
 def added_lines(before: str | None, after: str | None) -> frozenset[int]:
-    """The lines of the text after that the one before does not have, from 1 on."""
+    """The numbers of the lines in the text after that the text before lacks, from 1 on."""
     matcher = difflib.SequenceMatcher(None, (before or "").splitlines(), (after or "").splitlines(), autojunk=False)
     blocks = [block for block in matcher.get_opcodes() if block[0] in ("insert", "replace")]
     return frozenset(line + 1 for _, _, _, start, end in blocks for line in range(start, end))
 
 
 def runnable(text: str) -> frozenset[int]:
-    """The lines within functions that have instructions: no comments, no signatures, nothing that runs on import. None are known of a text
-    that this Python can't compile."""
+    """The lines within functions that have instructions: no comments, no signatures, nothing that runs on import.
+
+    For a text that this Python can't compile there are none.
+    """
     try:
         whole = compile(text, "changed", "exec", dont_inherit=True)
     except (SyntaxError, ValueError):
@@ -127,7 +131,7 @@ def runnable(text: str) -> frozenset[int]:
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """The code objects of all functions within one."""
+    """The code objects of all functions within a code object."""
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             if inner.co_flags & inspect.CO_OPTIMIZED:

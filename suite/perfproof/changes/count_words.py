@@ -1,4 +1,4 @@
-"""Comparisons of counts in words for a terminal."""
+"""Comparisons of counts as text for a terminal."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from perfproof.analysis.verdicts.count_comparison import WORDS, Changed, Compare
 from perfproof.model.records.counts import METRICS, Lines, Metric, outermost, short_name
 
 MOST = 12
-"""Lines of one verdict, at most."""
+"""The most lines of one verdict."""
 RANGES = 4
-"""Ranges of new lines told of a function, at most."""
+"""The most ranges of new lines shown of a function."""
 NOT_TIME = (
-    "A count is no time: a C call counts as one, whatever it does, and so does work inside a single instruction (slices, `in`, "
-    "concatenation); fewer instructions are not faster by that alone."
+    "A count is not a time: a C call counts as one, whatever it does, and so does work inside a single instruction (slices, `in`, "
+    "concatenation); fewer instructions alone do not mean faster code."
 )
 ONE_SIDED: tuple[Metric, ...] = (
     "c_calls",
@@ -23,35 +23,37 @@ ONE_SIDED: tuple[Metric, ...] = (
     "device_to_host_copies",
     "synchronisations",
 )
-"""Metrics whose names are each told where only one side has them."""
+"""Metrics whose names are listed where only one side has them."""
 ORDER: tuple[CountVerdict, ...] = ("regressed", "untestable", "less", "equivalent")
 
 
-def sentences(labels: tuple[str, str], found: Comparisons, lines: Lines, top: int, warnings: Sequence[str]) -> Iterator[str]:
-    """What came out: by verdict, the worst first."""
+def sentences(labels: tuple[str, str], comparisons: Comparisons, lines: Lines, top: int, warnings: Sequence[str]) -> Iterator[str]:
+    """The result in lines: by verdict, the worst first."""
     yield f"{labels[0]} to {labels[1]}: the work of vLLM's host, counted"
     for verdict in ORDER:
-        shown = [one for one in sorted(found.compared, key=_worst) if one.verdict == verdict and _tells(one, found)]
+        shown = [one for one in sorted(comparisons.compared, key=_worst) if one.verdict == verdict and _tells(one, comparisons)]
         if shown:
             yield f"{WORDS[verdict]}:"
             for one in shown[:MOST]:
                 yield f"  {line_of(one, lines, top)}"
             if len(shown) > MOST:
                 yield f"  and {len(shown) - MOST} more (--json has all)"
-    yield from one_sided(found)
-    same = sum(one.verdict == "identical" for one in found.compared)
-    yield f"identical to the last instruction, call and byte: {same} of {len(found.compared)} numbers"
+    yield from one_sided(comparisons)
+    same = sum(one.verdict == "identical" for one in comparisons.compared)
+    yield f"identical to the last instruction, call and byte: {same} of {len(comparisons.compared)} numbers"
     yield from warnings
     yield NOT_TIME
 
 
-def _tells(one: Compared, found: Comparisons) -> bool:
-    """Whether a number has a line of its own: instructions have; of another metric only where it says more than they do, and what can't
-    be compared is told once a cell."""
+def _tells(one: Compared, comparisons: Comparisons) -> bool:
+    """Whether a number has its own line: instructions do; another metric only where it adds information.
+
+    A cell that can't be compared has one line.
+    """
     if one.metric == "python_instructions":
-        first = next(each for each in found.compared if (each.feature, each.requests) == (one.feature, one.requests))
+        first = next(each for each in comparisons.compared if (each.feature, each.requests) == (one.feature, one.requests))
         return one.verdict != "untestable" or one is first
-    beside = next(each for each in found.compared if _same_phase(each, one) and each.metric == "python_instructions")
+    beside = next(each for each in comparisons.compared if _same_phase(each, one) and each.metric == "python_instructions")
     return one.verdict in ("regressed", "less") and beside.verdict != one.verdict
 
 
@@ -88,17 +90,17 @@ def _percent(change: float | None) -> str:
 
 
 def _behind(changed: Changed, lines: Lines) -> str:
-    said = f"{short_name(changed.name)} {changed.change:+,}"
+    text = f"{short_name(changed.name)} {changed.change:+,}"
     notes = []
     if changed.touched and abs(changed.inclusive) > abs(changed.change):
         notes.append(f"{changed.inclusive:+,} with what it calls")
     if ran := lines.get(outermost(changed.name)):
         notes.append(f"new lines {ranges(ran, RANGES)}" if len(ran) > 1 else f"new line {ran[0]}")
-    return f"{said} ({'; '.join(notes)})" if notes else said
+    return f"{text} ({'; '.join(notes)})" if notes else text
 
 
 def ranges(lines: Sequence[int], most: int = 100) -> str:
-    """`2080 to 2082, 2090` of 2080, 2081, 2082 and 2090; so many ranges at most."""
+    """`2080 to 2082, 2090` for 2080, 2081, 2082 and 2090; at most `most` ranges."""
     found: list[list[int]] = []
     for line in lines:
         if found and line == found[-1][1] + 1:
@@ -109,10 +111,10 @@ def ranges(lines: Sequence[int], most: int = 100) -> str:
     return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in found[:most]) + more
 
 
-def one_sided(found: Comparisons) -> Iterator[str]:
-    """C calls and operators that only one side makes, each told once with the phase in which it makes most."""
+def one_sided(comparisons: Comparisons) -> Iterator[str]:
+    """C calls and operators that only one side makes, each once with the phase in which it makes most."""
     most: dict[tuple[str, str, bool], tuple[int, Compared]] = {}
-    for one in found.compared:
+    for one in comparisons.compared:
         if one.metric in ONE_SIDED and one.verdict != "untestable":
             for changed in one.changed:
                 if not changed.base or not changed.base + changed.change:

@@ -1,4 +1,4 @@
-"""Entry scripts that run inside the interpreters under test, or stand guard over them.
+"""Entry scripts that run inside the interpreters under test, or supervise them.
 
-They are started by path, import the standard library and what the interpreter has, and nothing else of the suite.
+They are started by path. They import the standard library and the interpreter's packages, and nothing else of the suite.
 """

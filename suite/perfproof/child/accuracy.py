@@ -1,14 +1,14 @@
-"""Puts lm_eval's tasks to a model: `python accuracy.py ORDER.json`.
+"""Runs lm_eval's tasks on a model: `python accuracy.py ORDER.json`.
 
-Runs inside a build's interpreter and imports nothing else of the suite. ORDER says what is asked; lm_eval lies in its `tools`, which goes
-to the end of `sys.path`, so that the interpreter's own packages win. Whatever comes of it is written to its `result`.
+Runs inside a build's interpreter and imports nothing else of the suite. ORDER names the work; lm_eval is in its folder `tools`, which goes
+to the end of `sys.path`, so that the interpreter's own packages win. The answer is written to its `result`, also after an error.
 
-- `"do": "check"` looks whether lm_eval knows the tasks, and how it asks them: `{"ok": true, "tasks": {NAME: OUTPUT_TYPE}}`, or
+- `"do": "check"` checks whether lm_eval knows the tasks, and their output types: `{"ok": true, "tasks": {NAME: OUTPUT_TYPE}}`, or
   `"unknown": {NAME: [NEAR, ...]}`
 - `"do": "run"` makes the model once (an engine in this process, or a client of a server) and evaluates once for every folder of
   `outputs`, where lm_eval's own results and samples files go: `{"ok": true, "evaluations": [...]}`
 
-Nothing is cached from one evaluation to the next: no answer of one build is ever handed out as another's.
+Nothing is cached between evaluations: no answer of one build is ever used for another.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from pathlib import Path
 from typing import Any
 
 MISSING = ("Could not parse generations", "API returned null content")
-"""What lm_eval logs when a server gave no answer to an item, and goes on."""
+"""lm_eval's log messages when a server gives no answer to an item; it then continues."""
 RETRIED = ("API request failed", "retrying")
 MOST_NEAR = 3
 
 
 class Listener(logging.Handler):
-    """Counts what lm_eval logs of answers that did not come."""
+    """Counts lm_eval's log messages about missing answers."""
 
     def __init__(self) -> None:
         super().__init__()
         self.counts: Counter[str] = Counter()
 
     def emit(self, record: logging.LogRecord) -> None:
-        said = record.getMessage()
-        if any(part in said for part in MISSING):
+        message = record.getMessage()
+        if any(part in message for part in MISSING):
             self.counts["missing"] += 1
-        elif any(part in said for part in RETRIED):
+        elif any(part in message for part in RETRIED):
             self.counts["retried"] += 1
 
 
 def manager(order: dict[str, Any]) -> Any:
-    """lm_eval's task manager: with its own thousands of tasks only where one of them is asked for."""
+    """lm_eval's task manager; it loads lm_eval's own thousands of tasks only if one of them is wanted."""
     from lm_eval.tasks import TaskManager
 
     return TaskManager(include_path=order["folder"], include_defaults=order["defaults"], metadata=order["model_arguments"])
@@ -76,10 +76,10 @@ def evaluate(order: dict[str, Any], model: Any, tasks: Any, output: str) -> dict
     import lm_eval
     from lm_eval.loggers import EvaluationTracker
 
-    tracker, began, heard = EvaluationTracker(output_path=output), time.perf_counter(), Listener()
-    logging.getLogger("lm_eval").addHandler(heard)
+    tracker, began, listener = EvaluationTracker(output_path=output), time.perf_counter(), Listener()
+    logging.getLogger("lm_eval").addHandler(listener)
     try:
-        found = lm_eval.simple_evaluate(
+        results = lm_eval.simple_evaluate(
             model=model,
             model_args=order["model_arguments"],
             tasks=order["tasks"],
@@ -99,29 +99,29 @@ def evaluate(order: dict[str, Any], model: Any, tasks: Any, output: str) -> dict
             fewshot_random_seed=order["seed"],
         )
     finally:
-        logging.getLogger("lm_eval").removeHandler(heard)
-    found["config"]["model"] = tracker.general_config_tracker.model_source = order["model"]
-    samples = found.pop("samples")
-    found.pop("pretty_env_info", None)  # it names this machine's kernel and processor; the record describes the machine
+        logging.getLogger("lm_eval").removeHandler(listener)
+    results["config"]["model"] = tracker.general_config_tracker.model_source = order["model"]
+    samples = results.pop("samples")
+    results.pop("pretty_env_info", None)  # it names this machine's kernel and processor; the record describes the machine
     seconds = time.perf_counter() - began
     no_numbers = {task: count for task, lines in samples.items() if (count := sum(has_nan(line["resps"]) for line in lines))}
-    tracker.save_results_aggregated(results=found, samples=samples)
+    tracker.save_results_aggregated(results=results, samples=samples)
     for task, lines in samples.items():
         tracker.save_results_samples(task_name=task, samples=lines)
     return {
         "seconds": seconds,
-        "items": {task: counts["effective"] for task, counts in found.get("n-samples", {}).items()},
-        "higher_is_better": found.get("higher_is_better", {}),
+        "items": {task: counts["effective"] for task, counts in results.get("n-samples", {}).items()},
+        "higher_is_better": results.get("higher_is_better", {}),
         "not_numbers": no_numbers,
-        **{name: heard.counts[name] for name in ("missing", "retried")},
+        **{name: listener.counts[name] for name in ("missing", "retried")},
     }
 
 
-def has_nan(said: Any) -> bool:
-    """Whether a nested answer holds a logprob that is no number."""
-    if isinstance(said, (list, tuple)):
-        return any(has_nan(one) for one in said)
-    return isinstance(said, float) and math.isnan(said)
+def has_nan(answer: Any) -> bool:
+    """Whether a nested answer holds a logprob that is NaN."""
+    if isinstance(answer, (list, tuple)):
+        return any(has_nan(one) for one in answer)
+    return isinstance(answer, float) and math.isnan(answer)
 
 
 def run(order: dict[str, Any]) -> dict[str, Any]:
@@ -141,8 +141,8 @@ def run(order: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def told(fault: BaseException) -> str:
-    """A fault in one line, without the paths of this machine."""
+def one_line(fault: BaseException) -> str:
+    """An error in one line, without paths of this machine."""
     words = " ".join(f"{type(fault).__name__}: {fault}".split())
     return re.sub(r"(?<![\w.])/(?:[\w.+-]+/)+", "", words)[:600]
 
@@ -156,7 +156,7 @@ def main(argv: list[str]) -> int:
         answer = check(order) if order["do"] == "check" else run(order)
     except (Exception, SystemExit) as fault:
         traceback.print_exc()
-        answer = {"ok": False, "fault": told(fault)}
+        answer = {"ok": False, "fault": one_line(fault)}
     draft = Path(order["result"] + ".new")
     draft.write_text(json.dumps(answer))
     os.replace(draft, order["result"])

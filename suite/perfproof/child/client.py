@@ -1,18 +1,16 @@
-"""Keeps `vllm bench serve` imported and runs it as often as asked.
+"""Keeps `vllm bench serve` imported and runs it on request.
 
-Runs inside a build's interpreter, imports nothing else of the suite, and leaves the measuring to
-vLLM's own unmodified code: its parser reads the arguments, its `main` measures and writes the
-result file. A trial so costs its measurement, not the 10 s of imports.
+Runs inside a build's interpreter, imports nothing else of the suite, and measures with vLLM's own unmodified code: its parser reads the
+arguments, its `main` measures and writes the result file. So a trial takes the time of its measurement, without the 10 s of imports.
 
-It talks in lines of JSON over two pipes whose numbers stand in `PERFPROOF_CHANNEL` ("reading,writing"):
-one request a line, one answer a line. It ends when the requests end, in the midst of a measurement too, so
-that it never outlives the runner.
+Requests and answers are lines of JSON over two pipes whose numbers are in `PERFPROOF_CHANNEL` ("reading,writing"): one request per line,
+one answer per line. It ends when the requests end, also during a measurement, so that it never outlives the runner.
 
 - at the start: `{"ready": true, "vllm": VERSION, "seconds": SECONDS}`
 - `{"do": "check", "bench": NAME, "arguments": [...]}` parses only: `{"ok": true}`, or `{"ok": false, "fault": WORDS}`
-- `{"do": "check server", "arguments": [...]}` the same with what follows `vllm serve`
-- `{"do": "run", "arguments": [...]}` measures: the same, and `seconds` and `cpu_seconds` that it took in all, `asked_lengths`, the output
-  tokens that each request asked for, and `ignore_eos`, whether nothing else was to end it; null for either where this vLLM does not tell
+- `{"do": "check server", "arguments": [...]}` the same for the arguments of `vllm serve`
+- `{"do": "run", "arguments": [...]}` measures: the same, and `seconds` and `cpu_seconds` in all, `asked_lengths`, the output tokens that
+  each request asked for, and `ignore_eos`, whether only the length ends an output; either is null where this vLLM does not provide it
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from typing import Any, TextIO
 
 
 def channel() -> tuple[TextIO, TextIO]:
-    """Where requests come from and where answers go; no process that vLLM starts inherits either."""
+    """The pipes of requests and answers; no process that vLLM starts inherits them."""
     reader, writer = (int(number) for number in os.environ["PERFPROOF_CHANNEL"].split(","))
     for end in (reader, writer):
         os.set_inheritable(end, False)
@@ -41,7 +39,7 @@ def channel() -> tuple[TextIO, TextIO]:
 
 
 def requests(source: TextIO) -> queue.Queue[dict[str, Any]]:
-    """Requests as they come in, read by a thread that ends the process when the input ends."""
+    """The queue of requests; a thread reads them, and ends the process when the input ends."""
     waiting: queue.Queue[dict[str, Any]] = queue.Queue()
 
     def read() -> None:
@@ -54,23 +52,23 @@ def requests(source: TextIO) -> queue.Queue[dict[str, Any]]:
 
 
 def parse(arguments: list[str], bench: str = "serve") -> Any:
-    """The arguments as the own parser of `vllm bench BENCH` has them; `ValueError` with the parser's words if it refuses them.
+    """The arguments, parsed by the parser of `vllm bench BENCH`; `ValueError` with the parser's words if it refuses them.
 
-    Names cut short are refused, though vLLM would take them: `--random-output=64` would be asked for and not be insisted on.
+    Abbreviated names are refused, although vLLM takes them: the suite would not check the lengths of `--random-output=64`.
     """
     add_cli_args = importlib.import_module(f"vllm.benchmarks.{bench}").add_cli_args
     parser = parsers()(prog=f"vllm bench {bench}", allow_abbrev=False)
     add_cli_args(parser)
     parsed = parsed_by(parser, arguments, list(parser._option_string_actions))
     if getattr(parsed, "dataset_name", None) == "custom" and importlib.util.find_spec("pandas") is None:
-        raise ValueError("a custom data set is read with pandas, which the client's build has not: add it to that build's 'requirements'")
+        raise ValueError("a custom data set needs pandas, which the client's build does not have: add it to that build's 'requirements'")
     return parsed
 
 
 def parse_server(arguments: list[str]) -> None:
-    """Has the own parser of `vllm serve` look at the arguments; `ValueError` with its words if it refuses them.
+    """Checks the arguments with the parser of `vllm serve`; `ValueError` with its words if it refuses them.
 
-    A vLLM that keeps that parser elsewhere has no say: its server will tell.
+    If a vLLM keeps that parser elsewhere, nothing is checked here: its server will refuse them.
     """
     try:
         from vllm.entrypoints.cli.serve import cmd_init
@@ -85,7 +83,7 @@ def parse_server(arguments: list[str]) -> None:
 
 
 def parsers() -> Any:
-    """vLLM's own class of parsers."""
+    """vLLM's own parser class."""
     try:
         from vllm.utils.argparse_utils import FlexibleArgumentParser
     except ImportError:
@@ -94,65 +92,65 @@ def parsers() -> Any:
 
 
 def parsed_by(parser: Any, arguments: list[str], known: list[str]) -> Any:
-    """What the parser makes of the arguments; `ValueError` with its words, and the near ones of the `known` flags."""
-    said = io.StringIO()
+    """The parsed arguments; `ValueError` with the parser's words, and similar ones of the `known` flags."""
+    output = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(output):
             return parser.parse_args(arguments)
     except SystemExit:
-        lines = said.getvalue().strip().splitlines() or ["refused without a word"]
-        told = next((line for line in lines if "error: " in line), lines[-1])
-        fault = told.partition("error: ")[2] or told
+        lines = output.getvalue().strip().splitlines() or ["refused without a message"]
+        error_line = next((line for line in lines if "error: " in line), lines[-1])
+        fault = error_line.partition("error: ")[2] or error_line
         raise ValueError(fault + near(fault, known)) from None
 
 
 def near(fault: str, known: list[str]) -> str:
-    """What may have been meant by the flags that a parser's words call unknown."""
+    """Similar flags for those that a parser calls unknown."""
     flags = [word.partition("=")[0] for word in fault.split() if word.startswith("--")] if "unrecognized" in fault else []
-    found = {flag: difflib.get_close_matches(flag, known, n=2) for flag in flags}
-    return "".join(f"; instead of {flag}, did you mean {' or '.join(names)}?" for flag, names in found.items() if names)
+    matches = {flag: difflib.get_close_matches(flag, known, n=2) for flag in flags}
+    return "".join(f"; instead of {flag}, did you mean {' or '.join(names)}?" for flag, names in matches.items() if names)
 
 
 def run(arguments: list[str]) -> dict[str, Any]:
-    """One whole `vllm bench serve`, in an event loop of its own."""
+    """One whole `vllm bench serve`, in its own event loop."""
     from vllm.benchmarks.serve import main
 
     parsed = parse(arguments)
     gc.unfreeze()
     gc.collect()
     wall, cpu = time.perf_counter(), time.process_time()
-    with noting() as asked:
+    with noting() as lengths:
         main(parsed)
     took = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
-    return {**took, "asked_lengths": asked or None, "ignore_eos": getattr(parsed, "ignore_eos", None)}
+    return {**took, "asked_lengths": lengths or None, "ignore_eos": getattr(parsed, "ignore_eos", None)}
 
 
 @contextlib.contextmanager
 def noting() -> Iterator[list[int]]:
-    """The output tokens that each request asks for, as vLLM's own function makes the requests; empty where there is no such function."""
+    """Notes the output tokens that each request asks for, when vLLM's own function makes the requests; empty without such a function."""
     import vllm.benchmarks.serve as module
 
-    asked: list[int] = []
+    lengths: list[int] = []
     samples = getattr(module, "get_samples", None)
 
     def noted(*args: Any, **kwargs: Any) -> Any:
         made = samples(*args, **kwargs)
         with contextlib.suppress(AttributeError, TypeError):
-            asked[:] = [int(request.expected_output_len or 0) for request in made]
+            lengths[:] = [int(request.expected_output_len or 0) for request in made]
         return made
 
     if samples is None:
-        yield asked
+        yield lengths
         return
     module.get_samples = noted
     try:
-        yield asked
+        yield lengths
     finally:
         module.get_samples = samples
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Does what a request asks; a fault is an answer too, and its traceback goes to standard error."""
+    """Carries out a request; an error is an answer too, and its traceback goes to standard error."""
     try:
         if request["do"] == "check":
             parse(request["arguments"], request["bench"])
@@ -174,10 +172,10 @@ def serve() -> None:
     import vllm.benchmarks.serve
 
     parse([])
-    said: dict[str, Any] = {"ready": True, "vllm": vllm.__version__, "seconds": time.perf_counter() - start}
+    message: dict[str, Any] = {"ready": True, "vllm": vllm.__version__, "seconds": time.perf_counter() - start}
     while True:
-        answers.write(json.dumps(said) + "\n")
-        said = answer(waiting.get())
+        answers.write(json.dumps(message) + "\n")
+        message = answer(waiting.get())
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Writes a GGUF file out as a plain model folder: `python dequantise.py FOLDER FILE OUT TOOLS`.
+"""Writes a GGUF file as a plain model folder: `python dequantise.py FOLDER FILE OUT TOOLS`.
 
-Runs in an interpreter that has PyTorch and transformers; TOOLS, a folder with gguf and accelerate, goes to the end of `sys.path`. What
-is quantised in FOLDER/FILE becomes bfloat16 in OUT, tokenizer and chat template beside it. The copy is asked one question before it is
-handed out: a model whose weights were permuted wrongly loads as well as a right one.
+Runs in an interpreter with PyTorch and transformers; TOOLS, a folder with gguf and accelerate, goes to the end of `sys.path`. The quantised
+weights of FOLDER/FILE become bfloat16 in OUT, with tokenizer and chat template. The copy must answer one question, because a model with
+wrongly permuted weights loads without an error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ QUESTION, ANSWER = "The capital of France is", " Paris"
 
 
 def unpacked() -> dict[str, Any]:
-    """What transformers is told so that it unpacks the weights: older releases always do."""
+    """The arguments that make transformers unpack the weights: older releases always do."""
     try:
         from transformers import GgufConfig
     except ImportError:
@@ -34,16 +34,16 @@ def write(folder: str, file: str, out: str) -> None:
 
 
 def check(out: str) -> None:
-    """Raises `SystemExit` unless the copy in OUT knows what it should."""
+    """Raises `SystemExit` unless the copy in OUT gives the right answer."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer, model = AutoTokenizer.from_pretrained(out), AutoModelForCausalLM.from_pretrained(out, torch_dtype=torch.float32)
     with torch.no_grad():
         logits = model(**tokenizer(QUESTION, return_tensors="pt")).logits
-    said = tokenizer.decode(int(logits[0, -1].argmax()))
-    if said != ANSWER:
-        raise SystemExit(f"the copy goes on with {said!r} after {QUESTION!r}, not with {ANSWER!r}")
+    token = tokenizer.decode(int(logits[0, -1].argmax()))
+    if token != ANSWER:
+        raise SystemExit(f"the copy continues {QUESTION!r} with {token!r}, not with {ANSWER!r}")
 
 
 def main(argv: list[str]) -> int:

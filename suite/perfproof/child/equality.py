@@ -1,16 +1,17 @@
 """Answers the same prompts in one process: `python equality.py ORDER RESULT`.
 
-Runs inside a build's interpreter and imports nothing else of the suite. The engine runs in this very process, so that all prompts are
-there before the first step and batches are the same each time. ORDER is a JSON object:
+Runs inside a build's interpreter and imports nothing else of the suite. The engine runs in this process, so that all prompts are queued
+before the first step and batches are the same each time. ORDER is a JSON object:
 
-- `arguments`: the words for vLLM's own parser of engine arguments; `checked`: those of all arms of this build, parsed before it starts;
-- `parts`: which of `greedy_outputs`, `sampled_outputs`, `text_perplexity`, `embeddings` are asked;
+- `arguments`: the words for vLLM's own parser of engine arguments; `checked`: those of all arms of this build, parsed before the engine
+  starts;
+- `parts`: the parts to run, of `greedy_outputs`, `sampled_outputs`, `text_perplexity`, `embeddings`;
 - `prompts`: texts; `sampling`: for each of them the parameters of a greedy answer; `sampled`: those of a sampled one;
-- `paragraphs`: the text that the model is led through, each paragraph by itself.
+- `paragraphs`: the text whose perplexity is measured, each paragraph by itself.
 
-RESULT is a JSON object: `fault` (words, "" if all went well), `seconds`, and in `parts` for each part lists with an entry a prompt:
-`tokens`, `logprobs` (of the tokens chosen, or of the text's), `runners_up` (the best logprob beside), `values` (embeddings). Numbers are
-float32, to nine figures.
+RESULT is a JSON object: `fault` (words, "" after success), `seconds`, and in `parts` for each part lists with one entry per prompt:
+`tokens`, `logprobs` (of the tokens chosen, or of the text's), `runners_up` (the best logprob of another token), `values` (embeddings).
+Numbers are float32, to nine figures.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from collections.abc import Callable
 from typing import Any
 
 LEAST = -9999.0
-"""What stands for minus infinity, as vLLM's own server has it."""
+"""The value for minus infinity, the same as in vLLM's own server."""
 BESIDE = 2
-"""Logprobs asked for beside the chosen token's: the best and its runner-up."""
+"""Number of logprobs to get besides the chosen token's: the best and the second."""
 
 
 def parse(words: list[str]) -> Any:
-    """The engine's arguments; raises `ValueError` with the words of vLLM's parser if it refuses them."""
+    """The parsed arguments of the engine; raises `ValueError` with the words of vLLM's parser if it refuses them."""
     import contextlib
     import io
 
@@ -43,12 +44,12 @@ def parse(words: list[str]) -> Any:
         from vllm.utils import FlexibleArgumentParser  # type: ignore[no-redef]
 
     parser = EngineArgs.add_cli_args(FlexibleArgumentParser(prog="vllm"))
-    said = io.StringIO()
+    output = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(output):
             return EngineArgs.from_cli_args(parser.parse_args(words))
     except SystemExit:
-        lines = said.getvalue().strip().splitlines() or ["refused without a word"]
+        lines = output.getvalue().strip().splitlines() or ["refused without a message"]
         raise ValueError(lines[-1].partition("error: ")[2] or lines[-1]) from None
 
 
@@ -65,7 +66,7 @@ def engine(arguments: Any) -> Any:
 
 
 def figures(value: float) -> float:
-    """A float32 as the shortest number that gives it back; minus infinity is `LEAST`."""
+    """A float32 as a number with nine figures, which restores it; minus infinity is `LEAST`."""
     return max(float(f"{value:.9g}"), LEAST) if value == value else value
 
 
@@ -73,16 +74,16 @@ def answers(llm: Any, prompts: list[str], parameters: list[dict[str, Any]]) -> d
     """Tokens and logprobs of every prompt's answer."""
     from vllm import SamplingParams
 
-    asked = [SamplingParams(**{"logprobs": BESIDE, "ignore_eos": True, "detokenize": False, **one}) for one in parameters]
-    found: dict[str, Any] = {"tokens": [], "logprobs": [], "runners_up": []}
-    for output in llm.generate(prompts, asked, use_tqdm=False):
+    sampling = [SamplingParams(**{"logprobs": BESIDE, "ignore_eos": True, "detokenize": False, **one}) for one in parameters]
+    lists: dict[str, Any] = {"tokens": [], "logprobs": [], "runners_up": []}
+    for output in llm.generate(prompts, sampling, use_tqdm=False):
         answer = output.outputs[0]
         tokens = [int(token) for token in answer.token_ids]
         steps = list(answer.logprobs or [])
-        found["tokens"].append(tokens)
-        found["logprobs"].append([figures(step[token].logprob) for token, step in zip(tokens, steps, strict=True)])
-        found["runners_up"].append([figures(runner_up(step, token)) for token, step in zip(tokens, steps, strict=True)])
-    return found
+        lists["tokens"].append(tokens)
+        lists["logprobs"].append([figures(step[token].logprob) for token, step in zip(tokens, steps, strict=True)])
+        lists["runners_up"].append([figures(runner_up(step, token)) for token, step in zip(tokens, steps, strict=True)])
+    return lists
 
 
 def runner_up(step: Any, token: int) -> float:
@@ -90,18 +91,18 @@ def runner_up(step: Any, token: int) -> float:
     return max((one.logprob for other, one in step.items() if other != token), default=LEAST)
 
 
-def led_through(llm: Any, paragraphs: list[str]) -> dict[str, Any]:
-    """The text's tokens and their logprobs, each given all before it in its paragraph; the first of a paragraph has none."""
+def text_logprobs(llm: Any, paragraphs: list[str]) -> dict[str, Any]:
+    """The text's tokens and their logprobs, each after all tokens before it in its paragraph; the first of a paragraph has none."""
     from vllm import SamplingParams
 
-    asked = SamplingParams(temperature=0.0, max_tokens=1, prompt_logprobs=0, detokenize=False)
-    found: dict[str, Any] = {"tokens": [], "logprobs": []}
-    for output in llm.generate(paragraphs, asked, use_tqdm=False):
+    sampling = SamplingParams(temperature=0.0, max_tokens=1, prompt_logprobs=0, detokenize=False)
+    lists: dict[str, Any] = {"tokens": [], "logprobs": []}
+    for output in llm.generate(paragraphs, sampling, use_tqdm=False):
         tokens = [int(token) for token in output.prompt_token_ids][1:]
         steps = list(output.prompt_logprobs)[1:]
-        found["tokens"].append(tokens)
-        found["logprobs"].append([figures(step[token].logprob) for token, step in zip(tokens, steps, strict=True)])
-    return found
+        lists["tokens"].append(tokens)
+        lists["logprobs"].append([figures(step[token].logprob) for token, step in zip(tokens, steps, strict=True)])
+    return lists
 
 
 def embedded(llm: Any, prompts: list[str]) -> dict[str, Any]:
@@ -110,7 +111,7 @@ def embedded(llm: Any, prompts: list[str]) -> dict[str, Any]:
 
 
 def run(order: dict[str, Any]) -> dict[str, Any]:
-    """All that is asked, in the order of the parts."""
+    """Runs all parts, in their order."""
     began = time.perf_counter()
     for name, words in order["checked"].items():
         try:
@@ -123,12 +124,12 @@ def run(order: dict[str, Any]) -> dict[str, Any]:
     ways: dict[str, Callable[[], dict[str, Any]]] = {
         "greedy_outputs": lambda: answers(llm, order["prompts"], order["sampling"]),
         "sampled_outputs": lambda: answers(llm, order["prompts"], order["sampled"]),
-        "text_perplexity": lambda: led_through(llm, order["paragraphs"]),
+        "text_perplexity": lambda: text_logprobs(llm, order["paragraphs"]),
         "embeddings": lambda: embedded(llm, order["prompts"]),
     }
-    found = {part: ways[part]() for part in order["parts"]}
+    parts = {part: ways[part]() for part in order["parts"]}
     seconds = {"importing": imported - began, "engine start": started - imported, "answering": time.perf_counter() - started}
-    return {"fault": "", "seconds": seconds, "parts": found}
+    return {"fault": "", "seconds": seconds, "parts": parts}
 
 
 def main(argv: list[str]) -> int:
@@ -136,16 +137,16 @@ def main(argv: list[str]) -> int:
     with open(order_file) as file:
         order = json.load(file)
     try:
-        said = run(order)
-    except Exception as error:  # whatever the engine meets is the trial's result; its traceback goes to the log
+        answer = run(order)
+    except Exception as error:  # any error of the engine is the trial's result; its traceback goes to the log
         traceback.print_exc()
-        said = {"fault": f"{type(error).__name__}: {error}"}
+        answer = {"fault": f"{type(error).__name__}: {error}"}
     with open(result_file + ".new", "w") as file:
-        json.dump(said, file)
+        json.dump(answer, file)
     os.replace(result_file + ".new", result_file)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0 if not said["fault"] else 1)  # an engine that is torn down at the interpreter's end may hang, or complain of it
+    os._exit(0 if not answer["fault"] else 1)  # an engine may hang or report errors if the interpreter's exit tears it down
 
 
 if __name__ == "__main__":

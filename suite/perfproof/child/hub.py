@@ -1,8 +1,7 @@
-"""Looks for a model of a hub: `python hub.py NAME`.
+"""Checks that a hub has a model: `python hub.py NAME`.
 
-Runs inside a build's interpreter and imports nothing else of the suite, and not vLLM. It ends with 0 where the hub's cache holds the model
-or the hub has it, with `MISSING` where the hub answers that it has none of that name, and else with 1, its last line saying why: then the
-hub has not answered.
+Runs inside a build's interpreter and imports nothing else of the suite, and not vLLM. The exit code is 0 if the hub or its cache has the
+model, `MISSING` if the hub answers that it has none of that name, and else 1: then the hub has not answered, and the last line says why.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ import sys
 from pathlib import Path
 
 SECONDS = 20.0
-"""In which the hub has to answer."""
+"""Seconds to wait for the hub's answer."""
 MISSING = 4
-"""The exit code of a model that the hub has not; `suite/perfproof/run/servers/hub_models.py` has it, too."""
+"""The exit code for a model that the hub does not have; `suite/perfproof/run/servers/hub_models.py` has the same."""
 
 
 def there(name: str) -> bool:
-    """Whether the cache holds the model, or the hub says that it has it; raises what the hub's client does where it does not answer."""
+    """Whether the cache or the hub has the model; raises the errors of the hub's client if the hub does not answer."""
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import RepositoryNotFoundError
     from huggingface_hub.file_download import repo_folder_name
@@ -36,5 +35,5 @@ if __name__ == "__main__":
     sys.path.pop(0)  # this script's folder: nothing there is to be imported by name
     try:
         sys.exit(0 if there(sys.argv[1]) else MISSING)
-    except Exception as error:  # whatever the hub's client meets is the answer
+    except Exception as error:  # any error of the hub's client is the answer
         sys.exit(" ".join(f"{type(error).__name__}: {error}".split()))

@@ -1,14 +1,16 @@
-"""Runs trials of microbenchmarks, each in a process forked from one that has only imported.
+"""Runs trials of microbenchmarks, each in a process forked from a parent that has only imported vLLM.
 
-`python micro.py TOOLS BENCH...` (TOOLS may be empty). It imports vLLM, PyTorch, pytest and the modules that the benchmark
-files name, computes nothing, and says that it is ready. For every order that comes down its channel it forks:
-the child takes the arm's environment, loads the arm's plugins as every process of vLLM does, runs
-the file under pytest-benchmark, leaves `benchmark.json` and `trial.json` in the trial's folder and exits.
-Nothing that a trial does can reach the next one, because the parent never runs any of it.
+`python micro.py TOOLS BENCH...` (TOOLS may be empty). It imports vLLM, PyTorch, pytest and the modules that the benchmark files name,
+computes nothing, and reports that it is ready. For every order on its channel it forks: the child takes the arm's environment, loads the
+arm's plugins as every process of vLLM does, runs the file under pytest-benchmark, leaves `benchmark.json` and `trial.json` in the trial's
+folder and exits. A trial can't affect the next one, because the parent never runs any benchmark.
+
+Behind the timed rounds the work of one round of each case is counted (`counted_rounds`), in the same process.
 
 Messages are JSON objects, one a line, over the pipes that `PERFPROOF_CHANNEL` numbers. Orders:
-`{"bench", "environment", "seed", "folder", "log"}`; answers: `{"ready", "seconds", "threads", "faults"}`, then for each order
-`{"code", "seconds"}` (code: exit code, -N for signal N). It imports the standard library and what the interpreter has.
+`{"bench", "environment", "seed", "folder", "log", "count"}`, `count` being null or what is counted; answers:
+`{"ready", "seconds", "threads", "faults"}`, then for each order `{"code", "seconds"}` (code: exit code, -N for signal N). It imports the
+standard library, the counter beside it, and what the interpreter has.
 """
 
 from __future__ import annotations
@@ -26,8 +28,10 @@ import time
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from perfproof.child import counted_rounds
+
 NO_ROOM = 74
-"""The exit code of a trial that found no room for what it leaves (EX_IOERR of sysexits.h)."""
+"""The exit code of a trial that found no disk space for its files (EX_IOERR of sysexits.h)."""
 NAMES = re.compile(r"^(vllm[\w.]*):[\w.]+$")
 
 
@@ -48,7 +52,7 @@ def imports_of(file: str) -> Iterator[tuple[str, str]]:
 
 
 def import_all(benches: list[str]) -> list[str]:
-    """Imports what the benchmarks and their neighbours will want; what a release lacks is passed over, what breaks is told."""
+    """Imports what the benchmarks and pytest need; modules that a release lacks are skipped, other errors are reported."""
     folder, faults = os.path.dirname(benches[0]), []
     files = [*benches, *(os.path.join(folder, name) for name in ("adapter.py", "meter.py"))]
     wanted = [("vllm", ""), ("vllm.plugins", "load_general_plugins"), ("torch", ""), ("numpy", "")]
@@ -58,8 +62,8 @@ def import_all(benches: list[str]) -> list[str]:
         try:
             getattr(importlib.import_module(module), name or "__name__")
         except (ImportError, AttributeError):
-            continue  # a release may lack it; a benchmark that needs it says so itself
-        except Exception as error:  # told to the runner
+            continue  # a release may lack it; a benchmark that needs it will report that
+        except Exception as error:  # reported to the runner
             faults.append(f"{module}{'.' + name if name else ''}: {type(error).__name__}: {error}")
     import pytest_benchmark.plugin  # noqa: F401
     from _pytest.config import default_plugins
@@ -70,7 +74,7 @@ def import_all(benches: list[str]) -> list[str]:
 
 
 def threads() -> int:
-    """How many threads this process has; a fork carries only the one that forks."""
+    """How many threads this process has; a fork keeps only the forking thread."""
     return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
 
 
@@ -78,7 +82,7 @@ def serve(benches: list[str], orders: BinaryIO, answers: BinaryIO) -> None:
     began = time.perf_counter()
     faults = import_all(benches)
     gc.collect()
-    gc.freeze()  # what was imported is not looked at again by any child's collector
+    gc.freeze()  # no child's garbage collector scans what was imported
     answer(answers, {"ready": True, "seconds": time.perf_counter() - began, "threads": threads(), "faults": faults})
     for line in orders:
         order = json.loads(line)
@@ -101,7 +105,7 @@ def answer(file: BinaryIO, message: dict[str, Any]) -> None:
 
 
 def child(order: dict[str, Any], inherited: tuple[BinaryIO, ...]) -> None:
-    """Runs one trial and leaves by `os._exit`: 0 if the file ran, 1 if not, `NO_ROOM` if its files found none. Never returns."""
+    """Runs one trial and ends with `os._exit`: 0 if the file ran, 1 if not, `NO_ROOM` without disk space for its files. Never returns."""
     code = 1
     try:
         for file in inherited:
@@ -111,7 +115,7 @@ def child(order: dict[str, Any], inherited: tuple[BinaryIO, ...]) -> None:
         os.dup2(log, 2)
         os.environ.update(order["environment"])
         seed_all(order["seed"])
-        code = trial(order["bench"], order["folder"])
+        code = trial(order["bench"], order["folder"], order["count"])
     except BaseException as error:
         import traceback
 
@@ -126,7 +130,7 @@ def child(order: dict[str, Any], inherited: tuple[BinaryIO, ...]) -> None:
 
 
 def found_no_room(error: BaseException | None) -> bool:
-    """Whether an error, or what it was met in, is that a file could not be written for want of room."""
+    """Whether an error, or an error behind it, says that there was no disk space for a file."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
@@ -137,7 +141,7 @@ def found_no_room(error: BaseException | None) -> bool:
 
 
 def seed_all(seed: int) -> None:
-    """The arms of a block start from the same random state; a fork alone does not see to that."""
+    """Seeds all random generators, so that the arms of a block start from the same state; a fork alone does not ensure that."""
     import random
 
     import numpy
@@ -148,10 +152,10 @@ def seed_all(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def trial(bench: str, folder: str) -> int:
-    """Loads the plugins, runs the benchmark, says what came of it in `trial.json`."""
+def trial(bench: str, folder: str, counting: dict[str, Any] | None) -> int:
+    """Loads the plugins, runs the benchmark, counts what is asked for, says what came of it in `trial.json`."""
     watch = Watch()
-    said: dict[str, Any] = {"fault": "", "seconds": watch.seconds, "tests": watch.tests}
+    outcome: dict[str, Any] = {"fault": "", "seconds": watch.seconds, "tests": watch.tests}
     try:
         began = time.perf_counter()
         from vllm.plugins import load_general_plugins
@@ -159,23 +163,34 @@ def trial(bench: str, folder: str) -> int:
         load_general_plugins()
         watch.seconds["plugins"] = time.perf_counter() - began
         run_pytest(bench, folder, watch)
-        said["pytest"] = watch.code
+        outcome["pytest"] = watch.code
+        if counting and not watch.code:
+            outcome["counted"] = count(bench, counting, watch)
     except Exception as error:  # a plugin that refuses is the trial's result, not a fault of the runner
-        said["fault"] = f"{type(error).__name__}: {error}"
+        outcome["fault"] = f"{type(error).__name__}: {error}"
         raise
     finally:
         with open(os.path.join(folder, "trial.json"), "w") as file:
-            json.dump(said, file)
+            json.dump(outcome, file)
     return 0
 
 
+def count(bench: str, counting: dict[str, Any], watch: Watch) -> dict[str, Any]:
+    """What a round of each case does, where the benchmark can say what a round is."""
+    began = time.perf_counter()
+    module = next((one for one in list(sys.modules.values()) if getattr(one, "__file__", None) == bench), None)
+    found = counted_rounds.count_cases(module, counting["cases"], counting["at"]) if hasattr(module, "counted_round") else {}
+    watch.seconds["count"] = time.perf_counter() - began
+    return found
+
+
 def run_pytest(bench: str, folder: str, watch: Watch) -> None:
-    """The benchmark file alone under pytest: no configuration, no plugin and no cache of the place where it lies."""
+    """Runs only the benchmark file under pytest: no configuration, plugin or cache of its folder applies."""
     import pytest
 
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     for hook in (Watch.pytest_benchmark_generate_machine_info, Watch.pytest_benchmark_generate_commit_info):
-        pytest.hookimpl(tryfirst=True)(hook)  # else pytest-benchmark's own comes first, and asks the machine for 1.3 s
+        pytest.hookimpl(tryfirst=True)(hook)  # else pytest-benchmark's own comes first, and takes 1.3 s
     root = os.path.dirname(os.path.dirname(os.path.dirname(bench)))
     began = time.perf_counter()
     watch.code = int(
@@ -193,7 +208,7 @@ def run_pytest(bench: str, folder: str, watch: Watch) -> None:
 
 
 class Watch:
-    """A pytest plugin that keeps how long every test took and how it ended, and spares pytest-benchmark a look at the machine."""
+    """A pytest plugin that records how long every test took and how it ended, and saves pytest-benchmark a look at the machine."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -217,14 +232,14 @@ class Watch:
 
 
 def why(report: Any) -> str:
-    """Why a test did not pass, in a line."""
+    """Why a test did not pass, in one line."""
     if report.outcome == "passed":
         return ""
-    told = report.longrepr
-    if isinstance(told, tuple):
-        return str(told[2]).replace("Skipped: ", "", 1)
-    crash = getattr(told, "reprcrash", None)
-    return str(crash.message if crash is not None else told).strip().partition("\n")[0]
+    longrepr = report.longrepr
+    if isinstance(longrepr, tuple):
+        return str(longrepr[2]).replace("Skipped: ", "", 1)
+    crash = getattr(longrepr, "reprcrash", None)
+    return str(crash.message if crash is not None else longrepr).strip().partition("\n")[0]
 
 
 def main(argv: list[str]) -> int:

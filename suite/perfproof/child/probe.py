@@ -1,10 +1,10 @@
-"""Says what an interpreter has: `python probe.py look|load|syntax|homes OUT.json [TOOLS|ASKED.json]`.
+"""Probes an interpreter: `python probe.py look|load|syntax|homes OUT.json [TOOLS|QUESTION.json]`.
 
-`look` imports nothing of vLLM: where it lies, which distributions there are, whether pytest and
-pytest-benchmark (from TOOLS, at the end of `sys.path`, where the interpreter has none) import.
-`load` imports vLLM and torch and says what came of it.
-`syntax` compiles the files that ASKED names and keeps nothing of it.
-`homes` says which of the modules that ASKED names are there, each with the folder that it is imported from.
+- `look` imports nothing of vLLM: it finds vLLM's folder, the distributions, and whether pytest and pytest-benchmark import
+  (from TOOLS, at the end of `sys.path`, if the interpreter has none);
+- `load` imports vLLM and torch and reports the result;
+- `syntax` compiles the files that QUESTION names and keeps nothing;
+- `homes` reports which of the modules in QUESTION exist, each with the folder that it is imported from.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ PACKAGES = (
 
 
 def versions() -> dict[str, str]:
-    found = {}
+    installed = {}
     for name in PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            installed[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def written_version(package: str) -> str | None:
-    """vLLM's version as its `_version.py` has it, without importing it."""
+    """vLLM's version from its `_version.py`, without importing it."""
     try:
         with open(os.path.join(package, "_version.py")) as file:
             match = re.search(r"^(?:__version__ = )?version(?: = __version__)? = ['\"]([^'\"]+)", file.read(), re.MULTILINE)
@@ -61,7 +61,7 @@ def why_no_pytest() -> str:
     try:
         import pytest  # noqa: F401
         import pytest_benchmark.plugin  # noqa: F401
-    except Exception as error:  # whatever is wrong with a person's interpreter is told, not raised
+    except Exception as error:  # any error of a user's interpreter is reported, not raised
         return f"{type(error).__name__}: {error}"
     return ""
 
@@ -81,13 +81,13 @@ def look(tools: str | None) -> dict[str, Any]:
 
 
 def compiled_operators(package: str) -> tuple[bool, str]:
-    """Whether vLLM's compiled operators are there, and why not."""
+    """Whether vLLM's compiled operators load, and why not."""
     import torch
     from vllm.platforms import current_platform
 
     try:
         current_platform.import_kernels()
-    except Exception as error:  # releases beside a PyTorch that they do not know fail in ways of their own
+    except Exception as error:  # a release with an unknown PyTorch may raise anything
         return False, f"{type(error).__name__}: {error}"
     if hasattr(torch.ops._C, "rms_norm") or hasattr(torch.ops._C, "silu_and_mul"):
         return True, ""
@@ -116,9 +116,9 @@ def load() -> dict[str, Any]:
     }
 
 
-def syntax(asked: str) -> list[str]:
-    """What can't be compiled of the files that ASKED lists below a folder."""
-    with open(asked) as file:
+def syntax(question_file: str) -> list[str]:
+    """Faults of the files that QUESTION lists below a folder and that do not compile."""
+    with open(question_file) as file:
         question = json.load(file)
     faults = []
     for path in question["paths"]:
@@ -126,15 +126,15 @@ def syntax(asked: str) -> list[str]:
             with open(os.path.join(question["root"], path), "rb") as file:
                 compile(file.read(), path, "exec", dont_inherit=True)
         except SyntaxError as error:
-            faults.append(f"{path} is no valid Python: line {error.lineno}: {error.msg}")
+            faults.append(f"{path} is not valid Python: line {error.lineno}: {error.msg}")
         except ValueError as error:
-            faults.append(f"{path} is no valid Python: {error}")
+            faults.append(f"{path} is not valid Python: {error}")
     return faults
 
 
-def homes(asked: str) -> dict[str, str]:
-    """The folder on `sys.path` of each package that is there, of those that ASKED lists; none is imported."""
-    with open(asked) as file:
+def homes(question_file: str) -> dict[str, str]:
+    """The folder on `sys.path` of each installed package that QUESTION lists; none is imported."""
+    with open(question_file) as file:
         specs = {name: importlib.util.find_spec(name) for name in json.load(file)}
     return {name: os.path.dirname(os.path.dirname(spec.origin)) for name, spec in specs.items() if spec is not None and spec.origin}
 
@@ -148,9 +148,9 @@ def answer(what: str, more: str | None) -> Any:
 
 
 def main(argv: list[str]) -> int:
-    said = answer(argv[0], argv[2] if len(argv) > 2 else None)
+    reply = answer(argv[0], argv[2] if len(argv) > 2 else None)
     with open(argv[1], "w") as file:
-        json.dump(said, file)
+        json.dump(reply, file)
     return 0
 
 

@@ -1,9 +1,9 @@
-"""Runs vLLM's own tests in an interpreter under test and tells each outcome by its node id, as it comes.
+"""Runs vLLM's own tests in an interpreter under test and reports each outcome at once, by node id.
 
-`python run_vllm_tests.py TOOLS OUT PYTEST-ARGUMENT...` (TOOLS, a folder with pytest, may be empty). Appends to OUT one JSON object a line:
-`{"test", "phase", "outcome", "why"}` for every phase of every test, and `{"vllm_file"}` at the end, so that a crash loses only the test
-that crashed. Test files import what they lie beside only after what the interpreter has: a checkout's own `vllm` folder must not be
-what is tested. It imports the standard library and what the interpreter has.
+`python run_vllm_tests.py TOOLS OUT PYTEST-ARGUMENT...` (TOOLS, a folder with pytest, may be empty). Appends to OUT one JSON object per
+line: `{"test", "phase", "outcome", "why"}` for every phase of every test, and `{"vllm_file"}` at the end, so that a crash loses only the
+test that crashed. For test files the interpreter's packages come before the files beside them: the tests must not import a checkout's own
+`vllm` folder. It imports the standard library and the interpreter's packages.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Any, TextIO
 
 MODE = "--import-mode=append"
 OURS = ("-p", "no:perfproof")
-"""Where perfproof is installed in the interpreter, pytest would load its plugin, which the files put before that install don't have."""
+"""If perfproof is installed in the interpreter, pytest would load its plugin, which the side folder's copy before that install lacks."""
 
 
 class Outcomes:
-    """A pytest plugin that writes down how every phase of every test ended."""
+    """A pytest plugin that records how every phase of every test ended."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
 
-    def say(self, **said: Any) -> None:
-        self._file.write(json.dumps(said) + "\n")
+    def say(self, **entry: Any) -> None:
+        self._file.write(json.dumps(entry) + "\n")
         self._file.flush()
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -58,7 +58,10 @@ def main(words: list[str]) -> int:
     import pytest
 
     if importlib.util.find_spec("pytest_benchmark"):
-        arguments = [f"--benchmark-storage=file://{os.path.dirname(out)}/benchmarks", *arguments]  # else it leaves a folder where it runs
+        arguments = [
+            f"--benchmark-storage=file://{os.path.dirname(out)}/benchmarks",
+            *arguments,
+        ]  # else it leaves a folder in the working folder
     with open(out, "a", encoding="utf-8") as file:
         plugin = Outcomes(file)
         code = pytest.main([MODE, *OURS, "-p", "no:cacheprovider", "-q", *arguments], plugins=[plugin])

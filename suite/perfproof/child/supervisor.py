@@ -1,13 +1,13 @@
-"""Runs one command and sees to it that nothing of it outlives its maker.
+"""Runs one command and ensures that none of its processes outlives the process that started it.
 
-`python -I -S supervisor.py LIFELINE GRACE COMMAND...`. LIFELINE is the reading end of a pipe whose
-writing end only the maker holds: it closes when the maker dies, however it dies, and then every
-descendant is killed at once. On SIGTERM the command itself is asked to end, and killed with all
-its descendants after GRACE seconds. When the command ends by itself, what it left running is killed.
+`python -I -S supervisor.py LIFELINE GRACE COMMAND...`. LIFELINE is the reading end of a pipe whose writing end only the starting process
+holds: it closes when that process dies, however it dies, and then every descendant is killed at once. On SIGTERM the command itself is
+asked to end, and killed with all its descendants after GRACE seconds. When the command ends by itself, the processes that it left are
+killed.
 
-The supervisor adopts orphans (Linux), so that a server's engine process stays its descendant after the
-server is gone, in whatever session or group it put itself. It exits as the command did, with
-128 + N for signal N. It runs under the maker's interpreter and imports the standard library alone.
+The supervisor adopts orphans (Linux), so that a server's engine process stays its descendant after the server's end, in any session or
+group. It exits with the command's code, or with 128 + N for signal N. It runs under the starting process's interpreter and imports only the
+standard library.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ def prctl(option: int, value: int) -> None:
 
 def parents() -> dict[int, int]:
     """Every process of this machine with its parent; empty where there is no /proc."""
-    found = {}
+    parent_of = {}
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else []:
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/stat", "rb") as file:
-                    found[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
+                    parent_of[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
             except OSError:
                 continue
-    return found
+    return parent_of
 
 
 def descendants(root: int) -> list[int]:
     children: dict[int, list[int]] = {}
     for pid, parent in parents().items():
         children.setdefault(parent, []).append(pid)
-    found, rest = [], list(children.get(root, ()))
+    pids, rest = [], list(children.get(root, ()))
     while rest:
         pid = rest.pop()
-        found.append(pid)
+        pids.append(pid)
         rest.extend(children.get(pid, ()))
-    return found
+    return pids
 
 
 def send(pid: int, number: int) -> None:
@@ -61,7 +61,7 @@ def send(pid: int, number: int) -> None:
 
 
 def reap(command: int) -> int | None:
-    """Takes leave of every child that has ended; the command's wait status if it is one of them."""
+    """Reaps every child that has ended; returns the command's wait status if it is one of them."""
     ended = None
     while True:
         try:
@@ -75,7 +75,7 @@ def reap(command: int) -> int | None:
 
 
 def kill_all(command: int) -> None:
-    """Kills every descendant until none is left: those of the dead are adopted and met in the next turn."""
+    """Kills every descendant until none is left: the supervisor adopts children of killed processes, and kills them in the next turn."""
     while True:
         left = set(descendants(os.getpid())) or ({command} if not ADOPTS else set())
         for pid in left:
@@ -96,14 +96,14 @@ def start(command: list[str]) -> int:
     for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
     try:
-        os.execvp(command[0], command)  # noqa: S606 (no shell is what is wanted)
+        os.execvp(command[0], command)  # noqa: S606 (a shell is not wanted)
     except OSError as error:
         os.write(2, f"cannot run {command[0]}: {error.strerror}\n".encode())
         os._exit(127)
 
 
 def watch(lifeline: int, grace: float, command: list[str]) -> int:
-    """Runs the command to its end; the exit code to leave with."""
+    """Runs the command to its end; returns the exit code."""
     wake_reader, wake_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if ADOPTS else os.pipe()
     os.set_blocking(wake_reader, False)
     os.set_blocking(wake_writer, False)

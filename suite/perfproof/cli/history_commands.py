@@ -23,8 +23,10 @@ def add(verbs: Any) -> None:
     history = options.verb(verbs, "history", _list, words)
     acts = history.add_subparsers(title="what to do", metavar="WHAT", required=True)
 
-    adding = options.verb(acts, "add", _add, "add points from the records of results folders")
-    adding.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="results folders")
+    adding = options.verb(acts, "add", _add, "add points from the records of results folders, or from other tools' histories")
+    adding.add_argument(
+        "results", nargs="+", type=Path, metavar="RESULTS", help="results folders, or other tools' histories (docs/tracking.md)"
+    )
     _folder(adding)
 
     listing = options.verb(acts, "list", _list, "list the series: how many points, of which builds, the newest value")
@@ -50,24 +52,28 @@ def add(verbs: Any) -> None:
     _filters(pruning)
     pruning.add_argument("--before", type=_day, metavar="DATE", help="points measured before this day (2026-01-31)")
     pruning.add_argument("--keep", type=options.natural, metavar="N", help="all but the newest N points of each series")
-    pruning.add_argument("--dry-run", action="store_true", help="say how many would go, and change nothing")
+    pruning.add_argument("--dry-run", action="store_true", help="show how many would go, and change nothing")
 
     _folder(options.verb(acts, "migrate", _migrate, "rewrite lines of an older schema in the current one (reading does so by itself)"))
 
-    accepting = options.verb(acts, "ack", _ack, "accept a step, with the reason that the report shows from then on")
+    accepting = options.verb(acts, "ack", _ack, "accept a step, with a reason that the report shows")
     _filters(accepting)
     accepting.add_argument("--at", required=True, metavar="BUILD", help="the first build after the step, as 'perfproof steps' names it")
     accepting.add_argument("--reason", required=True, metavar="TEXT", help="why it is accepted")
 
     steps = options.verb(
-        verbs, "steps", _steps, "lasting changes of level in a series: a CSV with the columns point,value[,group], or a history"
+        verbs,
+        "steps",
+        _steps,
+        "lasting changes of level in a series: a CSV with the columns point,value[,group], another tool's history, or a history",
     )
     steps.add_argument(
         "file",
         nargs="?",
         type=Path,
-        metavar="FILE.csv",
-        help="point,value[,group], one line a point, in order; else the series of --history",
+        metavar="FILE",
+        help="point,value[,group], one line a point, in order; or data.js of github-action-benchmark, rows of PyTorch's benchmark "
+        "database or of vLLM's performance dashboard (docs/tracking.md); else the series of --history",
     )
     _filters(steps, default=None)
     steps.add_argument(
@@ -80,8 +86,8 @@ def add(verbs: Any) -> None:
         "--kind",
         choices=("auto", "timed", "witness", "count"),
         default="auto",
-        help="of a CSV: exact counts (witness), of which every change is a step, counts of the host's work (count), of which one beyond "
-        "0.5 %% is, or what was measured (timed, which auto takes it for)",
+        help="of a CSV: exact counts (witness), where every change is a step, counts of the host's work (count), where one beyond "
+        "0.5 %% is, or measurements (timed, the meaning of auto)",
     )
     _json(steps)
     steps.add_argument(
@@ -101,8 +107,8 @@ def add(verbs: Any) -> None:
 
 
 def _folder(verb: argparse.ArgumentParser, default: Path | None = HISTORY) -> None:
-    told = f" (default {default})" if default else ""
-    verb.add_argument("--history", type=Path, default=default, metavar="DIR", help=f"the history folder{told}")
+    default_words = f" (default {default})" if default else ""
+    verb.add_argument("--history", type=Path, default=default, metavar="DIR", help=f"the history folder{default_words}")
 
 
 def _filters(verb: argparse.ArgumentParser, default: Path | None = HISTORY) -> None:
@@ -178,7 +184,7 @@ def _steps(arguments: argparse.Namespace) -> int:
         raise BadInput("steps: give either a FILE.csv or --history DIR")
     if arguments.file is not None:
         if arguments.confirm:
-            raise BadInput("--confirm: a CSV says nothing of how its builds are made: only the steps of a history can be confirmed")
+            raise BadInput("--confirm: a CSV does not say how its builds are made: only the steps of a history can be confirmed")
         return history_verbs.steps_of_file(arguments.file, floor=arguments.margin, kind=arguments.kind, as_json=arguments.json)
     confirm = _confirm(arguments) if arguments.confirm else None
     return history_verbs.steps_of_history(
@@ -187,7 +193,7 @@ def _steps(arguments: argparse.Namespace) -> int:
 
 
 def _confirm(arguments: argparse.Namespace) -> Confirm:
-    """Measures in pairs, and tells how that goes on stderr: what is printed stays the steps alone."""
+    """Measures in pairs, with its progress on stderr, so that stdout has the steps alone."""
     import sys
     from functools import partial
 

@@ -16,7 +16,7 @@ def add(verbs: Any) -> None:
     report = options.verb(verbs, "report", _report, "write the HTML report of a results folder")
     options.results(report)
     report.add_argument("--out", type=Path, metavar="FILE.html", help="the file to write")
-    report.add_argument("--pr", action="store_true", help="print the block for a pull request instead")
+    report.add_argument("--pr", action="store_true", help="print the text for a pull request instead")
     report.add_argument(
         "--history",
         nargs="?",
@@ -25,15 +25,15 @@ def add(verbs: Any) -> None:
         metavar="DIR",
         help="the page of a history instead: every metric over its builds (default results/history)",
     )
-    report.add_argument("--markdown", action="store_true", help="with --history: print its tables instead, a row a build")
+    report.add_argument("--markdown", action="store_true", help="with --history: print its tables instead, one row per build")
     report.add_argument(
         "--steps",
         type=Path,
         default=Path("results/steps"),
         metavar="DIR",
-        help="with --history: what 'perfproof steps --confirm' measured, told beside the steps (default results/steps)",
+        help="with --history: what 'perfproof steps --confirm' measured, shown beside the steps (default results/steps)",
     )
-    report.add_argument("--junit", type=Path, metavar="FILE", help="also write JUnit XML, a case a judged metric")
+    report.add_argument("--junit", type=Path, metavar="FILE", help="also write JUnit XML, one case per judged metric")
 
 
 def _report(arguments: argparse.Namespace) -> int:
@@ -45,13 +45,11 @@ def _report(arguments: argparse.Namespace) -> int:
 
     if arguments.history is not None:
         if arguments.pr:
-            raise BadInput("report --history: a pull request's block is made of a results folder (--results)")
+            raise BadInput("report --history: the text for a pull request needs a results folder (--results)")
         if arguments.markdown:
             return history_verbs.markdown(arguments.history, floor=DEFAULT_MARGIN)
         confirm = confirmed(scenario_files(), load_scenario, arguments.steps)
         return history_verbs.report(arguments.history, arguments.out or Path("reports/history.html"), floor=DEFAULT_MARGIN, confirm=confirm)
     if not arguments.pr and arguments.out is None and arguments.junit is None:
-        raise BadInput(
-            "report: name the file to write with --out FILE.html (or --junit FILE), or ask for the pull request's block with --pr"
-        )
+        raise BadInput("report: name the file to write with --out FILE.html (or --junit FILE), or use --pr for the pull request's text")
     return record_verdicts.report(arguments.results, out=arguments.out, pull_request=arguments.pr, junit=arguments.junit)

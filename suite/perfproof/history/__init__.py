@@ -1,14 +1,13 @@
-"""The History remembers: one line a point, appended for ever, read back as series in the order of their builds.
+"""The History: one line per point, appended and never rewritten, read back as series in the order of their builds.
 
-1. `history_files`: the files, `results/history/MACHINE/SCENARIO.jsonl`: append, read, migrate, prune; the only reader and writer of them;
-2. `points_from_records`: the records of a results folder become points;
-3. `series`: points become series in the order of their builds, with what else changed between them, and their steps;
-4. `point_table`: a million points as a table, for people;
-5. `overlapping_points`: a run that went on left a point with fewer trials and one with more: the larger one stands.
+1. `history_files`: the files, `results/history/MACHINE/SCENARIO.jsonl`: append, read, migrate, prune; only this module reads and writes
+them; 2. `points_from_records`: makes points of the records of a results folder; 3. `series`: makes series of points, in the order of their
+builds, with other changes between them, and their steps; 4. `point_table`: a million points as a table, for people; 5.
+`overlapping_points`: a continued run left a point with fewer trials and one with more: the larger one counts.
 
-A line is never rewritten. What is there twice falls away by its id on reading; what a crash cut off is told and passed over; lines of
-an older schema are migrated on reading, lines of a newer one are told and left alone. `migrate` and `prune` write a new file beside the
-old one and rename it. Points of different machines, workloads or arms never mix, and where the environment changed a step says so.
+A line is never rewritten. On reading, a second line with the same id is dropped, an incomplete line after a crash is reported and skipped,
+lines of an older schema are migrated, and lines of a newer one are reported and skipped. `migrate` and `prune` write a new file beside the
+old one and rename it. Points of different machines, workloads or arms never mix, and a step says if the environment changed.
 """
 
 from perfproof.history.history_files import EVERYTHING, History, Wanted, append, migrate, prune, read

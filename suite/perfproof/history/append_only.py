@@ -1,4 +1,4 @@
-"""Lines on disk that many may append to at once, and that nobody loses: one write under a lock, whole or not at all."""
+"""Files of lines that several processes can append to at once, without a loss: one write under a lock, complete or not at all."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class Line:
     text: bytes
 
     def parsed(self) -> Any:
-        """Its JSON; raises `ValueError` where it is none, as after a crash in the middle of a write."""
+        """Its JSON; raises `ValueError` if it is not valid, as after a crash in the middle of a write."""
         try:
             return orjson.loads(self.text)
         except orjson.JSONDecodeError as error:
-            raise ValueError("not a whole line") from error
+            raise ValueError("not a complete line") from error
 
 
 Change = Callable[[Line], bytes | None]
-"""What becomes of a line: its text, another one, or None if it goes."""
+"""The new text of a line, the same or another, or None to remove it."""
 
 
 def lines(path: Path) -> Iterator[Line]:
-    """The lines of a file that are not empty; raises `BadInput` if it can't be read."""
+    """The non-empty lines of a file; raises `BadInput` if it can't be read."""
     try:
         with open(path, "rb") as file:
             for number, text in enumerate(file, start=1):
@@ -49,7 +49,7 @@ def lines(path: Path) -> Iterator[Line]:
 
 
 def append_lines(path: Path, new: Mapping[str, bytes]) -> int:
-    """Appends those of the lines, by their ids, that the file does not hold yet, in one write; returns how many.
+    """Appends the lines whose ids the file does not have yet, in one write; returns how many.
 
     Raises `CannotRun` if that fails; the file then ends where it ended before.
     """
@@ -62,8 +62,8 @@ def append_lines(path: Path, new: Mapping[str, bytes]) -> int:
                 _write_whole(file, fresh)
             return len(fresh)
     except OSError as error:
-        told = f"{path}: {len(new)} line{'s' * (len(new) != 1)} could not be written: {error.strerror}; what was there is kept"
-        raise CannotRun(told) from error
+        message = f"{path}: {len(new)} line{'s' * (len(new) != 1)} could not be written: {error.strerror}; the old lines are kept"
+        raise CannotRun(message) from error
 
 
 def _write_whole(file: int, fresh: list[bytes]) -> None:
@@ -85,7 +85,7 @@ def _content(file: int) -> bytes:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[int]:
-    """The file, opened to append and locked against other processes; the one that the name stands for when the lock is got."""
+    """The file, opened to append and locked against other processes; it is the file of that name at the time of the lock."""
     while True:
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         try:
@@ -98,7 +98,7 @@ def _locked(path: Path) -> Iterator[int]:
 
 
 def _is(path: Path, file: int) -> bool:
-    """Whether the name still stands for the open file: a rewrite puts another in its place."""
+    """Whether the name still belongs to the open file: a rewrite replaces the file."""
     try:
         there = os.stat(path)
     except FileNotFoundError:
@@ -108,9 +108,9 @@ def _is(path: Path, file: int) -> bool:
 
 
 def rewrite(path: Path, change: Change, *, dry: bool) -> int:
-    """Puts a file in this one's place whose lines are changed, and returns how many were; where none is, nothing is written.
+    """Replaces the file by one with changed lines, and returns how many changed; if none does, nothing is written.
 
-    The new file is written beside it, whole, and renamed, while appending waits. Raises `CannotRun` if that fails; then nothing changed.
+    The new file is written beside it and renamed, while appending waits. Raises `CannotRun` if that fails; then nothing changed.
     """
     draft = path.with_name(path.name + ".new")
     try:
@@ -123,7 +123,7 @@ def rewrite(path: Path, change: Change, *, dry: bool) -> int:
     except OSError as error:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
-        raise CannotRun(f"{path}: could not be rewritten: {error.strerror}; it is as it was") from error
+        raise CannotRun(f"{path}: could not be rewritten: {error.strerror}; it is unchanged") from error
 
 
 def _replace(path: Path, draft: Path, content: bytes) -> None:

@@ -1,4 +1,5 @@
-"""Entries as lines and back: one JSON object each, told apart by its `entry`; older schemas are migrated here, field by field."""
+"""Converts entries to lines and back: one JSON object each, whose `entry` names its type; older schemas are migrated here, field by
+field."""
 
 from __future__ import annotations
 
@@ -35,17 +36,17 @@ class Newer(ValueError):
 def text(entry: Entry) -> bytes:
     """The line of an entry, without its end; raises `ValueError` for a number that is not finite."""
     name = next(name for name, noun in NAMES.items() if isinstance(entry, noun))
-    said = {"entry": name, **dataclasses.asdict(entry)}
-    return json.dumps(said, allow_nan=False, separators=(",", ":")).encode()
+    fields = {"entry": name, **dataclasses.asdict(entry)}
+    return json.dumps(fields, allow_nan=False, separators=(",", ":")).encode()
 
 
 def schema_of(line: bytes) -> int:
-    """The schema of a line that `entry_of` takes."""
+    """The schema of a line that `entry_of` accepts."""
     return int(orjson.loads(line)["schema"])
 
 
 def entry_of(data: Any) -> Entry:
-    """An entry from its JSON object; `ValueError` says what is wrong with it, `Newer` that it is of a later schema."""
+    """An entry from its JSON object; `ValueError` names its fault, `Newer` means a later schema."""
     if not isinstance(data, dict):
         raise ValueError("not an entry of a history")
     schema = data.get("schema")
@@ -56,25 +57,25 @@ def entry_of(data: Any) -> Entry:
     name = data.get("entry")
     if not isinstance(name, str) or name not in NAMES:
         raise ValueError(f"entry: unknown {name!r}")
-    said = {key: value for key, value in data.items() if key != "entry"}
+    fields = {key: value for key, value in data.items() if key != "entry"}
     if schema < POINT_SCHEMA:
-        said = migrated(name, said)
-    _check(name, said)
-    return NAMES[name](**said)
+        fields = migrated(name, fields)
+    _check(name, fields)
+    return NAMES[name](**fields)
 
 
-def migrated(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of an older line as the current schema has them: what schema 1 did not know is unknown."""
+def migrated(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an older line in the current schema; fields that schema 1 lacks are unknown."""
     unknown: dict[str, Any] = {"packages": "", "rounds": 0} if name == "point" else {}
-    return {**unknown, **said, "schema": POINT_SCHEMA}
+    return {**unknown, **fields, "schema": POINT_SCHEMA}
 
 
-def _check(name: str, said: Mapping[str, Any]) -> None:
-    missing, unknown = _KEYS[name] - said.keys(), said.keys() - _KEYS[name]
+def _check(name: str, fields: Mapping[str, Any]) -> None:
+    missing, unknown = _KEYS[name] - fields.keys(), fields.keys() - _KEYS[name]
     if missing or unknown:
-        told = ", ".join(sorted(missing)) + " missing" if missing else "unknown " + ", ".join(sorted(unknown))
-        raise ValueError(f"{name}: {told}")
-    for key, value in said.items():
+        differences = ", ".join(sorted(missing)) + " missing" if missing else "unknown " + ", ".join(sorted(unknown))
+        raise ValueError(f"{name}: {differences}")
+    for key, value in fields.items():
         if key not in _OTHER and not isinstance(value, str):
             raise ValueError(f"{key}: expected a text, got {value!r}")
         if key in _NUMBERS and not _number(value):
@@ -83,15 +84,15 @@ def _check(name: str, said: Mapping[str, Any]) -> None:
             raise ValueError(f"{key}: expected an integer, got {value!r}")
         if key in _CHOICES and value not in _CHOICES[key]:
             raise ValueError(f"{key}: unknown {value!r}")
-    if name == "point" and not (isinstance(said["values"], list) and said["values"] and all(map(_number, said["values"]))):
+    if name == "point" and not (isinstance(fields["values"], list) and fields["values"] and all(map(_number, fields["values"]))):
         raise ValueError("values: expected a list of numbers")
-    if name == "point" and base_name(said["metric"]) not in METRICS:
-        raise ValueError(f"metric: unknown {said['metric']!r}")
-    what = said.get("what", {})
+    if name == "point" and base_name(fields["metric"]) not in METRICS:
+        raise ValueError(f"metric: unknown {fields['metric']!r}")
+    what = fields.get("what", {})
     if not (isinstance(what, dict) and all(isinstance(value, str) for value in what.values())):
         raise ValueError("what: expected a mapping of texts")
 
 
 def _number(value: Any) -> bool:
-    """Whether it is a number that can be reckoned with, as in a record."""
+    """Whether it is a finite number in the range that records allow."""
     return number_range.is_number(value)

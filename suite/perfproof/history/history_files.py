@@ -1,4 +1,4 @@
-"""The files of the history: `FOLDER/MACHINE/SCENARIO.jsonl`, one entry a line, appended and never rewritten."""
+"""The files of the history: `FOLDER/MACHINE/SCENARIO.jsonl`, one entry per line, appended and never rewritten."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from perfproof.model.scenarios.metrics import base_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Which points to read: an empty set takes all. `metrics` match with their case (`round_time@output_length=16000`) or without."""
+    """The points to read: an empty set means all. `metrics` match with their case (`round_time@output_length=16000`) or without."""
 
     scenarios: frozenset[str]
     metrics: frozenset[str]
@@ -28,7 +28,7 @@ class Wanted:
     machines: frozenset[str]
 
     def takes(self, point: Point) -> bool:
-        """Whether this point is wanted; of a point read from a file, scenario and machine are those of the file."""
+        """Whether this point is wanted; scenario and machine of a point in a file are those of the file."""
         return (
             _in(point.scenario, self.scenarios)
             and (_in(point.metric, self.metrics) or base_name(point.metric) in self.metrics)
@@ -47,7 +47,7 @@ EVERYTHING = Wanted(scenarios=frozenset(), metrics=frozenset(), arms=frozenset()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What was read: each trial once, points in the order of files and lines; `settings` maps an id to what it stands for."""
+    """The content of a history: each trial once, points in the order of files and lines; `settings` maps an id to its values."""
 
     points: tuple[Point, ...]
     settings: Mapping[str, Mapping[str, str]]
@@ -56,7 +56,7 @@ class History:
 
 
 def file_of(folder: Path, entry: Entry) -> Path:
-    """The file that an entry belongs to; raises `BadInput` for names, as records of others may have them, that lead elsewhere."""
+    """The file of an entry; raises `BadInput` for names that lead elsewhere, which foreign records may have."""
     for name in (entry.machine, entry.scenario):
         if name in ("", ".", "..") or "/" in name or "\0" in name:
             raise BadInput(f"{name!r}: not a name that a history file can have")
@@ -64,7 +64,7 @@ def file_of(folder: Path, entry: Entry) -> Path:
 
 
 def append(folder: Path, new: Sequence[Entry]) -> int:
-    """Appends the entries that are not there yet, and says how many; one write a file, under a lock.
+    """Appends the new entries, and returns how many; one write per file, under a lock.
 
     Raises `CannotRun` if a file can't be written: it then ends where it ended before.
     """
@@ -75,11 +75,11 @@ def append(folder: Path, new: Sequence[Entry]) -> int:
 
 
 def read(folder: Path, wanted: Wanted = EVERYTHING) -> History:
-    """What a history folder holds; raises `BadInput` where there is none.
+    """The content of a history folder; raises `BadInput` where there is none.
 
-    A line that can't be read is told, with its file and number, and passed over; it stays where it is.
+    A line that can't be read is reported, with its file and number, and skipped; it stays in the file.
     """
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     warnings: list[str] = []
     for path in files(folder, wanted):
         for line in lines(path):
@@ -87,25 +87,25 @@ def read(folder: Path, wanted: Wanted = EVERYTHING) -> History:
             if isinstance(entry, str):
                 warnings.append(entry)
             elif not isinstance(entry, Point) or wanted.takes(entry):
-                found.setdefault(entry.id, entry)
-    points = [entry for entry in found.values() if isinstance(entry, Point)]
+                entries.setdefault(entry.id, entry)
+    points = [entry for entry in entries.values() if isinstance(entry, Point)]
     gone = covered((_run(point), point.id, point.values) for point in points)
     return History(
         points=tuple(point for point in points if point.id not in gone),
-        settings={entry.id: entry.what for entry in found.values() if isinstance(entry, Setting)},
-        acknowledgements=tuple(entry for entry in found.values() if isinstance(entry, Acknowledgement)),
+        settings={entry.id: entry.what for entry in entries.values() if isinstance(entry, Setting)},
+        acknowledgements=tuple(entry for entry in entries.values() if isinstance(entry, Acknowledgement)),
         warnings=tuple(warnings),
     )
 
 
 def _run(point: Point) -> tuple[str, ...]:
-    """What points of one run share, however far it went."""
+    """A key that is equal for the points of one run, however many trials it had."""
     build = (point.build, point.version, point.sources, point.environment, point.packages, point.when)
     return (*dataclasses.astuple(point.series), *build)
 
 
 def files(folder: Path, wanted: Wanted = EVERYTHING) -> list[Path]:
-    """The files of a history folder that can hold what is wanted; raises `BadInput` where there is no such folder."""
+    """The files of a history folder that can hold wanted points; raises `BadInput` where there is no such folder."""
     if not folder.is_dir():
         raise BadInput(f"{folder}: no such history folder; 'perfproof history add RESULTS --history {folder}' makes one")
     paths = map(checked, sorted(folder.glob("*/*.jsonl")))
@@ -113,7 +113,7 @@ def files(folder: Path, wanted: Wanted = EVERYTHING) -> list[Path]:
 
 
 def entry_on(path: Path, line: Line) -> Entry | str:
-    """The entry of a line, or why there is none."""
+    """The entry of a line, or its fault."""
     try:
         return entry_schema.entry_of(line.parsed())
     except Newer as newer:
@@ -122,16 +122,16 @@ def entry_on(path: Path, line: Line) -> Entry | str:
         return f"{path}:{line.number}: {error}, skipped and kept"
 
 
-# --- rewriting, by way of a new file ------------------------------------------------------------------
+# --- rewriting, with a new file -----------------------------------------------------------------------
 
 
 def migrate(folder: Path) -> tuple[int, list[str]]:
-    """Rewrites lines of an older schema in the current one, and no other; returns how many, and what could not be read."""
+    """Rewrites only lines of an older schema, in the current one; returns how many, and the faults of lines that could not be read."""
     return _rewritten(folder, EVERYTHING, _migrated)
 
 
 def prune(folder: Path, wanted: Wanted, goes: Callable[[Point], bool], *, dry: bool) -> tuple[int, list[str]]:
-    """Takes out the wanted points that `goes` names, and lines that are there twice; returns how many, and what could not be read.
+    """Removes the wanted points for which `goes` is true, and duplicate lines; returns how many, and the faults of unreadable lines.
 
     Acknowledgements, settings and lines that can't be read always stay. With `dry` nothing is written.
     """

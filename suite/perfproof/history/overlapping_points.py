@@ -1,4 +1,4 @@
-"""Points that hold the same trials: when a run goes on with more rounds, its new point holds the old one's trials too."""
+"""Finds points with the same trials: when a run continues with more blocks, its new point has the old one's trials too."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Hashable, Iterable, Sequence
 
 
 def covered(points: Iterable[tuple[Hashable, str, Sequence[float]]]) -> set[str]:
-    """The ids of points whose every trial another point has, so that no trial is in a series twice.
+    """The ids of points whose trials another point has too, so that no trial is in a series twice.
 
-    A point is given as `same`, its id and its values, one a trial. `same` is all that two points of one run share: the series, the build,
-    the settings, and the start of the first trial. Of two points with the same values the first stays.
+    A point is given as `same`, its id and its values, one per trial. `same` is what points of one run share: the series, the build, the
+    settings, and the start of the first trial. Of two points with the same values the first stays.
     """
     apart: dict[Hashable, list[tuple[str, Counter[float]]]] = defaultdict(list)
     for same, name, values in points:

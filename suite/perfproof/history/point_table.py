@@ -1,8 +1,8 @@
-"""A history as a table, for people: a million points in a few seconds.
+"""A history as a table: a million points in a few seconds.
 
-The same lines as `lines.read`, a block at a time. A line as this version writes it is taken apart by one regular expression into its id,
-what names its series, what names its build, the values and the time. The two long pieces are the same in very many lines, so each is
-parsed, and held against what is wanted, once. Every other line goes the slow way, by itself.
+It reads the same lines as `history_files.read`, a block at a time. One regular expression splits a line of this version into its id, the
+fields of its series, the fields of its build, the values and the time. The two long pieces are the same in very many lines, so each
+distinct one is parsed, and compared with what is wanted, only once. Every other line is parsed separately, which is slower.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from perfproof.model.history.point import POINT_SCHEMA, Point
 from perfproof.model.scenarios.metrics import base_name
 
 BLOCK = 1 << 20
-"""Bytes of a file that are taken apart at once."""
+"""Bytes of a file that are split at once."""
 COLUMNS = ("scenario", "metric", "arm", "machine", "workload", "build", "version", "environment", "unit", "kind", "value", "when", "id")
 SERIES = ("scenario", "metric", "unit", "better", "kind", "arm")
 BUILD = ("build", "version", "sources", "machine", "environment", "packages", "workload")
 
 _TEXT = rb"[ !#-\[\]-~]*"  # printable ASCII without quotes and escapes
-_NUMBER = rb"-?(?:0|[1-9]\d{0,19})(?:\.\d{1,40})?(?:[eE][+-]?\d{1,2})?"  # what is larger or smaller goes the slow way
+_NUMBER = rb"-?(?:0|[1-9]\d{0,19})(?:\.\d{1,40})?(?:[eE][+-]?\d{1,2})?"  # larger or smaller numbers are parsed separately
 _OF = {"better": b"lower|higher", "kind": b"witness|timed"}
 
 
@@ -46,54 +46,54 @@ ORDINARY = re.compile(
     % (POINT_SCHEMA, _piece(SERIES), _piece(BUILD), _NUMBER, _NUMBER, _NUMBER, _TEXT),
     re.MULTILINE,
 )
-"""Matches every line; its groups are empty where it is not a point as this version writes it."""
+"""Matches every line; its groups are empty unless it is a point in this version's form."""
 
 Piece = bytes | tuple[str, ...]
-"""Neighbouring fields of a point: as a line has them, or their values."""
+"""Neighbouring fields of a point: their text in a line, or their values."""
 Row = tuple[bytes, Piece, Piece, bytes, bytes, bytes]
 """A point's id, series, build, value, values and time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Table:
-    """Points, one a row, each once, with the columns `COLUMNS`; and what has to be said of lines that could not be read."""
+    """Points, one per row, each once, with the columns `COLUMNS`; and warnings about lines that could not be read."""
 
     rows: pd.DataFrame
     warnings: tuple[str, ...]
 
 
 class _Pieces:
-    """Distinct pieces, numbered in the order in which they are met, and whether each is wanted."""
+    """Distinct pieces, numbered in the order of their first lines, and whether each is wanted."""
 
     def __init__(self, names: Sequence[str], takes: Callable[[Mapping[str, str]], bool]) -> None:
         self._names, self._takes = names, takes
-        self._known, self._said, self._taken = dict[Piece, int](), list[dict[str, str]](), list[bool]()
+        self._known, self._fields, self._taken = dict[Piece, int](), list[dict[str, str]](), list[bool]()
 
     def codes(self, pieces: Sequence[Piece]) -> npt.NDArray[np.int32]:
-        """The number of each."""
+        """The number of each piece."""
         known = self._known
         codes = np.array([known.setdefault(piece, len(known)) for piece in pieces], dtype=np.int32)
-        self._meet(islice(known, len(self._said), None))
+        self._meet(islice(known, len(self._fields), None))
         return codes
 
     def taken(self, codes: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-        """Whether each is wanted."""
+        """Whether each piece is wanted."""
         return np.array(self._taken, dtype=bool)[codes]
 
     def columns(self, codes: npt.NDArray[np.int32]) -> dict[str, pd.Categorical]:
-        """A column a field that people see."""
+        """One column per visible field."""
         made = {}
         for name in set(self._names) & set(COLUMNS):
-            of_piece, values = pd.factorize(np.array([one[name] for one in self._said], dtype=object), sort=True)
+            of_piece, values = pd.factorize(np.array([one[name] for one in self._fields], dtype=object), sort=True)
             made[name] = pd.Categorical.from_codes(of_piece[codes], categories=pd.Index(values, dtype=object))
         return made
 
     def _meet(self, pieces: Iterable[Piece]) -> None:
         for piece in pieces:
             values = orjson.loads(b"{%s}" % piece).values() if isinstance(piece, bytes) else piece
-            said = dict(zip(self._names, values, strict=True))
-            self._said.append(said)
-            self._taken.append(self._takes(said))
+            fields = dict(zip(self._names, values, strict=True))
+            self._fields.append(fields)
+            self._taken.append(self._takes(fields))
 
 
 def table(folder: Path, wanted: Wanted = EVERYTHING) -> Table:
@@ -109,7 +109,7 @@ def table(folder: Path, wanted: Wanted = EVERYTHING) -> Table:
 
 
 def _each_trial_once(every: pd.DataFrame) -> pd.DataFrame:
-    """Without the points that others cover; such points have the same series, build and time."""
+    """The rows without points that others cover; such points have the same series, build and time."""
     alike = every[every.duplicated(["series", "of", "when"], keep=False)]
     if alike.empty:
         return every
@@ -119,7 +119,7 @@ def _each_trial_once(every: pd.DataFrame) -> pd.DataFrame:
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Whole lines of a file, about `BLOCK` bytes at a time, with the number of the first."""
+    """Complete lines of a file, about `BLOCK` bytes at a time, with the number of the first line."""
     number, rest = 1, b""
     try:
         with open(path, "rb") as file:
@@ -155,13 +155,13 @@ def _part(rows: Sequence[Row], series: _Pieces, builds: _Pieces) -> pd.DataFrame
     )
 
 
-def _takes_series(wanted: Wanted, said: Mapping[str, str]) -> bool:
-    named = not wanted.metrics or said["metric"] in wanted.metrics or base_name(said["metric"]) in wanted.metrics
-    return named and (not wanted.arms or said["arm"] in wanted.arms)
+def _takes_series(wanted: Wanted, fields: Mapping[str, str]) -> bool:
+    named = not wanted.metrics or fields["metric"] in wanted.metrics or base_name(fields["metric"]) in wanted.metrics
+    return named and (not wanted.arms or fields["arm"] in wanted.arms)
 
 
-def _takes_build(wanted: Wanted, said: Mapping[str, str]) -> bool:
-    return not wanted.builds or said["build"] in wanted.builds
+def _takes_build(wanted: Wanted, fields: Mapping[str, str]) -> bool:
+    return not wanted.builds or fields["build"] in wanted.builds
 
 
 def _rows(path: Path, number: int, block: bytes, warnings: list[str]) -> list[Row]:
@@ -175,7 +175,7 @@ def _rows(path: Path, number: int, block: bytes, warnings: list[str]) -> list[Ro
 
 
 def _slowly(path: Path, line: Line, warnings: list[str]) -> Row | None:
-    """The point of a line that is out of the ordinary; None if it has none."""
+    """The point of a line in another form; None if it has none."""
     entry = entry_on(path, line) if line.text.strip() else None
     if isinstance(entry, str):
         warnings.append(entry)

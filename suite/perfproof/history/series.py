@@ -1,4 +1,4 @@
-"""Points become series in the order of their builds, and series show their steps."""
+"""Makes series of points, in the order of their builds, and finds their steps."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from perfproof.model.history.step import Confirm, Step
 
 Settings = Mapping[str, Mapping[str, str]]
 NAMED = 3
-"""How many of the packages that changed are named."""
+"""The most changed packages that are named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildPoints:
-    """The points of one build in one series, by the time of measuring; `label` tells it from the others of the series."""
+    """The points of one build in one series, by the time of measuring; `label` is unique in the series."""
 
     label: str
     points: tuple[Point, ...]
@@ -38,13 +38,13 @@ class Track:
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """Every point, the builds in their order."""
+        """All points, in the order of the builds."""
         return tuple(point for build in self.builds for point in build.points)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackSteps:
-    """The steps of one track, `Step.at` and `.last` being labels of builds, and what has to be said of it."""
+    """The steps of one track, where `Step.at` and `.last` are labels of builds, and warnings."""
 
     track: Track
     steps: tuple[Step, ...]
@@ -60,7 +60,8 @@ def tracks(history: History) -> list[Track]:
 
 
 def _builds(points: list[Point]) -> tuple[BuildPoints, ...]:
-    """The points by build: the same label, version and files of vLLM; a label that several builds share gets the version, or the files."""
+    """The points by build: equal label, version and files of vLLM; a label that several builds share gets the version, or the files'
+    hash."""
     apart: dict[tuple[str, str, str], list[Point]] = defaultdict(list)
     for point in sorted(points, key=lambda point: point.when):
         apart[point.build, point.version, point.sources].append(point)
@@ -69,7 +70,7 @@ def _builds(points: list[Point]) -> tuple[BuildPoints, ...]:
 
 
 def version_order(text: str) -> tuple[bool, Version]:
-    """The key that puts versions in their order; what is none comes last."""
+    """The sort key of a version; other texts come last."""
     try:
         return (False, Version(text))
     except InvalidVersion:
@@ -87,27 +88,27 @@ def _label(build: tuple[str, str, str], builds: list[tuple[str, str, str]]) -> s
 def steps_of(history: History, *, floor: float, confirm: Confirm | None = None) -> list[TrackSteps]:
     """The steps of every series; `floor` is the smallest relative change of a timed metric that is a step.
 
-    Acknowledged steps carry their reason. `confirm` is asked about every timed step that is not acknowledged.
+    Acknowledged steps carry their reason. `confirm` is called for every timed step that is not acknowledged.
     """
     return [_steps(track, history, floor, confirm) for track in tracks(history)]
 
 
 def _steps(track: Track, history: History, floor: float, confirm: Confirm | None) -> TrackSteps:
-    found = detection.steps(
+    detected = detection.steps(
         _groups(track),
         floor=floor,
         kind=track.points[0].kind,
         unit=track.points[0].unit,
-        told=lambda before, after: changed(history.settings, before, after),
+        describe=lambda before, after: changed(history.settings, before, after),
     )
-    steps = [_acknowledged(track, _beside(track, step, history.settings), history.acknowledgements) for step in found.steps]
+    steps = [_acknowledged(track, _beside(track, step, history.settings), history.acknowledgements) for step in detected.steps]
     if confirm is not None:
         steps = [_confirmed(track, step, confirm) for step in steps]
-    return TrackSteps(track=track, steps=tuple(steps), warnings=found.warnings)
+    return TrackSteps(track=track, steps=tuple(steps), warnings=detected.warnings)
 
 
 def _groups(track: Track) -> list[detection.Group]:
-    """A group for each build and environment: of a timed metric its points, of a count all that was counted."""
+    """A group for each build and environment: the points of a timed metric, all values of a count."""
     groups: list[detection.Group] = []
     for build in track.builds:
         apart = _by_environment(build, groups[-1].environment if groups else "")
@@ -116,8 +117,8 @@ def _groups(track: Track) -> list[detection.Group]:
 
 
 def _by_environment(build: BuildPoints, last: str) -> dict[str, list[float]]:
-    """A build's values by environment. A count that is the same in all of a build's environments stays in `last`, where that is one of
-    them: counted again after a change of kernel, builds show that it changes nothing."""
+    """A build's values by environment. A count that is equal in all of a build's environments stays in `last`, if that is one of them: a
+    new count after a change of kernel shows that the kernel changes nothing."""
     apart: dict[str, list[float]] = defaultdict(list)
     for point in build.points:
         apart[point.environment] += point.values if point.kind != "timed" else [point.value]
@@ -128,7 +129,7 @@ def _by_environment(build: BuildPoints, last: str) -> dict[str, list[float]]:
 
 
 def changed(settings: Settings, before: str, after: str) -> str:
-    """What differs between two settings, by their ids, in words: "kernel 6.1 to 6.2"."""
+    """The differences between two settings, given by their ids, in words: "kernel 6.1 to 6.2"."""
     old, new = settings.get(before), settings.get(after)
     if old is None or new is None:
         return f"{before or 'unknown'} to {after or 'unknown'}"
@@ -137,7 +138,7 @@ def changed(settings: Settings, before: str, after: str) -> str:
 
 
 def _beside(track: Track, step: Step, settings: Settings) -> Step:
-    """The step, with what else was installed differently from its build on."""
+    """The step, with other packages that changed from its build on."""
     of_build = {build.label: build.points[-1].packages for build in track.builds}
     before, after = of_build[str(step.last)], of_build[str(step.at)]
     if before == after:
@@ -157,5 +158,7 @@ def _acknowledged(track: Track, step: Step, acknowledgements: tuple[Acknowledgem
 def _confirmed(track: Track, step: Step, confirm: Confirm) -> Step:
     if step.acknowledged or track.points[0].kind != "timed":
         return step
-    said = confirm(track.series, step)
-    return dataclasses.replace(step, confirmed=said.confirmed, reason=f"{step.reason}; {said.reason}" if said.reason else step.reason)
+    confirmation = confirm(track.series, step)
+    return dataclasses.replace(
+        step, confirmed=confirmation.confirmed, reason=f"{step.reason}; {confirmation.reason}" if confirmation.reason else step.reason
+    )

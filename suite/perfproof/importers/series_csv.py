@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from packaging.version import InvalidVersion, Version
 
 from perfproof.model.base import foreign_tables, timestamps
 from perfproof.model.base.errors import BadInput
+from perfproof.model.history.measured_series import Measured, MeasuredTable
 
 COLUMNS = ("point", "value")
 OPTIONAL = ("group", "machine", "environment", "metric", "unit")
@@ -39,35 +40,9 @@ _HASH = re.compile(r"-g[0-9a-f]{7,40}$")
 _VERSION = re.compile(r"v?[0-9]+\.[0-9].*", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """One line: `group`, `machine`, `environment`, `metric` and `unit` are "" where the table has no such column; of several columns that
-    say what the machine is, or what was measured, the cells are joined."""
-
-    point: str
-    value: float
-    group: str
-    machine: str
-    environment: str
-    metric: str
-    unit: str
-    line: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """The lines, the oldest first; `order` says in words how that was found, `sorted` whether they stand otherwise in the file, `notes`
-    what else to know, in sentences."""
-
-    rows: tuple[Measured, ...]
-    order: str
-    sorted: bool
-    notes: tuple[str, ...]
-
-
-def read(path: Path) -> Table:
+def read(path: Path) -> MeasuredTable:
     """The lines of a table; raises `BadInput` with every faulty line (the first twenty are named)."""
-    sheet = foreign_tables.read(path, lambda _: COLUMNS, (*OPTIONAL, *MACHINES, *SERIES, *timestamps.COLUMNS), NEEDS)
+    sheet = foreign_tables.read(path, lambda _: COLUMNS, NEEDS)
     if not sheet.lines and not sheet.faults:
         raise BadInput(f"{path}:2: no points: give one line a measurement, such as 0.32.0,1.25")
     lines, notes = foreign_tables.one_spelling(sheet.lines, ("group", "environment", *MACHINES, *SERIES))
@@ -85,10 +60,10 @@ def _rows(path: Path, sheet: foreign_tables.Sheet) -> tuple[list[Measured], list
     faults: list[tuple[int, str]] = []
     for metric in dict.fromkeys(_joined(line, SERIES) for _, line in sheet.lines):
         own = [(number, line) for number, line in sheet.lines if _joined(line, SERIES) == metric]
-        beside = [line.get("unit", "") or sheet.units.get("value", "") for _, line in own]
+        beside, odd = foreign_tables.units_of(own, "value", sheet.units)
         values, unit = foreign_tables.measured([line["value"] for _, line in own], beside)
-        for (number, line), value in zip(own, values, strict=True):
-            if fault := _fault(line, value):
+        for (number, line), value, contradiction in zip(own, values, odd, strict=True):
+            if fault := contradiction or _fault(line, value):
                 faults.append((number, f"{path}:{number}: {fault}"))
             elif not isinstance(value, str):
                 kept = {"group": line.get("group", ""), "environment": line.get("environment", ""), "machine": _joined(line, MACHINES)}
@@ -117,7 +92,7 @@ def _fault(line: dict[str, str], value: float | str) -> str:
 # --- order ----------------------------------------------------------------------------------------------------
 
 
-def _ordered(path: Path, sheet: foreign_tables.Sheet, rows: list[Measured]) -> Table:
+def _ordered(path: Path, sheet: foreign_tables.Sheet, rows: list[Measured]) -> MeasuredTable:
     column, at = timestamps.column(path, sheet.columns, [line for _, line in sheet.lines])
     if column:
         return _by(rows, at, f"by the column {column}")
@@ -131,26 +106,26 @@ def _ordered(path: Path, sheet: foreign_tables.Sheet, rows: list[Measured]) -> T
     numbered = _numbered(points)
     if numbered is not None and _astray(points, numbered):
         return _by(rows, numbered, "by their numbers")
-    return Table(rows=tuple(rows), order=AS_THEY_STAND, sorted=False, notes=())
+    return MeasuredTable(rows=tuple(rows), order=AS_THEY_STAND, sorted=False, notes=())
 
 
-def _by(rows: list[Measured], keys: Sequence[Any], words: str) -> Table:
+def _by(rows: list[Measured], keys: Sequence[Any], words: str) -> MeasuredTable:
     """The lines sorted; those with one key stay as they stand, turned round where all the lines are."""
     falling = all(after <= before for before, after in pairwise(keys)) and keys[0] != keys[-1]
     places = sorted(reversed(range(len(rows))) if falling else range(len(rows)), key=lambda place: keys[place])
-    return Table(rows=tuple(rows[place] for place in places), order=words, sorted=places != list(range(len(rows))), notes=())
+    return MeasuredTable(rows=tuple(rows[place] for place in places), order=words, sorted=places != list(range(len(rows))), notes=())
 
 
-def _turned(path: Path, rows: list[Measured], keys: Sequence[Any], words: str) -> Table:
+def _turned(path: Path, rows: list[Measured], keys: Sequence[Any], words: str) -> MeasuredTable:
     """The lines as they stand, or turned round, as the names say that have a key; those without one stay where they are among them.
 
     Raises `BadInput` where these neither rise nor fall: then nobody can tell where the others belong.
     """
     known = [key for key in keys if key is not None]
     if all(before <= after for before, after in pairwise(known)):
-        return Table(rows=tuple(rows), order=AS_THEY_STAND, sorted=False, notes=())
+        return MeasuredTable(rows=tuple(rows), order=AS_THEY_STAND, sorted=False, notes=())
     if all(before >= after for before, after in pairwise(known)):
-        return Table(rows=tuple(reversed(rows)), order=f"from the last to the first, since the {words} fall", sorted=True, notes=())
+        return MeasuredTable(rows=tuple(reversed(rows)), order=f"from the last to the first, since the {words} fall", sorted=True, notes=())
     odd = next((row for row, key in zip(rows, keys, strict=True) if key is None), rows[0])
     raise BadInput(
         f"{path}:{odd.line}: point: {odd.point[:40]!r} has no place among {words} that neither rise nor fall: sort the lines, the oldest "

@@ -23,7 +23,6 @@ ALIKE = (
     *("benchmark", "scenario", "case", "workload", "dataset", "task"),
 )
 """Columns whose cells must be alike within a block: what differs there is no property of an arm."""
-OPTIONAL = ("metric", "unit", *ALIKE, *timestamps.COLUMNS)
 BASELINES = ("baseline", "base", "before", "main", "control", "unpatched", "as_released", "old")
 """Names of an arm that make it the baseline, whichever stands first."""
 MOST_DIGITS = 15
@@ -88,7 +87,7 @@ def read(path: Path, unit: str = "") -> Table:
     Values are told in `unit`, which those without one then have. They must be finite and positive: the verdict is about ratios. A table
     without values may count errors and requests instead.
     """
-    sheet = foreign_tables.read(path, _needed, OPTIONAL, f"a table needs {', '.join(COLUMNS)} (or {', '.join(RATES)})")
+    sheet = foreign_tables.read(path, _needed, f"a table needs {', '.join(COLUMNS)} (or {', '.join(RATES)})")
     lines, notes = foreign_tables.one_spelling(sheet.lines, ("arm", "metric", "block"))
     column, at = timestamps.column(path, sheet.columns, [line for _, line in lines])
     times: Sequence[float | None] = at if column else [None] * len(lines)
@@ -122,10 +121,10 @@ def _values(sheet: foreign_tables.Sheet, lines: foreign_tables.Lines, times: Seq
     units: dict[str, str] = {}
     for metric in dict.fromkeys(line.get("metric", "") for _, line in lines):
         own = [(*one, at) for one, at in zip(lines, times, strict=True) if one[1].get("metric", "") == metric]
-        beside = [line.get("unit", "") or sheet.units.get("value", "") for _, line, _ in own]
+        beside, odd = foreign_tables.units_of([(number, line) for number, line, _ in own], "value", sheet.units)
         values, units[metric] = foreign_tables.measured([line["value"] for _, line, _ in own], beside, unit)
-        for (number, line, at), value in zip(own, values, strict=True):
-            if fault := _unnamed(line) or _fault(value, line["value"]):
+        for (number, line, at), value, contradiction in zip(own, values, odd, strict=True):
+            if fault := _unnamed(line) or contradiction or _fault(value, line["value"]):
                 faults.append((number, fault))
             elif not isinstance(value, str):
                 rows.append(replace(_row(number, line, at), value=value))

@@ -1,7 +1,8 @@
-"""What a process says of its surroundings: the plugins of vLLM that it has loaded, and the variables that its arm sets.
+"""A process's report about its environment: the plugins of vLLM that it has loaded, and the variables that its arm sets.
 
-vLLM says nothing of a name in `VLLM_PLUGINS` that nobody has installed, and goes on without a plugin that does not import. So each process
-says itself what is there. Values of variables are told as hashes: whoever knows what was set can compare, and nobody can read a token.
+vLLM silently ignores a name in `VLLM_PLUGINS` that is not installed, and continues without a plugin that does not import. So each process
+reports its plugins itself. Values of variables are reported as hashes: they can be compared with the arm's value, but nobody can read a
+token.
 
 Environment (set by the runner, harmless when absent): `PERFPROOF_VARIABLES`, the names that the arm sets, separated by spaces.
 """
@@ -22,16 +23,16 @@ VARIABLES = "PERFPROOF_VARIABLES"
 
 
 def plugins() -> dict[str, dict[str, bool]]:
-    """For every name in `VLLM_PLUGINS` the groups of vLLM that have a plugin so called, and whether this process has loaded it.
+    """For every name in `VLLM_PLUGINS` the groups of vLLM with a plugin of that name, and whether this process has loaded it.
 
-    A name that no group has is there all the same, with nothing to it.
+    A name without a group has an empty entry.
     """
-    found: dict[str, dict[str, bool]] = {name: {} for name in os.environ.get("VLLM_PLUGINS", "").split(",") if name}
+    report: dict[str, dict[str, bool]] = {name: {} for name in os.environ.get("VLLM_PLUGINS", "").split(",") if name}
     for point in _installed():
-        if point.name in found:
+        if point.name in report:
             group = point.group.removeprefix("vllm.")
-            found[point.name][group] = found[point.name].get(group, True) and loaded(point)
-    return found
+            report[point.name][group] = report[point.name].get(group, True) and loaded(point)
+    return report
 
 
 @functools.cache
@@ -40,15 +41,15 @@ def _installed() -> tuple[EntryPoint, ...]:
 
 
 def loaded(point: EntryPoint) -> bool:
-    """Whether what an entry point names has been imported."""
-    found: Any = sys.modules.get(point.module)
+    """Whether the object of an entry point has been imported."""
+    current: Any = sys.modules.get(point.module)
     for step in filter(None, (point.attr or "").split(".")):
-        found = getattr(found, step, None)
-    return found is not None
+        current = getattr(current, step, None)
+    return current is not None
 
 
-def watch_loading(told: Callable[[], None]) -> None:
-    """Calls back whenever vLLM has loaded the plugins of another group: some are loaded later, and in one process alone."""
+def watch_loading(callback: Callable[[], None]) -> None:
+    """Calls `callback` whenever vLLM has loaded the plugins of another group: some are loaded later, and only in one process."""
     module = sys.modules.get("vllm.plugins")
     load = getattr(module, "load_plugins_by_group", None)
     if load is None or hasattr(load, "perfproof_watches"):
@@ -56,9 +57,9 @@ def watch_loading(told: Callable[[], None]) -> None:
 
     @functools.wraps(load)
     def watched(*args: Any, **kwargs: Any) -> Any:
-        found = load(*args, **kwargs)
-        told()
-        return found
+        result = load(*args, **kwargs)
+        callback()
+        return result
 
     watched.perfproof_watches = True  # type: ignore[attr-defined]
     for importer in [one for one in list(sys.modules.values()) if getattr(one, "__dict__", {}).get("load_plugins_by_group") is load]:
@@ -66,17 +67,17 @@ def watch_loading(told: Callable[[], None]) -> None:
 
 
 def variables() -> dict[str, list[str]]:
-    """The fingerprint of each variable that the arm sets, as it is here; of one that is not here an empty list."""
+    """The fingerprint of each variable that the arm sets, in this process; an empty list for a missing variable."""
     return {name: fingerprint(os.environ[name]) if name in os.environ else [] for name in os.environ.get(VARIABLES, "").split()}
 
 
 def fingerprint(value: str) -> list[str]:
-    """Hashes of a value: of the whole, then of its parts between colons or commas, for lists that vLLM adds to or takes from."""
+    """Hashes of a value: of the whole, then of its parts between colons or commas, because vLLM adds to lists and removes from them."""
     return [hashlib.sha256(part.encode(errors="surrogatepass")).hexdigest()[:16] for part in (value, *re.split("[:,]", value))]
 
 
 def unknown() -> list[str]:
-    """The variables for vLLM that the arm sets and this release knows nothing of."""
+    """The variables for vLLM that the arm sets and that this release does not know."""
     try:
         known = importlib.import_module("vllm.envs").environment_variables
     except (ImportError, AttributeError):

@@ -1,13 +1,13 @@
-"""The one guard that every patch goes through.
+"""The guard of all patches.
 
 A patch names what it replaces (`Target`), for which vLLM versions and platforms its equivalence
 test has run (`holds`), and how the replaced source reads there (a hash). `Patch.apply` checks all
 of that inside the process that vLLM starts, replaces the targets, and leaves an attestation on
 disk: what was applied to which vLLM files, and how often each target was called.
 
-It refuses, with a sentence that says why, whenever a version, a platform or a source is not one
-that was tested; `PERFPROOF_ALLOW_UNVERIFIED=1` runs the patch there all the same and the
-attestation says so. Nothing waives a target that is not there, or that another patch holds.
+It refuses, with a reason, a version, a platform or a source that was not tested;
+`PERFPROOF_ALLOW_UNVERIFIED=1` runs the patch anyway, and the attestation records that. A target that is
+missing, or that another patch holds, is always refused.
 Importing this module imports neither vLLM nor torch: vLLM swallows an exception raised while a
 plugin is imported and would then serve unpatched.
 
@@ -35,7 +35,7 @@ import platform
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ SLOTS = 256
 
 
 class PatchRefused(RuntimeError):
-    """A patch met a vLLM that it was not tested with."""
+    """A patch was not tested with this vLLM."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Patch:
 
     `direction` is `adds` (brings the optimisation) or `removes` (takes it away again, for versions
     that have it). `holds` maps a release to the platforms ("cpu", "cuda") where the equivalence test ran.
-    One that `changes_numerics` is meant to: other answers than the baseline's are told, and accuracy decides.
+    A patch with `changes_numerics` may change answers: differences from the baseline are reported, and accuracy decides.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Patch:
     changes_numerics: bool = False
 
     def apply(self, replacements: Mapping[str, Callable[..., Any]] | Callable[[], Mapping[str, Callable[..., Any]]]) -> None:
-        """Checks this vLLM, then replaces every target; a second call does nothing, nor does one that `VLLM_PLUGINS` does not ask for.
+        """Checks this vLLM, then replaces every target; does nothing in a second call, or if `VLLM_PLUGINS` does not name the patch.
 
         `replacements` maps a target's `qualname` (or `module:qualname` where two targets share one) to
         the new function, or is a function that returns that mapping once the checks have passed.
@@ -110,28 +110,28 @@ class Patch:
         attestation.applied(self, verified=not faults, faults=faults)
 
     def obstacles(self) -> list[str]:
-        """What keeps this patch from being applied at all, wherever it was tested."""
-        found = [f"this vLLM has no {target.name}" for target in self.targets if not exists(target)]
+        """Why this patch can't be applied at all, whatever was tested."""
+        absent = [f"this vLLM has no {target.name}" for target in self.targets if not exists(target)]
         held = [(target, _holders[target.name]) for target in self.targets if target.name in _holders]
-        return found + [f"{target.name} is held by patch {holder} already" for target, holder in held]
+        return absent + [f"{target.name} is held by patch {holder} already" for target, holder in held]
 
     def faults(self, release: str, device: str) -> list[str]:
         """Why this patch must not run on that release and platform as installed here; empty if it may."""
         if release not in self.holds:
             return [f"it was tested with vLLM {', '.join(sorted(self.holds, key=release_key))}, this is {release}"]
-        found = []
+        faults = []
         if device not in self.holds[release]:
-            found.append(f"with vLLM {release} it was tested on {', '.join(sorted(self.holds[release]))}, this is {device}")
+            faults.append(f"with vLLM {release} it was tested on {', '.join(sorted(self.holds[release]))}, this is {device}")
         for target in filter(exists, self.targets):
             want, have = target.sources.get(release), source_hash(original_of(target))
             if have != want:
-                found.append(f"{target.name} of this vLLM {release} is not the one tested (source {have}, tested {want})")
-        return found
+                faults.append(f"{target.name} of this vLLM {release} is not the one tested (source {have}, tested {want})")
+        return faults
 
 
 def asked_for(name: str) -> bool:
-    """Whether `VLLM_PLUGINS` names a patch. Unset, it makes vLLM load all that is installed: nobody who installs the suite beside their
-    vLLM means every patch of it at once."""
+    """Whether `VLLM_PLUGINS` names a patch. If it is unset, vLLM loads everything that is installed, but a user who installs the suite does
+    not want all its patches at once."""
     return name in os.environ.get("VLLM_PLUGINS", "").split(",")
 
 
@@ -148,7 +148,7 @@ def release_key(release: str) -> tuple[int, ...]:
 
 
 def device_type() -> str:
-    """ "cpu" or "cuda", as vLLM itself has it."""
+    """vLLM's own name of the platform: "cpu" or "cuda"."""
     from vllm.platforms import current_platform
 
     return str(current_platform.device_type)
@@ -191,7 +191,7 @@ def exists(target: Target) -> bool:
 
 
 def original_of(target: Target) -> Callable[..., Any]:
-    """The target as vLLM released it, below any counting wrapper and any replacement."""
+    """The target's released function, without counting wrapper and replacement."""
     owner, attribute = locate(target)
     held = inspect.getattr_static(owner, attribute)
     function: Callable[..., Any] = getattr(held, "__func__", held)
@@ -201,10 +201,10 @@ def original_of(target: Target) -> Callable[..., Any]:
 
 
 def replace(target: Target, function: Callable[..., Any]) -> None:
-    """Puts `function` in the target's place; calls are counted under the target's name.
+    """Replaces the target by `function`; calls are counted under the target's name.
 
-    Static and class methods stay what they were: `function` takes what the bare function took. A function
-    of a module is replaced in every module that has imported it by name as well.
+    Static and class methods stay what they were: `function` takes the arguments of the bare function. A
+    function of a module is also replaced in every module that has imported it by name.
     """
     owner, attribute = locate(target)
     held = inspect.getattr_static(owner, attribute)
@@ -235,7 +235,7 @@ def _watch_now(target: Target) -> None:
 def _counted(function: Callable[..., Any], original: Callable[..., Any], count: Counter) -> Callable[..., Any]:
     @functools.wraps(original)
     def counted(*args: Any, **kwargs: Any) -> Any:
-        count._cell[0] += 1  # `count.add()` without its call: this stands in every call that is measured, in every arm
+        count._cell[0] += 1  # `count.add()` inlined: this runs in every measured call, in every arm
         return function(*args, **kwargs) if kwargs else function(*args)
 
     counted.perfproof_original = original  # type: ignore[attr-defined]
@@ -243,7 +243,7 @@ def _counted(function: Callable[..., Any], original: Callable[..., Any], count: 
 
 
 class _ImportHook(importlib.abc.MetaPathFinder):
-    """Calls back once a module has been imported, without importing it before its time."""
+    """Calls back once a module has been imported, without importing it early."""
 
     def __init__(self) -> None:
         self.waiting: dict[str, list[Callable[[], None]]] = {}
@@ -270,7 +270,7 @@ _hook = _ImportHook()
 
 
 def when_imported(module: str, callback: Callable[[], None]) -> None:
-    """Runs `callback` now if `module` is imported, else right after it will have been."""
+    """Runs `callback` now if `module` is imported, else right after its import."""
     if module in sys.modules:
         callback()
         return
@@ -283,7 +283,7 @@ def when_imported(module: str, callback: Callable[[], None]) -> None:
 
 
 class Counter:
-    """A count that survives the death of its process: it lives in a memory-mapped file."""
+    """A count that survives the death of its process, in a memory-mapped file."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -300,6 +300,17 @@ class Counter:
 _counters: dict[str, Counter] = {}
 
 
+@contextlib.contextmanager
+def not_attested() -> Iterator[None]:
+    """What is called within is in no attested count: work that is counted or checked beside what a trial measures proves nothing of it."""
+    before = {name: count.value for name, count in _counters.items()}
+    try:
+        yield
+    finally:
+        for name, count in _counters.items():
+            count._cell[0] = before.get(name, 0)
+
+
 def counter(name: str) -> Counter:
     """The counter of that name in this process; `fast NAME` and `fallback NAME` are how patches count their paths."""
     if name not in _counters:
@@ -309,7 +320,7 @@ def counter(name: str) -> Counter:
 
 
 class Attestation:
-    """What this process says of itself, on disk from the first moment on."""
+    """This process's attestation, on disk from the first moment on."""
 
     _current: Attestation | None = None
 
@@ -335,12 +346,12 @@ class Attestation:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{os.getpid()}.counts"
         with open(path, "w+b") as file:
-            file.write(bytes(SLOT * SLOTS))  # a hole that a full disk has no room for would end the process at its first count (SIGBUS)
+            file.write(bytes(SLOT * SLOTS))  # a sparse file on a full disk would end the process at its first count (SIGBUS)
             file.flush()
             self._cells = memoryview(mmap.mmap(file.fileno(), SLOT * SLOTS))
 
     def keep(self, count: Counter) -> None:
-        """Moves a counter into the file, with what it has counted."""
+        """Moves a counter into the file, with its present count."""
         if self._cells is None:
             return
         if self._used == SLOTS:
@@ -374,19 +385,19 @@ class Attestation:
         self.write()
 
     def ended(self, pid: int, signal: int) -> None:
-        """Keeps that a process which this one had started was ended by a signal that this one did not send."""
+        """Records that a signal from outside ended a process that this one had started."""
         self._ended.append({"pid": pid, "signal": signal})
-        with contextlib.suppress(OSError):  # whoever looked after the process meets no fault of ours
+        with contextlib.suppress(OSError):  # the code that polled the process must not see our error
             self.write()
 
     def write(self) -> None:
-        """Writes `<pid>.json` whole, by way of a rename, so that a reader never meets half of it."""
+        """Writes `<pid>.json` with a rename, so that a reader never sees half of it."""
         if self.folder is None:
             return
         import vllm
 
         torch = sys.modules.get("torch")
-        said = {
+        content = {
             "pid": os.getpid(),
             "python": platform.python_version(),
             "vllm_file": vllm.__file__,
@@ -402,7 +413,7 @@ class Attestation:
         }
         path = self.folder / f"{os.getpid()}.json"
         draft = path.with_suffix(".json.new")
-        draft.write_text(json.dumps(said, indent=1))
+        draft.write_text(json.dumps(content, indent=1))
         draft.replace(path)
 
 
@@ -424,10 +435,10 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def _watch_children() -> None:
-    """Keeps what signal ended a process of `multiprocessing`, unless this process sent one itself.
+    """Records the signal that ended a process of `multiprocessing`, unless this process sent it.
 
-    Only a parent is told how a process ended, and vLLM's says no more than that its engine died: a kill from outside could
-    not be told from a crash.
+    Only the parent learns how a process ended, and vLLM's parent only logs that its engine died: a kill from outside would
+    look like a crash.
     """
     popen: Any = sys.modules["multiprocessing.popen_fork"].Popen
     if hasattr(popen, "perfproof_watches"):
@@ -442,7 +453,7 @@ def _watch_children() -> None:
         return code
 
     def sent(self: Any, number: int) -> None:
-        if polled(self) is None:  # vLLM asks an engine to end that it has seen dead: that request ended nothing
+        if polled(self) is None:  # vLLM also asks dead engines to end: such a request ended nothing
             self.perfproof_asked = True
         send(self, number)
 
@@ -450,7 +461,8 @@ def _watch_children() -> None:
 
 
 def attest() -> None:
-    """The plugin of every arm, the unpatched one too: says what this process runs and has around it, and counts the watched targets."""
+    """The plugin of every arm, also the unpatched one: attests what this process runs and its environment, and counts the watched
+    targets."""
     attestation = Attestation.current()
     when_imported("multiprocessing.popen_fork", _watch_children)
     for name in os.environ.get("PERFPROOF_WATCH", "").split():

@@ -7,7 +7,7 @@ leaves the host, `prompt_token_ids_cpu`, wherever a request of the batch asks fo
 three poolers read that one. Others (`StepPool`, Jina's) keep the device's copy, which is still made.
 
 On a CPU build there is nothing to fetch back, and the padded copy is built twice: expect *equivalent or
-worse* there. Metadata without the host's copy (vLLM's warm-up makes it by hand) goes the old way and is
+worse* there. Metadata without the host's copy (vLLM's warm-up makes it by hand) takes the old path and is
 counted as a fallback.
 """
 

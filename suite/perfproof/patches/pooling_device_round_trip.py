@@ -1,11 +1,11 @@
-"""Pooling: takes the host's copy of the token ids away again (what vLLM #38139 brought in 0.19.0), for 0.19.0, 0.22.0 and 0.28.0.
+"""Pooling: removes the host's copy of the token ids again (which vLLM #38139 added in 0.19.0), for 0.19.0, 0.22.0 and 0.28.0.
 
 From 0.19 to 0.28 the metadata carries the prompt ids twice, on the device and on the host. This patch
-stops making the host's copy and lets the poolers fetch what they look at from the device, as they did
+stops making the host's copy and lets the poolers fetch the ids from the device, as they did
 before: SPLADE and BGE-M3's filter the first and the last id of each request (two synchronisations a
 request), everything else that asks for ids on the host (GritLM, and `StepPool` from 0.20 on) each
 request's row (one synchronisation a request). From 0.29 on the ids are never put on the device for pooling,
-so there is nothing to take away.
+so there is nothing to remove.
 
 Two things stay as released, because they cost no synchronisation: the prompt lengths are copied, and the
 filter compares numbers instead of tensors, which saves the old code's comparison kernels. Measured gains
@@ -63,15 +63,15 @@ def with_device_ids(upstream: Callable[..., Any]) -> Callable[..., Any]:
         from vllm.v1.pool.metadata import PoolingMetadata
 
         params, ids = self.get_pooling_params(), self.sampling_metadata.prompt_token_ids
-        asked = any(one.requires_token_ids for one in params)
-        if asked and ids is None:
+        wanted = any(one.requires_token_ids for one in params)
+        if wanted and ids is None:
             fallback.add()
             return upstream(self)
         fast.add()
         return PoolingMetadata(
             prompt_lens=self.num_prompt_tokens_cpu_tensor[: self.num_reqs].clone(),
             prompt_token_ids=ids,
-            prompt_token_ids_cpu=ids if asked else None,
+            prompt_token_ids_cpu=ids if wanted else None,
             pooling_params=params,
             pooling_states=self.get_pooling_states(),
         )

@@ -7,11 +7,11 @@ hand the logits on untouched where none does. The kernels that follow widen to f
 the sampled ids and the values stay the same bit for bit. The speculative `RejectionSampler` calls the
 same method and is covered with it.
 
-It copies after all, as upstream does, and counts that, where it cannot know: a sampler with an
+In uncertain cases it copies, as upstream does, and counts that: a sampler with an
 attribute that the tested ones don't have, logits whose rows are not contiguous, and
 `logprobs_mode=processed_logprobs` (there `torch.topk` would choose among equal logits in another dtype).
-Which rows need processing is decided by `rows_need_processing` alone; `sampler_skip_copy_cached` asks
-it once a request instead of at every step.
+Which rows need processing is decided by `rows_need_processing` alone; `sampler_skip_copy_cached` calls
+it once per request instead of at every step.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TESTED_ATTRIBUTES = frozenset(
         "use_fp64_gumbel",
     }
 )
-"""All that a `Sampler` of 0.22.0 (without `req_states`, `use_flashinfer`) or 0.25.1 holds; a state beyond these may change logits."""
+"""All attributes of a `Sampler` of 0.22.0 (without `req_states`, `use_flashinfer`) or 0.25.1; any other attribute may change logits."""
 
 PATCH = Patch(
     name="sampler_skip_copy",
@@ -61,7 +61,7 @@ Needs = Callable[[Any, Any], bool]
 def rows_need_processing(sampler: Any, rows: Any) -> bool:
     """Whether any of those request slots (an index array or a list) has a parameter that changes logits.
 
-    The same seven gates that upstream's own operations close one by one: logit bias with allowed ids
+    These are the same seven conditions that upstream's own operations check one by one: logit bias with allowed ids
     and minimum length, penalties, bad words, temperature other than 0 and 1, min-p, top-k, top-p.
     """
     states = sampler.sampling_states
@@ -78,15 +78,15 @@ def rows_need_processing(sampler: Any, rows: Any) -> bool:
 
 
 def untested(sampler: Any, logits: Any, attributes: frozenset[str]) -> bool:
-    """Whether this sampler or these logits are none that the equivalence test has seen."""
+    """Whether the equivalence test has not covered this sampler or these logits."""
     return not (vars(sampler).keys() <= attributes and sampler.logprobs_mode == "raw_logprobs" and logits.stride(-1) == 1)
 
 
 def skipping(name: str, upstream: Callable[..., Any], needs: Needs, attributes: frozenset[str]) -> Callable[..., Any]:
     """An `apply_sampling_params` that returns the logits themselves where `needs(sampler, rows)` says no.
 
-    Counts `fast <name>` and `fallback <name>`, and of the latter `untested <name>` where it was not the
-    rows' parameters but an untested state that decided.
+    Counts `fast <name>` and `fallback <name>`, and among the latter `untested <name>` if an untested state
+    decided, not the rows' parameters.
     """
     fast, fallback, unknown = counter(f"fast {name}"), counter(f"fallback {name}"), counter(f"untested {name}")
 

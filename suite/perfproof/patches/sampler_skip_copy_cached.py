@@ -1,6 +1,6 @@
-"""The same as `sampler_skip_copy`, with the answer kept per slot: upstream's own later way (0.28.0, #52329), on 0.22.0 and 0.25.1.
+"""The same as `sampler_skip_copy`, with the answer kept per slot: upstream's own later method (0.28.0, #52329), on 0.22.0 and 0.25.1.
 
-What a request's parameters need is known when it is added, so `Sampler.add_request` asks once and
+The needs of a request's parameters are known when it is added, so `Sampler.add_request` checks once and
 stores one bool for the slot; a step then reads one small array. A slot that was never filled counts as
 *needs processing*: vLLM's memory profiling runs the sampler before any request exists, and so measures
 the copy, and leaves as much memory to the KV cache as the unpatched arm has. (The author's way measures
@@ -38,7 +38,7 @@ def flagged(sampler: Any, rows: Any) -> bool:
 
 
 def keeping_flags(upstream: Callable[..., Any]) -> Callable[..., Any]:
-    """A `Sampler.__init__` that also makes the flags, a bool a slot, all set."""
+    """A `Sampler.__init__` that also makes the flags, one bool per slot, all set."""
 
     @functools.wraps(upstream)
     def __init__(self: Any, *args: Any, **named: Any) -> None:
@@ -53,7 +53,7 @@ def setting_flag(upstream: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(upstream)
     def add_request(self: Any, req_idx: int, *args: Any, **named: Any) -> None:
-        # Until the states are whole the slot is not to be trusted: upstream refuses some requests halfway.
+        # Until the states are complete the slot is not valid: upstream refuses some requests halfway.
         flags = getattr(self, FLAGS)
         flags[req_idx] = True
         upstream(self, req_idx, *args, **named)

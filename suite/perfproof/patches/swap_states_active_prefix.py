@@ -1,7 +1,7 @@
 """Exchanging two rows copies only their active prefix (vLLM #34733, in 0.19.0), for 0.17.1 and 0.18.1.
 
-Those versions copy whole `max_model_len` rows of `token_ids_cpu` and `is_token_ids`. What is in use of a
-row are its tokens without drafts (`num_tokens_no_spec`) and its drafts; the longer of the two prefixes is
+Those versions copy whole `max_model_len` rows of `token_ids_cpu` and `is_token_ids`. The part of a row in
+use is its tokens without drafts (`num_tokens_no_spec`) and its drafts; the longer of the two prefixes is
 read before anything changes places, and upstream's own code then runs over views that are no wider.
 """
 

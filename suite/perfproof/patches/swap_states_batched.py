@@ -3,13 +3,13 @@
 Upstream (0.19 on) exchanges rows one pair at a time, copies the longer of two prefixes three times, and
 still exchanges block-table rows at full width: most of the bytes once `max_model_len` is large. Here
 
-- `BlockTable.swap_row` exchanges only the longer of the two live prefixes, in every exchange there is;
-- `reorder_batch_to_split_decodes_and_prefills`, the one caller of `swap_states`, runs as it is over a
-  stand-in that writes the exchanges down. What they come to is then done at once: every row that moves
-  moves once, its live prefix alone, and every per-request array is gathered once.
+- `BlockTable.swap_row` exchanges only the longer of the two live prefixes, in every exchange;
+- `reorder_batch_to_split_decodes_and_prefills`, the one caller of `swap_states`, runs unchanged over a
+  stand-in that records the exchanges. Their result is then made at once: every row that moves moves once,
+  only its live prefix, and every per-request array is gathered once.
 
-What is left is what upstream's exchanges leave, in every array, list and map, and `moved` tells of the
-same exchanges in the same order, but for what lies behind a row's live prefix, which nothing reads.
+The result is the same as after upstream's exchanges, in every array, list and map, and `moved` has the same
+exchanges in the same order. Only the part after a row's live prefix may differ, which nothing reads.
 A batch with masks of allowed tokens goes pair by pair, counted as a fallback (up to 0.30 upstream's
 exchange of those masks loses one of them, and a permutation would not).
 """
@@ -38,7 +38,7 @@ SWAP_STATES = Target(
     "InputBatch.swap_states",
     {"0.22.0": "1e5efaeef3cdde35", "0.25.1": "1e5efaeef3cdde35", "0.28.0": "4b68ccb5b93e8b2b", "0.32.0": "edc0f583aebcdbbf"},
 )
-"""Replaced by itself: the permutation must do what this source does, so its hash is checked too."""
+"""Replaced by itself: the permutation must do the same as this source, so its hash is checked too."""
 
 PATCH = Patch(
     name=NAME,
@@ -74,7 +74,7 @@ def swap_row(self: Any, src: int, tgt: int) -> None:
 
 
 class Scribe:
-    """Stands in for a batch, reads like it, and writes exchanges down instead of making them."""
+    """A stand-in for a batch: it reads like it, and records exchanges instead of making them."""
 
     def __init__(self, batch: Any) -> None:
         self._batch = batch
@@ -88,7 +88,7 @@ class Scribe:
 
 
 def sources_of(swaps: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """For every row that ends up with another request: the row that this one came from."""
+    """For every row that gets another request: the row that this request came from."""
     source: dict[int, int] = {}
     for one, other in swaps:
         source[one], source[other] = source.get(other, other), source.get(one, one)
@@ -126,7 +126,7 @@ def move_items(items: list[Any], source: Mapping[int, int]) -> None:
 
 
 def move_keys(values: dict[int, Any], source: Mapping[int, int]) -> None:
-    """Moves what a map has for the rows; a row whose origin has nothing loses what it has."""
+    """Moves a map's values for the rows; a row whose origin has no value loses its own."""
     if not values:
         return
     for row, value in [(row, values.get(origin)) for row, origin in source.items()]:
@@ -137,7 +137,7 @@ def move_keys(values: dict[int, Any], source: Mapping[int, int]) -> None:
 
 
 def permute(batch: Any, swaps: list[tuple[int, int]]) -> None:
-    """Leaves the batch as `batch.swap_states` over `swaps`, one after the other, would."""
+    """Makes the same batch as `batch.swap_states` over `swaps`, one after the other."""
     source = sources_of(swaps)
     _move_tokens(batch, source)
     names = ARRAYS + (("replayssm_decode_base",) if getattr(batch, "use_replayssm", False) else ())

@@ -1,8 +1,8 @@
-"""Exchanging two rows copies all `max_model_len` tokens again, as before vLLM 0.19 (#34733 taken away).
+"""Exchanging two rows copies all `max_model_len` tokens again, as before vLLM 0.19 (#34733 removed).
 
-From 0.19 on `InputBatch.swap_states` asks `_get_active_token_count` how much of either row is in use
-and copies no more. Here it is told that every row is in use to its end; everything else is upstream's
-own code. `condense` asks the same question and keeps its answer: it never copied whole rows.
+From 0.19 on `InputBatch.swap_states` calls `_get_active_token_count` for the part of either row in use
+and copies no more. Here the answer is that every row is in use to its end; everything else is upstream's
+own code. `condense` calls the same function and gets the real answer: it never copied whole rows.
 """
 
 from __future__ import annotations

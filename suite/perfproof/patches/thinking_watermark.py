@@ -1,11 +1,11 @@
 """The thinking budget looks only at new tokens for its markers (prime-rl #2772; lost in vLLM 0.26 by #45984).
 
-`ThinkingBudgetStateHolder._update_think_state` takes -1 for "not scanned" and for "not there" alike, and
+`ThinkingBudgetStateHolder._update_think_state` uses -1 both for "not scanned" and for "not there", and
 so searches the whole output for a marker again at every step until it appears: a cost that grows with the
 output. Here each request's state remembers up to where its output was scanned (`SCANNED`), and the search
 goes on from there, overlapping by the marker's length less one. "Scanned, not there" is `ABSENT` (-2),
-which does not set off upstream's own search; that upstream's function takes the rest of the step, so
-nothing of it is written again here but the count-down of an ordinary thinking step.
+which does not set off upstream's own search; upstream's function does the rest of the step, so
+only the count-down of an ordinary thinking step is repeated here.
 
 Exact because:
 
@@ -76,7 +76,7 @@ def settled(output: list[int]) -> int:
 
 
 def watermark(state: dict[str, Any], end: int, rescans: Callable[[], None]) -> int:
-    """Up to where the output was scanned before and still stands; 0 where that is not known."""
+    """Up to where the output was scanned before and has not changed; 0 if that is unknown."""
     scanned: int = state.get(SCANNED, 0)
     if not scanned:
         return 0
@@ -112,8 +112,8 @@ def incremental(upstream: Callable[[Any, dict[str, Any]], None]) -> Callable[[An
             if start < 0:
                 marker = self.think_start_token_ids
                 low = scanned - len(marker) + 1
-                found = find_last(output, marker, low if low > offset else offset, end)
-                state["start_thinking"] = start = UNSCANNED if found == ABSENT else found
+                start_found = find_last(output, marker, low if low > offset else offset, end)
+                state["start_thinking"] = start = UNSCANNED if start_found == ABSENT else start_found
             if stop < 0:
                 marker = self.think_end_token_ids
                 low = scanned - len(marker) + 1

@@ -1,7 +1,8 @@
-"""Blocks of trials until the looks have decided: what is asked of each benchmark, and when it is settled.
+"""Runs blocks of trials until the looks have decided: the question of each benchmark, and when it is settled.
 
-One process a side and block runs every benchmark that is still open, so that a project's imports are paid once; each is a question of its
-own, with one number a trial, and all of them share the error of the looks. A benchmark that can't be measured on one side is not run again.
+One process per side and block runs every benchmark that is still open, so that a project is imported only once. Each benchmark is its own
+question, with one number per trial, and all of them share the error of the looks. A benchmark that can't be measured on one side is not run
+again.
 """
 
 from __future__ import annotations
@@ -26,20 +27,22 @@ from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.build import shown_path
 from perfproof.model.scenarios.scenario import LOOKS, Scenario
-from perfproof.pytest_plugin.benchmark_trials import Ran, Session, Side, records, run
+from perfproof.pytest_plugin.benchmark_trials import Ran, Session, Side, records, run, why_none
 from perfproof.pytest_plugin.worktrees import Change
 from perfproof.run.checks.resume import here
 
 BASE, CHANGE = "base", "change"
 BUILDS = {BASE: "base_commit", CHANGE: "working_tree"}
 """The arms, and what they are called where builds are told apart: the interpreter is one, the checkouts are two."""
+CONFIRMED = 2
+"""The block in which a second process of each side counts again what differed in the first."""
 LONGEST = 50
 """Characters of a benchmark's short name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
-    """How much to measure, and against which margin; `blocks` is None for the looks, `budget` minutes or None."""
+    """How much to measure, and with which margin; `blocks` is None for the looks, `budget` is in minutes or None."""
 
     blocks: int | None
     margin: float
@@ -52,10 +55,10 @@ class Design:
 
 
 def questions(tests: Mapping[str, str], change: Change, design: Design) -> dict[str, Scenario]:
-    """A scenario for each benchmark, by node id; `tests` maps these to what they are from the repository's top."""
+    """A scenario for each benchmark, by node id; `tests` maps these to node ids relative to the repository's top."""
     names = short_names(list(tests))
     build = {"kind": "python", "path": shown_path(sys.executable)}
-    found = {}
+    scenarios = {}
     for test, shown in tests.items():
         definition = {
             "schema": 1,
@@ -69,12 +72,29 @@ def questions(tests: Mapping[str, str], change: Change, design: Design) -> dict[
             "blocks": design.blocks,
             "seed": design.seed,
         }
-        found[test] = scenario_of(definition, source=test)
-    return found
+        scenarios[test] = scenario_of(definition, source=test)
+    return scenarios
+
+
+def with_counts(record: Record, test: str, ran: Ran | None) -> Record:
+    """The record of a benchmark with what a process counted of it, or why it did not; None where none was to count."""
+    if ran is None:
+        return record
+    table = ran.report.get("counts", {}).get(test)
+    if table is not None:
+        return replace(record, counts={"": table})
+    why = ran.report.get("uncounted", {}).get(test) or f"its work was not counted: {_uncounted(ran, test)}"
+    return replace(record, warnings=(*record.warnings, why))
+
+
+def _uncounted(ran: Ran, test: str) -> str:
+    """Why a process that was to count a benchmark left nothing of it."""
+    ended = ran.report.get("tests", {}).get(test, {})
+    return why_none(ran).partition("\n")[0] or ended.get("why") or "the test did not call its benchmark"
 
 
 def short_names(tests: Sequence[str]) -> dict[str, str]:
-    """A short name for each node id, of small letters, digits and underscores; one that two would share ends with a hash."""
+    """A short name for each node id, of small letters, digits and underscores; a name that two would share gets a hash at its end."""
     plain = {test: re.sub(r"[^a-z0-9]+", "_", test.partition("::")[2].lower()).strip("_") for test in tests}
     whole = {test: name if name[:1].isalpha() else f"test_{name}" for test, name in plain.items()}
     twice = [name[:LONGEST] for name in whole.values()]
@@ -88,7 +108,7 @@ def short_names(tests: Sequence[str]) -> dict[str, str]:
 
 @dataclass(slots=True, kw_only=True)
 class Blocks:
-    """Runs blocks of the two sides; `kept` are the records by node id, `said` what is to be known beside the verdicts."""
+    """Runs blocks of the two sides; `kept` are the records by node id, `notes` are sentences beside the verdicts."""
 
     change: Change
     session: Session
@@ -99,10 +119,11 @@ class Blocks:
     say: Callable[[str], object]
     kept: dict[str, list[Record]] = field(default_factory=dict)
     seen: dict[str, dict[str, str]] = field(default_factory=lambda: {BASE: {}, CHANGE: {}})
-    said: dict[str, None] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
 
     def run(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Until every benchmark is decided, broken or out of blocks, or the time is spent; what is there already is not run again."""
+        """Runs until every benchmark is decided, broken or out of blocks, or the time is used up; existing records are not measured
+        again."""
         began = clock()
         self._find()
         for number, order in enumerate(orders((BASE, CHANGE), self.design.most, self.design.seed, "pytest"), start=1):
@@ -120,49 +141,61 @@ class Blocks:
 
     def _block(self, number: int, order: Sequence[str], tests: Sequence[str]) -> None:
         took = []
+        counted = {arm: self._counted(number, arm, tests) for arm in order}  # before the timed ones, which follow each other
         for arm in order:
             ran = self._trial(number, arm, tests)
             took.append(f"{arm} {ran.finished.seconds:.1f} s")
             wanted = {test: self.scenarios[test] for test in tests}
             log = f"logs/block{number:03d}-{arm}/trial.log"
             for test, record in zip(tests, records(ran, wanted, self.sides[arm], number, order, self.design.seed, log), strict=True):
-                self._keep(test, self._steady(arm, ran, record))
+                self._keep(test, with_counts(self._steady(arm, ran, record), test, counted[arm]))
         left = len(self._open())
         self.say(
             f"block {number} of {self.design.most if self.design.blocks else f'at most {self.design.most}'}: {', '.join(took)}; {left} open"
         )
 
-    def _trial(self, number: int, arm: str, tests: Sequence[str]) -> Ran:
-        folder = self.results / "logs" / f"block{number:03d}-{arm}"
+    def _trial(self, number: int, arm: str, tests: Sequence[str], *, count: bool = False) -> Ran:
+        folder = self.results / "logs" / f"block{number:03d}-{arm}{'-counted' if count else ''}"
         shutil.rmtree(folder, ignore_errors=True)
         seed = random.Random(f"{self.design.seed}/block/pytest/{number}").randrange(2**31)
-        return run(self.change, self.session, self.sides[arm], tests, folder.resolve(), seed)
+        return run(self.change, self.session, self.sides[arm], tests, folder.resolve(), seed, count=count)
+
+    def _counted(self, number: int, arm: str, tests: Sequence[str]) -> Ran | None:
+        """A process of this side that counts these benchmarks: all in the first block, in the second those that differ."""
+        wanted = list(tests) if number == 1 else [test for test in tests if self._differs(test)] if number == CONFIRMED else []
+        return self._trial(number, arm, wanted, count=True) if wanted else None
+
+    def _differs(self, test: str) -> bool:
+        """Whether the two sides counted otherwise in the first block."""
+        first = [record for record in self.kept.get(test, []) if record.block == 1]
+        rows = judge_scenario(self.scenarios[test].name, first, final=False).judged if first else ()
+        return any(row.verdict != "identical" for row in rows if row.of_host)
 
     def _steady(self, arm: str, ran: Ran, record: Record) -> Record:
-        """The record, unattested where a file of its side is not what it was in an earlier trial."""
+        """The record, unattested if a file of its side has changed since an earlier trial."""
         known = self.seen[arm]
         moved = [file for file, digest in ran.sources.items() if known.setdefault(file, digest) != digest]
         if not moved or record.status != "ok":
             return record
-        why = f"{moved[0]} was changed while its side was measured: measure again, and leave the files alone meanwhile"
+        why = f"{moved[0]} was changed while its side was measured: measure again, and do not edit the files meanwhile"
         return replace(record, status="unattested", reason=why)
 
     def _keep(self, test: str, record: Record) -> None:
-        mine = self.kept.setdefault(test, [])
-        kept = ruled(paired(record, latest([*mine, record])))
-        store.append(self.results, kept, after=bool(mine))
-        mine.append(kept)
+        own_records = self.kept.setdefault(test, [])
+        kept = ruled(paired(record, latest([*own_records, record])))
+        store.append(self.results, kept, after=bool(own_records))
+        own_records.append(kept)
 
     def _open(self) -> list[str]:
         return [test for test in self.scenarios if not self._settled(test)]
 
     def _settled(self, test: str) -> bool:
-        mine = self.kept.get(test, [])
-        broken = any(record.status in ("failed", "unattested") for record in mine)
-        return bool(mine) and ((broken and self._whole(test, mine[-1].block)) or bool(self._stop(test, mine)))
+        own_records = self.kept.get(test, [])
+        broken = any(record.status in ("failed", "unattested") for record in own_records)
+        return bool(own_records) and ((broken and self._whole(test, own_records[-1].block)) or bool(self._stop(test, own_records)))
 
-    def _stop(self, test: str, mine: Sequence[Record]) -> str:
-        return judge_scenario(self.scenarios[test].name, mine, final=False).stop
+    def _stop(self, test: str, own_records: Sequence[Record]) -> str:
+        return judge_scenario(self.scenarios[test].name, own_records, final=False).stop
 
     def _whole(self, test: str, number: int) -> bool:
         return {record.arm for record in self.kept.get(test, []) if record.block == number} == {BASE, CHANGE}
@@ -173,11 +206,11 @@ class Blocks:
     def _spent(self, seconds: float) -> bool:
         if self.design.budget is None or seconds < 60 * self.design.budget:
             return False
-        self.said[f"the time budget of {self.design.budget:g} minutes is spent: what is open was measured in fewer blocks"] = None
+        self.notes[f"the time budget of {self.design.budget:g} minutes is used up: open benchmarks were measured in fewer blocks"] = None
         return True
 
     def _find(self) -> None:
-        """The records that are there, of these very questions."""
+        """Reads the existing records, which must be of the same questions."""
         if not any(self.results.glob("*.jsonl")):
             return
         of_name = {scenario.name: test for test, scenario in self.scenarios.items()}
@@ -189,6 +222,6 @@ class Blocks:
                     f"({record.scenario}): name another folder, or delete this one"
                 )
             self.kept.setdefault(test, []).append(record)
-        for test, mine in self.kept.items():
-            self.kept[test], told = here(mine)
-            self.said |= dict.fromkeys(told)
+        for test, own_records in self.kept.items():
+            self.kept[test], notes = here(own_records)
+            self.notes |= dict.fromkeys(notes)

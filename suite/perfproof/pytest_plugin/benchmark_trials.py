@@ -1,8 +1,8 @@
-"""One trial: a fresh process that runs the wanted benchmarks in one side's checkout, and the records that it leaves.
+"""One trial: a new process that runs the wanted benchmarks in one side's checkout, and its records.
 
-The process is the session's own interpreter; it runs pytest as the session was asked to, without what would disturb (`arguments`). Its
-environment is the session's own: a project's tests may need any of it. A trial tells which files of its checkout were loaded;
-one that loaded the other side's, or an installed copy of what the change touches, proved nothing.
+The process uses the session's own interpreter; it runs pytest with the session's arguments, without those that would disturb
+(`trial_arguments`). Its environment is the session's own, because a project's tests may need any of it. A trial reports which files of its
+checkout were loaded; a trial that loaded the other side's files, or an installed copy of modules that the change touches, proves nothing.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from perfproof.run.servers.log_diagnosis import interrupted
 
 CHILD = Path(__file__).resolve().parents[1] / "child" / "benchmarks.py"
 LIMIT = 3600.0
-"""Seconds after which a trial is ended and told as failed."""
+"""Seconds after which a trial is ended and counts as failed."""
 PACKAGES = ("pytest", "pytest-benchmark", "numpy", "torch", "vllm")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One arm: its name, what it is in words, its checkout, and the checkout from which nothing may be imported."""
+    """One arm: its name, its label, its checkout, and the checkout from which nothing may be imported."""
 
     arm: str
     label: str
@@ -47,8 +47,8 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """What was asked: pytest's words; the folder it was started in, its rootdir and the folders it imports from, relative to the top; the
-    plugins it has; and the modules that the change touches."""
+    """The session's arguments; its working folder, its rootdir and its import folders, relative to the top; its plugins; and the modules
+    that the change touches."""
 
     given: tuple[str, ...]
     here: Path
@@ -60,9 +60,9 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """A trial as it ended: what its process said (empty if it did not come to it), and what the machine did meanwhile."""
+    """A trial that has ended: the report of its process (empty if there is none), and the machine's state meanwhile."""
 
-    said: Mapping[str, Any]
+    report: Mapping[str, Any]
     finished: Finished
     started: str
     seen: Mapping[str, float]
@@ -72,12 +72,15 @@ class Ran:
     @property
     def sources(self) -> Mapping[str, str]:
         """The hashes of the checkout's files that it loaded."""
-        found: dict[str, str] = self.said.get("sources", {})
-        return found
+        hashes: dict[str, str] = self.report.get("sources", {})
+        return hashes
 
 
-def run(change: Change, session: Session, side: Side, wanted: Sequence[str] | None, folder: Path, hash_seed: int) -> Ran:
-    """Runs the wanted tests of one side, each once; None collects only. `folder`, empty, takes what the process leaves."""
+def run(
+    change: Change, session: Session, side: Side, wanted: Sequence[str] | None, folder: Path, hash_seed: int, *, count: bool = False
+) -> Ran:
+    """Runs the wanted tests of one side, each once; None collects only. `folder`, empty, takes what the process leaves. With `count` their
+    work is counted, and nothing is timed."""
     folder.mkdir(parents=True)
     words = trial_arguments.of_trial(session.given, change.root, change.root / session.here, side.tree, folder, session.plugins)
     rootdir = os.path.normpath(side.tree / session.rootdir)
@@ -86,6 +89,7 @@ def run(change: Change, session: Session, side: Side, wanted: Sequence[str] | No
         "wanted": None if wanted is None else list(wanted),
         "folder": str(folder),
         "passing": node_ids.PASSING,
+        "count": count,
         "tree": str(side.tree),
         "other": str(side.other),
         "modules": list(session.modules),
@@ -101,16 +105,16 @@ def run(change: Change, session: Session, side: Side, wanted: Sequence[str] | No
         folder=side.tree / session.here,
     )
     seen = telemetry.between(quiet, telemetry.read(gpus=True))
-    return Ran(said=_said(folder / "trial.json"), finished=done, started=started, seen=seen, before=before, variables=variables)
+    return Ran(report=_read_report(folder / "trial.json"), finished=done, started=started, seen=seen, before=before, variables=variables)
 
 
 def why_none(ran: Ran) -> str:
-    """Why a trial said nothing of its tests; "" if it did."""
-    if "tests" not in ran.said:
+    """Why a trial has no report about its tests; "" if it has one."""
+    if "tests" not in ran.report:
         return f"the process {ran.finished.how()}:\n{tail(ran.finished.log, 8)}"
-    if ran.said["faults"] and not ran.said["found"]:
-        return f"the tests could not be collected: {ran.said['faults'][0]}"
-    code = int(ran.said["pytest"])
+    if ran.report["faults"] and not ran.report["found"]:
+        return f"the tests could not be collected: {ran.report['faults'][0]}"
+    code = int(ran.report["pytest"])
     return f"pytest ended with {code}:\n{tail(ran.finished.log, 8)}" if code not in (0, 1, 5) else ""
 
 
@@ -132,7 +136,7 @@ def records(ran: Ran, scenarios: Mapping[str, Scenario], side: Side, block: int,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """Where a record belongs: side, block and order; `share` benchmarks shared the process."""
+    """The position of a record: side, block and order; `share` benchmarks shared the process."""
 
     side: Side
     block: int
@@ -143,7 +147,7 @@ class _Place:
 
 
 def _record(ran: Ran, scenario: Scenario, place: _Place, test: str, none: str, unproved: str) -> Record:
-    measured: dict[str, Any] = ran.said.get("benchmarks", {}).get(test, {})
+    measured: dict[str, Any] = ran.report.get("benchmarks", {}).get(test, {})
     status, reason = _status(ran, test, bool(measured), none, unproved)
     seconds = ran.finished.seconds / place.share
     rounds = measured.get("rounds", [])
@@ -187,28 +191,28 @@ def _status(ran: Ran, test: str, measured: bool, none: str, unproved: str) -> tu
     if none:
         outside = interrupted(none) or (f"{INTERRUPTED}: the process was ended by SIGKILL" if "SIGKILL" in none else "")
         return ("invalid", outside) if outside else ("failed", none)
-    if test not in ran.said["found"] and not ran.said["faults"]:
+    if test not in ran.report["found"] and not ran.report["faults"]:
         return "unattested", node_ids.MOVING
-    told = ran.said["tests"].get(test, {"outcome": "failed", "why": "it was not run"})
-    if told["outcome"] != "passed":
-        return "failed", f"{told['outcome']}: {told['why']}"
+    outcome = ran.report["tests"].get(test, {"outcome": "failed", "why": "it was not run"})
+    if outcome["outcome"] != "passed":
+        return "failed", f"{outcome['outcome']}: {outcome['why']}"
     if not measured:
-        return "failed", "it passed and measured nothing: its benchmark fixture was not called, or benchmarks are switched off here"
+        return "failed", "it passed but measured nothing: its benchmark fixture was not called, or benchmarks are switched off here"
     return ("unattested", unproved) if unproved else ("ok", "")
 
 
 def _unproved(ran: Ran, side: Side) -> str:
-    """Why the trial does not show what its side is worth; "" if it does."""
-    strangers, installed = ran.said.get("strangers", ()), ran.said.get("installed", ())
+    """Why the trial does not prove that it measured its side; "" if it does."""
+    strangers, installed = ran.report.get("strangers", ()), ran.report.get("installed", ())
     if strangers:
         return (
-            f"{few(strangers, 3)} came from the other side's checkout, not from {side.label}: this installation leads there; "
-            'say where the project is imported from (pythonpath = ["src"] in pytest\'s configuration, or python -m pytest)'
+            f"{few(strangers, 3)} came from the other side's checkout, not from {side.label}: this installation points there; "
+            'set the folder that the project is imported from (pythonpath = ["src"] in pytest\'s configuration, or python -m pytest)'
         )
     if installed:
         return (
             f"{few(installed, 3)} came from an installed copy, so that no side's checkout was measured: "
-            "install the project editable (pip install -e .), or say where it is imported from (pythonpath in pytest's configuration)"
+            "install the project editable (pip install -e .), or set its import folder (pythonpath in pytest's configuration)"
         )
     return ""
 
@@ -221,9 +225,9 @@ def _versions() -> Iterable[tuple[str, str]]:
             continue
 
 
-def _said(path: Path) -> dict[str, Any]:
+def _read_report(path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(path.read_text())
+        report: dict[str, Any] = json.loads(path.read_text())
     except (OSError, ValueError):
         return {}
-    return found
+    return report

@@ -1,7 +1,7 @@
 """Node ids that are the same in every process.
 
-pytest names a case after its parameters, and a project may name them so that every process has other names: by an address, a uuid, the
-order of a set. What is an address or a uuid is left out of the id on both sides; what else differs can't be matched and is told.
+pytest names a case after its parameters, and these names may differ between processes: by an address, a uuid, the order of a set. Addresses
+and uuids are left out of the id on both sides; ids with other differences can't be matched, and are reported.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections import Counter
 from collections.abc import Iterable
 
 PASSING = r"0x[0-9a-fA-F]{6,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?<![0-9a-zA-Z])[0-9a-f]{32}(?![0-9a-zA-Z])"
-"""What lives no longer than its process; `suite/perfproof/child/benchmarks.py` is told it."""
-TWICE = "several of its cases differ in an address or a uuid alone, so that none can be told from the others: give them ids (pytest.param)"
+"""Parts that differ between processes; `suite/perfproof/child/benchmarks.py` gets this pattern."""
+TWICE = "several of its cases differ only in an address or a uuid, so that they can't be matched: give them ids (pytest.param)"
 MOVING = (
-    "pytest names it otherwise in another process (by an address, a random number, the order of a set), so that it can't be found on both "
-    "sides: give its cases ids that stay (pytest.param(..., id=...))"
+    "its name differs between processes (an address, a random number, the order of a set), so that it can't be found on both "
+    "sides: give its cases fixed ids (pytest.param(..., id=...))"
 )
 
 
 def stable(test: str) -> str:
-    """A node id without what lives no longer than its process."""
+    """A node id without the parts that differ between processes."""
     name, bracket, case = test.partition("[")
     return name + bracket + re.sub(PASSING, "*", case)
 

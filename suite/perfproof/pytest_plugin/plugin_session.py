@@ -23,7 +23,7 @@ from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
 from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
 from perfproof.model.verdicts.judged import Judged
-from perfproof.pytest_plugin import benchmark_outcomes, node_ids, trial_arguments, worktrees
+from perfproof.pytest_plugin import benchmark_outcomes, counted_work, node_ids, trial_arguments, worktrees
 from perfproof.pytest_plugin.benchmark_blocks import BASE, CHANGE, Blocks, Design, questions
 from perfproof.pytest_plugin.benchmark_outcomes import Finding
 from perfproof.pytest_plugin.benchmark_trials import Ran, Session, Side, run, why_none
@@ -33,26 +33,26 @@ from perfproof.report.formats import terminal
 from perfproof.run.host.preflight import Start
 
 VERDICTS = "verdicts.json"
-"""Beside the records: what was found, for machines."""
-MOST_TOLD = 5
-"""Names in a sentence."""
+"""The file of findings beside the records, for machines."""
+MOST_NAMES = 5
+"""The most names in a sentence."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a session came to: the text for its end, and its exit code."""
+    """The result of a session: its final text, and its exit code."""
 
     text: str
     exit_code: int
 
 
 def measure(session: pytest.Session) -> Outcome:
-    """Measures the session's benchmarks and reports each to pytest; what makes that impossible ends the session with its exit code."""
+    """Measures the session's benchmarks and reports each to pytest; an error ends the session with its exit code."""
     config = session.config
     reporter = config.pluginmanager.get_plugin("terminalreporter")
-    say: Say = (lambda told: reporter.write_line(line(told))) if reporter else (lambda told: None)
+    say: Say = (lambda text: reporter.write_line(line(text))) if reporter else (lambda text: None)
     try:
         with _results(config.getoption("perfproof_results")) as (results, kept):
             return _measured(session, results, kept, say)
@@ -65,7 +65,7 @@ def _measured(session: pytest.Session, results: Path, kept: bool, say: Say) -> O
     change = worktrees.find(config.invocation_params.dir, config.getoption("perfproof_base"), results if kept else None)
     tests = {node_ids.stable(item.nodeid): node_ids.stable(_from_top(item, change)) for item in _benchmarks(session)}
     if not tests:
-        raise BadInput("of the tests chosen here, none uses the fixture `benchmark` of pytest-benchmark: there is nothing to measure")
+        raise BadInput("none of the tests chosen here uses the fixture `benchmark` of pytest-benchmark: there is nothing to measure")
     ran = _run(config, change, tests, node_ids.twice(node_ids.stable(item.nodeid) for item in _benchmarks(session)), results, say)
     findings = [
         *_findings(ran.blocks, config.getoption("perfproof_fail_on_inconclusive")),
@@ -83,49 +83,50 @@ def _measured(session: pytest.Session, results: Path, kept: bool, say: Say) -> O
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What was run: the blocks, the benchmarks that the base has, those that can't be found on both sides, with why, and what of the
-    working tree was linked into the base."""
+    """What was run: the blocks, the benchmarks that the base has, those that can't be found on both sides, with why, what of the
+    working tree was linked into the base, and the functions that the change touches."""
 
     blocks: Blocks
     there: Sequence[str]
     unmatched: Mapping[str, str]
     linked: Sequence[str]
+    touched: frozenset[str]
 
 
 def _run(config: pytest.Config, change: Change, tests: Mapping[str, str], shared: Set[str], results: Path, say: Say) -> Measured:
-    """Runs the benchmarks that both sides have, alone on this machine; `shared` are ids that several of the session's have."""
-    asked, design = _asked(config, change), _design(config)
+    """Runs the benchmarks that both sides have, alone on this machine; `shared` are ids of more than one benchmark."""
+    trial_session, design = _trial_session(config, change), _design(config)
     start = Start(what="pytest --perfproof", profile="quick", wait=60 * config.getoption("perfproof_wait"), anyway=False)
     with start.alone(say), worktrees.checked_out(change) as tree, tempfile.TemporaryDirectory(prefix="perfproof-") as scratch:
-        linked = worktrees.link_ignored(change, tree)
+        linked, touched = worktrees.link_ignored(change, tree), counted_work.touched_functions(change, tree)
         sides = _sides(change, tree)
-        there = _collected(change, asked, sides[BASE], Path(scratch) / "collected")
+        there = _collected(change, trial_session, sides[BASE], Path(scratch) / "collected")
         unmatched = dict.fromkeys(tests.keys() & (shared | node_ids.twice(there)), node_ids.TWICE)
         if lacking := tests.keys() - {*there} - unmatched.keys():
-            again = _found(run(change, asked, sides[CHANGE], None, Path(scratch) / "again", 0))
+            again = _found(run(change, trial_session, sides[CHANGE], None, Path(scratch) / "again", 0))
             unmatched |= dict.fromkeys(sorted(lacking - {*again}), node_ids.MOVING)
         both = {test: shown for test, shown in tests.items() if test in there and test not in unmatched}
         scenarios = questions(both, change, design)
-        blocks = Blocks(change=change, session=asked, sides=sides, scenarios=scenarios, design=design, results=results, say=say)
+        blocks = Blocks(change=change, session=trial_session, sides=sides, scenarios=scenarios, design=design, results=results, say=say)
         if scenarios:
             say(f"perfproof: {_count(len(scenarios), 'benchmark')}, {sides[CHANGE].label} against {sides[BASE].label}")
             start.settle(say)
             blocks.run()
-    return Measured(blocks=blocks, there=there, unmatched=unmatched, linked=linked)
+    return Measured(blocks=blocks, there=there, unmatched=unmatched, linked=linked, touched=touched)
 
 
-# --- what was asked ---------------------------------------------------------------------------------------------
+# --- the request ------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
-def _results(asked: Path | None) -> Iterator[tuple[Path, bool]]:
-    """The folder of the records, and whether it stays."""
-    if asked is not None:
+def _results(folder_wanted: Path | None) -> Iterator[tuple[Path, bool]]:
+    """The folder of the records, and whether it is kept."""
+    if folder_wanted is not None:
         try:
-            asked.mkdir(parents=True, exist_ok=True)
+            folder_wanted.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise BadInput(f"--perfproof-results {asked}: can't be made: {error.strerror}") from error
-        yield asked, True
+            raise BadInput(f"--perfproof-results {folder_wanted}: can't be made: {error.strerror}") from error
+        yield folder_wanted, True
         return
     with tempfile.TemporaryDirectory(prefix="perfproof-results-") as folder:
         yield Path(folder), False
@@ -140,10 +141,10 @@ def _design(config: pytest.Config) -> Design:
     )
 
 
-def _asked(config: pytest.Config, change: Change) -> Session:
+def _trial_session(config: pytest.Config, change: Change) -> Session:
     here = config.invocation_params.dir.resolve()
     if not here.is_relative_to(change.root):
-        raise BadInput("--perfproof: start pytest inside the repository whose benchmarks it is to measure")
+        raise BadInput("--perfproof: start pytest inside the repository whose benchmarks you want to measure")
     names = {name for name, plugin in config.pluginmanager.list_name_plugin() if plugin is not None}
     modules = (worktrees.import_name(change.root, file) for file in change.files if (change.root / file).is_file())
     return Session(
@@ -163,11 +164,11 @@ def _from_top(item: pytest.Item, change: Change) -> str:
 
 
 def _rootdir(config: pytest.Config, change: Change) -> str:
-    """Where node ids begin, relative to the repository's top: each side is to have the same ids."""
+    """The folder that node ids start from, relative to the repository's top, so that both sides have the same ids."""
     rootdir = config.rootpath.resolve()
     if not rootdir.is_relative_to(change.root.parent):
         raise BadInput(
-            f"--perfproof: pytest's rootdir {rootdir} is far from the repository: say --rootdir=., or give pytest a configuration file"
+            f"--perfproof: pytest's rootdir {rootdir} is outside the repository: use --rootdir=., or give pytest a configuration file"
         )
     return os.path.relpath(rootdir, change.root)
 
@@ -179,59 +180,64 @@ def _sides(change: Change, tree: Path) -> Mapping[str, Side]:
     }
 
 
-def _collected(change: Change, asked: Session, side: Side, folder: Path) -> list[str]:
-    """The benchmarks that the base has. Raises `CannotRun` where its tests can't even be collected."""
-    ran = run(change, asked, side, None, folder, 0)
+def _collected(change: Change, trial_session: Session, side: Side, folder: Path) -> list[str]:
+    """The base's benchmarks. Raises `CannotRun` if its tests can't even be collected."""
+    ran = run(change, trial_session, side, None, folder, 0)
     fault = why_none(ran)
-    if fault and not ran.said.get("found"):
+    if fault and not ran.report.get("found"):
         raise CannotRun(f"at {side.label}, before any change, {fault}; this is not blamed on the change")
     return _found(ran)
 
 
 def _found(ran: Ran) -> list[str]:
     """The benchmarks that a trial collected."""
-    found: list[str] = ran.said.get("found", [])
-    return found
+    tests: list[str] = ran.report.get("found", [])
+    return tests
 
 
-# --- what came of it ---------------------------------------------------------------------------------------------
+# --- the result --------------------------------------------------------------------------------------------------
 
 
 def _findings(blocks: Blocks, inconclusive_fails: bool) -> Iterator[Finding]:
     for test in blocks.scenarios:
         mine = blocks.kept.get(test, [])
-        yield benchmark_outcomes.finding(test, _row(blocks, test), latest(mine), blocks.change.name, inconclusive_fails=inconclusive_fails)
+        row, counts = _rows(blocks, test)
+        yield benchmark_outcomes.finding(test, row, latest(mine), blocks.change.name, inconclusive_fails=inconclusive_fails, counts=counts)
 
 
-def _row(blocks: Blocks, test: str) -> Judged | None:
+def _rows(blocks: Blocks, test: str) -> tuple[Judged | None, list[Judged]]:
+    """The verdict on a benchmark's time, None where there is no record, and those on its counts."""
     mine = blocks.kept.get(test, [])
-    return judge_scenario(blocks.scenarios[test].name, mine).judged[0] if mine else None
+    rows = judge_scenario(blocks.scenarios[test].name, mine).judged if mine else ()
+    timed = next((row for row in rows if not row.of_host), None)
+    return timed, [row for row in rows if row.of_host]
 
 
 def _seconds(blocks: Blocks) -> dict[str, float]:
-    return {test: sum(record.took for record in mine) for test, mine in blocks.kept.items()}
+    return {test: sum(record.took for record in own_records) for test, own_records in blocks.kept.items()}
 
 
 def _notes(session: pytest.Session, change: Change, ran: Measured) -> Iterator[str]:
-    """What is to be known beside the verdicts."""
+    """Sentences for the reader, beside the verdicts."""
     yield from change.notes
     blocks, chosen = ran.blocks, {node_ids.stable(item.nodeid) for item in session.items}
     if ran.linked:
-        yield f"git does not keep {few(ran.linked, MOST_TOLD)}: the base ran with the working tree's"
+        yield f"git does not track {few(ran.linked, MOST_NAMES)}: the base ran with the working tree's files"
     gone = [test for test in ran.there if test not in chosen]
     if gone and not any("::" in word for word in blocks.session.given):
-        yield f"only at {change.name}, and so not compared: {few(gone, MOST_TOLD)}"
-    mine = {node_ids.stable(item.nodeid): item.path for item in session.items}
-    changed = [test for test, path in mine.items() if test in blocks.scenarios and _differs(change, path)]
+        yield f"only at {change.name}, and so not compared: {few(gone, MOST_NAMES)}"
+    paths = {node_ids.stable(item.nodeid): item.path for item in session.items}
+    changed = [test for test, path in paths.items() if test in blocks.scenarios and _differs(change, path)]
     if changed:
-        yield f"the benchmark itself differs between the sides, so that they may not do the same work: {few(changed, MOST_TOLD)}"
+        yield f"the benchmark itself differs between the sides, so the sides may not do the same work: {few(changed, MOST_NAMES)}"
     before, after = blocks.seen[BASE], blocks.seen[CHANGE]
     if before and before == after:
         yield "no Python file that the benchmarks load from the project differs between the sides: only data or compiled code can"
     left = len(session.items) - len(_benchmarks(session))
     if left:
         yield f"{_count(left, 'test')} without the fixture `benchmark` {'was' if left == 1 else 'were'} not run"
-    yield from blocks.said
+    yield from counted_work.unreached(ran.touched, blocks.kept)
+    yield from blocks.notes
 
 
 def _benchmarks(session: pytest.Session) -> list[pytest.Item]:
@@ -250,7 +256,7 @@ def _differs(change: Change, path: Path) -> bool:
 def _text(
     session: pytest.Session, blocks: Blocks, findings: Sequence[Finding], notes: Sequence[str], results: Path | None, code: int
 ) -> str:
-    """The verdict table, in the words of every other report, and what is to be known beside it."""
+    """The verdict table, in the same words as all reports, and the notes."""
     out = StringIO()
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     coloured = bool(reporter and reporter.hasmarkup)
@@ -260,31 +266,38 @@ def _text(
     if rows:
         records = [record for test, found in zip(blocks.scenarios, findings, strict=False) if found.judged for record in blocks.kept[test]]
         terminal.show(view.build(rows, records, made=clock.minute(), version=__version__), console)
-    said = [f"{found.test}: {found.told}" for found in findings if found.judged is None]
+    said = [f"{found.test}: {found.sentence}" for found in findings if found.judged is None]
+    said += [f"{found.test}: {found.counted}" for found in findings if found.judged is not None and found.counted]
     for told in [*said, *notes]:
         console.print(line(told), highlight=False, markup=False, soft_wrap=True)
     if results is not None:
         again = f"perfproof report --results {results} --out report.html"
         console.print(f"records: {results} ({again} draws them)", highlight=False, markup=False, soft_wrap=True)
     else:
-        console.print("the records were not kept; --perfproof-results DIR keeps them", highlight=False, soft_wrap=True)
+        console.print("the records were not kept; use --perfproof-results DIR to keep them", highlight=False, soft_wrap=True)
     console.print(f"perfproof: {'pass' if code == 0 else 'fail'} (exit code {code})", style="bold", highlight=False)
     return out.getvalue()
 
 
 def _write(path: Path, change: Change, findings: Sequence[Finding], notes: Sequence[str], code: int) -> None:
-    said = {
+    content = {
         "schema": 1,
         "base": change.base,
         "change": change.digest,
         "exit_code": code,
         "notes": list(notes),
         "benchmarks": [
-            {"test": found.test, "outcome": found.outcome, "told": found.told, "judged": asdict(found.judged) if found.judged else None}
+            {
+                "test": found.test,
+                "outcome": found.outcome,
+                "told": found.sentence,
+                "judged": asdict(found.judged) if found.judged else None,
+                "counts": [asdict(row) for row in found.counts],
+            }
             for found in findings
         ],
     }
-    path.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def _count(number: int, noun: str) -> str:

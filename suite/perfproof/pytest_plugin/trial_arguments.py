@@ -1,7 +1,7 @@
-"""What the session was started with, said again for a trial in another checkout.
+"""The session's arguments, adapted for a trial in another checkout.
 
-A trial is to collect what the session collected: it gets the same words, with the paths of its own checkout. What would write elsewhere,
-measure something else or start more processes (coverage, xdist, reports, saved benchmarks) is taken out or switched off.
+A trial must collect the same tests as the session: it gets the same arguments, with paths of its own checkout. Arguments that write
+elsewhere, measure something else or start more processes (coverage, xdist, reports, saved benchmarks) are removed or switched off.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TAKEN = (
     "--benchmark-storage",
     "--cov-report",
 )
-"""Options with a value that a trial does without; those that take one after a blank as well."""
+"""Options with a value that a trial does not get, also with the value after a blank."""
 ALONE = (
     "--benchmark-autosave",
     "--benchmark-save-data",
@@ -35,17 +35,18 @@ ALONE = (
     "--sw",
 )
 MAYBE = ("--benchmark-compare", "--benchmark-histogram", "--cov", "--perfproof")
-"""Options whose value, if there is one, stands behind a `=`."""
+"""Options whose value, if any, comes after a `=`."""
 
 
 OURS = "perfproof.patches."
-"""Where the suite's own plugins of vLLM lie."""
+"""The module of the suite's own plugins of vLLM."""
 
 
 def of_trial(given: Sequence[str], root: Path, here: Path, tree: Path, folder: Path, plugins: Collection[str]) -> list[str]:
-    """The words for pytest in `tree`, for a session that was started in `here`, a folder of the checkout at `root`, with the words `given`.
+    """pytest's arguments in `tree`, for a session that was started in `here`, a folder of the checkout at `root`, with the arguments
+    `given`.
 
-    Paths that this side lacks are left out. `plugins` are those of the session that are to be switched off; `folder` takes what is written.
+    Paths that this side lacks are left out. `plugins` of the session are switched off; `folder` takes the output files.
     """
     moved = [word for each in _kept(given) if (word := _moved(each, root, here, tree)) is not None]
     off = [
@@ -72,9 +73,9 @@ def _kept(given: Sequence[str]) -> Iterable[str]:
 
 
 def _moved(word: str, root: Path, here: Path, tree: Path) -> str | None:
-    """The word with a path of the checkout made one of `tree`; a test's node id becomes its file, for the ids are chosen otherwise.
+    """The argument with a path of the checkout replaced by one of `tree`; a node id becomes its file, because a trial chooses ids itself.
 
-    None for a path that is in the checkout and not in `tree`.
+    None for a path that is in the checkout but not in `tree`.
     """
     option, equals, value = word.partition("=")
     if word.startswith("-"):
@@ -91,7 +92,7 @@ def _moved(word: str, root: Path, here: Path, tree: Path) -> str | None:
 
 
 def import_folders(root: Path) -> list[str]:
-    """The folders below `root`, relative to it, from which this session imports: of `sys.path`, and of editable installs."""
+    """The folders below `root`, relative to it, from which this session imports: on `sys.path`, and of editable installs."""
     places = [Path(os.path.realpath(each or os.getcwd())) for each in sys.path]
     for finder in sys.meta_path:
         module = sys.modules.get(getattr(finder, "__module__", "") or "")
@@ -103,7 +104,7 @@ def import_folders(root: Path) -> list[str]:
 
 
 def environment(shell: Mapping[str, str], folders: Sequence[str], root: Path, tree: Path, hash_seed: int) -> dict[str, str]:
-    """The session's own variables, with `PYTHONPATH` leading to `tree` where the session imports from `root`."""
+    """The session's own variables, with `PYTHONPATH` in `tree` where the session imports from `root`."""
     here = [str(tree / folder) for folder in folders if (tree / folder).is_dir()]
     given = [
         each for each in shell.get("PYTHONPATH", "").split(os.pathsep) if each and not Path(os.path.realpath(each)).is_relative_to(root)
@@ -117,6 +118,6 @@ def environment(shell: Mapping[str, str], folders: Sequence[str], root: Path, tr
 
 
 def _plugins_of_others() -> list[str]:
-    """The plugins of vLLM that are installed here, but for the suite's own patches: unless told which, vLLM would load these too."""
+    """The plugins of vLLM that are installed here, except the suite's own patches: without a list, vLLM would load the patches too."""
     groups = [group for group in entry_points().groups if group.startswith("vllm.")]
     return sorted({point.name for group in groups for point in entry_points(group=group) if not point.value.startswith(OURS)})

@@ -1,8 +1,8 @@
-"""The two sides: the working tree as it is, and the base's files in a temporary worktree.
+"""The two sides: the unchanged working tree, and the base's files in a temporary worktree.
 
-Git says what differs: between the base's commit and the working tree, files that it does not know yet included. The worktree is made in a
-temporary folder, without running any hook, and removed however the session ends. Files that git ignores but a package needs (compiled
-modules, a generated version) are not in any commit: the working tree's are linked into the worktree, and that is told.
+git finds the difference between the base's commit and the working tree, untracked files included. The worktree is made in a temporary
+folder, without running any hook, and removed however the session ends. Files that git ignores but a package needs (compiled modules, a
+generated version) are not in any commit: those of the working tree are linked into the worktree, and a note says so.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.base.yaml_io import shown
 
 MAIN = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
-"""Where a base is looked for when none is named."""
+"""The branches to try as base when none is named."""
 COMPILED = (".so", ".pyd", ".dylib", ".dll")
 NEEDED = (*COMPILED, ".py")
 TOUCHING = ("diff", "ls-files", "worktree")
-"""What git is asked that reads or writes files of a working tree."""
+"""git's commands that read or write files of a working tree."""
 LARGEST = 4_000_000
-"""Bytes of a file that git does not know up to which its content counts; beyond, its size and time do."""
+"""Up to so many bytes the content of an untracked file counts; beyond, its size and time."""
 _DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--full-index", "--no-relative", "--ignore-submodules=dirty")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """The working tree at `root` against the commit `base`, which was asked for as `name`.
+    """The working tree at `root` against the commit `base`, which the user named `name`.
 
-    `files` differ, relative to `root`; `digest` is a hash of how; `notes` are sentences about what is compared.
+    `files` differ, relative to `root`; `digest` is a hash of the difference; `notes` are sentences about what is compared.
     """
 
     root: Path
@@ -48,13 +48,13 @@ class Change:
     notes: tuple[str, ...]
 
 
-def find(folder: Path, asked: str | None, besides: Path | None) -> Change:
-    """What the working tree around `folder` changes; files below `besides` (results) don't count.
+def find(folder: Path, wanted: str | None, besides: Path | None) -> Change:
+    """The change in the working tree around `folder`; files below `besides` (results) don't count.
 
-    Raises `BadInput` where there is no repository, no such commit, or nothing that differs.
+    Raises `BadInput` if there is no repository, no such commit, or no difference.
     """
     root = _root(folder)
-    name, base = _base(root, asked)
+    name, base = _base(root, wanted)
     known = _names(root, "diff", "--name-only", "-z", *_DIFF, base, "--")
     unknown = _names(root, "ls-files", "-z", "--others", "--exclude-standard")
     new = [name for name in unknown if not name.endswith(".pyc") and not _below(root / name, besides)]
@@ -67,7 +67,7 @@ def find(folder: Path, asked: str | None, besides: Path | None) -> Change:
 
 @contextlib.contextmanager
 def checked_out(change: Change) -> Iterator[Path]:
-    """The base's files in a worktree, which is removed in the end. Raises `CannotRun` where git can't make one."""
+    """The base's files in a worktree, which is removed at the end. Raises `CannotRun` if git can't make one."""
     folder = Path(tempfile.mkdtemp(prefix="perfproof-base-")).resolve()
     tree = folder / change.root.name
     try:
@@ -83,7 +83,8 @@ def checked_out(change: Change) -> Iterator[Path]:
 
 
 def link_ignored(change: Change, tree: Path) -> list[str]:
-    """Links what packages need and git ignores into the base's worktree; the files and folders linked, relative to the top."""
+    """Links files that packages need and git ignores into the base's worktree; returns the linked files and folders, relative to the
+    top."""
     linked = []
     for name in _names(change.root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"):
         source, target = change.root / name, tree / name
@@ -94,7 +95,7 @@ def link_ignored(change: Change, tree: Path) -> list[str]:
 
 
 def import_name(root: Path, file: str) -> str:
-    """The name by which a Python file is imported, as its folders' `__init__.py` tell; "" for any other file."""
+    """The module name of a Python file, from the `__init__.py` of its folders; "" for any other file."""
     path = root / file
     if path.suffix != ".py":
         return ""
@@ -106,7 +107,7 @@ def import_name(root: Path, file: str) -> str:
     return ".".join(parts)
 
 
-# --- what git says ------------------------------------------------------------------------------------------
+# --- git ----------------------------------------------------------------------------------------------------
 
 
 def _root(folder: Path) -> Path:
@@ -115,28 +116,28 @@ def _root(folder: Path) -> Path:
     up = _git(folder, "rev-parse", "--show-cdup")
     if up is None:
         raise BadInput(
-            f"--perfproof: {folder.name} lies in no git repository, or in one that git does not trust (git status says why): "
+            f"--perfproof: {folder.name} is in no git repository, or git does not trust it (git status says why): "
             "a base is a commit of the repository"
         )
     return Path(os.path.normpath(folder / up.strip())).resolve()
 
 
-def _base(root: Path, asked: str | None) -> tuple[str, str]:
-    """The base's name and commit; where none is asked for, the commit at which HEAD left the main branch."""
-    if asked is not None:
-        found = None if asked.startswith("-") else _commit(root, asked)
-        if found is None:
-            raise BadInput(f"--perfproof-base: there is no commit {asked!r} here{_hint(root, asked)}")
-        return asked, found
+def _base(root: Path, wanted: str | None) -> tuple[str, str]:
+    """The base's name and commit; by default the commit at which HEAD left the main branch."""
+    if wanted is not None:
+        hash_found = None if wanted.startswith("-") else _commit(root, wanted)
+        if hash_found is None:
+            raise BadInput(f"--perfproof-base: there is no commit {wanted!r} here{_hint(root, wanted)}")
+        return wanted, hash_found
     for name in MAIN:
         if _commit(root, name) is not None and (fork := _git(root, "merge-base", name, "HEAD")) is not None:
             return f"{name} ({fork[:8]})", fork.strip()
     raise BadInput(f"--perfproof: no base was found ({', '.join(MAIN)}): name one with --perfproof-base REF")
 
 
-def _hint(root: Path, asked: str) -> str:
+def _hint(root: Path, wanted: str) -> str:
     names = sorted(set((_git(root, "for-each-ref", "--format=%(refname:short)") or "").split()))
-    near = get_close_matches(asked, names, n=3, cutoff=0.5)
+    near = get_close_matches(wanted, names, n=3, cutoff=0.5)
     if near:
         return f", did you mean {', '.join(near)}?"
     shallow = (_git(root, "rev-parse", "--is-shallow-repository") or "").strip() == "true"
@@ -144,19 +145,19 @@ def _hint(root: Path, asked: str) -> str:
 
 
 def _commit(root: Path, name: str) -> str | None:
-    found = _git(root, "-c", "core.warnAmbiguousRefs=true", "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
-    return the_one(found, f"--perfproof-base {shown(name)}") if found is not None else None
+    output = _git(root, "-c", "core.warnAmbiguousRefs=true", "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
+    return the_one(output, f"--perfproof-base {shown(name)}") if output is not None else None
 
 
 def _notes(root: Path, name: str, base: str, new: Sequence[str]) -> Iterator[str]:
     dirty = len(_names(root, "diff", "--name-only", "-z", *_DIFF, "HEAD", "--")) + len(new)
     if dirty:
-        yield f"the working tree is measured as it is, with {dirty} file{'' if dirty == 1 else 's'} not committed"
+        yield f"the working tree is measured with {dirty} uncommitted file{'' if dirty == 1 else 's'}"
     ahead = int((_git(root, "rev-list", "--count", f"HEAD..{base}") or "0").strip())
     if ahead:
         fork = (_git(root, "merge-base", base, "HEAD") or "").strip()
         yield (
-            f"{name} has {ahead} commit{'' if ahead == 1 else 's'} that HEAD has not, which are measured as if the change took them away"
+            f"{name} has {ahead} commit{'' if ahead == 1 else 's'} that HEAD lacks, which are measured as if the change removed them"
             + (f"; --perfproof-base {fork[:12]} leaves them out" if fork else "")
         )
     if (root / ".gitmodules").is_file():
@@ -164,7 +165,7 @@ def _notes(root: Path, name: str, base: str, new: Sequence[str]) -> Iterator[str
 
 
 def _digest(root: Path, base: str, new: Sequence[str]) -> str:
-    """Sixteen hex digits for the difference of the working tree: another change is another question."""
+    """Sixteen hex digits for the working tree's difference: another change is another question."""
     digest = hashlib.sha256(base.encode())
     with tempfile.TemporaryDirectory(prefix="perfproof-") as folder:
         out = Path(folder) / "diff"
@@ -180,7 +181,7 @@ def _digest(root: Path, base: str, new: Sequence[str]) -> str:
 
 
 def _needed(source: Path, target: Path) -> bool:
-    """Whether something ignored belongs to a package that the base has too, or is a compiled module beside its code."""
+    """Whether an ignored file belongs to a package that the base has too, or is a compiled module beside its code."""
     if source.name.startswith((".", "__pycache__")) or not target.parent.is_dir():
         return False
     packaged = (source.parent / "__init__.py").is_file()
@@ -192,13 +193,13 @@ def _below(path: Path, folder: Path | None) -> bool:
 
 
 def _names(root: Path, *words: str) -> list[str]:
-    """Names that git prints with zeros between them. Raises `CannotRun` where it fails."""
-    said = _git(root, *words)
-    if said is None:
-        raise CannotRun(f"git {words[0]} failed in {root.name}: see that the repository is whole (git fsck)")
-    return [name for name in said.split("\0") if name]
+    """The names in git's output, which are separated by zeros. Raises `CannotRun` where git fails."""
+    output = _git(root, *words)
+    if output is None:
+        raise CannotRun(f"git {words[0]} failed in {root.name}: check that the repository is intact (git fsck)")
+    return [name for name in output.split("\0") if name]
 
 
 def _git(folder: Path, *words: str) -> str | None:
-    """What git prints; None where it fails."""
-    return safe_git.asked(folder, *words, quote=False, tree=words[0] in TOUCHING)
+    """git's output; None where it fails."""
+    return safe_git.git_text(folder, *words, quote=False, tree=words[0] in TOUCHING)

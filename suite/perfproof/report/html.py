@@ -1,4 +1,4 @@
-"""The page: its panels in order, joined by one template into a single file that asks the network for nothing."""
+"""The page: one template joins its panels in order into a single file that needs no network."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ PANELS = (
     ("spread", "Within the trials", spread.render),
     ("frontier", "Throughput against latency", frontier.render),
     ("work", "The work done", work.render),
-    ("answers", "Did the answers change", compared_answers.render),
-    ("machine", "Can this machine be trusted", machine.render),
+    ("answers", "Did the answers change?", compared_answers.render),
+    ("machine", "Can this machine be trusted?", machine.render),
     ("attestation", "What ran in each arm", attestation.render),
     ("repeat", "Repeat it", reproduce.render),
     ("glossary", "What the words mean", glossary.render),
 )
-"""The panels in the order of the page: id, title, and the function that renders it; one that renders nothing is left out."""
+"""The panels in the order of the page: id, title and render function. A panel that renders nothing is left out."""
 
 COUNTED = ("answer", "decision", "host_work", "glossary")
 """The panels of a page on which nothing was measured, only counted."""
@@ -58,7 +58,7 @@ def render(page: Page) -> str:
 
 
 def shell(template: str, **values: Any) -> str:
-    """A template with the page's style and script inside, and the policy that allows just these and nothing from elsewhere."""
+    """A template with the page's style and script, and a content policy that allows these and nothing else."""
     script, style = asset("page.js"), asset("page.css")
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     policy = (

@@ -1,7 +1,7 @@
-"""A results folder judged against what the history has stored, for a gate that can't measure the base beside the change.
+"""A results folder judged against stored baselines of a history, for a gate that can't measure the base beside the change.
 
-Only metrics that decide under the policy are looked up. What is missing, too old or of another machine is a fault, with how to renew it:
-a gate does not pass for want of something to compare with.
+Only metrics that decide under the policy are looked up. A baseline that is missing, too old or from another machine is a fault, and its
+message says how to renew it: a gate does not pass because it has nothing to compare with.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from perfproof.tracking.stored_baselines import Here
 
 
 def against_stored(records: Sequence[Record], folder: Path, policy: Policy, today: date) -> list[Judged]:
-    """Every deciding metric of every arm but the baseline, against the history in `folder`. Raises `BadInput` with all that is missing."""
+    """Judges every deciding metric of every candidate against the history in `folder`. Raises `BadInput` with all that is missing."""
     kept = history.read(folder)
     faults: list[str] = []
     rows: list[Judged] = []
@@ -36,16 +36,16 @@ def against_stored(records: Sequence[Record], folder: Path, policy: Policy, toda
         workload = _as_released(definitions[point.scenario], point.arm)
         here = Here(today=today, machine=point.machine, environment=point.environment)
         try:
-            found = stored_baselines.stored(kept, scenario=point.scenario, name=point.metric, workload=workload, here=here)
+            baseline = stored_baselines.stored(kept, scenario=point.scenario, name=point.metric, workload=workload, here=here)
         except BadInput as error:
             faults += error.faults
             continue
-        if refused := stored_baselines.refusal(found, policy.baseline, here):
+        if refused := stored_baselines.refusal(baseline, policy.baseline, here):
             faults.append(refused)
             continue
         asked = policy.asks(point.scenario, point.metric, primary=True)
         margin = margin_of(point.metric, choice_of(definitions[point.scenario], point.metric), asked.fail)
-        rows.append(stored_baselines.judged(found, point.values, point.arm, here, primary=True, margin=margin))
+        rows.append(stored_baselines.judged(baseline, point.values, point.arm, here, primary=True, margin=margin))
     if faults:
         elsewhere = f"the history is {folder}: give each of these commands --history {shlex.quote(str(folder))} too"
         raise BadInput(*dict.fromkeys(faults), *([] if folder == HISTORY else [elsewhere]))
@@ -53,7 +53,7 @@ def against_stored(records: Sequence[Record], folder: Path, policy: Policy, toda
 
 
 def _as_released(definition: Mapping[str, Any], arm: str) -> str:
-    """The workload of an arm without its patches: a history holds what vLLM does as released, and that is what a patch is held against."""
+    """The workload of an arm without its patches: a history holds vLLM as released, and a patch is compared with that."""
     return workload_of(definition, {**definition["arms"][arm], "patches": [], "allow_unverified": False})
 
 
@@ -70,7 +70,7 @@ def margin_of(name: str, choice: Mapping[str, Any], fail: float | None) -> float
 
 
 def _deciding(records: Sequence[Record], policy: Policy) -> Iterator[Point]:
-    """The points of what decides, of every arm but its scenario's baseline."""
+    """The points of deciding metrics, of every candidate."""
     of_scenario = {record.scenario: record.definition for record in records}
     for entry in history.entries_of(records):
         if isinstance(entry, Point):

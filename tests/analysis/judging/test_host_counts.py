@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +20,7 @@ from perfproof.model.records.record import Record
 from perfproof.model.verdicts.judged import Judged
 from perfproof.model.verdicts.policy import DEFAULT_POLICY, Policy
 from perfproof.report.base import formatting
-from tests.factory import DEFINITION, record, run
+from tests.factory import ATTESTATION, DEFINITION, record, run
 
 NOISE = {"foreign": 0.9}
 
@@ -88,6 +89,39 @@ def test_a_candidate_without_counts_is_told() -> None:
     records = [one if one.arm == "before" else record(block=one.block, arm="after") for one in counted(100, 100)]
     row = of(records)
     assert (row.verdict, row.reason) == ("untestable", "after counted nothing in 2 trials (the first: block 1)")
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"at": {"swaps": 20}}, "rounds of different sizes were counted (as timed, and swaps 20)"),
+        ({"counter": 9}, "what counted the trials changed between them"),
+    ],
+)
+def test_rounds_that_are_not_alike_are_not_compared(changed: dict[str, Any], told: str) -> None:
+    """Another size, or another counter, is no change of the code."""
+    records = [record(block=1, arm="before", counts={"": table(100)}), record(block=1, arm="after", counts={"": table(100, **changed)})]
+    row = of(records)
+    assert row.verdict == "untestable"
+    assert told in row.reason
+
+
+def test_counts_of_two_pythons_are_not_compared() -> None:
+    """An instruction of one Python is none of another."""
+    newer = dataclasses.replace(ATTESTATION, python="3.12.1")
+    records = [
+        record(block=1, arm="before", counts={"": table(100)}),
+        record(block=1, arm="after", counts={"": table(100)}, attestation=newer),
+    ]
+    row = of(records)
+    assert (row.verdict, "Python 3.11 and 3.12" in row.reason) == ("untestable", True)
+
+
+def test_a_smaller_size_is_told_with_the_count() -> None:
+    """Whoever reads the number knows of which round it is."""
+    small = {"": table(100, at={"swaps": 20, "requests": 16})}
+    row = of([record(block=1, arm=arm, counts=small) for arm in ("before", "after")])
+    assert row.reason.endswith("; counted at swaps 20, requests 16")
 
 
 def test_records_without_counts_have_no_line_of_counts() -> None:

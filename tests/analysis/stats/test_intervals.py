@@ -37,6 +37,19 @@ def test_the_signed_rank_interval_leaves_out_as_many_averages_as_the_tables_say(
     assert intervals.signed_rank_depth(n, 0.95) == depth
 
 
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+def test_the_signed_rank_interval_of_any_size_is_that_of_scipys_test(level: float) -> None:
+    """With as many averages below the shift as are left out, `scipy.stats.wilcoxon` rejects; with one more it accepts."""
+    for n in (2, 5, 13, 37, 50, 51, 100):
+        values = np.cumsum(np.arange(1.0, n + 1) ** 2 + np.sqrt(np.arange(1.0, n + 1)))
+        averages = np.sort([(values[i] + values[j]) / 2 for i in range(n) for j in range(i, n)])
+        edges = np.concatenate([[averages[0] - 1], (averages[1:] + averages[:-1]) / 2])
+        method = "exact" if n <= 50 else "asymptotic"
+        depth = intervals.signed_rank_depth(n, level)
+        assert stats.wilcoxon(values - edges[depth], method=method).pvalue > 1 - level
+        assert not depth or stats.wilcoxon(values - edges[depth - 1], method=method).pvalue <= 1 - level
+
+
 def test_the_signed_rank_interval_holds_just_the_shifts_that_the_test_accepts() -> None:
     """Just inside an end scipy.stats.wilcoxon accepts the shift, just outside it rejects it."""
     robust = intervals.companion(X)

@@ -5,18 +5,22 @@ from __future__ import annotations
 import csv
 import os
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+import ruptures
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from perfproof.analysis.steps import Change, Group, find, steps
+from perfproof.analysis.steps.deviation_partition import LEAST, PRICE, costs, splits
 from perfproof.analysis.steps.level_test import chance, two_levels
-from perfproof.analysis.steps.pelt_partition import AbsoluteDeviations, splits
-from perfproof.analysis.steps.rank_scan import LONGEST, proposals, stretches
+from perfproof.analysis.steps.rank_scan import LONGEST, proposals, ranks, stretches
 from perfproof.analysis.steps.step_detection import between
+from perfproof.validation.simulated.step_detectors import AbsoluteDeviations
 
 FLOOR = 0.02
 LABELLED = Path(os.environ.get("PERFPROOF_LABELLED", Path(__file__).parents[3].parent / "shared/data/sap-hana-small-2021"))
@@ -213,7 +217,7 @@ def groups(*runs: tuple[str, list[float]]) -> list[Group]:
 def test_a_step_where_the_environment_changed_is_labelled() -> None:
     """A new kernel explains a new level as well as the build does, and the reason begins with it."""
     old, new = list(noisy(1, (12, 1.0))), list(noisy(2, (12, 1.3)))
-    result = steps(groups(("a", old), ("b", new)), floor=FLOOR, kind="timed", told=lambda one, two: f"kernel {one} to {two}")
+    result = steps(groups(("a", old), ("b", new)), floor=FLOOR, kind="timed", describe=lambda one, two: f"kernel {one} to {two}")
     (step,) = result.steps
     assert (step.at, step.last, step.environment) == (12, 11, "kernel a to b")
     assert step.reason.startswith("environment: kernel a to b")
@@ -223,21 +227,21 @@ def test_environments_never_mix() -> None:
     """Points of two environments that alternate give no step between them, and that is said."""
     slow, fast = noisy(1, (20, 1.3)), noisy(2, (20, 1.0))
     mixed = [Group(label=place, environment="ab"[place % 2], values=np.array([(fast, slow)[place % 2][place // 2]])) for place in range(40)]
-    result = steps(mixed, floor=FLOOR, kind="timed", told=lambda one, two: f"{one} to {two}")
+    result = steps(mixed, floor=FLOOR, kind="timed", describe=lambda one, two: f"{one} to {two}")
     assert result.steps == ()
     assert "alternate" in result.warnings[0]
 
 
 def test_too_few_points_in_an_environment_are_said() -> None:
     """Two points after a new kernel tell nothing, and the reader hears of the border."""
-    result = steps(groups(("a", [1.0] * 12), ("b", [2.0, 2.0])), floor=FLOOR, kind="timed", told=lambda one, two: f"{one} to {two}")
+    result = steps(groups(("a", [1.0] * 12), ("b", [2.0, 2.0])), floor=FLOOR, kind="timed", describe=lambda one, two: f"{one} to {two}")
     assert result.steps == ()
     assert any("the environment changed at 12 (a to b)" in warning for warning in result.warnings)
 
 
 def test_a_count_steps_over_a_change_of_environment() -> None:
     """A count that changes together with the environment is a step, labelled."""
-    result = steps(groups(("a", [4.0, 4.0]), ("b", [9.0, 9.0])), floor=FLOOR, kind="witness", told=lambda one, two: f"{one} to {two}")
+    result = steps(groups(("a", [4.0, 4.0]), ("b", [9.0, 9.0])), floor=FLOOR, kind="witness", describe=lambda one, two: f"{one} to {two}")
     assert [(step.at, step.environment) for step in result.steps] == [(2, "a to b")]
 
 
@@ -267,11 +271,35 @@ def test_ranks_propose_a_step_and_the_partition_sees_it() -> None:
 def test_the_table_holds_the_cost_of_every_stretch(seed: int, n: int) -> None:
     """The looked-up cost is the sum of absolute deviations from the median."""
     values = np.random.default_rng(seed).standard_normal(n)
-    cost = AbsoluteDeviations().fit(values)
+    table = costs(values)
     for start in range(n):
         for end in range(start + 1, n + 1):
             part = values[start:end]
-            assert cost.error(start, end) == pytest.approx(np.abs(part - np.median(part)).sum())
+            assert table[start, end] == pytest.approx(np.abs(part - np.median(part)).sum())
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS, st.integers(2 * LEAST, 60), st.integers(0, 3))
+def test_the_partition_is_the_one_of_ruptures(seed: int, n: int, steps: int) -> None:
+    """`ruptures.Pelt` on the same cost and price finds the same levels; where its pruning misses the best, ours costs less."""
+    source = np.random.default_rng(seed)
+    y = source.standard_normal(n)
+    for place in source.integers(0, n, steps):
+        y[place:] += source.normal(0, 4)
+    theirs = ruptures.Pelt(custom_cost=AbsoluteDeviations(), min_size=LEAST, jump=1).fit(y).predict(pen=PRICE * np.log(n))[:-1]
+    assert splits(y, 1.0) == theirs or _price(y, splits(y, 1.0)) < _price(y, theirs)
+
+
+def _price(y: np.ndarray, found: list[int]) -> float:
+    bounds = [0, *found, y.size]
+    parts = [y[start:end] for start, end in pairwise(bounds)]
+    return sum(float(np.abs(part - np.median(part)).sum()) for part in parts) + PRICE * np.log(y.size) * len(found)
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=30))
+def test_equal_values_share_their_rank(values: list[int]) -> None:
+    """The ranks are those of `scipy.stats.rankdata`."""
+    assert ranks(np.array(values, dtype=float)).tolist() == stats.rankdata(values).tolist()
 
 
 def test_the_fit_knows_shift_and_autocorrelation() -> None:

@@ -84,16 +84,16 @@ def test_an_edit_of_the_tree_is_another_fingerprint_and_no_other_make(make: Make
         (("{python}", "-c", "pass"), "vllm"),
     ],
 )
-def test_a_command_that_fails_or_does_nothing_is_told(make: Make, command: tuple[str, ...], words: str) -> None:
+def test_a_command_that_fails_or_does_nothing_is_reported(make: Make, command: tuple[str, ...], words: str) -> None:
     """A command that fails, is not there, or leaves no vLLM ends in words, with what it printed."""
     with pytest.raises(CannotRun, match=words):
         make(*command)
 
 
 def test_a_folder_that_is_no_source_tree_is_refused_first(tmp_path: Path) -> None:
-    """A folder that is missing or holds no vLLM is told before anything is made."""
+    """A folder that is missing or holds no vLLM is reported before anything is made."""
     (tmp_path / "empty").mkdir()
-    for source, words in (("none", "no such folder"), ("empty", "no source tree of vLLM")):
+    for source, words in (("none", "no such folder"), ("empty", "not a source tree of vLLM")):
         assert words in build_faults(EditableBuild(name="tree", source=str(tmp_path / source), command=None))[0]
 
 

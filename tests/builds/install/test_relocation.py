@@ -70,7 +70,7 @@ def of_older_version(folder: Path) -> None:
 def test_a_release_that_lies_elsewhere_is_set_right_and_not_installed_again(
     make: Make, state: Path, tmp_path: Path, how: str, older: bool
 ) -> None:
-    """Its vLLM is the one that lies there, whoever made it; the user is told, once; nothing is installed."""
+    """It uses the vLLM in its new folder; the user gets one message; nothing is installed."""
     first = make(RELEASE, tmp_path / "one" / "builds")
     if older:
         of_older_version(first.folder)

@@ -114,7 +114,7 @@ def test_a_scenario_without_git_stays_what_it_is() -> None:
 
 
 def test_compiled_code_that_differs_too_is_refused(repo: Path) -> None:
-    """An overlay keeps what its base was compiled from, so a branch that changes that is told, file by file."""
+    """An overlay keeps what its base was compiled from, so a branch that changes that is reported, file by file."""
     with pytest.raises(BadInput, match=r"csrc/x\.cu differ too.*kind 'editable'"):
         git_changes.difference("mine", source(repo, "compiled"))
 
@@ -124,11 +124,11 @@ def test_compiled_code_that_differs_too_is_refused(repo: Path) -> None:
     [
         ("fastre", "main", "clone has no commit 'fastre', did you mean faster"),
         ("faster", "mian", "clone has no commit 'mian', did you mean main"),
-        ("0123456789", "main", "a branch of another remote has to be fetched first"),
+        ("0123456789", "main", "fetch a branch of another remote first"),
         ("main", "main", "below vllm/ main does not differ from main"),
     ],
 )
-def test_a_commit_that_is_not_there_is_told_with_the_near_names(repo: Path, ref: str, base: str, words: str) -> None:
+def test_a_commit_that_is_not_there_is_reported_with_the_near_names(repo: Path, ref: str, base: str, words: str) -> None:
     """An unknown branch, tag or hash, on either side, and two that are the same."""
     with pytest.raises(BadInput) as caught:
         git_changes.difference("mine", source(repo, ref, base))
@@ -143,7 +143,7 @@ def test_a_commit_that_is_not_there_is_told_with_the_near_names(repo: Path, ref:
     ],
 )
 def test_a_hostile_name_of_a_commit_is_no_option_and_no_command(repo: Path, hostile: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever stands for a commit, on either side, is looked up as one and not found; what is told of it is short and harmless."""
+    """Whatever stands for a commit, on either side, is looked up as one and not found; what is reported of it is short and harmless."""
     monkeypatch.chdir(repo)
     for ref, base in ((hostile, "main"), ("faster", hostile)):
         with pytest.raises(BadInput, match="has no commit") as caught:
@@ -181,11 +181,11 @@ def test_whatever_is_asked_for_is_one_commit_or_refused(repo: Path, name: str) -
         assert git_changes.HASH.fullmatch(git_changes.resolved(str(repo), name))
 
 
-def test_a_difference_that_takes_the_base_s_commits_back_is_told(repo: Path) -> None:
+def test_a_difference_that_takes_the_base_s_commits_back_is_reported(repo: Path) -> None:
     """The plain difference of two commits holds what the base gained since; where it gained nothing there is nothing to tell."""
     assert git_changes.left_behind(source(repo)) == ""
     commit(repo, "goes on", vllm__y_dot_py="B = 1\n")
-    assert git_changes.left_behind(source(repo)).startswith("main has commits that faster lacks: the difference takes them back")
+    assert git_changes.left_behind(source(repo)).startswith("main has commits that faster lacks: the difference undoes them")
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
@@ -244,20 +244,20 @@ def test_a_clone_whose_own_settings_are_hostile_runs_nothing(repo: Path) -> None
     assert not (repo / "pwned").exists()
 
 
-def test_a_repository_that_is_not_there_is_told(repo: Path, tmp_path: Path) -> None:
+def test_a_repository_that_is_not_there_is_reported(repo: Path, tmp_path: Path) -> None:
     """A misspelt folder gets its near names, an address the way to a clone, a folder without git the reason."""
     (tmp_path / "plain").mkdir()
     for place, words in (
         (str(tmp_path / "clon"), "did you mean clone?"),
-        (str(tmp_path / "plain"), "plain is no git repository"),
+        (str(tmp_path / "plain"), "plain is not a git repository"),
         ("https://github.com/vllm-project/vllm", "expected a local clone"),
-        (str(Path("https://github.com/vllm-project/vllm").absolute()), "expected a local clone, got an address: git clone vllm first"),
+        (str(Path("https://github.com/vllm-project/vllm").absolute()), "expected a local clone, got an address: run git clone vllm first"),
     ):
         with pytest.raises(BadInput, match=words.replace("?", r"\?")):
             git_changes.difference("mine", GitSource(repo=place, ref="faster", base="main", sha256=None))
 
 
-def test_a_machine_without_git_is_told(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_git_is_reported(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is no git, a file is the way."""
     monkeypatch.setattr(git_changes.shutil, "which", lambda _: None)
     with pytest.raises(CannotRun, match="give the change as a file"):

@@ -99,13 +99,12 @@ def test_every_process_takes_its_vllm_from_the_overlay(lay: Lay) -> None:
 
 
 @pytest.mark.parametrize("line", ["import os; A = os.environ.get('PERFPROOF_ATTEST')", "from perfproof.patches.guard import counter"])
-def test_a_change_that_speaks_of_perfproof_is_told(lay: Lay, line: str) -> None:
+def test_a_change_that_speaks_of_perfproof_is_reported(lay: Lay, line: str) -> None:
     """A change could know that it is measured, and count calls of its own: whoever reads a trial is told to read the change."""
     knowing = unified(BATCH, f"{BATCH}\n{line}\n", "a/vllm/v1/worker/batch.py", "b/vllm/v1/worker/batch.py")
     plain = lay(CHANGE).warnings
     assert [one for one in lay(knowing).warnings if one not in plain] == [
-        f"{lay(knowing).label}: the change speaks of perfproof: what it does while it is measured may not be what it does elsewhere; "
-        "read it"
+        f"{lay(knowing).label}: the change mentions perfproof: it may behave differently while it is measured; read it"
     ]
 
 
@@ -205,7 +204,7 @@ def test_two_runs_make_one_overlay(lay: Lay) -> None:
     assert sum(bool(one.seconds) and "overlay" in one.seconds for one in made) == 1
 
 
-def test_a_deleted_overlay_or_base_is_told(lay: Lay, toys: tuple[PythonBuild, Path]) -> None:
+def test_a_deleted_overlay_or_base_is_reported(lay: Lay, toys: tuple[PythonBuild, Path]) -> None:
     """A build that is deleted under a running scenario is seen, whichever of the two it was."""
     ready = lay(CHANGE)
     assert integrity.lost(ready) == ""
@@ -247,14 +246,14 @@ def test_the_full_disk_is_told_and_leaves_nothing(lay: Lay, monkeypatch: pytest.
 def test_a_change_that_is_no_python_afterwards_is_refused(lay: Lay) -> None:
     """A diff that leaves a file that can't be compiled names it and the line, before anything runs."""
     broken = unified(BATCH, BATCH + "\ndef f(:\n", "a/vllm/v1/worker/batch.py", "b/vllm/v1/worker/batch.py")
-    with pytest.raises(BadInput, match=r"vllm/v1/worker/batch.py is no valid Python: line \d+"):
+    with pytest.raises(BadInput, match=r"vllm/v1/worker/batch.py is not valid Python: line \d+"):
         lay(broken)
 
 
 def test_a_change_that_changes_nothing_is_refused(lay: Lay) -> None:
     """A diff whose last commit takes back its first leaves the base as it is, which is no build of its own."""
     back = unified(CHANGED, BATCH, "a/vllm/v1/worker/batch.py", "b/vllm/v1/worker/batch.py")
-    with pytest.raises(BadInput, match="leaves every file"):
+    with pytest.raises(BadInput, match="changes no file of"):
         lay(CHANGE + back)
 
 
@@ -269,7 +268,7 @@ def test_a_diff_that_changed_since_it_was_read_is_refused(tmp_path: Path, toys: 
     assert "No such file" in build_faults(build)[0]
 
 
-def test_what_is_wrong_with_a_diff_is_told_before_anything_is_made(tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_diff_is_reported_before_anything_is_made(tmp_path: Path) -> None:
     """A base that is not there and a diff that an overlay can't take are told together, before any build."""
     outside = of(unified("a\n", "b\n", "a/csrc/x.cu", "b/csrc/x.cu"), tmp_path, PythonBuild(name="none", path="/no/python"))
     told = build_faults(outside)
@@ -286,7 +285,7 @@ def test_an_overlay_writes_nowhere_else(lay: Lay, tmp_path: Path, toys: tuple[Py
     (outside / "x.py").write_text("A = 1\n")
     (package / "linked").symlink_to(outside, target_is_directory=True)
     try:
-        with pytest.raises(BadInput, match="a folder on the way to it is a link"):
+        with pytest.raises(BadInput, match="one of its folders is a link"):
             lay(unified("A = 1\n", "A = 2\n", "a/vllm/linked/x.py", "b/vllm/linked/x.py"))
     finally:
         (package / "linked").unlink()
@@ -332,7 +331,7 @@ def test_arms_that_run_the_same_code_are_refused(lay: Lay, toys: tuple[PythonBui
     same = dataclasses.replace(scenario, builds={"here": here, "again": again}, arms=arms)
     (fault,) = identical_arms.faults(same, ready)
     assert "arms one and other: both arms run the same code: vLLM's files have the hash" in fault
-    assert fault.endswith(f"calibrate measures: perfproof calibrate {same.source} --profile {same.profile}")
+    assert fault.endswith(f"calibrate measures one arm against itself: perfproof calibrate {same.source} --profile {same.profile}")
     assert not identical_arms.faults(same, {})
     twice = dataclasses.replace(same, arms=(arms[0], dataclasses.replace(arms[1], build="here")))
     assert "the build" in identical_arms.faults(twice, {})[0]

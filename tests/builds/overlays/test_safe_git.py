@@ -72,7 +72,7 @@ def test_a_setting_that_cannot_be_turned_off_is_refused(hostile: Path, trap: Pat
     """A filter whose name no command line can spell is not run either: git is not asked at all."""
     with open(hostile / ".git" / "config", "a") as file:
         file.write(f'[filter "odd=name"]\n\tclean = {trap}\n')
-    assert safe_git.asked(hostile, "status", tree=True) is None
+    assert safe_git.git_text(hostile, "status", tree=True) is None
     with pytest.raises(PerfproofError):
         worktrees.find(hostile, "main", None)
     assert not trap.with_name("ran").exists()
@@ -80,7 +80,7 @@ def test_a_setting_that_cannot_be_turned_off_is_refused(hostile: Path, trap: Pat
 
 @pytest.mark.parametrize("address", ["ssh://somewhere/x.git", "ext::{trap}", "file://{origin}"])
 def test_what_a_partial_clone_lacks_is_not_fetched(hostile: Path, trap: Path, tmp_path: Path, address: str) -> None:
-    """A clone that lacks a commit's files does not run its way of fetching them; it is told as not whole."""
+    """A clone that lacks a commit's files does not run its way of fetching them; it is reported as not whole."""
     clone = tmp_path / "partial"
     run(hostile, "config", "uploadpack.allowFilter", "true")
     for name in PROGRAMS:

@@ -72,7 +72,7 @@ def test_any_edit_of_any_file_survives_the_way_through_a_diff(tmp_path: Path, da
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(above=st.integers(0, 30), place=st.integers(5, 37))
 def test_a_hunk_is_found_where_its_lines_have_moved_to(tmp_path: Path, above: int, place: int) -> None:
-    """Lines added above a hunk move it, as git apply has it, and the move is told."""
+    """Lines added above a hunk move it, as git apply has it, and the move is reported."""
     wanted = LINES.replace(f"line {place}\n", "changed\n")
     more = "".join(f"more {n}\n" for n in range(above))
     root = tree(tmp_path, x=more + LINES)
@@ -165,7 +165,7 @@ def test_bytes_that_are_no_utf8_survive(tmp_path: Path) -> None:
 
 
 def test_what_a_diff_touches_is_known_without_a_base() -> None:
-    """The files that a diff writes or removes are told before anything is made."""
+    """The files that a diff writes or removes are reported before anything is made."""
     assert touched(read_diff((GIT_NEW + GIT_RENAME).encode(), "my.diff")) == ("vllm/new.py", "vllm/x.py", "vllm/y.py")
 
 
@@ -177,33 +177,33 @@ def test_a_hunk_that_does_not_apply_says_where_it_nearly_would(tmp_path: Path) -
     other = LINES.replace("line 21\n", "line 21 changed here\n")
     (told,) = faults(unified(LINES, EDITED), tree(tmp_path, x="more\n" * 5 + other))
     assert told == (
-        "my.diff: vllm/x.py: hunk 1 (line 17) does not apply: near line 22 6 of the 7 lines that it expects stand; "
+        "my.diff: vllm/x.py: hunk 1 (line 17) does not apply: near line 22 there are 6 of the 7 lines that it expects; "
         "line 26 is 'line 21 changed here', expected 'line 21' (against base)"
     )
 
 
-def test_a_change_that_is_there_already_is_told(tmp_path: Path) -> None:
+def test_a_change_that_is_there_already_is_reported(tmp_path: Path) -> None:
     """Where the base has the change, the fault says so, with the line."""
     (told,) = faults(unified(LINES, EDITED), tree(tmp_path, x=EDITED))
-    assert told == "my.diff: vllm/x.py: hunk 1 (line 17) does not apply: what it makes stands at line 17 already (against base)"
+    assert told == "my.diff: vllm/x.py: hunk 1 (line 17) does not apply: its result is already at line 17 (against base)"
 
 
 def test_a_file_that_is_not_what_the_diff_takes_it_for(tmp_path: Path) -> None:
-    """A file that is missing, there already, or deleted in another state than it is in is told; all of them at once."""
+    """A file that is missing, there already, or deleted in another state than it is in is reported; all of them at once."""
     root = tree(tmp_path, x=LINES, new="A = 3\n")
     missing = unified(LINES, EDITED, "a/vllm/none.py", "b/vllm/none.py")
     told = faults(missing + GIT_NEW + GIT_GONE.replace("A = 1", "line 1"), root)
     assert told == [
         "my.diff: vllm/none.py: vllm/none.py is not in this base (against base)",
-        "my.diff: vllm/new.py: the diff makes this file, and the base has it already (against base)",
-        "my.diff: vllm/x.py: the diff deletes this file, but not every line of it: it is another one here (against base)",
+        "my.diff: vllm/new.py: the diff creates this file, but the base has it already (against base)",
+        "my.diff: vllm/x.py: the diff deletes this file, but not every line of it: the file differs here (against base)",
     ]
 
 
 def test_nothing_of_another_file_fits(tmp_path: Path) -> None:
     """A hunk of which no line stands in the file says just that."""
     (told,) = faults(unified(LINES, EDITED), tree(tmp_path, x="a\nb\n"))
-    assert "none of the 7 lines that it expects stands in the file (2 lines)" in told
+    assert "none of the 7 lines that it expects is in the file (2 lines)" in told
 
 
 # --- what is refused -----------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def test_a_path_that_leads_elsewhere_is_refused(tmp_path: Path, path: str) -> No
     for old, new in ((f"a/{path}", f"b/{path}"), (path, path)):
         assert (
             path.strip('"')[:5] in faults(unified("a\n", "b\n", old, new), tmp_path)[0]
-            or "no unified diff" in faults(unified("a\n", "b\n", old, new), tmp_path)[0]
+            or "not a readable unified diff" in faults(unified("a\n", "b\n", old, new), tmp_path)[0]
         )
     assert faults(f"diff --git a/vllm/x.py b/{path}\nsimilarity index 100%\nrename from vllm/x.py\nrename to {path}\n", tmp_path)
 
@@ -250,8 +250,8 @@ def test_a_path_that_leads_elsewhere_is_refused(tmp_path: Path, path: str) -> No
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        (f"vllm/{'a' * 300}.py", "is longer than a file system takes: 250 bytes a name"),
-        (f"vllm/{'abcdefghij/' * 200}x.py", "is longer than a file system takes: 250 bytes a name, 1,000 in all"),
+        (f"vllm/{'a' * 300}.py", "is longer than a file system allows: 250 bytes a name"),
+        (f"vllm/{'abcdefghij/' * 200}x.py", "is longer than a file system allows: 250 bytes a name, 1,000 in all"),
         ("vllm/v1.py/x.py", "leads through a folder that is named like a Python file"),
     ],
 )
@@ -275,7 +275,7 @@ def test_no_path_of_a_diff_leads_out_of_vllm(path: str) -> None:
 
 
 def test_links_submodules_and_binary_patches_are_refused(tmp_path: Path) -> None:
-    """What an overlay can't do is told for what it is."""
+    """What an overlay can't do is reported for what it is."""
     new = unified("", "/etc/passwd", "/dev/null")
     link = git("vllm/x.py", "new file mode 120000", "index 0000000..1111111", body=new)
     edit = git("vllm/x.py", "index 0000000..1111111 120000", body=unified("a\n", "b\n"))
@@ -290,18 +290,18 @@ def test_links_submodules_and_binary_patches_are_refused(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("diff", "words"),
     [
-        ("", "no change in it"),
-        ("Hello, this is no diff.\n", "no change in it"),
+        ("", "it has no change"),
+        ("Hello, this is no diff.\n", "it has no change"),
         ("diff --cc vllm/x.py\nindex 1,2..3\n--- a/vllm/x.py\n+++ b/vllm/x.py\n@@@ -1,1 -1,1 +1,1 @@@\n", "combined diff"),
         ("\x1b[1mdiff --git a/vllm/x.py b/vllm/x.py\x1b[m\n", "--no-color"),
         ("Content-Transfer-Encoding: base64\n\nZGlmZg==\n", "encoded mail"),
-        ("--- a/vllm/x.py\n+++ b/vllm/x.py\n@@ -1,5 +1,5 @@\n-a\n+b\n", "no unified diff that can be read"),
-        ("@@ -1 +1 @@\n-a\n+b\n", "no unified diff that can be read"),
-        ("+++ b/vllm/x.py\n@@ -1 +1 @@\n-a\n+b\n", "no unified diff that can be read"),
-        ("\0\0\0\0", "no change in it"),
+        ("--- a/vllm/x.py\n+++ b/vllm/x.py\n@@ -1,5 +1,5 @@\n-a\n+b\n", "not a readable unified diff"),
+        ("@@ -1 +1 @@\n-a\n+b\n", "not a readable unified diff"),
+        ("+++ b/vllm/x.py\n@@ -1 +1 @@\n-a\n+b\n", "not a readable unified diff"),
+        ("\0\0\0\0", "it has no change"),
     ],
 )
-def test_what_is_no_diff_is_told(tmp_path: Path, diff: str, words: str) -> None:
+def test_what_is_no_diff_is_reported(tmp_path: Path, diff: str, words: str) -> None:
     """A text that is no unified diff, or a cut one, is refused for what it is."""
     assert words in faults(diff, tmp_path)[0]
 
@@ -331,8 +331,10 @@ def test_a_diff_of_thirty_megabytes_is_read(tmp_path: Path) -> None:
 
 
 def test_a_diff_larger_than_any_that_is_meant_is_refused_before_it_is_read() -> None:
-    """A file of more than 64 MB is told its size and how to take a smaller one."""
+    """For a file of more than 64 MB the fault gives its size and how to make a smaller one."""
     with pytest.raises(BadInput) as told:
         read_diff(b"x" * 64_000_001, "my.diff")
     (fault,) = told.value.faults
-    assert fault == ("my.diff: a diff may have up to 64 MB, this one has 64: take it of vLLM's Python alone (git diff BASE -- 'vllm/*.py')")
+    assert fault == (
+        "my.diff: a diff may have up to 64 MB, this one has 64: limit it to vLLM's Python files (git diff BASE -- 'vllm/*.py')"
+    )

@@ -30,7 +30,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("nowhere")
-def test_no_room_for_temporary_files_is_told_with_the_folders_and_the_remedy(tmp_path: Path) -> None:
+def test_no_room_for_temporary_files_is_reported_with_the_folders_and_the_remedy(tmp_path: Path) -> None:
     """Whoever needs one says the same: nothing is installed, locked or asked of an interpreter."""
     told = r"no room for temporary files: nothing can be written to /full, .*/tmp, /var/tmp, /usr/tmp; make room there, or .* TMPDIR"
     with pytest.raises(CannotRun, match=told):
@@ -53,7 +53,7 @@ def test_a_command_without_room_for_temporary_files_ends_with_exit_code_3(tmp_pa
     assert main(["setup", str(scenario), "--builds", str(tmp_path / "builds")]) == EXIT_UNTESTABLE
     said = capsys.readouterr().err
     assert said.startswith("perfproof: there is no room for temporary files: nothing can be written to /full, ")
-    assert "see that" not in said
+    assert "check that" not in said
     assert not list((tmp_path / "builds").glob("python-*.json"))
 
 
@@ -76,7 +76,7 @@ def test_the_locks_of_a_machine_never_lie_in_a_working_folder_for_want_of_anothe
     assert machine_lock.folder() == tmp_path / "perfproof-locks"
 
 
-def test_the_disk_that_is_full_is_the_one_that_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_disk_that_is_full_is_the_one_that_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bundle's folder, builds and temporary files may lie on three disks; room is to be made where there is none."""
     places = {name: tmp_path / name for name in ("builds", "out", "tmp")}
     for place in places.values():

@@ -63,7 +63,7 @@ class Runner:
         self.batch.add_request(request)
 
     def go_on(self, req_id: str, prompt: list[int]) -> None:
-        """A streaming request: its output becomes part of a new prompt, and the same list starts anew."""
+        """A streaming request: its output becomes part of a new prompt, and the same list starts again."""
         request = self.requests[req_id]
         self.preempt(req_id)
         request.prompt_token_ids = list(prompt)

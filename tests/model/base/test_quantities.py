@@ -29,7 +29,7 @@ UNITS = ("ns", "us", "µs", "ms", "s", "min", "B", "MiB", "GB", "tok/s", "tokens
         (1, "widgets", "gadgets", None),
     ],
 )
-def test_a_value_is_told_in_another_unit_of_the_same_kind(value: float, unit: str, into: str, result: float | None) -> None:
+def test_a_value_is_reported_in_another_unit_of_the_same_kind(value: float, unit: str, into: str, result: float | None) -> None:
     """Exactly to a dozen figures; units of different kinds, and those that are not known, are not converted."""
     assert converted(value, unit, into) == result
 

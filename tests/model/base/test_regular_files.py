@@ -27,12 +27,12 @@ MAKE: dict[str, Callable[[Path], None]] = {"a pipe": os.mkfifo, "a device": lamb
 def test_a_pipe_or_a_device_among_the_files_is_named_and_not_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, place: str, words: list[str]
 ) -> None:
-    """Neither waited for nor read without end: told with its path."""
+    """Neither waited for nor read without end: reported with its path."""
     path = tmp_path / place
     path.parent.mkdir(exist_ok=True)
     MAKE[kind](path)
     assert main([word.format(folder=tmp_path) for word in words]) == EXIT_USAGE
-    assert f"{path}: is a pipe or a device, and no file" in capsys.readouterr().err
+    assert f"{path}: is a pipe or a device, not a file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["judge", "--better", "lower"], ["steps"], ["pasted"]])

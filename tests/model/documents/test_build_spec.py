@@ -85,8 +85,8 @@ def test_another_build_is_another_question(tmp_path: Path) -> None:
         ({"baseline": "tensorflow==2.0"}, "builds.given_baseline.distribution"),
     ],
 )
-def test_a_build_that_can_not_be_is_told(tmp_path: Path, asked: dict[str, str], words: str) -> None:
-    """An unknown name, a file that is not there and a distribution that is no vLLM are told with the option or the field."""
+def test_a_build_that_can_not_be_is_reported(tmp_path: Path, asked: dict[str, str], words: str) -> None:
+    """An unknown name, a file that is not there and a distribution that is no vLLM are reported with the option or the field."""
     with pytest.raises(BadInput) as caught:
         loaded(tmp_path, **asked)
     assert words in str(caught.value)

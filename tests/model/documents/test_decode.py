@@ -1,4 +1,4 @@
-"""Scenario files at the door: what is taken, and how every fault is told."""
+"""Scenario files at the door: what is taken, and how every fault is reported."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_serve_workload_is_read(tmp_path: Path) -> None:
         ({"arms": {"a": {"baseline": True}, "b": {"build": "nowhere"}}}, "arms.b.build: unknown build 'nowhere'"),
         ({"arms": None}, "arms: expected a mapping, got None"),
         ({"metrics": {"round_tme": {"primary": True}}}, "metrics.round_tme: unknown metric 'round_tme', did you mean round_time"),
-        ({"workload": {"kind": "micro", "bench": "b", "cases": [{"a": 1}, {}, {"a": 1}]}}, 'workload.cases.2: {"a": 1} stands there twice'),
+        ({"workload": {"kind": "micro", "bench": "b", "cases": [{"a": 1}, {}, {"a": 1}]}}, 'workload.cases.2: {"a": 1} occurs twice'),
         ({"arms": {"a": {"baseline": True}, "b": {"client": {"presence_penalty": 0}}}}, "client.presence_penalty: 'presence_penalty' does"),
         ({"arms": {"a": {"baseline": True}, "b": {"client": {"presence_penalty": 0}}}}, "*$, did you mean 'presence-penalty'?"),
         ({"arms": {"a": {"baseline": True}, "b": {"client": {"--ignore-eos": True}}}}, "did you mean 'ignore-eos'?"),
@@ -141,7 +141,7 @@ def test_a_serve_workload_is_read(tmp_path: Path) -> None:
         ({"metrics": {"round_time": {}}}, "expected at least one metric with 'primary: true'"),
         (
             {"workload": {"kind": "macro"}},
-            "workload: kind: expected 'micro', 'serve', 'offline', 'accuracy', 'equality', 'pytest', got 'macro'",
+            "workload: kind: expected 'micro', 'serve', 'offline', 'accuracy', 'equality', 'pytest', 'command', got 'macro'",
         ),
         ({"profiles": {"fast": {}}}, "profiles: unknown profile 'fast'"),
         ({"profiles": {"quick": {"blocks": 1.5}}}, "profiles.quick: blocks: expected an integer, got 1.5"),
@@ -149,18 +149,18 @@ def test_a_serve_workload_is_read(tmp_path: Path) -> None:
         ({"builds": {"x": {"kind": "release", "distribution": "vllm", "version": "; rm"}}}, "builds.x.version: '; rm' does not match"),
     ],
 )
-def test_a_fault_is_told_with_its_path_and_what_was_expected(tmp_path: Path, change: dict[str, Any], told: str) -> None:
+def test_a_fault_is_reported_with_its_path_and_what_was_expected(tmp_path: Path, change: dict[str, Any], told: str) -> None:
     """Each kind of fault names its place in the file and the remedy."""
     assert any(told in fault for fault in faults(tmp_path, {**GOOD, **change}))
 
 
-def test_a_missing_key_is_told(tmp_path: Path) -> None:
+def test_a_missing_key_is_reported(tmp_path: Path) -> None:
     """A file without arms says so."""
     data = {key: value for key, value in GOOD.items() if key != "arms"}
     assert "arms: is missing" in faults(tmp_path, data)
 
 
-def test_all_faults_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+def test_all_faults_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
     """Nobody has to run the command five times to find five faults."""
     found = faults(tmp_path, {**GOOD, "blocks": "3x", "colour": 1, "question": 7})
     assert len(found) == 3
@@ -172,17 +172,17 @@ def test_all_faults_of_a_file_are_told_at_once(tmp_path: Path) -> None:
         ("", "an empty file"),
         ("- a\n- b\n", "expected a mapping"),
         ("just words", "expected a mapping"),
-        ("a: 1\na: 2\n", "line 2: the key 'a' stands twice"),
+        ("a: 1\na: 2\n", "line 2: the key 'a' occurs twice"),
         ("a: !!python/object/apply:os.system ['true']\n", "line 1: the tag"),
         ("a: !!binary aGVsbG8=\n", "line 1: the tag"),
-        ("b: 1\na: 010\n", "line 2: the number 010 may be read in two ways, write it plainly or quote it"),
-        ("b: 1\na: [1:30]\n", "line 2: the number 1:30 may be read in two ways"),
-        ("b: 1\na: 1:30.5\n", "line 2: the number 1:30.5 may be read in two ways"),
-        ("b: 1\na: &x [1]\n", "line 2: anchors and aliases are not taken"),
-        ("b: 1\na: *x\n", "line 2: anchors and aliases are not taken"),
+        ("b: 1\na: 010\n", "line 2: the number 010 can be read in two ways, write it plainly or quote it"),
+        ("b: 1\na: [1:30]\n", "line 2: the number 1:30 can be read in two ways"),
+        ("b: 1\na: 1:30.5\n", "line 2: the number 1:30.5 can be read in two ways"),
+        ("b: 1\na: &x [1]\n", "line 2: anchors and aliases are not allowed"),
+        ("b: 1\na: *x\n", "line 2: anchors and aliases are not allowed"),
         ("a: [1\n", "line 2"),
-        ("a: 2026-01-01\n", "only plain values are taken"),
-        ("a: .nan\n", "only plain values are taken"),
+        ("a: 2026-01-01\n", "only plain values are allowed"),
+        ("a: .nan\n", "only plain values are allowed"),
         ("a: \x01\n", "special characters are not allowed"),
         ("[" * 5000, ""),
     ],
@@ -201,7 +201,7 @@ def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
-    """A missing file, a folder and a binary file are told as such."""
+    """A missing file, a folder and a binary file are reported as such."""
     with pytest.raises(BadInput, match="can't be read"):
         decode.load_scenario(tmp_path / "none.yaml", "quick")
     with pytest.raises(BadInput, match="can't be read"):
@@ -218,8 +218,8 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None
 @pytest.mark.parametrize("text", ["a\\0b", "a\\ud800b"])
 def test_a_text_that_no_program_can_be_given_is_refused(tmp_path: Path, text: str) -> None:
     """A NUL or half of a surrogate pair, in a key or a value, would only fail once the program is started."""
-    assert "no program can be given" in faults(tmp_path, f'a: {{b: ["{text}"]}}\n')[0]
-    assert "no program can be given" in faults(tmp_path, f'"{text}": 1\n')[0]
+    assert "no program accepts as an argument" in faults(tmp_path, f'a: {{b: ["{text}"]}}\n')[0]
+    assert "no program accepts as an argument" in faults(tmp_path, f'"{text}": 1\n')[0]
 
 
 def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ plain = st.recursive(
 
 @given(key=st.sampled_from([*GOOD, "builds", "blocks", "profiles", "seed"]), value=plain)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_value_in_any_place_is_taken_or_told(tmp_path: Path, key: str, value: Any) -> None:
+def test_any_value_in_any_place_is_taken_or_reported(tmp_path: Path, key: str, value: Any) -> None:
     """Whatever stands in a field, the answer is a scenario or a list of sentences, never a traceback."""
     with contextlib.suppress(BadInput):
         assert decode.load_scenario(write(tmp_path, json.dumps({**GOOD, key: value})), "quick").arms

@@ -1,4 +1,4 @@
-"""Builds of scenario files: what is taken, what identifies one, how every fault is told."""
+"""Builds of scenario files: what is taken, what identifies one, how every fault is reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def told(folder: Path, **build: Any) -> list[str]:
 
 
 def test_no_place_gets_into_a_definition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Interpreters and source trees below the user's home are kept from `~` on; others by their end, and a hash that tells them apart."""
+    """Interpreters and source trees below the user's home are kept from `~` on; others by their end, and a hash that distinguishes them."""
     monkeypatch.setenv("HOME", str(tmp_path / "jane"))
     named = {
         "mine": "~/venv/bin/python",
@@ -154,7 +154,7 @@ def test_an_editable_build_names_its_tree_and_command(tmp_path: Path) -> None:
         ({"diff": "none.diff"}, "builds.mine.diff: none.diff: No such file or directory (paths are relative to the scenario file)"),
         ({"diff": "."}, "builds.mine.diff: .: not a file"),
         ({"diff": "my.diff", "base": "nowhere"}, "builds.mine.base: unknown build 'nowhere', this file names: default"),
-        ({"diff": "my.diff", "base": "mine"}, "builds.mine.base: goes round in a circle (mine on mine)"),
+        ({"diff": "my.diff", "base": "mine"}, "builds.mine.base: is circular (mine on mine)"),
         ({"diff": "my.diff", "sha256": "0" * 64}, "the scenario expects 000"),
         ({"diff": "my.diff", "sha256": "abc"}, "builds.mine.sha256: 'abc' does not match"),
         ({"dif": "my.diff"}, "builds.mine.dif: unknown key, did you mean 'diff'?"),
@@ -163,7 +163,7 @@ def test_an_editable_build_names_its_tree_and_command(tmp_path: Path) -> None:
         ({"git": {"repo": ".", "ref": "a"}}, "builds.mine.git.base: is missing"),
     ],
 )
-def test_what_can_be_no_overlay_is_told(tmp_path: Path, build: dict[str, Any], words: str) -> None:
+def test_what_can_be_no_overlay_is_reported(tmp_path: Path, build: dict[str, Any], words: str) -> None:
     """Every fault names file and field, and what to write instead."""
     (tmp_path / "my.diff").write_text("text\n")
     assert words in "\n".join(told(tmp_path, kind="overlay", **build))
@@ -176,10 +176,10 @@ def test_a_build_may_be_called_like_a_kind(tmp_path: Path) -> None:
 
 
 def test_a_diff_that_is_too_large_or_no_file_is_refused_at_once(tmp_path: Path) -> None:
-    """What would take minutes or never end is told before it is read."""
+    """What would take minutes or never end is reported before it is read."""
     with open(tmp_path / "huge.diff", "wb") as file:
         file.truncate(70_000_000)
-    assert "at most 64,000,000 are taken" in told(tmp_path, kind="overlay", diff="huge.diff")[0]
+    assert "at most 64,000,000 are allowed" in told(tmp_path, kind="overlay", diff="huge.diff")[0]
     assert "not a file" in told(tmp_path, kind="overlay", diff="/dev/zero")[0]
 
 

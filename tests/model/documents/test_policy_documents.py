@@ -1,4 +1,4 @@
-"""The policy file: what it may say, how its faults are told, and which rule a metric falls under."""
+"""The policy file: what it may say, how its faults are reported, and which rule a metric falls under."""
 
 from __future__ import annotations
 
@@ -88,11 +88,14 @@ def test_a_waiver_may_name_a_count_of_the_host(tmp_path: Path) -> None:
         ({"counts": {"fail": 1.5}}, "counts.fail: "),
         ({"counts": {"rule": "equal"}}, "counts.rule: unknown key"),
         ({"metrics": {"python_instruction": {"decide": True}}}, "unknown metric 'python_instruction', did you mean python_instructions"),
-        ({"metrics": {"round_tmie": {"decide": True}}}, "metrics.round_tmie: unknown metric 'round_tmie', did you mean round_time?"),
+        (
+            {"metrics": {"round_tmie": {"decide": True}}},
+            "metrics.round_tmie: unknown metric 'round_tmie', did you mean round_time, printed_time?",
+        ),
         ({"metrics": {"swap/round_tmie": {"decide": True}}}, "unknown metric 'round_tmie'"),
         ({"metrics": {"round_time": {}}}, "expected one of 'decide', 'warn', 'fail' and 'rule'"),
         ({"metrics": {"round_time": {"rule": "equal"}}}, "'rule' is for exact counts"),
-        ({"metrics": {"bytes_per_swap": {"fail": 0.1}}}, "an exact count has no margin: say 'rule: at_most', 'equal' or 'constant'"),
+        ({"metrics": {"bytes_per_swap": {"fail": 0.1}}}, "an exact count has no margin: use 'rule: at_most', 'equal' or 'constant'"),
         ({"witnesses": {"rule": "less"}}, "witnesses.rule: expected 'at_most', 'equal' or 'constant', got 'less'"),
         ({"budget": "soon"}, "budget: expected a time such as 20m, 90s or 1.5h, got 'soon'"),
         ({"exact_blocks": 1}, "exact_blocks: "),
@@ -105,19 +108,19 @@ def test_a_waiver_may_name_a_count_of_the_host(tmp_path: Path) -> None:
         ),
         (
             {"waivers": [{**WAIVER, "until": "2026-11-01"}]},
-            "waivers.0.until: this waiver of */bytes_per_swap ran out on 2026-11-01 (27 days ago)",
+            "waivers.0.until: this waiver of */bytes_per_swap expired on 2026-11-01 (27 days ago)",
         ),
     ],
 )
 def test_faults_name_file_field_and_remedy(tmp_path: Path, change: dict[str, Any], told: str) -> None:
-    """Whatever is wrong with a policy is told with its place and with what was expected there."""
+    """Whatever is wrong with a policy is reported with its place and with what was expected there."""
     path = write(tmp_path, {"schema": 1, **change})
     with pytest.raises(BadInput) as caught:
         load_policy(path, TODAY)
     assert any(fault.startswith(f"{path}: ") and told in fault for fault in caught.value.faults), caught.value.faults
 
 
-def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
     """Three mistakes are three sentences."""
     with pytest.raises(BadInput) as caught:
         load_policy(write(tmp_path, {"schema": 1, "untestable": "x", "aa": "x", "nothing": 1}))
@@ -125,7 +128,8 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
 
 
 def test_faults_of_every_kind_are_told_together(tmp_path: Path) -> None:
-    """A waiver that ran out, unknown metrics and a date without quotes are told beside faults of shape, even those of the same entry."""
+    """A waiver that ran out, unknown metrics and a date without quotes are reported beside faults of shape, even those of the same
+    entry."""
     path = tmp_path / "policy.yaml"
     path.write_text(
         "schema: 1\naa: x\nmetrics: {round_tmie: {fail: 2}}\nwaivers:\n"
@@ -140,10 +144,10 @@ def test_faults_of_every_kind_are_told_together(tmp_path: Path) -> None:
         "metrics.round_tmie.fail: ",
         "metrics.round_tmie: unknown metric",
         "waivers.0.issue: is missing",
-        "waivers.0.until: this waiver of */round_time ran out on 2026-11-01",
+        "waivers.0.until: this waiver of */round_time expired on 2026-11-01",
         "waivers.1.metric: unknown metric",
-        "waivers.1.until: only plain values are taken, a date must stand in quotes: '2026-11-01'",
-        "waivers.1.until: this waiver of */round_tmie ran out on 2026-11-01 (27 days ago): mend what it waives (https://example.org/1)",
+        "waivers.1.until: only plain values are allowed, write a date in quotes: '2026-11-01'",
+        "waivers.1.until: this waiver of */round_tmie expired on 2026-11-01 (27 days ago): fix what it waives (https://example.org/1)",
     )
     assert [words for words in expected if not any(fault.startswith(words) for fault in told)] == []
     assert len(told) == len(expected)
@@ -153,7 +157,7 @@ def test_a_date_without_quotes_says_what_to_do(tmp_path: Path) -> None:
     """YAML makes a date of it, which is no plain value: the fault says that it must stand in quotes."""
     path = tmp_path / "policy.yaml"
     path.write_text("schema: 1\nwaivers: [{metric: round_time, reason: x, until: 2026-12-31, issue: 'https://example.org'}]\n")
-    with pytest.raises(BadInput, match=r"policy.yaml: waivers\.0\.until: .*a date must stand in quotes: '2026-12-31'"):
+    with pytest.raises(BadInput, match=r"policy.yaml: waivers\.0\.until: .*write a date in quotes: '2026-12-31'"):
         load_policy(path)
 
 
@@ -166,7 +170,7 @@ def test_a_waiver_holds_through_its_last_day(tmp_path: Path) -> None:
 
 
 def test_policies_are_found_by_name_or_by_path(tmp_path: Path) -> None:
-    """The two that the suite brings along have names; a name that is none is told with the near one."""
+    """The two that the suite brings along have names; a name that is none is reported with the near one."""
     assert sorted(shipped()) == ["noisy-ci", "quiet-gpu"]
     assert load_policy("noisy-ci").rules["times"].decide == "none"
     assert load_policy("quiet-gpu").aa == "first"
@@ -184,7 +188,7 @@ def test_times_are_read_as_people_write_them(text: str, found: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "-1m", "1d", "20 minutes", "9999999", "1e3"])
 def test_other_times_are_refused(text: str) -> None:
-    """Nothing, nought, and more than a week are no budget."""
+    """Nothing, 0, and more than a week are no budget."""
     with pytest.raises(ValueError, match="expected a time such as"):
         minutes(text)
 
@@ -253,6 +257,6 @@ def test_every_key_of_a_policy_is_in_the_docs() -> None:
     st.sets(st.sampled_from(["swap_states", "penalties", "serve_a"])),
 )
 def test_a_policy_lacks_the_names_that_fit_no_scenario(names: list[str], there: set[str]) -> None:
-    """Each name or pattern that no scenario at hand fits is told once, and no other."""
+    """Each name or pattern that no scenario at hand fits is reported once, and no other."""
     lacking = replace(DEFAULT_POLICY, scenarios=tuple(names)).lacking(there)
     assert lacking == [name for name in dict.fromkeys(names) if not [one for one in there if fnmatchcase(one, name)]]

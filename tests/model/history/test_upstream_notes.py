@@ -18,7 +18,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_the_committed_file_names_the_changes_that_are_known() -> None:
-    """The repository's own history: the scan mended in 0.25.0 and lost in 0.26.0, with their pull requests."""
+    """The repository's own history: the scan fixed in 0.25.0 and lost in 0.26.0, with their pull requests."""
     changes = load_upstream(HERE)
     found = between(changes, "thinking_scan", "tokens_compared_per_step", "0.25.1", "0.26.0+cpu")
     assert [(one.version, one.pull) for one in found] == [("0.26.0", 45984)]
@@ -40,7 +40,7 @@ def test_a_change_may_be_of_some_metrics_only(tmp_path: Path) -> None:
     assert between(changes, "a", "bytes_per_swap", "0.1.0", "0.2.0") == []
 
 
-def test_every_fault_of_the_file_is_told(tmp_path: Path) -> None:
+def test_every_fault_of_the_file_is_reported(tmp_path: Path) -> None:
     """With its place, all at once."""
     with pytest.raises(BadInput, match="expected 'schema: 1' and a list"):
         load_upstream(written(tmp_path, "changes: []\n"))

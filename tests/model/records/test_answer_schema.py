@@ -1,4 +1,4 @@
-"""Answers in a record: columns that belong together, and what is told of those that don't."""
+"""Answers in a record: columns that belong together, and what is reported of those that don't."""
 
 from __future__ import annotations
 
@@ -63,18 +63,18 @@ ITEMS = "raw, items of sums, none, acc (first run): "
         (prompts, "greedy_outputs.lengths", None, "raw.greedy_outputs.lengths: expected the length of every answer"),
         (prompts, "greedy_outputs.lengths", [4, -1], "raw.greedy_outputs.lengths: expected the length of every answer"),
         (prompts, "greedy_outputs.lengths", [1.5, 1.5], "raw.greedy_outputs.lengths: expected the length of every answer"),
-        (prompts, "greedy_outputs.lengths", [0, 0], "raw.greedy_outputs.lengths: expected answers that hold something"),
-        (embeddings, "embeddings.lengths", [4, 0], "raw.embeddings.lengths: expected answers that hold something, got an empty one"),
+        (prompts, "greedy_outputs.lengths", [0, 0], "raw.greedy_outputs.lengths: expected answers that are not empty"),
+        (embeddings, "embeddings.lengths", [4, 0], "raw.embeddings.lengths: expected answers that are not empty, got an empty one"),
         (items, key("digest"), None, f"{ITEMS}expected score, item, digest, digest missing"),
-        (items, key("score"), [1.0], f"{ITEMS}expected a value an item in every column, got 1 of score, 2 of item"),
-        (items, key("passage"), [1.0], f"{ITEMS}expected a value an item in every column"),
+        (items, key("score"), [1.0], f"{ITEMS}expected one value per item in every column, got 1 of score, 2 of item"),
+        (items, key("passage"), [1.0], f"{ITEMS}expected one value per item in every column"),
         (items, key("digest"), [-1, 2**48], f"{ITEMS}digest: expected whole numbers from 0 to 281,474,976,710,655"),
         (items, key("item"), [0.5, 1], f"{ITEMS}item: expected whole numbers"),
-        (items, key("item"), [1, 1], f"{ITEMS}item: the same one stands there twice"),
+        (items, key("item"), [1, 1], f"{ITEMS}item: the same one occurs twice"),
         (items, '["first"', [1], "raw: '[\"first\"' names no items (run, column, task, filter, metric)"),
     ],
 )
-def test_columns_that_do_not_belong_together_are_told(made: Callable[[], Raw], name: str, values: Any, told: str) -> None:
+def test_columns_that_do_not_belong_together_are_reported(made: Callable[[], Raw], name: str, values: Any, told: str) -> None:
     """Lists of different lengths, missing ones and values that are no lengths, ids or hashes are named by their key."""
     raw = {**made(), name: values}
     assert next(faults({each: kept for each, kept in raw.items() if kept is not None})).startswith(told)
@@ -82,8 +82,8 @@ def test_columns_that_do_not_belong_together_are_told(made: Callable[[], Raw], n
 
 @pytest.mark.parametrize("verb", [["report", "--pr"], ["gate"], ["compare", "--json"]])
 def test_such_a_record_ends_no_command_in_a_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: list[str]) -> None:
-    """The line is skipped and told; where nothing else is there, that is what the command says."""
+    """The line is skipped and reported; where nothing else is there, that is what the command says."""
     data = dataclasses.asdict(record(raw={**items(), key("digest"): [-1.0]}))
     store.records_file(tmp_path, "swap_states").write_text(json.dumps(data) + "\n")
     assert main([*verb, "--results", str(tmp_path)]) == EXIT_USAGE
-    assert "swap_states.jsonl:1: raw, items of sums, none, acc (first run): expected a value an item" in capsys.readouterr().err
+    assert "swap_states.jsonl:1: raw, items of sums, none, acc (first run): expected one value per item" in capsys.readouterr().err

@@ -45,14 +45,14 @@ def told(data: dict[str, Any], folder: Path) -> list[str]:
         ({"position": 1}, "position: is 1, its order has 'before' at 0"),
     ],
 )
-def test_a_contradiction_is_told_with_file_line_and_field(changes: dict[str, Any], says: str, tmp_path: Path) -> None:
+def test_a_contradiction_is_reported_with_file_line_and_field(changes: dict[str, Any], says: str, tmp_path: Path) -> None:
     """One field that was changed by itself is found by another that says the same."""
     [warning] = told(plain(**changes), tmp_path)
     assert warning.startswith(f"{tmp_path}/swap_states.jsonl:1: {says}")
 
 
 def test_arms_that_change_places_in_one_record_turn_no_verdict(tmp_path: Path) -> None:
-    """With `baseline` swapped in the first record alone its line is told and skipped, and the rest is judged as it was."""
+    """With `baseline` swapped in the first record alone its line is reported and skipped, and the rest is judged as it was."""
     records = run([0.04 + 0.0001 * n for n in range(7)], [0.08 + 0.0001 * n for n in range(7)])
     lines = [plain_of(one) for one in records]
     swapped = copy.deepcopy(lines[0])
@@ -99,12 +99,12 @@ VERIFIED: dict[str, Any] = {"verified": True, "targets": {"vllm.a:f": "0123"}}
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"vllm_version": "0.31.0"}, "it attests vLLM 0.31.0, and its build is 0.32.0"),
-        ({"vllm_version": "0.32.0 and 0.32.1"}, "it attests vLLM 0.32.0 and 0.32.1, and its build is 0.32.0"),
-        ({"vllm_version": ""}, "it attests vLLM , and its build is 0.32.0"),
+        ({"vllm_version": "0.31.0"}, "it attests vLLM 0.31.0, but its build is 0.32.0"),
+        ({"vllm_version": "0.32.0 and 0.32.1"}, "it attests vLLM 0.32.0 and 0.32.1, but its build is 0.32.0"),
+        ({"vllm_version": ""}, "it attests vLLM , but its build is 0.32.0"),
         ({"refused": {"mine": "the source differs"}}, "its attestation refuses patch mine: the source differs"),
         ({"patches": {"mine": {**VERIFIED, "verified": False}}}, "patch mine ran where it was not tested"),
-        ({"counts": {"calls vllm.a:f": 0}}, "what patch mine replaces was never called"),
+        ({"counts": {"calls vllm.a:f": 0}}, "the functions that patch mine replaces were never called"),
         ({"plugins": {"theirs": "plugin theirs was not loaded in any process"}}, "plugin theirs was not loaded in any process"),
         ({"variables": {"A": "variable A has no value in 1 of 3 processes"}}, "variable A has no value in 1 of 3 processes"),
         ({"vllm_version": "0.32.0+cpu"}, ""),
@@ -144,7 +144,7 @@ def test_how_servers_were_launched_is_what_the_definition_asks(profile: str, lau
     definition = copy.deepcopy(DEFINITION) | {"profile": profile}
     definition["workload"] = {"kind": "serve", "model": "m", "requests": 8, "launches": launches}
     [warning] = told(plain(definition=definition, digest=digest_of(definition), profile=profile, how=f"{how} server"), tmp_path)
-    assert f"how: is '{how} server', its definition asks for" in warning
+    assert f"how: is '{how} server', its definition sets" in warning
 
 
 def test_mixed_seeds_are_refused() -> None:
@@ -155,8 +155,8 @@ def test_mixed_seeds_are_refused() -> None:
 
 
 @pytest.mark.parametrize("key", ["metrics", "arms", "workload", "name"])
-def test_a_definition_without_its_parts_is_told(key: str, tmp_path: Path) -> None:
-    """A record whose definition lacks what judging relies on is told by its line, and ends no command with a traceback."""
+def test_a_definition_without_its_parts_is_reported(key: str, tmp_path: Path) -> None:
+    """A record whose definition lacks what judging relies on is reported by its line, and ends no command with a traceback."""
     definition = {name: value for name, value in DEFINITION.items() if name != key}
     assert told(plain() | {"definition": definition}, tmp_path) == [f"{tmp_path}/swap_states.jsonl:1: definition.{key}: is missing"]
 
@@ -172,8 +172,8 @@ def test_a_definition_without_its_parts_is_told(key: str, tmp_path: Path) -> Non
         ("measurements", "round_time", -1e-200, "measurements.round_time: expected a number, got -1e-200"),
     ],
 )
-def test_a_field_of_another_type_is_told(outer: str, key: str, value: Any, says: str, tmp_path: Path) -> None:
-    """What a reader would stumble over is told by its field instead."""
+def test_a_field_of_another_type_is_reported(outer: str, key: str, value: Any, says: str, tmp_path: Path) -> None:
+    """What a reader would stumble over is reported by its field instead."""
     data = plain()
     data[outer] = {**data[outer], key: value}
     assert told(data, tmp_path) == [f"{tmp_path}/swap_states.jsonl:1: {says}"]
@@ -214,7 +214,7 @@ def judged_or_told(text: str, folder: Path) -> None:
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(odd=ODD)
 def test_a_field_of_any_type_ends_no_command_in_the_middle(path: tuple[Any, ...], odd: Any, tmp_path: Path) -> None:
-    """Every field of a record, whatever stands there instead, is judged or told by its line; no reader falls over it."""
+    """Every field of a record, whatever stands there instead, is judged or reported by its line; no reader falls over it."""
     data = copy.deepcopy(WHOLE)
     inside = data
     for key in path[:-1]:
@@ -226,7 +226,7 @@ def test_a_field_of_any_type_ends_no_command_in_the_middle(path: tuple[Any, ...]
 @pytest.mark.parametrize(
     "path", [path for path in sorted(places(WHOLE), key=str) if isinstance(path[-1], str)], ids=lambda p: ".".join(map(str, p))
 )
-def test_a_key_that_stands_twice_is_told(path: tuple[Any, ...], tmp_path: Path) -> None:
+def test_a_key_that_stands_twice_is_reported(path: tuple[Any, ...], tmp_path: Path) -> None:
     """A key doubled at any depth leaves no doubt about which value counts: neither does."""
     inside = WHOLE
     for key in path[:-1]:
@@ -243,7 +243,7 @@ def test_a_key_that_stands_twice_is_told(path: tuple[Any, ...], tmp_path: Path) 
 @pytest.mark.parametrize(
     "path", [path for path in sorted(places(WHOLE), key=str) if isinstance(path[-1], str)], ids=lambda p: ".".join(map(str, p))
 )
-def test_a_key_that_is_not_there_is_judged_or_told(path: tuple[Any, ...], tmp_path: Path) -> None:
+def test_a_key_that_is_not_there_is_judged_or_reported(path: tuple[Any, ...], tmp_path: Path) -> None:
     """A record that lacks any of its keys ends no command in the middle."""
     data = copy.deepcopy(WHOLE)
     inside = data

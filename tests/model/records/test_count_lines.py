@@ -1,4 +1,4 @@
-"""What a counting process leaves is read whole; what is wrong with it is told by file, line and field."""
+"""What a counting process leaves is read whole; what is wrong with it is reported by file, line and field."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def test_a_count_is_read_whole() -> None:
 
 
 def test_a_line_that_was_cut_off_is_not_there() -> None:
-    """Its process was ended in it; the others count, and the same command goes on."""
+    """Its process was ended in it; the others count, and the same command continues."""
     whole = text(STARTED, CELL)
     assert len(count_of(whole + json.dumps(CELL)[:40], "here").cells) == 1
 
 
-def test_a_line_that_is_broken_in_the_midst_is_told() -> None:
+def test_a_line_that_is_broken_in_the_midst_is_reported() -> None:
     """It is no end of a process: something else wrote there."""
     with pytest.raises(BadInput, match="here: line 2: is no JSON"):
         count_of(text(STARTED) + "{oops\n" + text(CELL), "here")

@@ -1,4 +1,4 @@
-"""What is told of two scenarios that ask differently."""
+"""What is reported of two scenarios that ask differently."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from perfproof.model.records import definition_diff
 )
 def test_each_difference_is_told_by_its_place(before: object, now: object, told: str) -> None:
     """With what it was and is, four at most; the wording of the question is none."""
-    assert definition_diff.told(before, now) == told
+    assert definition_diff.describe(before, now) == told
 
 
 def test_a_strangers_value_is_harmless_and_short() -> None:
     """What a record holds was written by others: no escape sequence, no endless line."""
-    told = definition_diff.told({"a": "\x1b[31mred", "b": "x" * 1000}, {"a": "", "b": ""})
+    told = definition_diff.describe({"a": "\x1b[31mred", "b": "x" * 1000}, {"a": "", "b": ""})
     assert "\x1b" not in told
     assert len(told) < 300

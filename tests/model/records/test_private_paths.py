@@ -38,7 +38,7 @@ def test_the_way_to_a_file_is_left_out(said: object, told: object) -> None:
 
 @given(st.lists(PART, min_size=2, max_size=6), st.sampled_from(["", "--flag=", "flag="]))
 def test_no_part_of_any_path_but_its_name_is_kept(parts: list[str], flag: str) -> None:
-    """Whatever folders lie on the way, they are not told, and two ways are two texts."""
+    """Whatever folders lie on the way, they are not reported, and two ways are two texts."""
     path = "/" + "/".join(["secretfolder", *parts])
     told = shown(flag + path)
     assert "secretfolder" not in told

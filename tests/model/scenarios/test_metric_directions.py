@@ -82,7 +82,7 @@ def test_a_condition_changes_no_direction(noun: str, condition: str) -> None:
 
 @given(st.sampled_from(sorted(NOUNS)), st.sampled_from(["reduction", "target", "attainment", "saved", "bucket", "samples"]))
 def test_what_is_made_of_a_metric_is_another_one(noun: str, other: str) -> None:
-    """Of a reduction of latency, more is better; nobody is told so, as it may as well be its samples."""
+    """Of a reduction of latency, more is better; no direction is assumed, because the numbers may be the latencies themselves."""
     assert better(f"{noun} {other}") is None
 
 
@@ -117,13 +117,18 @@ BASELINES += [
     "prefix caching off",
     "upstream main",
 ]
-CANDIDATES = ["PR", "this PR", "after", "patched", "PR on top of main", "PR (rebased on main)", "after rebasing on main", "Now", "on"]
-UNKNOWN = [
+CANDIDATES = ["PR", "this PR", "after", "patched", "Now", "on", "HEAD", "#4711", "FLAG=1"]
+BOTH = [
+    "PR (rebased on main)",
+    "PR on top of main",
+    "after rebasing on main",
     "merged with main",
     "old one removed",
     "new baseline",
     "with main merged",
     "main + PR",
+]
+UNKNOWN = [
     "main/PR",
     "without main",
     "base model",
@@ -132,7 +137,7 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize(("names", "side"), [(BASELINES, "baseline"), (CANDIDATES, "candidate"), (UNKNOWN, "")])
+@pytest.mark.parametrize(("names", "side"), [(BASELINES, "baseline"), (CANDIDATES, "candidate"), (BOTH, "both"), (UNKNOWN, "")])
 def test_a_name_is_the_baselines_where_nothing_else_is_in_it(names: list[str], side: str) -> None:
     """A word alone says nothing: what is merged with main is not main."""
     assert {name: role(name) for name in names} == dict.fromkeys(names, side)

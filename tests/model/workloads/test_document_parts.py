@@ -98,7 +98,7 @@ def test_an_offline_workload_is_read(tmp_path: Path) -> None:
         ({"kind": "micro", "bench": "x"}, {"server_arguments": ["--x"]}, "arms.b.server_arguments: a workload of kind 'micro' has none"),
     ],
 )
-def test_a_fault_of_a_workload_is_told_with_its_place(
+def test_a_fault_of_a_workload_is_reported_with_its_place(
     tmp_path: Path, workload: Mapping[str, Any], arm: Mapping[str, Any], told: str
 ) -> None:
     """Each kind of fault names its place in the file."""

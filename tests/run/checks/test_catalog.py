@@ -42,12 +42,21 @@ def test_every_benchmark_declares_itself_without_being_imported() -> None:
 
 
 def test_the_times_that_a_benchmark_declares_are_those_that_its_tests_leave() -> None:
-    """What a benchmark calls its rounds, or measures beside them, is what it declares: others are refused, or waited for in vain."""
+    """What a benchmark calls its rounds, or measures beside them, is what it declares: others are refused, or never come."""
     for bench in catalog.benches().values():
         text = "".join(line for line in bench.file.read_text(encoding="utf-8").splitlines(True) if not line.startswith("TIMES"))
         said = {name for name in metrics.OF_ROUNDS - {"round_time"} if f'"{name}"' in text}
         own = set() if 'extra_info["metric"]' in text else {"round_time"}
         assert set(bench.times) == said | own, bench.name
+
+
+def test_every_benchmark_has_a_round_that_can_be_counted() -> None:
+    """A benchmark names how large a counted round is by parameters that it has, each smaller than its default or switched off."""
+    for bench in catalog.benches().values():
+        assert bench.counted, bench.name
+        assert bench.counts == ("python_instructions", "python_calls", "c_calls", "torch_operators", "torch_bytes")
+        for name, size in bench.count_at.items():
+            assert bench.parameters[name] > size or bench.parameters[name] == 0, (bench.name, name)
 
 
 def test_every_patch_is_listed_under_its_own_name() -> None:
@@ -69,7 +78,7 @@ def test_neither_vllm_nor_torch_is_imported_for_it() -> None:
 
 
 def test_a_good_scenario_has_no_faults() -> None:
-    """Known benchmark, parameters, patches and version: nothing is told."""
+    """Known benchmark, parameters, patches and version: nothing is reported."""
     assert catalog.faults(scenario(toy.arm("plain", "swap_states_full_rows"), rounds=2, requests=8)) == []
 
 
@@ -89,7 +98,7 @@ def test_the_defaults_of_a_benchmark_are_no_less_than_it_takes(name: str) -> Non
     assert all((bench.least(key) or 0) <= default for key, default in bench.parameters.items() if type(default) is int)
 
 
-def test_a_patch_that_does_not_hold_for_a_version_is_told() -> None:
+def test_a_patch_that_does_not_hold_for_a_version_is_reported() -> None:
     """A patch for other versions is refused, with the versions it was tested with; an arm may allow it; some builds must be asked."""
     old = dataclasses.replace(RELEASE, version="0.11.0")
     arm = toy.arm("plain", "swap_states_full_rows")
@@ -124,7 +133,7 @@ def test_cases_are_named_by_what_they_override() -> None:
 
 
 def test_a_patch_file_that_does_not_import_is_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A patch whose file breaks is tried inside vLLM, which says why; the other patches are known all the same."""
+    """A patch whose file breaks is tried inside vLLM, which says why; the other patches are known anyway."""
 
     def break_one(name: str) -> object:
         if name.endswith("penalties_incremental"):
@@ -150,9 +159,9 @@ REGISTER = "def register(): PATCH.apply({})\n"
     ("source", "told"),
     [
         (PATCH.format("mine") + REGISTER, ""),
-        (PATCH.format("other") + REGISTER, "the PATCH in its file is named 'other', which nobody asks for; a patch has its file's name"),
-        (REGISTER, "mine.py has no PATCH = Patch(...), so it is no patch"),
-        (PATCH.format("mine"), "mine.py has no function register(), so it is no patch"),
+        (PATCH.format("other") + REGISTER, "the PATCH in its file is named 'other', which no arm can name; a patch has its file's name"),
+        (REGISTER, "mine.py has no PATCH = Patch(...), so it is not a patch"),
+        (PATCH.format("mine"), "mine.py has no function register(), so it is not a patch"),
         ("raise SystemExit(0)\n" + REGISTER, ""),
     ],
 )
@@ -178,7 +187,7 @@ def test_a_file_that_is_no_patch_says_what_it_lacks(source: str, told: str, tmp_
     assert [fault.endswith(told) for fault in faults] == ([True] if told else [])
 
 
-def test_a_benchmark_file_that_is_no_python_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_benchmark_file_that_is_no_python_is_reported_with_its_line(tmp_path: Path) -> None:
     """A slip in a benchmark file is bad input with file and line."""
     (tmp_path / "mine.py").write_text("PARAMETERS = {}\ndef test_(:\n")
     with pytest.raises(BadInput, match=r"mine\.py: line 2: "):

@@ -1,4 +1,4 @@
-"""Arms that run the same code: found in any number of arms, each told once."""
+"""Arms that run the same code: found in any number of arms, each reported once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def told(arms: list[Arm]) -> list[str]:
 
 @settings(deadline=None)
 @given(ARMS)
-def test_every_arm_that_runs_what_one_before_it_does_is_told(said: list[tuple[dict[str, str], str, dict[str, object]]]) -> None:
+def test_every_arm_that_runs_what_one_before_it_does_is_reported(said: list[tuple[dict[str, str], str, dict[str, object]]]) -> None:
     """By its build, environment and arguments, whatever the order in which they are written."""
     arms = [
         dataclasses.replace(toy.arm(f"a{number}"), environment=environment, build=build, client=client)  # type: ignore[arg-type]

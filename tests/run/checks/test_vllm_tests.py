@@ -86,7 +86,7 @@ def test_tests_run_in_the_builds_interpreter_and_import_its_vllm(toy_build: Read
 
 
 def test_a_crash_loses_only_the_test_that_crashed(toy_build: ReadyBuild, checkout: Path, tmp_path: Path) -> None:
-    """What passed before is known; the one that ended the process is told with how it ended."""
+    """What passed before is known; the one that ended the process is reported with how it ended."""
     crashed = vllm_tests.run(toy_build, [checkout / "tests" / "test_crash.py"], tmp_path / "out", "diff")
     assert not crashed.complete
     assert [outcome.word for outcome in crashed.outcomes.values()] == ["passed"]
@@ -103,7 +103,7 @@ def test_tests_that_load_another_vllm_are_refused(toy_build: ReadyBuild, checkou
 
 
 def test_only_what_passed_before_is_blamed_on_the_change() -> None:
-    """Failing on both says nothing; a test that the change mends or skips is told."""
+    """Failing on both says nothing; a test that the change fixes or skips is reported."""
     before = ran(kept="passed", broken="passed", failing="failed", mended="failed", hidden="passed", skipped="skipped")
     after = ran(kept="passed", broken="failed", failing="failed", mended="passed", hidden="skipped", skipped="skipped")
     compared = vllm_tests.compare(before, after)
@@ -122,7 +122,7 @@ def test_a_file_that_no_longer_imports_is_told_for_each_of_its_tests() -> None:
 
 
 def test_no_test_on_the_base_is_bad_input(toy_build: ReadyBuild, checkout: Path, tmp_path: Path) -> None:
-    """Paths that hold no test, or are not there, are told before anything is measured."""
+    """Paths that hold no test, or are not there, are reported before anything is measured."""
     nothing = vllm_tests.run(toy_build, [checkout / "tests" / "helpers.py"], tmp_path / "out", "base")
     with pytest.raises(BadInput, match="no test ran on"):
         vllm_tests.compare(nothing, nothing)

@@ -1,4 +1,4 @@
-"""What is measured where no scenario is named: the list of this machine, told in a line, and every fault of it."""
+"""What is measured where no scenario is named: the list of this machine, reported in a line, and every fault of it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_machine_without_a_gpu_gets_those_for_the_cpu() -> None:
     """The line says what was seen, which list follows from it, where it stands, and how to have others."""
     picked = default_scenarios.pick()
     assert picked.files == (Path("scenarios/one.yaml"),)
-    assert picked.told == "no NVIDIA GPU: the main scenarios for the CPU (scenarios/main.toml); name scenarios to run others"
+    assert picked.note == "no NVIDIA GPU: the main scenarios for the CPU (scenarios/main.toml); name scenarios to run others"
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_machine_with_a_gpu_gets_those_for_cuda(monkeypatch: pytest.MonkeyPatc
     two_gpus(monkeypatch, allowed)
     picked = default_scenarios.pick()
     assert [file.name for file in picked.files] == ["two.yaml", "one.yaml"]
-    assert picked.told == f"{seen}: the main scenarios for CUDA (scenarios/main.toml); name scenarios to run others"
+    assert picked.note == f"{seen}: the main scenarios for CUDA (scenarios/main.toml); name scenarios to run others"
 
 
 def test_gpus_that_may_not_be_used_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_gpus_that_may_not_be_used_are_none(monkeypatch: pytest.MonkeyPatch) -> 
     two_gpus(monkeypatch, "")
     picked = default_scenarios.pick()
     assert picked.files == (Path("scenarios/one.yaml"),)
-    assert picked.told.startswith("no NVIDIA GPU that CUDA_VISIBLE_DEVICES='' lets us use: the main scenarios for the CPU")
+    assert picked.note.startswith("no NVIDIA GPU that CUDA_VISIBLE_DEVICES='' lets us use: the main scenarios for the CPU")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_gpus_that_may_not_be_used_are_none(monkeypatch: pytest.MonkeyPatch) -> 
         ('cpu = ["lost.yaml", "one.yaml", "gone.yaml"]', ["lost.yaml: there is no scenarios/lost.yaml", "cpu: gone.yaml: there is no"]),
     ],
 )
-def test_what_is_wrong_with_the_list_is_told_at_once(
+def test_what_is_wrong_with_the_list_is_reported_at_once(
     here: Path, capsys: pytest.CaptureFixture[str], text: str | None, told: list[str]
 ) -> None:
     """A list that is missing, can't be read, names what is not there or is not what it should be: exit code 2 and every fault."""
@@ -142,7 +142,7 @@ def test_the_list_is_no_scenario() -> None:
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_the_project_s_own_lists_hold_scenarios_of_their_device(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
-    """Every file that `make bench` would measure is there, is a good scenario, and is for that device; none stands twice."""
+    """Every file that `make bench` would measure is there, is a good scenario, and is for that device; none occurs twice."""
     if device == "cuda":
         two_gpus(monkeypatch)
     files = default_scenarios.pick([ROOT / "scenarios"]).files

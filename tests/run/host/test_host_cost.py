@@ -32,7 +32,8 @@ def test_the_memory_of_all_gpus_is_added() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "words"), [(errno.ENOENT, "tells no instruction counts"), (errno.EACCES, "keeps its counters"), (errno.EMFILE, "open files")]
+    ("error", "words"),
+    [(errno.ENOENT, "gives no instruction counts"), (errno.EACCES, "does not let ordinary users count"), (errno.EMFILE, "open files")],
 )
 def test_a_machine_that_counts_no_instructions_says_why(error: int, words: str) -> None:
     """There is no number then, and a reason in words."""
@@ -46,7 +47,7 @@ def test_a_machine_that_counts_no_instructions_says_why(error: int, words: str) 
 
 
 def test_counts_of_all_threads_are_added() -> None:
-    """Each thread has a counter; one that ends before it gets one is passed over."""
+    """Each thread has a counter; one that ends before it gets one is skipped."""
 
     def opened(thread: int) -> int:
         if thread == 2:

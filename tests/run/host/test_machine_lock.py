@@ -93,7 +93,7 @@ def test_a_link_in_the_shared_folder_reaches_no_other_file(name: str, locks: Pat
 
 
 def test_a_gpu_is_held_by_itself() -> None:
-    """Its lock keeps the second run out though the machine's own is free, and it is the GPU that is told."""
+    """Its lock keeps the second run out though the machine's own is free, and it is the GPU that is reported."""
     code = """
     from perfproof.run.host.machine_lock import _held
     import time
@@ -109,7 +109,7 @@ def test_a_gpu_is_held_by_itself() -> None:
         pytest.fail("two runs at once")
 
 
-def test_a_folder_that_can_hold_no_lock_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_can_hold_no_lock_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the lock can't be made, the run says which folder and how to name another."""
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(FOLDER, str(tmp_path / "file" / "locks"))

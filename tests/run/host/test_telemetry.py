@@ -1,4 +1,4 @@
-"""What the machine did while a trial was measured: others' work is told, our own never is."""
+"""What the machine did while a trial was measured: others' work is reported, our own never is."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def after(**changes: float | int | None) -> Reading:
         ({"hot": 1, "strangers": 2}, {"steal": 0.0, "foreign": 0.0, "swapped": 0.0, "throttled": 1, "foreign_gpu": 2}),
     ],
 )
-def test_the_time_between_two_readings_is_told_in_shares(later: dict[str, float], told: dict[str, float]) -> None:
+def test_the_time_between_two_readings_is_reported_in_shares(later: dict[str, float], told: dict[str, float]) -> None:
     """Foreign is what the cores did and we did not; what the machine does not count, or too short a time, is left out."""
     assert telemetry.between(BEFORE, after(**later)) == told
 
@@ -77,8 +77,8 @@ def test_a_reading_costs_milliseconds() -> None:
     assert min(took) < 0.05
 
 
-def test_what_the_rules_ask_for_is_what_is_told() -> None:
-    """Every entry that is told is one that a rule reads, and the rule throws out what exceeds it."""
+def test_what_the_rules_ask_for_is_what_is_reported() -> None:
+    """Every entry that is reported is one that a rule reads, and the rule throws out what exceeds it."""
     told = telemetry.between(BEFORE, after(busy=70.0, stolen=11.0, swapped=1e9, throttled=4, strangers=1))
     said = invalidation.invalid(told)
     for words in ("steal", "other processes", "swapped", "throttling event", "process on the GPU"):
@@ -128,9 +128,9 @@ def test_a_machine_that_becomes_quiet_is_waited_for() -> None:
 
 
 def test_a_busy_start_is_warned_about_after_a_minute() -> None:
-    """`quick` goes on and says so."""
+    """`quick` continues with a warning."""
     said, waited = start("quick", lambda: 0.9)
-    assert "the run goes on" in said[-1]
+    assert "the run continues" in said[-1]
     assert WAIT <= waited < WAIT + 10
 
 
@@ -138,19 +138,19 @@ def test_a_busy_start_is_warned_about_after_a_minute() -> None:
 def test_who_asks_for_a_busy_machine_does_not_wait_for_a_quiet_one(profile: str) -> None:
     """With --anyway every profile begins at once, after one look and one sentence, however long --wait would be."""
     said, waited = start(profile, lambda: 0.9, anyway=True, wait=3600.0)
-    assert [sentence for sentence in said if "the run goes on" in sentence] == said
+    assert [sentence for sentence in said if "the run continues" in sentence] == said
     assert (len(said), waited) == (1, 0.0)
 
 
 @pytest.mark.parametrize("profile", ["standard", "thorough"])
 def test_a_busy_start_of_what_takes_long_is_refused(profile: str) -> None:
-    """What is measured for long is not begun beside somebody else, and the refusal says what may be done about it."""
-    with pytest.raises(CannotRun, match=r"not begun on it; .*--wait MINUTES, .*--anyway"):
+    """A long measurement does not start on a busy machine, and the refusal names the remedies."""
+    with pytest.raises(CannotRun, match=r"does not start on it; .*--wait MINUTES, .*--anyway"):
         start(profile, lambda: 0.9, wait=8.0)
 
 
 def test_only_usable_cores_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What others do on cores that we may not use is not held against the machine."""
+    """The work of others on cores that we may not use does not count."""
     everything = telemetry._cores()[0]
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     assert telemetry._cores()[0] < 0.8 * everything or os.cpu_count() == 1

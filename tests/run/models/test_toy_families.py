@@ -46,7 +46,7 @@ def test_experts_and_heads_are_those_asked_for() -> None:
         (of("qwen3_moe", experts=2, experts_per_token=4), "model.experts_per_token: expected at most the 2 experts, got 4"),
     ],
 )
-def test_dimensions_that_a_family_has_not_are_told(model: ToyModel, told: str) -> None:
+def test_dimensions_that_a_family_has_not_are_reported(model: ToyModel, told: str) -> None:
     """What means nothing to a family, or does not fit, is refused in words."""
     assert faults_of(model) == [told]
 

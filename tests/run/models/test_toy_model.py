@@ -55,7 +55,7 @@ def test_every_id_has_one_word() -> None:
     assert sorted(vocabulary.values()) == list(range(SMALL.vocabulary))
 
 
-def test_dimensions_that_do_not_fit_are_told(tmp_path: Path) -> None:
+def test_dimensions_that_do_not_fit_are_reported(tmp_path: Path) -> None:
     """Heads that do not divide the hidden size, and a vocabulary of nothing, are bad input; nothing is written."""
     with pytest.raises(BadInput, match=r"model\.hidden"):
         write_toy_model(ToyModel(layers=1, hidden=50, heads=2, vocabulary=512, context=64), tmp_path)

@@ -64,7 +64,7 @@ def test_processes_are_folded_into_one(toy_build: ReadyBuild, tmp_path: Path) ->
 
 
 def test_the_runner_is_known_by_its_calls(toy_build: ReadyBuild, tmp_path: Path) -> None:
-    """The model runner that executed the model is told by the calls counted in it; none where none took part."""
+    """The calls counted in a model runner show which one executed the model; none if no runner took part."""
     leave(tmp_path / "v1", toy_build, 1, {f"calls {attestation.RUNNERS['V1']}": 3, f"calls {attestation.RUNNERS['V2']}": 0})
     leave(tmp_path / "none", toy_build, 1)
     assert read(tmp_path / "v1", toy_build).runner == "V1"
@@ -81,7 +81,7 @@ def test_silence_is_no_proof(toy_build: ReadyBuild, tmp_path: Path) -> None:
     assert told == "no process attested what it ran: the plugin perfproof_attest was not loaded: ImportError: no module"
 
 
-def test_a_patch_that_some_processes_lack_is_told(toy_build: ReadyBuild, tmp_path: Path) -> None:
+def test_a_patch_that_some_processes_lack_is_reported(toy_build: ReadyBuild, tmp_path: Path) -> None:
     """A server of which one process runs unpatched does not count."""
     leave(tmp_path / "a", toy_build, 1, {f"calls {SWAP}": 5}, patches={"toy_patch": PATCH})
     leave(tmp_path / "a", toy_build, 2)
@@ -102,7 +102,7 @@ def test_a_patch_that_some_processes_lack_is_told(toy_build: ReadyBuild, tmp_pat
         ({"patches": {"other": PATCH}}, "patch other was applied, which the arm does not name"),
     ],
 )
-def test_other_code_than_the_arm_s_is_told(toy_build: ReadyBuild, tmp_path: Path, changes: dict[str, Any], words: str) -> None:
+def test_other_code_than_the_arm_s_is_reported(toy_build: ReadyBuild, tmp_path: Path, changes: dict[str, Any], words: str) -> None:
     """Another vLLM, another version, Python or PyTorch, a patch that nobody asked for: each is named."""
     leave(tmp_path / "a", toy_build, 1, **changes)
     assert words in attestation.verify(read(tmp_path / "a", toy_build), toy.arm("plain"), toy_build)
@@ -128,10 +128,10 @@ def test_the_path_of_another_vllm_names_no_home(toy_build: ReadyBuild, tmp_path:
         (toy.arm("patched", "toy_patch"), {"toy_patch": PATCH}, {}, "the function that patch toy_patch replaces was never called"),
     ],
 )
-def test_a_patch_that_proves_nothing_is_told(
+def test_a_patch_that_proves_nothing_is_reported(
     toy_build: ReadyBuild, tmp_path: Path, arm: Any, patches: dict[str, Any], refused: dict[str, str], words: str
 ) -> None:
-    """A patch not applied, refused, untested or never called: the reason is told in words."""
+    """A patch not applied, refused, untested or never called: the reason is reported in words."""
     leave(tmp_path / "a", toy_build, 1, {f"calls {SWAP}": 0}, patches=patches, refused=refused)
     assert words in attestation.verify(read(tmp_path / "a", toy_build), arm, toy_build)
 
@@ -174,7 +174,7 @@ def own(**environment: str) -> Arm:
         ({GENERAL: True}, {GENERAL: True}, ""),
         ({GENERAL: True}, {GENERAL: False}, "plugin theirs was not loaded in 1 of 2 processes"),
         ({GENERAL: True}, {}, "plugin theirs was not loaded in 1 of 2 processes"),
-        ({}, {}, "plugin theirs was not loaded: nothing that is installed there, or on the arm's PYTHONPATH, has a plugin so called"),
+        ({}, {}, "plugin theirs was not loaded: no package that is installed there, or on the arm's PYTHONPATH, has a plugin of that name"),
         ({"stat_logger_plugins": True}, {"stat_logger_plugins": False}, ""),
         ({"endpoint_plugins": False}, {"endpoint_plugins": False}, "plugin theirs was not loaded in any process"),
         ({"platform_plugins": True, "endpoint_plugins": False}, {"platform_plugins": True, "endpoint_plugins": True}, ""),
@@ -218,7 +218,7 @@ def test_a_process_that_says_nothing_of_plugins_shows_none(toy_build: ReadyBuild
 def test_a_variable_must_be_there_in_every_process(
     toy_build: ReadyBuild, tmp_path: Path, name: str, want: str, have: tuple[str | None, ...], shown: bool
 ) -> None:
-    """Lost, or of another value, in one process: told; lists that vLLM adds to, or takes a worker's part of, may differ so."""
+    """Lost, or of another value, in one process: reported; lists that vLLM adds to, or takes a worker's part of, may differ so."""
     arm = own(**{name: want})
     for pid, value in enumerate(have):
         leave(tmp_path / "a", toy_build, pid, variables={name: [] if value is None else fingerprint(value)})
@@ -232,11 +232,11 @@ def test_values_have_equal_fingerprints_only_if_they_are_equal(one: str, other: 
     assert (fingerprint(one) == fingerprint(other)) is (one == other)
 
 
-def test_a_variable_that_the_release_does_not_know_is_told(toy_build: ReadyBuild, tmp_path: Path) -> None:
-    """A misspelt variable for vLLM does not spoil the trial, and is told with it."""
+def test_a_variable_that_the_release_does_not_know_is_reported(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """A misspelt variable for vLLM does not spoil the trial, and is reported with it."""
     arm = own(VLLM_ATENTION="x")
     leave(tmp_path / "a", toy_build, 1, variables={"VLLM_ATENTION": fingerprint("x")}, unknown=["VLLM_ATENTION"])
     found = read(tmp_path / "a", toy_build, arm)
     assert attestation.verify(found, arm, toy_build) == ""
-    assert attestation.notes(found) == ["VLLM_ATENTION: this release of vLLM knows no variable so called, and may not read it"]
+    assert attestation.notes(found) == ["VLLM_ATENTION: this release of vLLM knows no variable of that name, and may not read it"]
     assert attestation.notes(None) == []

@@ -67,8 +67,8 @@ def test_two_arms_differ_in_what_they_ask_for_alone(toy_build: ReadyBuild) -> No
     assert differing == {"VLLM_PLUGINS", "VLLM_BATCH_INVARIANT", "OMP_NUM_THREADS", "PERFPROOF_VARIABLES"}
 
 
-def test_what_a_shell_has_set_in_vain_is_told() -> None:
-    """The run says once which of the shell's variables reach no arm; what arms get anyway, and what every arm names, is not told."""
+def test_what_a_shell_has_set_in_vain_is_reported() -> None:
+    """The run says once which of the shell's variables reach no arm; what arms get anyway, and what every arm names, is not reported."""
     shell = {**SHELL, "CUDA_VISIBLE_DEVICES": "0", "PATH": "/bin", "HF_HOME": "/models", "EDITOR": "vi"}
     named = {"TORCH_LOGS": "all"}
     scenario = toy.scenario(Path("p"), toy.arm("plain", environment=named), toy.arm("other", environment=named))
@@ -118,7 +118,7 @@ def test_arms_that_differ_unasked_are_no_pair() -> None:
     late = paired(record("other", VLLM_X="1", OMP_NUM_THREADS="4"), [plain])
     assert late.status == "invalid"
     assert late.reason == (
-        "the environments of plain (measured before) and other differ in what the scenario did not ask for: "
+        "the environments of plain (measured before) and other differ in variables that the scenario does not set: "
         "CUDA_VISIBLE_DEVICES is '0' in plain and unset in other; OMP_NUM_THREADS is unset in plain and '4' in other"
     )
 
@@ -139,6 +139,6 @@ def test_arms_may_differ_in_what_was_asked_for() -> None:
 
 
 def test_trials_of_other_blocks_and_failed_ones_are_not_compared() -> None:
-    """A run may go on in another shell: only what is paired must be alike."""
+    """A run may continue in another shell: only what is paired must be alike."""
     late = record("other", VLLM_X="1")
     assert paired(late, [record("plain", block=2), dataclasses.replace(record("plain"), status="invalid")]) is late

@@ -50,12 +50,12 @@ def written(folder: Path, name: str, place: str, value: Any) -> Path:
     ],
 )
 def test_arguments_out_of_a_file_are_refused(name: str, place: str, value: Any, where: str, tmp_path: Path) -> None:
-    """Whatever the workload and wherever it is said, `--config` is told with file, place and what to do, before anything is made."""
+    """Whatever the workload and wherever it is said, `--config` is reported with file, place and what to do, before anything is made."""
     arm = _candidate(name)
     file = written(tmp_path, name, place.replace("ARM", arm), value)
     with pytest.raises(BadInput) as told:
         check_names(make_plan([load_scenario(file, "quick")], 0))
-    why = "--config takes arguments from a file, which are neither checked nor recorded: write what the file says here instead"
+    why = "--config takes arguments from a file, which are neither checked nor recorded: write its arguments here instead"
     assert told.value.faults == (f"{file}: {where.replace('ARM', arm)}: {why}",)
 
 
@@ -64,7 +64,7 @@ def test_a_flag_among_the_values_of_another_is_refused(tmp_path: Path) -> None:
     file = written(tmp_path, SERVE, "workload.client.goodput", "ttft:500 --seed 3")
     (fault,) = config_file_flags.faults(load_scenario(file, "quick"))
     assert (
-        fault == f"{file}: workload.client.goodput: --seed among its values would be a flag of its own: say it as one, without its dashes"
+        fault == f"{file}: workload.client.goodput: --seed among its values would be a separate flag: set it separately, without its dashes"
     )
 
 
@@ -92,7 +92,7 @@ def test_a_folder_that_is_not_there_is_no_model(name: str, tmp_path: Path) -> No
     with pytest.raises(BadInput) as told:
         check_names(make_plan([load_scenario(file, "quick")], 0))
     [fault] = told.value.faults
-    assert fault.startswith(f"{file}: workload.model: there is no folder ./nowhere/model; name one")
+    assert fault.startswith(f"{file}: workload.model: there is no folder ./nowhere/model; name a folder")
 
 
 def test_a_name_on_a_hub_is_a_model(tmp_path: Path) -> None:

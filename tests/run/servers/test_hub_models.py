@@ -115,7 +115,7 @@ WORKLOADS: dict[str, tuple[type[EqualityRunner | AccuracyRunner], dict[str, Any]
 
 
 @pytest.mark.parametrize("kind", WORKLOADS)
-def test_a_model_that_the_hub_has_not_is_told_before_anything_starts(
+def test_a_model_that_the_hub_has_not_is_reported_before_anything_starts(
     kind: str, toy_build: ReadyBuild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Equality and accuracy scenarios are refused with file and field: no engine starts, and lm_eval is not installed for them."""

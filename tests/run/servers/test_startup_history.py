@@ -46,7 +46,7 @@ def test_starts_are_remembered_by_kind(tmp_path: Path) -> None:
         (6, ""),
         (None, ""),
         (4, "the server answered 4 of the 6 requests that the client sent: another server answered the rest"),
-        (9, "the server answered 9 requests, of which the client had sent 6: somebody else used it meanwhile"),
+        (9, "the server answered 9 requests, but the client sent 6: another client used it meanwhile"),
     ],
 )
 def test_requests_are_counted_on_both_sides(answered: int | None, words: str) -> None:
@@ -63,7 +63,7 @@ def test_probes_are_requests_beyond_those_that_are_counted() -> None:
 
 
 def test_time_in_which_nobody_looked_does_not_count() -> None:
-    """A runner that was itself stopped for an hour finds no server hanging when it goes on."""
+    """A runner that was itself stopped for an hour finds no server hanging when it continues."""
     now = [0.0]
     waiting = Patience(10.0, longest=2.0, clock=lambda: now[0])
     for now[0] in (1.0, 2.0, 3602.0, 3603.0, 3604.0):

@@ -115,7 +115,7 @@ def test_a_pooler_is_counted_too(base: ReadyBuild, builds: Path) -> None:
 
 @pytest.mark.vllm
 def test_what_was_counted_is_kept_and_not_counted_again(base: ReadyBuild, builds: Path, counted: Count) -> None:
-    """The same command starts no process; one that was broken off in a line goes on behind the lines that are whole."""
+    """The same command starts no process; one that was broken off in a line continues behind the lines that are whole."""
     wanted = Wanted(build=base, cells={"stop strings": [8], "JSON schema": [8]})
     file = kept_file(wanted, builds.resolve())
     before = file.read_bytes()
@@ -126,7 +126,7 @@ def test_what_was_counted_is_kept_and_not_counted_again(base: ReadyBuild, builds
 
 @pytest.mark.vllm
 def test_an_engine_that_dies_of_one_feature_leaves_the_others(base: ReadyBuild, builds: Path) -> None:
-    """One that raises is told with its words, one that is killed with the signal; the next command tries them again."""
+    """One that raises is reported with its words, one that is killed with the signal; the next command tries them again."""
     path = "vllm/v1/sample/ops/penalties.py"
     dies = changed(
         base,

@@ -1,4 +1,4 @@
-"""A trial's own process: how it is waited for, and how its end is told."""
+"""A trial's own process: how it is waited for, and how its end is reported."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def test_a_process_that_is_never_done_is_given_up(tmp_path: Path) -> None:
     with running(tmp_path, "import time; time.sleep(60)") as process, pytest.raises(CannotRun) as told:
         for _ in looks(process, print, "arm plain answers prompts", 0.2):
             pass
-    assert str(told.value) == "arm plain answers prompts, and was not done after 0 s"
+    assert str(told.value) == "arm plain answers prompts, and had not ended after 0 s"
     assert process.poll() is not None
 
 
-def test_an_end_is_told_with_its_cause_and_the_last_words_of_the_log(tmp_path: Path) -> None:
+def test_an_end_is_reported_with_its_cause_and_the_last_words_of_the_log(tmp_path: Path) -> None:
     """What the log is known to mean stands before the log's own end."""
     process = ended(tmp_path, "import sys; print('torch.OutOfMemoryError: CUDA out of memory'); sys.exit(3)")
     cause = cause_of(process, tmp_path)
@@ -62,7 +62,7 @@ def test_an_end_is_told_with_its_cause_and_the_last_words_of_the_log(tmp_path: P
     ],
 )
 def test_what_comes_from_outside_is_none_of_the_arms(toy_build: ReadyBuild, error: CannotRun, status: str, reason: str) -> None:
-    """A SIGKILL, or memory that a GPU keeps, makes a trial invalid; whatever else can't go on fails it."""
+    """A SIGKILL, or memory that a GPU keeps, makes a trial invalid; whatever else can't continue fails it."""
     trial = attempt(toy_build)
     trial.record_error(error)
     assert (trial.status, trial.reason) == (status, reason)

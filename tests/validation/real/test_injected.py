@@ -19,7 +19,7 @@ from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block
 from perfproof.model.verdicts.judged import Outcome
 from perfproof.patches.guard import Counter, PatchRefused
-from perfproof.patches.planted.known_slowdown import ADDED, ENGINE_STEP, MEASURED, THINKING, VARIABLE, asked, slowed
+from perfproof.patches.planted.known_slowdown import ADDED, ENGINE_STEP, MEASURED, THINKING, VARIABLE, chosen_slowdown, slowed
 from perfproof.progress import RunProgress
 from perfproof.validation.real import injected, machine_runs
 from perfproof.validation.real.__main__ import main, trials_taken
@@ -68,15 +68,15 @@ def test_what_is_asked_wrongly_is_refused(said: str, monkeypatch: pytest.MonkeyP
     """No function, no fraction, or one that makes no sense: the patch refuses with what it wants."""
     monkeypatch.setenv(VARIABLE, said)
     with pytest.raises(PatchRefused, match=VARIABLE):
-        asked()
+        chosen_slowdown()
 
 
 def test_a_known_function_comes_with_its_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function that was tested is checked against its source, another one is not known."""
     monkeypatch.setenv(VARIABLE, f"{ENGINE_STEP.name} 0.1")
-    assert asked() == (ENGINE_STEP, 0.1)
+    assert chosen_slowdown() == (ENGINE_STEP, 0.1)
     monkeypatch.setenv(VARIABLE, "vllm.other:function 0.1")
-    assert not asked()[0].sources
+    assert not chosen_slowdown()[0].sources
 
 
 def test_a_batch_holds_what_the_proof_asks_for() -> None:

@@ -20,18 +20,18 @@ def _goes_on(scenario: Scenario, records: Sequence[Record], judged: Sequence[Jud
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerJudge:
-    """`judge` makes the lines of a scenario from its latest trials, `foreseen` tells in sentences what a run could see, `stop` why it needs
+    """`judge` makes the lines of a scenario from its latest trials, `power_sentences` say what a run can detect, `stop` why it needs
     no more blocks by these lines."""
 
     judge: Callable[[Scenario, Sequence[Record]], tuple[Judged, ...]]
-    foreseen: Callable[[Scenario], tuple[str, ...]]
+    power_sentences: Callable[[Scenario], tuple[str, ...]]
     stop: Callable[[Scenario, Sequence[Record], Sequence[Judged]], str] = _goes_on
 
 
 JUDGES: Mapping[JudgedBy, AnswerJudge] = {
-    "bits": AnswerJudge(judge=equality_verdict.judge, foreseen=equality_verdict.foreseen),
-    "items": AnswerJudge(judge=accuracy_tasks.judge, foreseen=accuracy_tasks.foreseen),
-    "counts": AnswerJudge(judge=count_scenario.judge, foreseen=count_scenario.foreseen, stop=count_scenario.stop),
+    "bits": AnswerJudge(judge=equality_verdict.judge, power_sentences=equality_verdict.power_sentences),
+    "items": AnswerJudge(judge=accuracy_tasks.judge, power_sentences=accuracy_tasks.power_sentences),
+    "counts": AnswerJudge(judge=count_scenario.judge, power_sentences=count_scenario.power_sentences, stop=count_scenario.stop),
 }
 
 

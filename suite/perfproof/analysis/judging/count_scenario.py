@@ -81,7 +81,7 @@ def stop(scenario: Scenario, records: Sequence[Record], judged: Sequence[Judged]
     return ""
 
 
-def foreseen(scenario: Scenario) -> tuple[str, ...]:
+def power_sentences(scenario: Scenario) -> tuple[str, ...]:
     """What a plan can see of counts, in a sentence.
 
     Source: none, bookkeeping.

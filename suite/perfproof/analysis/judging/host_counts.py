@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from perfproof.analysis.trials.counted_rounds import CountedPairs, counted_pairs, named
-from perfproof.analysis.verdicts.count_verdict import CountFinding, judge_count, untestable
-from perfproof.model.records.counts import METRICS, Metric
+from perfproof.analysis.trials.counted_rounds import COUNTED, CountedPairs, counted_pairs, named, sized
+from perfproof.analysis.verdicts.exact_counts import CountFinding, judge_count, untestable
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.metrics import is_count, metric
+from perfproof.model.scenarios.metrics import base_name, is_count, metric
 from perfproof.model.scenarios.scenario import COUNT_MARGIN, Arm, MetricChoice, Scenario
 from perfproof.model.verdicts.judged import Judged
 
@@ -28,31 +27,30 @@ class CountedMetric:
 def counted(scenario: Scenario, candidate: Arm, trials: Sequence[Record]) -> list[CountedMetric]:
     """The counts of a candidate, those that the scenario names first; `trials` are each there once.
 
-    Source: `count_verdict.judge_count`.
+    Source: `exact_counts.judge_count`.
     """
-    asked = {choice.name: choice for choice in scenario.metrics if is_count(choice.name)}
+    listed = {choice.name: choice for choice in scenario.metrics if is_count(choice.name)}
     arms = scenario.baseline.name, candidate.name
     there = dict.fromkeys(case for trial in trials if trial.arm in arms for case in trial.counts)
-    cases = dict.fromkeys([*(name.partition("@")[2] for name in asked), *there])
+    cases = dict.fromkeys([*(name.partition("@")[2] for name in listed), *there])
     pairs = {case: counted_pairs(*arms, trials, case) for case in cases}
-    chosen = {**asked, **_others(asked, list(there))}
+    chosen = {**listed, **_others(listed, list(there))}
     return [
-        CountedMetric(row=_row(scenario, candidate, choice, found, len(pairs[case].pairs)), found=found)
+        CountedMetric(row=_row(scenario, candidate, choice, found, pairs[case]), found=found)
         for choice in chosen.values()
         for case in [choice.name.partition("@")[2]]
-        if _matters(found := _found(choice, pairs[case]), choice.name in asked)
+        if _matters(found := _found(choice, pairs[case]), choice.name in listed)
     ]
 
 
-def _others(asked: Mapping[str, MetricChoice], cases: Sequence[str]) -> dict[str, MetricChoice]:
+def _others(listed: Mapping[str, MetricChoice], cases: Sequence[str]) -> dict[str, MetricChoice]:
     """What was counted and is named nowhere."""
-    names = [named(each, case) for case in cases for each in METRICS]
-    return {name: MetricChoice(name=name, primary=False, margin=COUNT_MARGIN) for name in names if name not in asked}
+    names = [named(each, case) for case in cases for each in COUNTED]
+    return {name: MetricChoice(name=name, primary=False, margin=COUNT_MARGIN) for name in names if name not in listed}
 
 
 def _found(choice: MetricChoice, pairs: CountedPairs) -> CountFinding:
-    known: Mapping[str, Metric] = {each: each for each in METRICS}
-    which = known.get(metric(choice.name).name)
+    which = next((each for each in COUNTED if each == base_name(choice.name)), None)
     if which is None:
         return untestable("python_instructions", "no trial counted it")
     if pairs.broken or not pairs.pairs:
@@ -60,12 +58,12 @@ def _found(choice: MetricChoice, pairs: CountedPairs) -> CountFinding:
     return judge_count(pairs.pairs, which, choice.margin)
 
 
-def _matters(found: CountFinding, asked: bool) -> bool:
+def _matters(found: CountFinding, listed: bool) -> bool:
     """Whether a count has a line: one that nobody asked for has none where neither side did any of it."""
-    return asked or bool(found.baseline or found.candidate or found.left_out or found.verdict.outcome == "untestable")
+    return listed or bool(found.baseline or found.candidate or found.left_out or found.verdict.outcome == "untestable")
 
 
-def _row(scenario: Scenario, candidate: Arm, choice: MetricChoice, found: CountFinding, blocks: int) -> Judged:
+def _row(scenario: Scenario, candidate: Arm, choice: MetricChoice, found: CountFinding, pairs: CountedPairs) -> Judged:
     row, known = metric(choice.name), found.verdict.outcome != "untestable"
     effect = found.change if known else None
     return Judged(
@@ -79,14 +77,14 @@ def _row(scenario: Scenario, candidate: Arm, choice: MetricChoice, found: CountF
         candidate=candidate.name,
         baseline_value=float(found.baseline) if known else None,
         candidate_value=float(found.candidate) if known else None,
-        blocks=blocks,
+        blocks=len(pairs.pairs),
         effect=effect,
         interval=None if effect is None else (effect, effect),
         level=None if effect is None else 1.0,
         margin=choice.margin,
         mde=None,
         verdict=found.verdict.outcome,
-        reason=found.verdict.reason,
+        reason=f"{found.verdict.reason}; counted at {sized(pairs.at)}" if pairs.at else found.verdict.reason,
         warnings=found.verdict.warnings,
         q=None,
     )

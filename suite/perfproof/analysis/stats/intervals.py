@@ -11,17 +11,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from perfproof.analysis.stats.samples import Floats
 
 COMPANION_MOST = 100
-"""Walsh averages grow with the square of the blocks; beyond this many, as many evenly spaced blocks stand for all."""
+"""Walsh averages grow with the square of the blocks; of more blocks, an evenly spaced sample of this size is used."""
 ROUNDING = 1e-12
-"""A spread of log ratios that is rounding, not noise."""
+"""The largest spread of log ratios that counts as rounding, not noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,7 +60,7 @@ def student(x: Floats) -> Student:
 
 
 def p_values(found: Student) -> Floats:
-    """Two-sided p of no change for each row; without spread 1 where the mean is 0, and else 0.
+    """Two-sided p of no change for each row; without spread it is 1 where the mean is 0, else 0.
 
     The p of `scipy.stats.ttest_1samp` (a test holds the two together), from the same distribution without its many checks.
     Source: Student, Biometrika 6, 1908; `scipy.special.stdtr`.
@@ -101,25 +100,26 @@ def companion(x: Floats, level: float = 0.95) -> Companion:
 
 @lru_cache(maxsize=1024)
 def signed_rank_depth(n: int, level: float) -> int:
-    """How many Walsh averages the interval leaves out on each side, plus one; 0 where even the outermost is not enough.
+    """How many Walsh averages the interval excludes on each side, plus one; 0 where even the outermost is not enough.
 
-    Found by shifting distinct values until `scipy.stats.wilcoxon` (exact up to 50 blocks) no longer rejects: the interval is the
-    set of shifts that the test accepts, and the number of Walsh averages below a shift is the test's own statistic.
+    The interval is the set of shifts that the signed-rank test accepts, and the number of Walsh averages below a shift is the test's own
+    statistic: so many of its values are rejected on each side. Exact up to 50 blocks, as `scipy.stats.wilcoxon`, whose import takes
+    longer than an answer may take.
     Source: Wilcoxon, Biometrics Bulletin 1, 1945; `scipy.stats.wilcoxon`.
     """
-    values = np.cumsum(np.arange(1.0, n + 1) ** 2 + np.sqrt(np.arange(1.0, n + 1)))
-    averages = np.sort(_walsh(values[None, :])[0])
-    method: Literal["exact", "approx"] = "exact" if n <= 50 else "approx"
-    low, high = 0, averages.size // 2
-    while low < high:
-        middle = (low + high) // 2
-        shift = averages[0] - 1 if middle == 0 else (averages[middle - 1] + averages[middle]) / 2
-        shifted = np.asarray(values - shift, dtype=np.float64)
-        if stats.wilcoxon(shifted, method=method).pvalue <= 1 - level:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    count = n * (n + 1) // 2
+    lower = _signed_rank_chances(n) if n <= 50 else special.ndtr((np.arange(count + 1) - count / 2) / math.sqrt(count * (2 * n + 1) / 12))
+    return int((2 * lower[: count // 2] <= 1 - level).sum())
+
+
+def _signed_rank_chances(n: int) -> Floats:
+    """How likely the ranks from 1 to n, each of either sign, have a sum of the positive ones of 0, 1, ... or less."""
+    ways = np.zeros(n * (n + 1) // 2 + 1)
+    ways[0] = 1
+    for rank in range(1, n + 1):
+        ways[rank:] += ways[:-rank].copy()
+    chances: Floats = ways.cumsum() / 2**n
+    return chances
 
 
 def studentised(x: Floats) -> Floats:

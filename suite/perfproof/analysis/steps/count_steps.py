@@ -8,9 +8,9 @@ from itertools import pairwise
 from perfproof.analysis.stats.samples import Floats
 
 FEW = 30
-"""Builds of the longest series whose numbers are said to look like counts."""
+"""The most builds of a series that may look like counts."""
 REPEATED = 0.5
-"""How many of the numbers must equal the one before."""
+"""The share of numbers that must equal the one before."""
 
 
 def changes(values: Floats, margin: float = 0.0) -> list[int]:
@@ -28,10 +28,10 @@ def changes(values: Floats, margin: float = 0.0) -> list[int]:
 
 
 def looks_exact(groups: Sequence[Floats]) -> bool:
-    """Whether numbers of unknown origin look like counts that changed: few builds, whole numbers, equal within a build, mostly equal to the
-    one before.
+    """Whether numbers of unknown origin look like changed counts: few builds, whole numbers, equal within a build, mostly equal to the one
+    before.
 
-    Source: none, a guess, on which nothing but a hint may rest: memory in whole MiB looks just like it.
+    Source: none, a guess that only supports a hint: memory in whole MiB looks the same.
     """
     firsts = [float(group[0]) for group in groups]
     whole = all(float(value).is_integer() for group in groups for value in group)

@@ -1,24 +1,23 @@
-"""The first detector: where do ranks before and after differ most, over many stretches of the series, long and short.
+"""The first detector: where ranks before and after differ most, over many long and short stretches of the series.
 
 The Mann-Whitney statistic of every split of a stretch, standardised, and the split where it is largest (Pettitt 1979, a change of level
 without an assumption on the distribution), over seeded intervals (Kovács, Bühlmann, Li, Munk 2023, "Seeded binary segmentation"), so
-that a rise and a fall close to each other do not hide each other. It only proposes: what it proposes is tested elsewhere.
+that a rise and a fall close to each other do not hide each other. It only proposes splits; `level_test` tests them.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from perfproof.analysis.stats.samples import Floats
 
 LEAST = 4
 """Points that a level needs on each side of a step."""
 LONGEST = 200
-"""Points of the longest stretch: what lies further away says little of a step here, and drift would be taken for one."""
+"""Points of the longest stretch: points further away say little about a step, and drift would look like one."""
 PROPOSED = 2.3
-"""From which standardised statistic on a split is proposed: what four points against four, all apart, just reach. The test comes later."""
+"""The least standardised statistic of a proposal: what four points against four, fully separated, just reach. The test comes later."""
 
 
 def proposals(y: Floats) -> list[int]:
@@ -54,13 +53,23 @@ def stretches(n: int) -> list[tuple[int, int]]:
     return list(made)
 
 
+def ranks(y: Floats) -> Floats:
+    """The rank of each value from 1 on, equal ones sharing the mean of theirs; shape (n,).
+
+    Source: the midranks of `scipy.stats.rankdata`, whose import takes longer than an answer may take.
+    """
+    _, places, counts = np.unique(y, return_inverse=True, return_counts=True)
+    shared: Floats = np.cumsum(counts) - (counts - 1) / 2
+    return shared[places]
+
+
 def _largest(y: Floats) -> tuple[float, int]:
     """The largest standardised rank statistic over all splits of a stretch, and its split."""
     n = y.size
     k: NDArray[np.int64] = np.arange(LEAST, n - LEAST + 1)
     if k.size == 0:
         return 0.0, 0
-    sums = np.cumsum(rankdata(y))[k - 1] - k * (n + 1) / 2
+    sums = np.cumsum(ranks(y))[k - 1] - k * (n + 1) / 2
     statistic = np.abs(sums) / np.sqrt(k * (n - k) * (n + 1) / 12)
     best = int(statistic.argmax())
     return float(statistic[best]), int(k[best])

@@ -1,7 +1,7 @@
-"""Two counts of the same work, compared: exact numbers, a margin, and the functions that are behind a change.
+"""Two counts of the same work, compared: exact numbers, a margin, and the functions behind a change.
 
-What one side did not do twice in the same way is left out of both, and told. Requests whose outputs differ did other work, and nothing of
-them is compared. Fewer instructions are less Python work, and no improvement: what a C call does is not counted.
+Counts that one side did not repeat exactly are reported and left out on both sides. Requests with different outputs did other work and are
+not compared. Fewer instructions are less Python work, not an improvement, because work inside a C call is not counted.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ NOTHING = FunctionWork(instructions=0, calls=0, inclusive=0, c_calls=0, line=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """A function, C call or operator whose number changed: what it was, and by how much; `inclusive` is the change of it and of all that it
-    calls, `touched` says that its own code differs."""
+    """A function, C call or operator whose number changed: its old number and the change. `inclusive` is the change including all that it
+    calls; `touched` says that its own code differs."""
 
     name: str
     base: int
@@ -98,7 +98,7 @@ def compare(
                 warnings.append(f"{cell.feature}, {cell.requests} requests: the candidate has no phase {phase}")
                 continue
             found = {*(unsteady or {}).get((*cell.key, phase), ()), *cell.phases[phase].odd, *other.phases[phase].odd}
-            warnings += _told_odd(cell, phase, [cell.phases[phase], other.phases[phase]], found)
+            warnings += _odd_notes(cell, phase, [cell.phases[phase], other.phases[phase]], found)
             for metric in metrics_of(cell.phases[phase], other.phases[phase]):
                 compared.append(_compared(cell, other, phase, metric, margin, touched, found, why))
     lost = tuple(cell.key for cell in base.cells if candidate.cell(cell.key) is None and not candidate.has(*cell.key))
@@ -247,7 +247,7 @@ def _rank(one: Changed, total: int) -> tuple[bool, int, str]:
 
 
 def _absent(base: Count, candidate: Count) -> Iterator[str]:
-    """What only one side could count, or neither."""
+    """Warnings on features that only one side could count, or neither."""
     for side, here, there in (("base", base, candidate), ("candidate", candidate, base)):
         for one in here.left_out:
             both = any((each.feature, each.requests, each.kind) == (one.feature, one.requests, one.kind) for each in there.left_out)
@@ -258,7 +258,7 @@ def _absent(base: Count, candidate: Count) -> Iterator[str]:
             yield f"{one.feature}{sizes}: {'skipped' if one.kind == 'unknown' else 'failed'} {where}: {one.why}"
 
 
-def _told_odd(cell: Cell, phase: str, sides: Sequence[PhaseWork], names: Collection[str]) -> Iterator[str]:
+def _odd_notes(cell: Cell, phase: str, sides: Sequence[PhaseWork], names: Collection[str]) -> Iterator[str]:
     """What is left out of this phase; threads that were not counted."""
     here = sorted(name for name in names if any(name in numbers_of(side, metric) for side in sides for metric in METRICS))
     if here:

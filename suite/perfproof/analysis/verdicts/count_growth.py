@@ -1,7 +1,7 @@
 """How work grows with the length of an output: counts exactly, from steps at several output tokens, and rough times beside them.
 
-Work inside a single instruction (a slice, `in`, a copy) or in compiled code leaves no trace in a count. Two times at two positions show
-that there is such work; they are one look each, the least of some steps, and decide nothing.
+Work inside a single instruction (a slice, `in`, a copy) or in compiled code is not counted. Times at two positions show that there is such
+work. Each time is the least of a few steps, and decides nothing.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from perfproof.model.records.counts import METRICS, Cell, Count, Metric, numbers
 
 GROWING: tuple[Metric, ...] = ("python_instructions", "python_calls", "c_calls", "torch_operators", "torch_bytes")
 STEEPER = 1.5
-"""A candidate's time grows by so much more than its base's before that is told: times are rough."""
+"""The least excess growth of a candidate's time that is reported: times are rough."""
 
 
 def growths(base: Count, candidate: Count, positions: Mapping[str, int]) -> Iterator[str]:
-    """A sentence for every count that grows otherwise than it did, and for times that grow where counts do not.
+    """A sentence for every count whose growth changed, and for times that grow where counts do not.
 
     `positions` has the output token of a phase by its name.
 

@@ -1,7 +1,7 @@
-"""The releases that the package index has: in their order, in a range, and since a day.
+"""The releases on the package index: in their order, in a range, and since a day.
 
-The index is asked through pip for the versions there are, and through uv for what there was by the end of a day, so that whatever index,
-login and proxy those are set up with holds here too. Final releases only, post-releases among them.
+pip lists the versions, and uv resolves what existed at the end of a day, so their index, login and proxy settings apply here too. Only
+final releases count, post-releases among them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from perfproof.builds.install.release_install import available
 from perfproof.model.base.errors import BadInput, CannotRun
 
 SETTLED = 4
-"""So many releases in a row that were there before a day end the search for later ones: lines of old versions get their fixes late."""
+"""The search for later releases ends after so many older ones in a row: old release lines get fixes late."""
 
 
 class Releases:
-    """What the index has of a distribution; it is asked once. `builds` is where the log of asking goes."""
+    """The releases of a distribution; the index is asked once. The log goes below `builds`."""
 
     def __init__(self, distribution: str, builds: Path, say: Say) -> None:
         self.distribution = distribution
@@ -33,33 +33,33 @@ class Releases:
 
     @property
     def known(self) -> Sequence[str]:
-        """Every final release, oldest version first. Raises `CannotRun` where the index tells none."""
+        """Every final release, oldest version first. Raises `CannotRun` where the index lists none."""
         if self._known is None:
             self._known = ordered(available(self.distribution, Path(sys.executable), self._installer()))
         if not self._known:
             raise CannotRun(
-                f"the package index tells no release of {self.distribution}: look at network, proxy and pip settings, or list the versions"
+                f"the package index lists no release of {self.distribution}: check network, proxy and pip settings, or list the versions"
             )
         return self._known
 
     def between(self, first: str, last: str) -> list[str]:
-        """The releases from one to another, both of them too where there are such. Raises `BadInput` where there is none."""
+        """The releases from one version to another, both included. Raises `BadInput` if there is none."""
         low, high = _version(first), _version(last)
-        found = [one for one in self.known if low <= Version(one) <= high]
-        if not found:
+        versions = [one for one in self.known if low <= Version(one) <= high]
+        if not versions:
             raise BadInput(f"{first}..{last}: there is no release of {self.distribution} in this range")
-        return found
+        return versions
 
     def newest(self) -> str:
-        """The newest release there is now."""
+        """The newest release now."""
         return self.known[-1]
 
     def since(self, day: date) -> list[str]:
-        """The releases that were uploaded on a day or later. Raises `CannotRun` where the index does not tell when that was."""
+        """The releases that were uploaded on a day or later. Raises `CannotRun` where the index gives no upload times."""
         return later(self.known, lambda version: self._there(version, day), self.distribution)
 
     def _there(self, version: str, day: date) -> bool:
-        """Whether a release was there when the day began (UTC)."""
+        """Whether a release existed when the day began (UTC)."""
         installer = self._installer()
         resolver = Resolver(installer=installer, interpreter=Path(sys.executable), cutoff=midnight(day))
         scratch = self._builds / ".logs" / f".{self.distribution}.since.txt"
@@ -76,24 +76,24 @@ class Releases:
 
 
 def ordered(versions: Sequence[str]) -> list[str]:
-    """The final releases among versions, oldest first; what is no version is passed over."""
-    found = {}
+    """The final releases among versions, oldest first; texts that are no versions are skipped."""
+    by_version = {}
     for text in versions:
         try:
             version = Version(text)
         except InvalidVersion:
             continue
         if not (version.is_prerelease or version.local):
-            found[version] = text
-    return [found[version] for version in sorted(found)]
+            by_version[version] = text
+    return [by_version[version] for version in sorted(by_version)]
 
 
 def later(known: Sequence[str], there: Callable[[str], bool], distribution: str) -> list[str]:
-    """Those of the releases (oldest version first) that were not there yet when a day began, as `there` says.
+    """Those of the releases (oldest version first) that did not exist yet when a day began, as `there` says.
 
-    Asked from the newest down, until some in a row had been there. Raises `CannotRun` where none of them ever had.
+    It asks from the newest down, until `SETTLED` in a row existed. Raises `CannotRun` if none of them ever did.
     """
-    found: list[str] = []
+    newer: list[str] = []
     before = 0
     for version in reversed(known):
         if there(version):
@@ -101,18 +101,18 @@ def later(known: Sequence[str], there: Callable[[str], bool], distribution: str)
             if before == SETTLED:
                 break
         else:
-            found.append(version)
+            newer.append(version)
             before = 0
     if not before and len(known) > 1:
         raise CannotRun(
             f"{distribution}: no release is older than that day, or the package index does not say when its files were uploaded: list "
             "the versions with --builds instead"
         )
-    return found[::-1]
+    return newer[::-1]
 
 
 def _version(text: str) -> Version:
     try:
         return Version(text)
     except InvalidVersion:
-        raise BadInput(f"{text!r} is no version: a range reads 0.19.0..0.26.0") from None
+        raise BadInput(f"{text!r} is not a version: write a range like 0.19.0..0.26.0") from None

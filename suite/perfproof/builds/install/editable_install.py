@@ -1,8 +1,9 @@
-"""A source tree, installed editable: what an overlay can't do (compiled code, build files), by the user's own command.
+"""Installs a source tree in editable mode, with the user's own command: for changes that an overlay can't make (compiled code, build
+files).
 
-The environment is the suite's, below `builds/`; the command is a list of words that runs in the tree, never through a shell. It is
-told where the environment is: the word `{python}` is its interpreter, and it is first on PATH. `VLLM_USE_PRECOMPILED=1` spares
-the compiling of what did not change, unless the caller has set it otherwise.
+The environment is the suite's, below `builds/`; the command is a list of words that runs in the tree, never through a shell. The word
+`{python}` stands for the environment's interpreter, which is also first on PATH. `VLLM_USE_PRECOMPILED=1` avoids compiling what did not
+change, unless the caller sets another value.
 """
 
 from __future__ import annotations
@@ -27,54 +28,54 @@ _NAMED = ("MAX_JOBS", "NVCC_THREADS", "CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAG
 
 
 def faults_of(build: EditableBuild) -> list[str]:
-    """Why the source tree can't be what it is named for; empty if it can."""
+    """Why the source tree can't be a build; empty if it can."""
     tree = Path(build.source)
     where = f"build {build.name}: {tree.name}"
     if not tree.is_dir():
         return [f"{where}: there is no such folder (paths are relative to the scenario file)"]
     if not (tree / "vllm" / "__init__.py").is_file():
-        return [f"{where}: this is no source tree of vLLM: it has no vllm/__init__.py"]
+        return [f"{where}: this is not a source tree of vLLM: it has no vllm/__init__.py"]
     return []
 
 
 def install(build: EditableBuild, folder: Path, installer: Installer) -> None:
-    """Makes the environment and runs the command. Raises `BadInput` for a tree that is none, `CannotRun` where a step fails."""
+    """Makes the environment and runs the command. Raises `BadInput` for a folder that is no source tree, `CannotRun` if a step fails."""
     if faults := faults_of(build):
         raise BadInput(*faults)
     with installer.step("virtual environment"):
         made = installer.uv("venv", "--seed", "--relocatable", "--python", sys.executable, folder)
-        installer.must(made, "virtual environment", "see that the folder can be written to")
+        installer.must(made, "virtual environment", "check that the folder is writable")
     command = [word.replace("{python}", str(folder / "bin" / "python")) for word in build.command or DEFAULT_COMMAND]
     with installer.step("the command of the source tree"):
         done = run_to_end(command, environment=_environment(folder), log=installer.log, timeout=COMMAND_LIMIT, folder=Path(build.source))
     if not done.ok:
         shutil.rmtree(folder, ignore_errors=True)
         raise CannotRun(
-            f"{build.label}: its command {done.how()}:\n{done.tail()}\n  what to do: look at the output; the command ran in the tree, "
+            f"{build.label}: its command {done.how()}:\n{done.tail()}\n  what to do: read the output; the command ran in the tree, "
             f"with the environment's python first on PATH: {' '.join(build.command or DEFAULT_COMMAND)}\n  whole output: {installer.log}"
         )
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    found = inherited(also=_NAMED, prefixes=_HANDED_ON)
-    path = os.pathsep.join([str(folder / "bin"), found.get("PATH", os.defpath)])
-    return {"VLLM_USE_PRECOMPILED": "1", **found, "PATH": path, "VIRTUAL_ENV": str(folder), "PYTHONNOUSERSITE": "1"}
+    variables = inherited(also=_NAMED, prefixes=_HANDED_ON)
+    path = os.pathsep.join([str(folder / "bin"), variables.get("PATH", os.defpath)])
+    return {"VLLM_USE_PRECOMPILED": "1", **variables, "PATH": path, "VIRTUAL_ENV": str(folder), "PYTHONNOUSERSITE": "1"}
 
 
 def fingerprint(build: EditableBuild, interpreter: Path, installer: Installer, side: Path) -> Fingerprint:
-    """What the environment says of its vLLM, which must be the tree's. Raises `CannotRun`."""
+    """The fingerprint of the environment's vLLM, which must be the tree's. Raises `CannotRun`."""
     seen = interpreter_probe.look(interpreter, installer.log)
-    found = seen if isinstance(seen, Finished) else interpreter_probe.load(interpreter, seen, installer.log, side=side, ours=False)
-    if isinstance(found, Finished):
-        raise CannotRun(f"{build.label}: vllm does not import after its command: it {found.how()}:\n{found.tail()}")
-    if not is_of(build, found):
+    loaded = seen if isinstance(seen, Finished) else interpreter_probe.load(interpreter, seen, installer.log, side=side, ours=False)
+    if isinstance(loaded, Finished):
+        raise CannotRun(f"{build.label}: vllm does not import after its command: it {loaded.how()}:\n{loaded.tail()}")
+    if not is_of(build, loaded):
         raise CannotRun(
             f"{build.label}: after its command vllm is not the source tree's: it is imported from elsewhere\n"
             "  what to do: have the command install editable (pip install --editable .)"
         )
-    return found
+    return loaded
 
 
-def is_of(build: EditableBuild, found: Fingerprint) -> bool:
+def is_of(build: EditableBuild, fingerprint_found: Fingerprint) -> bool:
     """Whether a vLLM is the source tree's."""
-    return found.package.resolve().is_relative_to(Path(build.source).resolve())
+    return fingerprint_found.package.resolve().is_relative_to(Path(build.source).resolve())

@@ -1,4 +1,4 @@
-"""The steps of an install: every one named, timed, logged, and told in words when it fails."""
+"""The steps of an install: each has a name, a time, a log, and a message if it fails."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from perfproof.model.base.errors import CannotRun
 
 Say = Callable[[str], None]
 STEP_LIMIT = 1800.0
-"""Seconds that one step may take: an hour's download is told as a fault."""
+"""Seconds that one step may take: an hour's download counts as a fault."""
 LEAST_ROOM = 16 * 2**20
-"""Bytes below which a step that failed has failed for want of room."""
+"""With less free space than these bytes, a failed step failed because the disk is full."""
 NO_UV = (
-    "something would have to be installed, and there is no uv here: a bundle brings none\n"
-    "  what to do: bring what is missing along in the bundle (docs/gpu.md), or install uv"
+    "something has to be installed, but there is no uv here: a bundle has none\n"
+    "  what to do: add what is missing to the bundle (docs/gpu.md), or install uv"
 )
 
 _NETWORK = re.compile(
@@ -40,7 +40,7 @@ _BROKEN = re.compile(
 
 @dataclass(slots=True, kw_only=True)
 class Installer:
-    """Runs uv and pip for one thing that is made: `what` names it, `log` takes all output, it is made in `into` (None: below `builds`)."""
+    """Runs uv and pip to make one thing: `what` names it, `log` takes all output, `into` is its folder (None: below `builds`)."""
 
     what: str
     builds: Path
@@ -51,15 +51,15 @@ class Installer:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What installers may know: the user's pip and uv settings, and a download cache that all builds share by hard links."""
-        found = inherited(prefixes=("LC_", "PIP_", "UV_"))
-        found.pop("UV_PYTHON", None)
-        found.setdefault("UV_CACHE_DIR", str(self.builds.absolute() / ".cache" / "uv"))
-        return {**found, "UV_NO_PROGRESS": "1", "UV_PYTHON_DOWNLOADS": "never", "PIP_NO_INPUT": "1", "PYTHONNOUSERSITE": "1"}
+        """The installers' environment: the user's pip and uv settings, and a download cache that all builds share by hard links."""
+        variables = inherited(prefixes=("LC_", "PIP_", "UV_"))
+        variables.pop("UV_PYTHON", None)
+        variables.setdefault("UV_CACHE_DIR", str(self.builds.absolute() / ".cache" / "uv"))
+        return {**variables, "UV_NO_PROGRESS": "1", "UV_PYTHON_DOWNLOADS": "never", "PIP_NO_INPUT": "1", "PYTHONNOUSERSITE": "1"}
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Times what happens inside and tells the user what is being done."""
+        """Times its context and shows the user the step's name."""
         self.say(f"{self.what}: {name}")
         with open(self.log, "a") as file:
             file.write(f"--- {name}\n")
@@ -70,7 +70,7 @@ class Installer:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - began
 
     def run(self, command: Sequence[str | Path], **more: str) -> Finished:
-        """Runs one command to its end, with `more` environment variables; the caller looks at how it ended.
+        """Runs one command to its end, with `more` environment variables; the caller checks how it ended.
 
         Raises `CannotRun` where there is no room for its temporary files.
         """
@@ -78,20 +78,20 @@ class Installer:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         start = self.log.stat().st_size if self.log.exists() else 0
         finished = run_to_end(command, environment={**self.environment, **more}, log=self.log, timeout=STEP_LIMIT)
-        self._said, self._last = _since(self.log, start), finished
+        self._output, self._last = _since(self.log, start), finished
         return finished
 
-    _said: str = ""
+    _output: str = ""
     _last: Finished | None = None
 
     @property
-    def said(self) -> str:
-        """What the last command printed."""
-        return self._said
+    def output(self) -> str:
+        """The output of the last command."""
+        return self._output
 
     def uv(self, *words: str | Path, **more: str) -> Finished:
         try:
-            import uv  # only where something is installed: an interpreter that is there needs none
+            import uv  # only to install something: an existing interpreter needs no uv
         except ModuleNotFoundError as error:
             raise CannotRun(f"{self.what}: {NO_UV}") from error
         return self.run([uv.find_uv_bin(), *words], **more)
@@ -105,37 +105,37 @@ class Installer:
             raise CannotRun(self.words(step, remedy))
 
     def words(self, step: str, remedy: str) -> str:
-        """How the last command failed: the step, its last lines, what to do: `remedy`, unless the output shows a common cause."""
+        """How the last command failed: the step, its last lines, and what to do: `remedy`, unless the output shows a common cause."""
         how = self._last.how() if self._last else "failed"
-        lines = "\n".join(f"    {line}" for line in scrub(self.said).rstrip().splitlines()[-12:])
-        told = self._common_cause() or remedy
-        return f"{self.what}: step '{step}' {how}:\n{lines}\n  what to do: {told}\n  whole output: {self.log}"
+        lines = "\n".join(f"    {line}" for line in scrub(self.output).rstrip().splitlines()[-12:])
+        advice = self._common_cause() or remedy
+        return f"{self.what}: step '{step}' {how}:\n{lines}\n  what to do: {advice}\n  whole output: {self.log}"
 
     @property
     def full(self) -> Path | None:
-        """Where the last command found no room, if it said that it did or could not even say so: its log may lie on that disk."""
+        """The folder on a full disk, if the last command said that the disk is full, or could not even write that to its log."""
         places = (self.into or self.builds, temp_files.folder())
         short = [place for place in places if shutil.disk_usage(place).free < LEAST_ROOM]
-        if _FULL.search(self.said):
+        if _FULL.search(self.output):
             return next(iter(short), places[0])
         return places[0] if places[0] in short else None
 
     def _common_cause(self) -> str:
-        """What to do where the output shows a full disk, a network that is not there, or a file that is not what it should be."""
+        """What to do if the output shows a full disk, a missing network, or a broken file."""
         if full := self.full:
-            return f"the disk is full: make room beside {full}; what was half made is made again next time"
-        if _NETWORK.search(self.said):
-            return "the package index can't be reached: look at network, proxy and pip or uv settings, or name an interpreter (python:)"
-        if _BROKEN.search(self.said):
+            return f"the disk is full: make room beside {full}; half-made files are made again next time"
+        if _NETWORK.search(self.output):
+            return "the package index can't be reached: check network, proxy and pip or uv settings, or name an interpreter (python:)"
+        if _BROKEN.search(self.output):
             return (
-                "a file is not what its index says, or broken: empty the cache (uv cache clean) and try again; if it stays so, the index "
-                "itself serves it"
+                "a file is broken, or differs from its index: empty the cache (uv cache clean) and try again; if that does not help, the "
+                "index itself serves a broken file"
             )
         return ""
 
 
 def _since(log: Path, start: int) -> str:
-    """What was appended to a log; what stood there before was scrubbed already, so it has not changed its length."""
+    """The text appended to a log since `start`; the text before was scrubbed already, so its length has not changed."""
     with open(log, "rb") as file:
         file.seek(start)
         return file.read().decode(errors="replace")

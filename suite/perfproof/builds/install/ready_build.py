@@ -1,4 +1,4 @@
-"""A build that is ready to run, and how it is known again."""
+"""A build that is ready to run, and how it is identified."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """What an interpreter says of its vLLM, and a hash over all of vLLM's Python files.
+    """The facts about an interpreter's vLLM, and a hash over all of vLLM's Python files.
 
-    `package` is the folder of vLLM; `files` is how many were hashed into `sources`. `device` is
-    "cpu", "cuda" or what else vLLM takes this machine for ("" where it can't tell). `packages` are the versions of what
-    a measurement may depend on. `has_pytest` says whether pytest and pytest-benchmark are there already.
+    `package` is the folder of vLLM; `files` is how many were hashed into `sources`. `device` is vLLM's platform, "cpu", "cuda" or another
+    ("" where it finds none). `packages` are the versions of the packages that a measurement may depend on. `has_pytest` says whether pytest
+    and pytest-benchmark are installed.
     """
 
     distribution: str
@@ -33,7 +33,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Touched:
-    """What an overlay changes of its base (a label): the files, and a hash over them as the overlay has them."""
+    """The files that an overlay changes in its base (a label), and a hash over their new contents."""
 
     base: str
     files: tuple[str, ...]
@@ -42,14 +42,12 @@ class Touched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadyBuild:
-    """An interpreter with vLLM, and what goes beside it.
+    """An interpreter with vLLM, and the folders beside it.
 
-    `folder` is the root that paths are told relative to in records; `ours` says whether the suite made the interpreter.
-    `front` goes first on `PYTHONPATH`: the vLLM of an overlay, `touched` what that changes; None for every other build. `commit` is the
-    commit that its vLLM was made from, "" where that is not known.
-    `side` goes on `PYTHONPATH` (patches,
-    benchmarks, entry points); `tools` (pytest where the interpreter has none) goes to the end of `sys.path`, None if not needed.
-    `seconds` says how long each step of making it took, empty where it was there.
+    Paths in records are relative to `folder`; `ours` says whether the suite made the interpreter. `front` goes first on `PYTHONPATH`: it is
+    the vLLM of an overlay, and `touched` are the changes; both are None for other builds. `commit` is the commit that its vLLM was made
+    from, "" if unknown. `side` goes on `PYTHONPATH` (patches, benchmarks, entry points); `tools` (pytest if the interpreter has none) goes
+    to the end of `sys.path`, None if not needed. `seconds` says how long each step of making it took, empty if it existed already.
     """
 
     name: str
@@ -69,13 +67,13 @@ class ReadyBuild:
 
     @property
     def lock(self) -> str | None:
-        """Sixteen hex digits of the SHA-256 of its lock; None where it was not made from one."""
+        """Sixteen hex digits of the SHA-256 of its lock; None without a lock."""
         file = self.folder / "lock.txt"
         return hashlib.sha256(file.read_bytes()).hexdigest()[:16] if self.ours and file.is_file() else None
 
     @property
     def bench(self) -> Path:
-        """The folder of the benchmarks, as this build's processes see it."""
+        """The folder of the benchmarks for this build's processes."""
         return self.side / "perfproof" / "bench"
 
     @property

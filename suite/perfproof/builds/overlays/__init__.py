@@ -1,4 +1,4 @@
-"""How a change is laid over a build: what git says of it, diffs read and applied exactly, and the overlay that follows.
+"""Adds a change to a build: the change from git, diffs parsed and applied exactly, and the overlay.
 
-Nothing is installed here, and a repository is asked about only by way of `safe_git`, for somebody else may have made it.
+Nothing is installed here. Every call of git goes through `safe_git`, because somebody else may have made the repository.
 """

@@ -1,6 +1,6 @@
-"""Hunks are applied to a file's lines exactly, as `git apply` does it: what a hunk expects must stand there, perhaps a few lines away.
+"""Applies hunks to a file's lines exactly, as `git apply` does: the expected lines must be there, perhaps a few lines away.
 
-Nothing is guessed: a line that differs in one blank keeps the hunk out, and the fault says where it would nearly fit.
+Nothing is guessed: a hunk with one different blank does not apply, and the fault says where it almost fits.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 MOST_WORK = 20_000_000
-"""Comparisons of lines that the search for a near place may take."""
+"""The most line comparisons in the search for a similar place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hunk:
-    """`before` are the lines that are expected from line `start` on (from 1), `after` those that take their place, with their line ends.
+    """`before` are the lines expected from line `start` on (from 1), `after` their replacement, with line ends.
 
     `leading` and `trailing` count the lines of context at its ends.
     """
@@ -27,19 +27,19 @@ class Hunk:
 
 
 class DoesNotApply(ValueError):
-    """A hunk that does not fit the file; the message says which one, and near which line it would."""
+    """A hunk does not fit the file; the message says which one, and near which line it almost does."""
 
 
 def split(text: str) -> list[str]:
-    """Lines with their ends; only a line feed ends one (a form feed in a source does not)."""
+    """Lines with their ends; only a line feed ends a line (a form feed does not)."""
     lines = text.split("\n")
     return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
 def apply(text: str, hunks: Sequence[Hunk]) -> tuple[str, list[str]]:
-    """The text after all hunks, and a sentence for each that was found at another line than it names. Raises `DoesNotApply`.
+    """The text after all hunks, and a sentence for each hunk that was found at another line than it names. Raises `DoesNotApply`.
 
-    Line ends count, but where they are all that is wrong: a diff and a file may come from different systems. Then the file's own stay.
+    Line ends count, unless they are the only difference: diff and file may come from different systems. Then the file's own line ends stay.
     """
     try:
         return _apply(split(text), hunks)
@@ -69,7 +69,7 @@ def _apply(lines: list[str], hunks: Sequence[Hunk]) -> tuple[str, list[str]]:
         expected = max(0, hunk.start - 1 if hunk.before else hunk.start) + offset
         place = _place(lines, hunk, expected, done)
         if place is None:
-            raise DoesNotApply(_told(lines, hunk, number, done))
+            raise DoesNotApply(_fault(lines, hunk, number, done))
         if place != expected:
             way = "below" if place > expected else "above"
             moved.append(f"hunk {number} (line {hunk.start}) found {abs(place - expected)} lines {way}")
@@ -81,9 +81,9 @@ def _apply(lines: list[str], hunks: Sequence[Hunk]) -> tuple[str, list[str]]:
 
 
 def _place(lines: Sequence[str], hunk: Hunk, expected: int, least: int) -> int | None:
-    """Where the hunk fits, nearest to the expected place; None if nowhere behind what is done already.
+    """The line where the hunk fits, nearest to the expected one; None if it fits nowhere after the hunks done so far.
 
-    A hunk without context (of `diff -U0`) fits at its own place alone: elsewhere nothing would hold it.
+    A hunk without context (of `diff -U0`) fits only at its own line: elsewhere nothing confirms it.
     """
     size, last = len(hunk.before), len(lines) - len(hunk.before)
     if size == 0:
@@ -97,12 +97,12 @@ def _place(lines: Sequence[str], hunk: Hunk, expected: int, least: int) -> int |
 
 
 def _anchored(hunk: Hunk, place: int, last: int) -> bool:
-    """As git has it: a hunk of line 1 stands at the beginning of the file, one that no context ends stands at its end."""
+    """git's rule: a hunk of line 1 must be at the beginning of the file, a hunk without context at its end must be at the file's end."""
     return (hunk.start > 1 or place == 0) and (hunk.trailing > 0 or place == last)
 
 
 def _outwards(start: int, least: int, last: int) -> Iterator[int]:
-    """`start`, then the places around it, nearest first, between `least` and `last`."""
+    """`start`, then the lines around it, nearest first, between `least` and `last`."""
     if least <= start <= last:
         yield start
     for distance in range(1, max(abs(start - least), abs(last - start)) + 1):
@@ -111,26 +111,24 @@ def _outwards(start: int, least: int, last: int) -> Iterator[int]:
                 yield place
 
 
-# --- what is told --------------------------------------------------------------------------------------------
+# --- the message ---------------------------------------------------------------------------------------------
 
 
-def _told(lines: Sequence[str], hunk: Hunk, number: int, done: int) -> str:
-    """Why a hunk does not apply: where it is done already, or where most of its lines stand, and the first that does not."""
+def _fault(lines: Sequence[str], hunk: Hunk, number: int, done: int) -> str:
+    """Why a hunk does not apply: where it is applied already, or where most of its lines are, and the first that differs."""
     head = f"hunk {number} (line {hunk.start}) does not apply"
     if hunk.after and (place := _find(lines, hunk.after)) is not None:
-        return f"{head}: what it makes stands at line {place + 1} already"
+        return f"{head}: its result is already at line {place + 1}"
     if not hunk.before:
         return f"{head}: the file has {len(lines)} lines"
     place, count = _nearest(lines, hunk.before)
     if count == 0:
-        return f"{head}: none of the {len(hunk.before)} lines that it expects stands in the file ({len(lines)} lines)"
-    words = f"{head}: near line {place + 1} {count} of the {len(hunk.before)} lines that it expects stand"
+        return f"{head}: none of the {len(hunk.before)} lines that it expects is in the file ({len(lines)} lines)"
+    words = f"{head}: near line {place + 1} there are {count} of the {len(hunk.before)} lines that it expects"
     wrong = next((n for n, line in enumerate(hunk.before) if lines[place + n : place + n + 1] != [line]), None)
     if wrong is None:
         return f"{words}, but " + (
-            "an earlier hunk has taken them"
-            if place < done
-            else "a hunk of a file's first or last line, or one without context, is not moved"
+            "an earlier hunk uses them" if place < done else "a hunk of a file's first or last line, or one without context, is not moved"
         )
     there = lines[place + wrong] if place + wrong < len(lines) else "the end of the file"
     return f"{words}; line {place + wrong + 1} is {_quoted(there)}, expected {_quoted(hunk.before[wrong])}"
@@ -144,7 +142,7 @@ def _find(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
 
 
 def _nearest(lines: Sequence[str], wanted: Sequence[str]) -> tuple[int, int]:
-    """Where most of the wanted lines stand at their places, and how many; blank ones count for nothing."""
+    """The line where most of the wanted lines match, and how many do; blank lines do not count."""
     by_line: dict[str, list[int]] = {}
     for place, line in enumerate(lines):
         by_line.setdefault(line, []).append(place)

@@ -1,12 +1,12 @@
-"""An overlay: another build with some of vLLM's Python files changed, made in seconds and without a copy.
+"""An overlay: a copy of a build with some of vLLM's Python files changed, made in seconds from links.
 
-`builds/overlay-<hash>/site/vllm` is the base's vLLM over again: folders of its own, in which every file is a link to the base's but those
-that the change writes, which are real, and those that it deletes, which are not there. `site` goes first on `PYTHONPATH` of all
-of an arm's processes, so that the base's interpreter, with everything else that is installed there, takes its vLLM from here; vLLM's child
-processes inherit that, and `vllm.__file__` of each says so. The distribution and its version stay the base's.
+`builds/overlay-<hash>/site/vllm` has the same folders as the base's vLLM. Every file in it is a link to the base's file, except those that
+the change writes, which are real, and those that it deletes, which are missing. `site` goes first on `PYTHONPATH` of all processes of an
+arm, so the base's interpreter, with everything else that is installed there, imports vLLM from here; vLLM's child processes inherit that,
+and each one's `vllm.__file__` shows it. The distribution and its version stay the base's.
 
-Because the folders are its own, nothing that Python writes beside a module reaches the base. The overlay is filled under another name
-and gets its own by a rename: a half-made one is never met.
+Because the folders are its own, nothing that Python writes beside a module reaches the base. The overlay is filled under a temporary name
+and then renamed, so that nobody sees a half-made one.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from perfproof.model.scenarios.scenario import OverlayBuild
 
 _OURS = re.compile(rb"^\+.*(?:perfproof|suite\.patches)", re.IGNORECASE | re.MULTILINE)
 LAYOUT = 1
-"""Part of an overlay's name: another way of making them is another one."""
+"""Part of an overlay's name: it changes when overlays are made in another way."""
 
 
 def identity(build: OverlayBuild, base: ReadyBuild) -> str:
-    """The folder's name: of the change, the base, and what the base's files are now."""
+    """The folder's name, from the change, the base, and the base's present files."""
     defining = f"{LAYOUT} {build.sha256} {base.id} {base.fingerprint.sources}"
     return f"overlay-{hashlib.sha256(defining.encode()).hexdigest()[:8]}"
 
 
 def change_of(build: OverlayBuild) -> bytes:
-    """The diff of an overlay, as its file or git has it now. Raises `BadInput` where that is not what the scenario was read with."""
+    """The present diff of an overlay, from its file or git. Raises `BadInput` if it has changed since the scenario was read."""
     if build.git is not None:
         return git_changes.difference(build.name, build.git)
     assert build.diff is not None  # noqa: S101 (one of the two is there)
@@ -56,12 +56,12 @@ def change_of(build: OverlayBuild) -> bytes:
 
 
 def words_of(build: OverlayBuild) -> str:
-    """What the change is called in faults."""
+    """The name of the change in faults."""
     return f"build {build.name}: {build.diff.name}" if build.diff else f"build {build.name}: {build.git.ref if build.git else ''}"
 
 
 def faults_of(build: OverlayBuild) -> list[str]:
-    """What is wrong with the change as far as can be seen without the base."""
+    """The faults of the change that show without the base."""
     try:
         read_diff(change_of(build), words_of(build))
     except BadInput as error:
@@ -70,9 +70,9 @@ def faults_of(build: OverlayBuild) -> list[str]:
 
 
 def make(build: OverlayBuild, base: ReadyBuild, name: str, installer: Installer, known: Fingerprint | None) -> tuple[ReadyBuild, bool]:
-    """The overlay on a base that is ready, and whether it was made just now. `known` is what was kept of one that is there.
+    """The overlay on a ready base, and whether it was made now. `known` is the stored fingerprint of an existing overlay.
 
-    Raises `BadInput` for a change that does not apply or leaves no valid Python.
+    Raises `BadInput` for a change that does not apply or leaves invalid Python.
     """
     folder = installer.builds / name
     if known is not None and _whole(known):
@@ -82,12 +82,12 @@ def make(build: OverlayBuild, base: ReadyBuild, name: str, installer: Installer,
     with installer.step("overlay"):
         _fill(build, base, folder, installer)
     sources, files = interpreter_probe.hash_sources(folder / "site" / "vllm")
-    found = dataclasses.replace(base.fingerprint, package=folder / "site" / "vllm", sources=sources, files=files)
-    return _ready(build, base, name, folder, found, installer), True
+    fingerprint = dataclasses.replace(base.fingerprint, package=folder / "site" / "vllm", sources=sources, files=files)
+    return _ready(build, base, name, folder, fingerprint, installer), True
 
 
 def _whole(known: Fingerprint) -> bool:
-    """Whether an overlay still has the files that it was made with; a link that leads nowhere is none."""
+    """Whether an overlay still has all its files; a dangling link does not count."""
     try:
         return interpreter_probe.hash_sources(known.package) == (known.sources, known.files)
     except OSError:
@@ -95,12 +95,12 @@ def _whole(known: Fingerprint) -> bool:
 
 
 def _fill(build: OverlayBuild, base: ReadyBuild, folder: Path, installer: Installer) -> None:
-    """Makes the folder under another name, then gives it its own."""
+    """Makes the folder under a temporary name, then renames it."""
     data, words = change_of(build), words_of(build)
     root = base.fingerprint.package.parent
     made = changed(read_diff(data, words), root, words, base.label)
     if not made.files:
-        raise BadInput(f"{words}: it leaves every file of {base.label} as it is")
+        raise BadInput(f"{words}: it changes no file of {base.label}")
     behind = git_changes.left_behind(build.git) if build.git is not None else ""
     for sentence in filter(None, [behind, *made.moved]):
         installer.say(f"{words}: {sentence}")
@@ -123,9 +123,9 @@ def _fill(build: OverlayBuild, base: ReadyBuild, folder: Path, installer: Instal
 
 
 def link_tree(package: Path, place: Path, files: Mapping[str, bytes | None]) -> None:
-    """Folders as in `package`, and in them a link to every file but `files` (paths from the folder that holds `vllm`).
+    """Makes the folders of `package`, and in them a link to every file except `files` (paths from the folder that holds `vllm`).
 
-    What Python compiled there is linked too: a link has the time and size of the file that it leads to, so that it is valid.
+    Python's compiled files are linked too: a link has the time and size of its target, so they stay valid.
     """
     for here, folders, names in os.walk(package):
         folders.sort()
@@ -139,7 +139,7 @@ def link_tree(package: Path, place: Path, files: Mapping[str, bytes | None]) -> 
 
 
 def _path(below: str, name: str) -> str:
-    """The Python file that a file of the package stands for: itself, or what it was compiled from."""
+    """The Python file of a file in the package: itself, or the source of a compiled file."""
     parts = [part for part in ("vllm", *below.split(os.sep)) if part != "."]
     if parts[-1] == "__pycache__":
         return "/".join([*parts[:-1], f"{name.partition('.')[0]}.py"])
@@ -147,18 +147,18 @@ def _path(below: str, name: str) -> str:
 
 
 def _link_libraries(root: Path, site: Path) -> None:
-    """Libraries that a wheel keeps beside its package: compiled operators look for them from where they are loaded."""
+    """Links the libraries that a wheel keeps beside its package: compiled operators look for them relative to their own folder."""
     for folder in root.glob("vllm*.libs"):
         (site / folder.name).symlink_to(folder.resolve(), target_is_directory=True)
 
 
 def write(site: Path, files: Mapping[str, bytes | None]) -> None:
-    """The changed files, real; folders that have lost their last file go too. Raises `BadInput` where a folder of the base is a link."""
+    """Writes the changed files; folders that have lost their last file are removed. Raises `BadInput` if a folder of the base is a link."""
     real = site.resolve()
     for path, data in files.items():
         folder = (site / path).parent
         if folder.resolve() != (real / path).parent:
-            raise BadInput(f"{path}: a folder on the way to it is a link in the base, which leads out of the overlay")
+            raise BadInput(f"{path}: one of its folders is a link in the base, which leads out of the overlay")
         if data is not None:
             folder.mkdir(parents=True, exist_ok=True)
             with open(site / path, "xb") as file:  # never through a link
@@ -178,18 +178,18 @@ def _refuse_broken(site: Path, files: Mapping[str, bytes | None], base: ReadyBui
         raise BadInput(*(f"{words}: after the change {fault}" for fault in faults))
 
 
-def _ready(build: OverlayBuild, base: ReadyBuild, name: str, folder: Path, found: Fingerprint, installer: Installer) -> ReadyBuild:
+def _ready(build: OverlayBuild, base: ReadyBuild, name: str, folder: Path, fingerprint: Fingerprint, installer: Installer) -> ReadyBuild:
     try:
         paths = tuple((folder / "touched.txt").read_text().splitlines())
     except OSError as error:
-        raise CannotRun(f"{build.label}: {folder.name} is not whole: delete it, and it is made again") from error
+        raise CannotRun(f"{build.label}: {folder.name} is incomplete: delete it, and it is made again") from error
     return dataclasses.replace(
         base,
         name=build.name,
         label=build.label,
         id=name,
         folder=folder,
-        fingerprint=found,
+        fingerprint=fingerprint,
         front=folder / "site",
         touched=Touched(base=base.label, files=paths, sources=hash_files(folder / "site", paths)),
         commit=git_changes.commit(build.git) if build.git else commit_of(base.fingerprint.package),
@@ -199,14 +199,14 @@ def _ready(build: OverlayBuild, base: ReadyBuild, name: str, folder: Path, found
 
 
 def _knowing(diff: Path, label: str) -> tuple[str, ...]:
-    """A warning of a change that names perfproof: it runs in the processes that attest, and could behave otherwise there than elsewhere."""
+    """A warning about a change that mentions perfproof: it could behave differently in the processes that are measured."""
     if not diff.is_file() or not _OURS.search(diff.read_bytes()):
         return ()
-    return (f"{label}: the change speaks of perfproof: what it does while it is measured may not be what it does elsewhere; read it",)
+    return (f"{label}: the change mentions perfproof: it may behave differently while it is measured; read it",)
 
 
 def hash_files(root: Path, paths: tuple[str, ...]) -> str:
-    """Sixteen hex digits of a SHA-256 over some files with their names; one that is not there counts by its name."""
+    """Sixteen hex digits of a SHA-256 over some files with their names; a missing file counts by its name."""
     total = hashlib.sha256()
     for path in paths:
         data = (root / path).read_bytes() if (root / path).is_file() else b""

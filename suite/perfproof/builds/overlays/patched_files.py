@@ -1,4 +1,4 @@
-"""What the files of a base read after a diff: made in memory, so that a diff that does not apply leaves nothing behind."""
+"""The files of a base after a diff: made in memory, so that a diff that does not apply leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perfproof.model.base.errors import BadInput
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """Every file that a diff touches: its bytes afterwards, None where it is gone. `moved` tells which hunks were found elsewhere."""
+    """Every file that a diff touches: its new bytes, None if it is deleted. `moved` lists the hunks that were found at other lines."""
 
     files: dict[str, bytes | None]
     moved: tuple[str, ...]
@@ -38,23 +38,23 @@ def changed(changes: Sequence[Change], root: Path, name: str, base: str) -> Chan
 
 
 def _one(change: Change, root: Path, texts: dict[str, str | None], moved: list[str]) -> str:
-    """Takes one change into `texts`; why it does not apply, "" if it does."""
+    """Applies one change to `texts`; returns why it does not apply, "" if it does."""
     origin = _now(change.origin, root, texts) if change.origin else None
     if change.origin and origin is None:
         if not _creates(change.hunks):
             return f"{change.origin} is not in this base"
         origin = ""
     elif not change.origin and _now(change.path, root, texts) is not None:
-        return "the diff makes this file, and the base has it already"
+        return "the diff creates this file, but the base has it already"
     elif change.path not in ("", change.origin) and _now(change.path, root, texts) is not None:
-        return f"the diff makes this file from {change.origin}, and the base has it already"
+        return f"the diff creates this file from {change.origin}, but the base has it already"
     try:
-        text, found = apply(origin or "", change.hunks)
+        text, notes = apply(origin or "", change.hunks)
     except DoesNotApply as error:
         return str(error)
     if not change.path and change.hunks and text:
-        return "the diff deletes this file, but not every line of it: it is another one here"
-    moved += [f"{change.path or change.origin}: {words}" for words in found]
+        return "the diff deletes this file, but not every line of it: the file differs here"
+    moved += [f"{change.path or change.origin}: {words}" for words in notes]
     if change.origin and not change.keeps:
         texts[change.origin] = None
     if change.path:
@@ -63,12 +63,12 @@ def _one(change: Change, root: Path, texts: dict[str, str | None], moved: list[s
 
 
 def _creates(hunks: Sequence[Hunk]) -> bool:
-    """Whether hunks make a file from nothing, as a diff without git's headers says it."""
+    """Whether hunks create a file, as in a diff without git's headers."""
     return len(hunks) == 1 and hunks[0].start == 0 and not hunks[0].before
 
 
 def _now(path: str, root: Path, texts: dict[str, str | None]) -> str | None:
-    """The text of a file after what came before; None if there is none."""
+    """The text of a file after the earlier changes; None if there is none."""
     if path in texts:
         return texts[path]
     data = _bytes(root, path)

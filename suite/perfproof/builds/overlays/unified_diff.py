@@ -1,9 +1,9 @@
-"""A unified diff, read and judged before anything is made of it.
+"""Parses and checks a unified diff before it is applied.
 
-What `git diff`, `git format-patch`, and a pull request's `.diff` and `.patch` downloads give is taken: prefixes or none, mail around
-it, several commits in a row, renames, copies, new and deleted files, Windows line ends. Whatever is no Python file below `vllm/` is refused
-with its name, as is everything that a diff can say and an overlay can't do: links, submodules, binary files, paths that lead out.
-The format itself is read by `unidiff`, which knows git's headers and counts the lines of every hunk.
+It takes the output of `git diff` and `git format-patch`, and a pull request's `.diff` and `.patch` downloads: with or without prefixes,
+inside mail, several commits in a row, renames, copies, new and deleted files, Windows line ends. Files that are not Python below `vllm/`
+are refused by name, and so is everything that an overlay can't do: links, submodules, binary files, paths that lead out of the tree.
+`unidiff` parses the format itself; it knows git's headers and counts the lines of every hunk.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from perfproof.model.base.name_lists import few
 from perfproof.model.documents.decode_builds import LARGEST_DIFF
 
 LONGEST_NAME, LONGEST_PATH = 250, 1000
-"""Bytes of a name, characters of a path: what file systems take, with room for what Python compiles beside it."""
+"""The longest name in bytes, and path in characters, for file systems, with room for Python's compiled files."""
 PYTHON_FILE = re.compile(r"vllm/(?:[A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]*\.py", re.ASCII)
-"""The only paths that an overlay writes: no step of one can be `..`, and none begins with a slash."""
+"""The only paths that an overlay writes: no part can be `..`, and none begins with a slash."""
 
 SHOWN = 12
-"""Files that a refusal lists by name."""
+"""How many files a refusal lists by name."""
 
 _PREFIX = re.compile(r"[abciow12]/")
 _LINK, _SUBMODULE = "120000", "160000"
 _NOT_TAKEN = (
-    (re.compile(r"^(?:diff --(?:cc|combined) |@@@ )", re.M), "it is the combined diff of a merge: take the diff of two commits"),
-    (re.compile(r"^\x1b\[", re.M), "it has the colours of a terminal: take it with git diff --no-color"),
+    (re.compile(r"^(?:diff --(?:cc|combined) |@@@ )", re.M), "it is the combined diff of a merge: use the diff of two commits"),
+    (re.compile(r"^\x1b\[", re.M), "it has terminal colours: make it again with git diff --no-color"),
     (
         re.compile(r"^Content-Transfer-Encoding: *(?:base64|quoted-printable)", re.M | re.I),
-        "it is an encoded mail: take the file that git format-patch or git diff writes",
+        "it is an encoded mail: use the file that git format-patch or git diff writes",
     ),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a diff does to one file: from `origin` ("" for a new one) it makes `path` ("" where it deletes).
+    """The change of one file: from `origin` ("" for a new file) to `path` ("" for a deleted one).
 
     `keeps` says that the origin stays (a copy). Paths are relative to the folder that holds `vllm`.
     """
@@ -56,9 +56,9 @@ class Change:
     hunks: tuple[Hunk, ...]
 
 
-@lru_cache(maxsize=1)  # a command asks for the same diff when it checks, when it picks scenarios and when it makes the build
+@lru_cache(maxsize=1)  # a command reads the same diff for its checks, for the choice of scenarios and for the build
 def read_diff(data: bytes, name: str) -> tuple[Change, ...]:
-    """The changes of a diff, in their order; `name` is what it is called in words. Raises `BadInput` with all that is wrong with it."""
+    """The changes of a diff, in their order; `name` is its name in faults. Raises `BadInput` with all its faults."""
     files = _files(data, name)
     _refuse(files, name)
     changes = tuple(_change(file) for file in files if file or _moves(file))
@@ -69,8 +69,8 @@ def read_diff(data: bytes, name: str) -> tuple[Change, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """What a diff says of one file: its `paths` before and after, and the `text` that says it. `changes` is False where it is a mode alone;
-    `follows` says that an overlay can do it, as far as can be seen without the base."""
+    """A diff's part about one file: its `paths` before and after, and its `text`. `changes` is False if only the mode changes; `follows`
+    says that an overlay can apply it, as far as shows without the base."""
 
     paths: tuple[str, ...]
     changes: bool
@@ -79,7 +79,7 @@ class Piece:
 
 
 def pieces(data: bytes, name: str) -> tuple[Piece, ...]:
-    """A diff by its files, whatever these are: with git's headers or plain, or both. Raises `BadInput` for what can't be read."""
+    """A diff split by files of any kind: with git's headers or plain, or both. Raises `BadInput` for a diff that can't be read."""
     return tuple(
         Piece(
             paths=tuple(_both(file)),
@@ -95,8 +95,8 @@ def pieces(data: bytes, name: str) -> tuple[Piece, ...]:
 def _files(data: bytes, name: str) -> PatchSet:
     if len(data) > LARGEST_DIFF:
         raise BadInput(
-            f"{name}: a diff may have up to {LARGEST_DIFF / 1e6:.0f} MB, this one has {len(data) / 1e6:.0f}: take it of vLLM's Python "
-            "alone (git diff BASE -- 'vllm/*.py')"
+            f"{name}: a diff may have up to {LARGEST_DIFF / 1e6:.0f} MB, this one has {len(data) / 1e6:.0f}: limit it to vLLM's Python "
+            "files (git diff BASE -- 'vllm/*.py')"
         )
     text = _plain(data)
     for pattern, why in _NOT_TAKEN:
@@ -105,14 +105,14 @@ def _files(data: bytes, name: str) -> PatchSet:
     try:
         files = PatchSet(text)
     except (UnidiffParseError, UnicodeError, ValueError) as error:
-        raise BadInput(f"{name}: this is no unified diff that can be read: {str(error).strip()}; take it again with git diff") from error
+        raise BadInput(f"{name}: this is not a readable unified diff: {str(error).strip()}; make it again with git diff") from error
     if not files:
-        raise BadInput(f"{name}: there is no change in it: expected a unified diff, as git diff prints it")
+        raise BadInput(f"{name}: it has no change: expected a unified diff, as git diff prints it")
     return files
 
 
 def touched(changes: Sequence[Change]) -> tuple[str, ...]:
-    """Every file that is written or removed, by name."""
+    """Every file that is written or deleted, by name."""
     return tuple(sorted({path for change in changes for path in _paths(change) if path}))
 
 
@@ -122,7 +122,7 @@ def _paths(change: Change) -> Iterator[str]:
 
 
 def _plain(data: bytes) -> str:
-    """The text, whatever an editor or a shell of Windows made of it; bytes that are no UTF-8 survive as they are."""
+    """The text without the marks of a Windows editor or shell; bytes that are not UTF-8 stay unchanged."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         text = data.decode("utf-16", "replace")
     else:
@@ -133,17 +133,17 @@ def _plain(data: bytes) -> str:
     return text
 
 
-# --- what is refused -----------------------------------------------------------------------------------------
+# --- refusals ------------------------------------------------------------------------------------------------
 
 
 def _refuse(files: Sequence[PatchedFile], name: str) -> None:
-    """Raises `BadInput` for all that an overlay does not do."""
+    """Raises `BadInput` with everything that an overlay can't do."""
     faults = [f"{name}: {fault}" for file in files for fault in _file_faults(file)]
     outside = sorted({path for file in files for path in _both(file) if not PYTHON_FILE.fullmatch(path) and not _leads_out(path)})
     if outside:
         faults.append(
-            f"{name}: an overlay takes Python files below vllm/ alone, this diff changes {few(outside, SHOWN)}; leave out "
-            "what does not run (git diff BASE -- 'vllm/*.py'); for what is compiled or packaged use a build of kind 'editable'"
+            f"{name}: an overlay takes only Python files below vllm/, but this diff changes {few(outside, SHOWN)}; leave out "
+            "files that do not run (git diff BASE -- 'vllm/*.py'); for compiled or packaged files use a build of kind 'editable'"
         )
     if faults:
         raise BadInput(*dict.fromkeys(faults))
@@ -156,15 +156,15 @@ def _file_faults(file: PatchedFile) -> Iterator[str]:
         if _leads_out(path):
             yield f"the path {path[:200]!r} leads out of the tree; an overlay writes nowhere else"
         elif _too_long(path):
-            yield f"the path {path[:60]!r}… is longer than a file system takes: {LONGEST_NAME} bytes a name, {LONGEST_PATH:,} in all"
+            yield f"the path {path[:60]!r}… is longer than a file system allows: {LONGEST_NAME} bytes a name, {LONGEST_PATH:,} in all"
         elif any(part.endswith(".py") for part in path.split("/")[:-1]):
             yield f"the path {path!r} leads through a folder that is named like a Python file"
     if _LINK in modes:
-        yield f"{where}: it makes or changes a symbolic link, which an overlay does not do"
+        yield f"{where}: it creates or changes a symbolic link, which an overlay can't do"
     if _SUBMODULE in modes:
         yield f"{where}: it changes a submodule; use a build of kind 'editable'"
     if file.is_binary_file:
-        yield f"{where}: it is a binary patch; an overlay takes Python files alone"
+        yield f"{where}: it is a binary patch; an overlay takes only Python files"
 
 
 def _too_long(path: str) -> bool:
@@ -185,9 +185,9 @@ def _shown(file: PatchedFile) -> str:
 
 
 def _both(file: PatchedFile) -> list[str]:
-    """The paths of a file before and after, without git's prefixes; what is not there is left out."""
-    found = [path for path in (_old(file), _new(file)) if path]
-    return list(dict.fromkeys(found))
+    """The paths of a file before and after, without git's prefixes and without an empty one."""
+    paths = [path for path in (_old(file), _new(file)) if path]
+    return list(dict.fromkeys(paths))
 
 
 def _old(file: PatchedFile) -> str:
@@ -195,7 +195,7 @@ def _old(file: PatchedFile) -> str:
 
 
 def _new(file: PatchedFile) -> str:
-    """The path after; `diff -N` says by the date alone that a file is gone, git by its header."""
+    """The path after; a deleted file shows in `diff -N` only by its date, in git by its header."""
     gone = file.target_file == "/dev/null" or (file.is_removed_file and (file.target_timestamp or "").startswith("1970-01-01"))
     return "" if gone else _bare(file.target_file)
 
@@ -206,7 +206,7 @@ def _bare(path: str) -> str:
 
 
 def _unquoted(path: str) -> str:
-    """A path without the quotes and escapes that git puts where it has other letters than plain ones."""
+    """A path without git's quotes and escapes for special characters."""
     if not (len(path) > 1 and path[0] == path[-1] == '"'):
         return path
     try:
@@ -216,7 +216,7 @@ def _unquoted(path: str) -> str:
 
 
 def _moves(file: PatchedFile) -> bool:
-    """Whether a file without hunks changes all the same: renamed, copied, made empty, deleted; a change of mode alone does nothing."""
+    """Whether a file without hunks changes anyway: renamed, copied, made empty, deleted; a change of mode does not count."""
     return _old(file) != _new(file)
 
 
@@ -231,7 +231,7 @@ def _change(file: PatchedFile) -> Change:
 
 
 def _hunk(hunk: Any) -> Hunk:
-    """A hunk as the lines that it expects and the lines that it leaves, each with its line end."""
+    """A hunk as the lines that it expects and their replacement, each with its line end."""
     before: list[str] = []
     after: list[str] = []
     last: tuple[list[str], ...] = ()
@@ -241,7 +241,7 @@ def _hunk(hunk: Any) -> Hunk:
                 side[-1] = side[-1].removesuffix("\n").removesuffix("\r")
             continue
         if line.line_type == "":
-            continue  # an empty line behind the hunk, which is none of its own
+            continue  # an empty line after the hunk, which does not belong to it
         last = {"+": (after,), "-": (before,)}.get(line.line_type, (before, after))
         for side in last:
             side.append(line.value)

@@ -1,4 +1,4 @@
-"""How other programs are started, watched and ended, where temporary files go, and what is blotted out of what they print.
+"""Starts, watches and ends other programs, places temporary files, and redacts secrets in output.
 
 `supervised_process` is the only module that imports `subprocess`. Nothing here knows what is built or measured.
 """

@@ -1,9 +1,9 @@
-"""What must not be kept: blotted out of every log and text that stays.
+"""Removes private data from every log and text that is kept.
 
-Home folder, host name, logins in addresses, what has the shape of a well-known service's token, and the values of environment variables
-whose names look like secrets, as they are and as programs write them (quoted for an address, JSON, HTML, Python). A short value is blotted
-out only where it stands by itself, and only if the name plainly says that it is a secret: of `false` or a number there would be nothing
-left to read. What is not text of ours is left as it is.
+Private are the home folder, the host name, logins in addresses, texts with the form of a well-known service's token, and the values of
+environment variables whose names look like secrets, plain and encoded (for an address, JSON, HTML, Python). A short value is removed only
+if it is a whole word, and only if the name clearly means a secret: otherwise every `false` and every number would disappear. Files that are
+not text stay unchanged.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ _PLAINLY = re.compile(
     r"|CREDENTIALS?|COOKIE|JWT|SALT)(_?[0-9]+)?$",
     re.IGNORECASE,
 )
-"""Names of which also a short value is a secret: TOKENIZERS_PARALLELISM and DISABLE_AUTH are not among them."""
+"""Names whose short values are secrets too: TOKENIZERS_PARALLELISM and DISABLE_AUTH are not among them."""
 LONG, LEAST = 8, 4
-"""Characters from which on a value is blotted out wherever it stands; and below which it is no secret."""
+"""The length from which a value is removed everywhere; and the length below which it is no secret."""
 _ORDINARY = frozenset(["true", "false", "none", "null", "auto", "default", "basic", "bearer", "enabled", "disabled", "password", "token"])
 _LOGIN = re.compile(r"(://)[^/@\s:]+(:[^/@\s]*)?@")
 _OWN_LOGIN = re.compile(r"://([^@\s:/]*):(\S+)@")
-"""A login in a value of ours; its password may hold any sign."""
+"""A login in one of our values; its password may hold any character."""
 _SHAPED = re.compile(
     r"\b(?:hf_[A-Za-z0-9]{16,}|gh[oprsu]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{20,}|xox[abeprs]-[\w-]{10,}"
     r"|(?:AKIA|ASIA)[0-9A-Z]{16}|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*)"
 )
-"""Tokens that are known by their shape, whoever holds them: of hubs, forges, clouds, and signed ones."""
+"""Tokens that have a known form: of model hubs, code hosts, clouds, and signed tokens."""
 _HANDED_ON = re.compile(
     r"(\bauthorization['\"]?[:=]\s*['\"]?(?:bearer|basic|token)\s+|[?&](?:access_token|auth|token|api_?key|key|secret|password|sig|signature)=)"
     r"[^\s&'\"<>]+",
     re.IGNORECASE,
 )
-"""What a request hands on to be let in: in its headers, or in its address."""
+"""The credentials of a request: in its headers, or in its address."""
 _ALONE = r"(?:(?<=%[0-9A-Fa-f]{{2}})|(?<!\w)(?<!\w\.))(?:{})(?!\w|\.\w)"
-"""A short text that stands by itself, also behind a sign that is quoted for an address."""
+"""A short text that is a whole word, also after a percent-encoded character."""
 
 
 def _blots() -> dict[str, str]:
-    """What to blot out wherever it stands, and what to put in its place."""
-    found = {form: "<secret>" for value in _long_secrets() for form in _forms(value)}
+    """The texts to remove everywhere, each with its replacement."""
+    replacements = {form: "<secret>" for value in _long_secrets() for form in _forms(value)}
     for home in (os.path.expanduser("~"), os.path.realpath(os.path.expanduser("~"))):
         if len(home) > 1:
-            found[home] = "~"
+            replacements[home] = "~"
     host = socket.gethostname()
     if len(host) > 3 and host != "localhost":
-        found[host] = "<host>"
-    return found
+        replacements[host] = "<host>"
+    return replacements
 
 
 def _long_secrets() -> Iterator[str]:
@@ -71,26 +71,26 @@ def _short_secrets() -> Iterator[str]:
 
 
 def _secrets(least: int, most: float, named: re.Pattern[str]) -> Iterator[str]:
-    """The lines of those of our variables whose names are so, from `least` characters on and below `most`; the path of a file is none."""
+    """The lines in our variables with matching names, from `least` to below `most` characters; paths of existing files are left out."""
     for name, value in os.environ.items():
         if named.search(name) and not _is_place(value):
             yield from (line.strip() for line in value.splitlines() if least <= len(line.strip()) < most)
 
 
 def _passwords() -> Iterator[str]:
-    """The passwords of addresses that our variables hold, whatever these are called."""
+    """The passwords in addresses that our variables hold, whatever the variables' names."""
     for value in os.environ.values():
-        for found in _OWN_LOGIN.finditer(value):
-            yield from (found[2], unquote(found[2]))
+        for login in _OWN_LOGIN.finditer(value):
+            yield from (login[2], unquote(login[2]))
 
 
 def _is_place(value: str) -> bool:
-    """Whether a value is the path of something that is there (an agent's socket, a file of credentials)."""
+    """Whether a value is the path of an existing file (an agent's socket, a file of credentials)."""
     return value.startswith(("/", "~", ".")) and os.path.lexists(os.path.expanduser(value))
 
 
 def _forms(value: str) -> set[str]:
-    """A value as programs write it: as it is, in an address or a form, in JSON, in Python, in HTML."""
+    """A value in all forms that programs write: plain, in an address or a form, in JSON, in Python, in HTML."""
     written = (json.dumps(value), json.dumps(value, ensure_ascii=False), repr(value), ascii(value))
     quoted = (how(value, safe=safe, errors="surrogateescape") for how in (quote, quote_plus) for safe in ("", "/"))
     return {value, *quoted, html.escape(value), *(form[1:-1] for form in written)}
@@ -104,7 +104,7 @@ def scrub(text: str) -> str:
     """The text without home folder, host name, logins in addresses, and values of our secrets."""
     blots = _blots()
     if blots:
-        text = re.sub(_longest_first(blots), lambda found: blots[found[0]], text)
+        text = re.sub(_longest_first(blots), lambda match: blots[match[0]], text)
     short = {form for one in _short_secrets() if one.lower() not in _ORDINARY for form in _forms(one)}
     if short:
         text = re.sub(_ALONE.format(_longest_first(short)), "<secret>", text)
@@ -112,7 +112,7 @@ def scrub(text: str) -> str:
 
 
 def scrub_file(path: Path) -> None:
-    """Scrubs a text file in place; leaves it untouched where there is nothing to blot out."""
+    """Scrubs a text file in place; leaves it untouched if there is nothing to remove."""
     try:
         text = path.read_text(errors="surrogateescape")
     except FileNotFoundError:

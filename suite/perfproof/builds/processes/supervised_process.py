@@ -1,12 +1,11 @@
-"""Starting, watching and ending other programs: the only place that imports `subprocess`.
+"""Starts, watches and ends other programs: the only module that imports `subprocess`.
 
-Every program runs under a supervisor (`suite/perfproof/child/supervisor.py`) in a session of its own, without a
-standard input, its output in a log file, with an environment made from scratch. The supervisor holds the
-reading end of a pipe whose writing end lives here: if this process dies, even by `kill -9`, the
-program and all its descendants are killed. If the supervisor itself is killed, what it leaves is found by its
-session, or by the mark in its environment (`PERFPROOF_MARK`), and killed when the program is next looked after.
+Every program runs under a supervisor (`suite/perfproof/child/supervisor.py`) in its own session, without standard input, with its output in
+a log file and an environment made from scratch. The supervisor holds the reading end of a pipe whose writing end is here: if this process
+dies, even by `kill -9`, the program and all its descendants are killed. If the supervisor itself is killed, the next look at the program
+finds its remaining processes, by their session or by the mark in their environment (`PERFPROOF_MARK`), and kills them.
 
-Logs that are kept are scrubbed when their program ends (`redact`).
+Kept logs are scrubbed when their program ends (`redact`).
 """
 
 from __future__ import annotations
@@ -74,18 +73,18 @@ INHERITED = frozenset(
         "CUDA_VISIBLE_DEVICES",
     ]
 )
-"""The variables that every program gets from ours; none of them is ever recorded as it is."""
+"""The variables that every program inherits from ours; none of their values is recorded unchanged."""
 
 
 def inherited(*, also: Iterable[str] = (), prefixes: tuple[str, ...] = ("LC_",)) -> dict[str, str]:
-    """Those of our environment variables that a program may have: the common ones, those named, those so prefixed."""
+    """Our environment variables for a program: the common ones, those named, and those with one of the prefixes."""
     names = INHERITED | set(also)
     return {name: value for name, value in os.environ.items() if name in names or name.startswith(prefixes)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """How a program ended. `code` is its exit code, -N where signal N ended it, None where it ran out of time."""
+    """How a program ended. `code` is its exit code, -N where signal N ended it, None if it ran out of time."""
 
     command: Sequence[str]
     code: int | None
@@ -120,7 +119,7 @@ def signal_name(number: int) -> str:
 
 
 def tail(log: Path, lines: int = 12) -> str:
-    """The last lines of a log, scrubbed; of a large one only the end is read."""
+    """The last lines of a log, scrubbed; only the end of a large log is read."""
     try:
         with open(log, "rb") as file:
             file.seek(0, os.SEEK_END)
@@ -132,7 +131,7 @@ def tail(log: Path, lines: int = 12) -> str:
 
 
 class Running:
-    """A program that runs, and all that it starts. As a context manager it is stopped on leaving.
+    """A running program with all its descendants. As a context manager it is stopped on leaving.
 
     `pid` is the supervisor's; `log` takes both outputs. Made by `start`.
     """
@@ -155,7 +154,7 @@ class Running:
 
     @property
     def seconds(self) -> float:
-        """How long it has run, or ran."""
+        """How long it has run, or ran in all."""
         return (self._ended or time.monotonic()) - self.started
 
     def poll(self) -> int | None:
@@ -167,20 +166,20 @@ class Running:
         return 128 - code if code > 128 else code
 
     def wait(self, timeout: float | None = None) -> int | None:
-        """Waits for its end; its exit code, or None if that has not come within `timeout` seconds."""
+        """Waits for its end; returns its exit code, None if it has not ended within `timeout` seconds."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._supervisor.wait(left_after_its_end(self.pid, timeout) if self._supervisor.returncode is None else 0)
         return self.poll()
 
     def processes(self) -> list[psutil.Process]:
-        """The program and its descendants, those that have left its session too; the supervisor is not among them."""
+        """The program and its descendants, also those that have left its session; without the supervisor."""
         try:
             return psutil.Process(self.pid).children(recursive=True)
         except psutil.NoSuchProcess:
             return []
 
     def kill_now(self) -> None:
-        """Kills everything of it at once."""
+        """Kills the program and its descendants at once."""
         self._close_lifeline()
         if self.wait(GRACE) is None:
             with contextlib.suppress(ProcessLookupError):
@@ -189,7 +188,7 @@ class Running:
             self.poll()
 
     def stop(self, grace: float = GRACE) -> int:
-        """Asks the program to end, kills it and all its descendants `grace` seconds later; its exit code."""
+        """Asks the program to end, kills it and all its descendants `grace` seconds later; returns its exit code."""
         if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 self._supervisor.terminate()
@@ -202,7 +201,7 @@ class Running:
         return Finished(command=self.command, code=self.poll(), seconds=self.seconds, log=self.log)
 
     def _settle(self) -> None:
-        """What is left to do once the supervisor has gone: once only."""
+        """Cleans up, once, after the supervisor has ended."""
         if self._ended is None:
             self._ended = time.monotonic()
             self._close_lifeline()
@@ -224,7 +223,7 @@ class Running:
 
 
 class Channel:
-    """Messages to and from a program, one JSON object a line, over two pipes of its own.
+    """Messages to and from a program, one JSON object per line, over its own two pipes.
 
     The program finds their numbers in `PERFPROOF_CHANNEL` ("reading,writing").
     """
@@ -239,7 +238,7 @@ class Channel:
         return (self._their_reader, self._their_writer)
 
     def started(self) -> None:
-        """Closes the program's ends in this process, so that its death is seen here."""
+        """Closes the program's ends in this process, so that its death shows here."""
         for end in self.theirs:
             os.close(end)
 
@@ -280,8 +279,8 @@ def start(
 ) -> Running:
     """Starts a program under a supervisor, with `environment` and nothing else.
 
-    `log` is appended to; `folder` is where it runs, an empty one that goes with it if None: Python imports first what lies where it
-    runs, and whoever started us may stand in a folder that holds anything. Raises `CannotRun` if not even the supervisor starts.
+    `log` is appended to. The program runs in `folder`; None makes an empty one that is removed with it, because Python imports files of the
+    working folder first, and ours may hold anything. Raises `CannotRun` if not even the supervisor starts.
     """
     words = [str(word.absolute() if isinstance(word, Path) and folder is None else word) for word in command]
     empty = None if folder is not None else _empty_folder(words[0])
@@ -317,7 +316,7 @@ def start(
 
 
 def _empty_folder(program: str) -> Path:
-    """A new folder to run a program in. Raises `CannotRun` where none can be made."""
+    """A new folder to run a program in. Raises `CannotRun` if it can't be made."""
     try:
         return Path(tempfile.mkdtemp(prefix="perfproof-", dir=temp_files.folder()))
     except OSError as error:
@@ -340,9 +339,9 @@ def run_to_end(
 
 
 def left_after_its_end(pid: int, timeout: float | None) -> float | None:
-    """Sleeps until a child of ours has ended, or `timeout` seconds have passed; what is left of them.
+    """Sleeps until one of our children has ended, or `timeout` seconds have passed; returns the rest of them.
 
-    `Popen.wait` with a timeout looks only every 50 ms. Where the system tells no end (it is no Linux) nothing is waited for here.
+    `Popen.wait` with a timeout looks only every 50 ms. On systems other than Linux this does not wait.
     """
     if not hasattr(os, "pidfd_open"):
         return timeout
@@ -361,10 +360,10 @@ def left_after_its_end(pid: int, timeout: float | None) -> float | None:
 
 
 def kill_marked(mark: str, session: int) -> None:
-    """Kills every process that carries the mark or is of the session: what a killed supervisor left behind.
+    """Kills every process with the mark or in the session: the processes that a killed supervisor left behind.
 
-    Either may be missing: a program that renames itself, as vLLM's engine does, writes over the environment that others
-    see of it, and one may leave its session. The session's number is not given to another process while one of it lives.
+    Either may be missing: a program that renames itself, as vLLM's engine does, overwrites its visible environment, and a process may leave
+    its session. No other process gets the session's number while one of the session lives.
     """
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):

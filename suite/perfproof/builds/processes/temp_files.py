@@ -1,4 +1,4 @@
-"""Where temporary files go. A machine that has no room for them says so before anything is begun, and with what to do."""
+"""The folder for temporary files. If the machine has no room for them, an error with a remedy comes before any work."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 
 from perfproof.model.base.errors import CannotRun
 
-ELSEWHERE = ("/tmp", "/var/tmp", "/usr/tmp")  # noqa: S108 (only named to the user: these are the folders that Python looks at)
+ELSEWHERE = ("/tmp", "/var/tmp", "/usr/tmp")  # noqa: S108 (only named to the user: these are Python's candidates)
 NAMED = ("TMPDIR", "TEMP", "TMP")
-"""The variables that name a folder for temporary files, in the order in which Python asks them."""
+"""The variables that name a folder for temporary files, in Python's order."""
 
 
 def folder() -> Path:
-    """The folder for temporary files: the one that TMPDIR names, else the system's, else the working folder, as Python has it.
+    """The folder for temporary files, by Python's rule: TMPDIR, else the system's, else the working folder.
 
-    Raises `CannotRun` where a file can be written to none of them: they are full, or for reading alone.
+    Raises `CannotRun` if none of them is writable: they are full, or read-only.
     """
     try:
         return Path(tempfile.gettempdir())
@@ -25,16 +25,16 @@ def folder() -> Path:
 
 
 def directory() -> tempfile.TemporaryDirectory[str]:
-    """A folder for the time of a `with`, in the folder for temporary files; raises as that does."""
+    """A temporary folder for a `with` block; raises as `folder` does."""
     return tempfile.TemporaryDirectory(prefix="perfproof-", dir=folder())
 
 
 def shared() -> Path:
-    """The folder for temporary files that other programs of this machine find too: never the working folder for want of another."""
-    found = folder()
-    if found == Path.cwd() and str(found) not in _tried():
+    """The folder for temporary files that other programs of this machine find too: never the working folder as a last resort."""
+    place = folder()
+    if place == Path.cwd() and str(place) not in _tried():
         raise CannotRun(_nowhere("there is no folder for temporary files that other runs of this machine would find"))
-    return found
+    return place
 
 
 def _tried() -> list[str]:

@@ -1,5 +1,5 @@
-"""A real vLLM engine in one process, put through the same steps again and again while its Python is counted.
+"""Runs a real vLLM engine in one process through the same steps again and again, and counts its Python work.
 
-`features` is the list of what can be switched on; `making` makes engines and requests as far as a release knows them; `waves` sends
-requests through and counts each phase; `run` is the script.
+`features` lists what can be switched on; `making` makes engines and requests that a release supports; `waves` sends requests through and
+counts each phase; `run` is the script.
 """

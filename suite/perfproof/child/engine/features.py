@@ -1,6 +1,6 @@
-"""The features that a user can switch on, cheapest first: what each asks of the engine and of a request.
+"""The features that a user can switch on, cheapest first, with their options of engine and request.
 
-Pure data: the runner reads it as well, to know what there is.
+Pure data: the runner reads it too.
 """
 
 from __future__ import annotations
@@ -10,37 +10,37 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SIZES = (8, 32, 128)
-"""Requests at a time of the plain engine."""
+"""Numbers of concurrent requests for the plain engine."""
 SIZE = 32
-"""Requests at a time of every other feature."""
+"""Numbers of concurrent requests for every other feature."""
 BLOCK = 32
-"""Tokens of a block of the KV cache: the least that vLLM's attention on a CPU takes without a warning."""
+"""Tokens of a block of the KV cache: the smallest that vLLM's attention on a CPU takes without a warning."""
 PROMPT = BLOCK + 8
-"""Tokens of a prompt: a whole block and the beginning of another, so that a block is hashed on admission."""
+"""Tokens of a prompt: a whole block and the beginning of the next, so that a block is hashed on admission."""
 OUTPUT = BLOCK - 8 + 4
 """Tokens of an output: beyond the end of the second block."""
 DECODE = 8
-"""The output token whose step is counted as `decode`: no request enters a block there."""
+"""The output token whose step is counted as `decode`: no request begins a block there."""
 ENTERS = 2 * BLOCK - PROMPT + 2
-"""The output token whose step gives every request a new block; the block before was full, and hashed, two tokens earlier. The three steps
-are counted as `new block`."""
+"""The output token whose step gives every request a new block; the block before became full, and was hashed, two tokens earlier. The three
+steps are counted as `new block`."""
 PHASES = ("admission", "prefill", "decode", "new block", "finish")
-"""What is counted: all requests handed over; the steps until each has a token; the step that gives the token `DECODE`; the three that end
-with the token `ENTERS`; the steps from the first request that ends to the last."""
+"""The counted phases: all requests are added; the steps until each has a token; the step that gives the token `DECODE`; the three steps
+that end with the token `ENTERS`; the steps from the first request that ends to the last."""
 LONG = (64, 1024, 4096)
-"""Output tokens of long outputs whose steps are counted, each in the same place of its block: work that grows with the output shows."""
+"""Output tokens of long outputs whose steps are counted, each at the same place of its block, to show work that grows with the output."""
 THINK, ANSWER = "w300", "w301"
-"""Words of the toy's vocabulary that stand for the marks of thinking."""
+"""Words of the toy's vocabulary that serve as the marks of thinking."""
 
 
 @dataclass(frozen=True, eq=False)
 class Feature:
-    """`engine` are options of the engine beside `ENGINE`, `sampling` parameters of a request beside `SAMPLING`. `shared` tokens at the
-    beginning of all prompts are the same; `keeps` the prefix cache from wave to wave; `prompt` are tokens of a prompt; `numbered` names
-    a parameter that is each request's own number; `output` are tokens of an output, `positions` those whose steps are counted in place of
-    `DECODE` and `ENTERS`; `pools` asks for embeddings; `adapter` sends requests through a LoRA adapter. `needs`
-    is what the engine must have made of its options (`facts_of`): a platform may turn some off without a word. `graphs` has the model run
-    in CUDA graphs, as a GPU does by default: there operators can't be counted, and no other device has them."""
+    """`engine` are options of the engine besides `ENGINE`, `sampling` parameters of a request besides `SAMPLING`. The first `shared` tokens
+    of all prompts are equal; `keeps` keeps the prefix cache from wave to wave; `prompt` is the number of prompt tokens; `numbered` names a
+    parameter that is each request's own number; `output` is the number of output tokens, `positions` those whose steps are counted instead
+    of `DECODE` and `ENTERS`; `pools` asks for embeddings; `adapter` sends requests through a LoRA adapter. `needs` are facts that must hold
+    for the engine (`facts_of`): a platform may turn options off silently. `graphs` runs the model in CUDA graphs, the default on a GPU:
+    operators can't be counted there, and no other device has graphs."""
 
     name: str
     engine: Mapping[str, Any] = field(default_factory=dict)
@@ -70,13 +70,13 @@ ENGINE: Mapping[str, Any] = {
     "dtype": "bfloat16",
     "seed": 0,
 }
-"""What every engine is made with."""
+"""The options of every engine."""
 ON_GPU: Mapping[str, Any] = {"gpu_memory_utilization": 0.3, "kv_cache_memory_bytes": 4 << 30}
-"""What it is made with on a GPU beside: a cache of this size, whatever else is in use there. Two sides run at the same time."""
+"""Further options on a GPU: a cache of fixed size, whatever else is in use there. Two sides run at the same time."""
 SAMPLING: Mapping[str, Any] = {"temperature": 0.0, "ignore_eos": True}
-"""What every request asks for, beside its number of tokens."""
+"""The parameters of every request, besides its number of tokens."""
 LONGER: Mapping[str, Any] = {"max_model_len": LONG[-1] + 512}
-"""The engine of long outputs."""
+"""The options of the engine for long outputs."""
 
 GRAPHS: Mapping[str, Any] = {
     "enforce_eager": False,
@@ -123,18 +123,18 @@ FEATURES = (
 )
 """The default matrix."""
 POSITIONS = {"decode": DECODE, "new block": ENTERS, **{f"decode at {place:,}": place for place in LONG}}
-"""The output token whose step a phase is, or ends with."""
+"""The output token at the end of a phase."""
 NAMES = tuple(feature.name for feature in FEATURES)
 
 
 def engines(names: tuple[str, ...]) -> list[list[Feature]]:
-    """The features of these names, those of one engine together, in the order of the matrix."""
-    found: list[list[Feature]] = []
+    """The features with these names, grouped by engine, in the order of the matrix."""
+    groups: list[list[Feature]] = []
     for feature in FEATURES:
         if feature.name in names:
-            same = next((group for group in found if group[0].engine == feature.engine), None)
+            same = next((group for group in groups if group[0].engine == feature.engine), None)
             if same is None:
-                found.append([feature])
+                groups.append([feature])
             else:
                 same.append(feature)
-    return found
+    return groups

@@ -1,4 +1,4 @@
-"""Engines and requests, as far as the release that runs here knows what they ask for."""
+"""Makes engines and requests, if the running release supports their options."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from perfproof.child.engine.features import ENGINE, ON_GPU, SAMPLING, Feature
 
 
 class Unknown(Exception):
-    """This release does not know what a feature asks for."""
+    """This release does not know an option of a feature."""
 
 
 def engine(model: str, feature: Feature) -> Any:
-    """vLLM's engine in this process. Raises `Unknown` for options that it does not have."""
+    """vLLM's engine in this process. Raises `Unknown` for options that it lacks."""
     from vllm import LLM, EngineArgs
 
     from perfproof.child.counting import has_device
@@ -29,12 +29,12 @@ def engine(model: str, feature: Feature) -> Any:
     lacks = sorted(name for name in feature.engine if name not in known)
     if lacks:
         raise Unknown(f"its engine has no {', '.join(lacks)}")
-    said = {name: value for name, value in {**ENGINE, **(ON_GPU if gpu else {}), **feature.engine}.items() if name in known}
-    return LLM(model=model, **{name: _plain(value) for name, value in said.items()}).llm_engine
+    options = {name: value for name, value in {**ENGINE, **(ON_GPU if gpu else {}), **feature.engine}.items() if name in known}
+    return LLM(model=model, **{name: _plain(value) for name, value in options.items()}).llm_engine
 
 
 def parameters(feature: Feature, number: int) -> Any:
-    """What request `number` asks for. Raises `Unknown` for parameters that this release does not have."""
+    """The parameters of request `number`. Raises `Unknown` for parameters that this release lacks."""
     if feature.pools:
         from vllm import PoolingParams
 
@@ -42,19 +42,19 @@ def parameters(feature: Feature, number: int) -> Any:
         return PoolingParams(**task)
     from vllm import SamplingParams
 
-    said = {**SAMPLING, "max_tokens": feature.output, **feature.sampling, **({feature.numbered: number} if feature.numbered else {})}
-    lacks = sorted(set(said) - _names(SamplingParams))
+    options = {**SAMPLING, "max_tokens": feature.output, **feature.sampling, **({feature.numbered: number} if feature.numbered else {})}
+    lacks = sorted(set(options) - _names(SamplingParams))
     if lacks:
         raise Unknown(f"its sampling parameters have no {', '.join(lacks)}")
-    if "structured_outputs" in said:
+    if "structured_outputs" in options:
         from vllm.sampling_params import StructuredOutputsParams
 
-        said["structured_outputs"] = StructuredOutputsParams(**_plain(said["structured_outputs"]))
-    return SamplingParams(**{name: _plain(value) for name, value in said.items()})
+        options["structured_outputs"] = StructuredOutputsParams(**_plain(options["structured_outputs"]))
+    return SamplingParams(**{name: _plain(value) for name, value in options.items()})
 
 
 def prompt(feature: Feature, number: int, vocabulary: int) -> list[int]:
-    """The token ids of request `number`: words of the toy's vocabulary, the first `shared` of them the same in all prompts."""
+    """The token ids of request `number`: words of the toy's vocabulary, of which the first `shared` are equal in all prompts."""
     span = vocabulary // 2 - 64
     own = [
         vocabulary // 2 + 64 + (17 * number + 5 * place + number * place) % (span - 1) for place in range(feature.prompt - feature.shared)
@@ -80,9 +80,9 @@ def adapter(folder: str, model: str) -> Any:
             weights[f"{where}.lora_B.weight"] = torch.full((width, rank), 0.01)
     os.makedirs(folder, exist_ok=True)
     save_file(weights, os.path.join(folder, "adapter_model.safetensors"))
-    said = {"peft_type": "LORA", "r": rank, "lora_alpha": 8, "target_modules": sorted(widths), "bias": "none", "task_type": "CAUSAL_LM"}
+    config = {"peft_type": "LORA", "r": rank, "lora_alpha": 8, "target_modules": sorted(widths), "bias": "none", "task_type": "CAUSAL_LM"}
     with open(os.path.join(folder, "adapter_config.json"), "w") as file:
-        json.dump({**said, "base_model_name_or_path": model}, file)
+        json.dump({**config, "base_model_name_or_path": model}, file)
     return LoRARequest("toy", 1, folder)
 
 
@@ -91,7 +91,7 @@ def _names(kind: Any) -> set[str]:
 
 
 def _plain(value: Any) -> Any:
-    """A value of its own for each engine and request: vLLM writes into some of them."""
+    """A copy of a value for each engine and request: vLLM writes into some of them."""
     if isinstance(value, Mapping):
         return {name: _plain(one) for name, one in value.items()}
     return list(map(_plain, value)) if isinstance(value, (list, tuple)) else value

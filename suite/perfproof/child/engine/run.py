@@ -2,10 +2,10 @@
 
 Runs inside a build's interpreter. ORDER is a JSON object: `model` (a toy's folder) and its `vocabulary`; `cells`, features by their names
 and the requests of each, `{"plain": [8, 32]}`; `closely`, functions whose lines are counted; `scratch`, a folder; `timeout`, seconds for an
-engine. vLLM is imported once; each engine runs in a process that is forked from there, so that one that crashes leaves the others.
+engine. vLLM is imported once; each engine runs in a forked process, so that a crash does not affect the others.
 
-RESULT takes a JSON object a line, as each comes: `{"started": ...}`, then for a feature's cell `phases`, `outputs` and more (`cell_of`), or
-`skipped` (this release does not know it) or `fault`, each with `feature` and `requests`; at last `{"done": true}`.
+RESULT gets one JSON object per line, at once: `{"started": ...}`, then for a feature's cell `phases`, `outputs` and more (`cell_of`), or
+`skipped` (this release does not know it) or `fault`, each with `feature` and `requests`; at the end `{"done": true}`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from perfproof.child.engine.features import Feature, engines
 from perfproof.child.engine.waves import Rounds, Wave, agreed, odd
 
 AROUND = 16
-"""Steps of which the fastest stands for the last."""
+"""The fastest of so many steps counts as the time of the last."""
 
 
 class Results:
-    """The file that takes results, a line each."""
+    """The file of results, one line each."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -47,8 +47,8 @@ class Results:
             file.flush()
             os.fsync(file.fileno())
 
-    def said(self) -> set[tuple[str, int | None]]:
-        """The cells of which something was said since this process began."""
+    def reported(self) -> set[tuple[str, int | None]]:
+        """The cells with a line since this process began."""
         with open(self._path) as file:
             lines = [json.loads(line) for line in file.read().split("\n")[self._began : -1]]
         return {(line["feature"], line.get("requests")) for line in lines if "feature" in line}
@@ -62,10 +62,10 @@ def main(argv: list[str]) -> int:
     began = time.perf_counter()
     try:
         import vllm
-        import vllm.entrypoints.llm  # all that an engine needs is there before the forks
+        import vllm.entrypoints.llm  # everything that an engine needs is imported before the forks
     except Exception as error:
         traceback.print_exc()
-        results.say(fault=told(error), importing=True)
+        results.say(fault=one_line(error), importing=True)
         return 1
     results.say(
         started=True, counter=VERSION, python=platform.python_version(), vllm=str(vllm.__version__), importing=time.perf_counter() - began
@@ -77,18 +77,18 @@ def main(argv: list[str]) -> int:
 
 
 def count_engine(cells: list[tuple[Feature, int]], order: dict[str, Any], results: Results) -> None:
-    """Counts the cells of one engine in a forked process; where that dies of one, the others get another."""
+    """Counts the cells of one engine in a forked process; if a cell ends the process, the other cells get a new one."""
     while cells:
         how = in_a_fork(lambda now=tuple(cells): run_engine(now, order, results), order["timeout"])
-        said = results.said()
-        cells = [(feature, requests) for feature, requests in cells if not {(feature.name, requests), (feature.name, None)} & said]
+        reported = results.reported()
+        cells = [(feature, requests) for feature, requests in cells if not {(feature.name, requests), (feature.name, None)} & reported]
         if cells:
             culprit, requests = cells.pop(0)
-            results.say(feature=culprit.name, requests=requests, fault=f"the engine's process {how or 'ended without a word'}")
+            results.say(feature=culprit.name, requests=requests, fault=f"the engine's process {how or 'ended without a message'}")
 
 
 def in_a_fork(work: Any, timeout: float) -> str:
-    """Runs it in a forked process; how that ended, "" where all went well."""
+    """Runs `work` in a forked process; returns how that ended, "" if it succeeded."""
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
@@ -101,7 +101,7 @@ def in_a_fork(work: Any, timeout: float) -> str:
             traceback.print_exc()
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)  # an engine that is torn down at the interpreter's end may hang, or complain of it
+        os._exit(code)  # an engine may hang or report errors if the interpreter's exit tears it down
     end = time.monotonic() + timeout
     while time.monotonic() < end:
         gone, status = os.waitpid(child, os.WNOHANG)
@@ -111,7 +111,7 @@ def in_a_fork(work: Any, timeout: float) -> str:
         time.sleep(0.05)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return f"was not done after {timeout:.0f} s"
+    return f"had not ended after {timeout:.0f} s"
 
 
 def run_engine(cells: tuple[tuple[Feature, int], ...], order: dict[str, Any], results: Results) -> None:
@@ -144,16 +144,16 @@ def run_engine(cells: tuple[tuple[Feature, int], ...], order: dict[str, Any], re
 
 
 def tell(error: Exception, results: Results, features: list[Feature], **more: Any) -> None:
-    """Says of each feature that it was not counted: it is unknown here, or something went wrong."""
+    """Reports each feature as not counted: it is unknown to this release, or an error occurred."""
     unknown = isinstance(error, making.Unknown)
     if not unknown:
         traceback.print_exc()
     for feature in features:
-        results.say(feature=feature.name, **more, **({"skipped": str(error)} if unknown else {"fault": told(error)}))
+        results.say(feature=feature.name, **more, **({"skipped": str(error)} if unknown else {"fault": one_line(error)}))
 
 
 def facts_of(engine: Any) -> dict[str, Any]:
-    """What the engine made of its options."""
+    """The options that the engine really uses."""
     config = engine.vllm_config
     return {
         "block_size": config.cache_config.block_size,
@@ -174,7 +174,7 @@ def model_runner(engine: Any) -> str:
 
 
 def cell_of(engine: Any, feature: Feature, requests: int, order: dict[str, Any], counter: Counter) -> dict[str, Any]:
-    """The counts of one feature with so many requests: Python first, then operators and a GPU's work in waves of their own."""
+    """The counts of one feature with so many requests: Python first, then operators and a GPU's work in separate waves."""
     lora = making.adapter(os.path.join(order["scratch"], "adapter"), order["model"]) if feature.adapter else None
     rounds = Rounds(engine, feature, requests, order["vocabulary"], lora)
     scouted, steps = rounds.scout()
@@ -208,31 +208,31 @@ def _best(tallies: Sequence[Tally]) -> Tally:
 
 
 def timed(wave: Wave, steps: dict[str, range]) -> dict[str, float]:
-    """The seconds of a step of each phase in a wave that was not counted; of a single one the least of those before it, since the machine
-    may be busy."""
-    found = {}
+    """The seconds of a step of each phase in a wave that was not counted; for a phase of one step, the least of the steps before it,
+    because the machine may be busy."""
+    by_phase = {}
     for phase, which in steps.items():
         before = (
             wave.seconds[max(0, which.stop - AROUND) : which.stop]
             if len(which) == 1 and which.start > AROUND
             else wave.seconds[which.start : which.stop]
         )
-        found[phase] = min(before)
-    return found
+        by_phase[phase] = min(before)
+    return by_phase
 
 
 def abandon(engine: Any) -> None:
-    """Ends requests that a fault left, so that the next feature finds an empty engine."""
+    """Ends requests that remained after an error, so that the next feature finds an empty engine."""
     names = [str(request.request_id) for request in getattr(engine.output_processor, "request_states", {}).values()]
     try:
         engine.abort_request(names)
         engine.step()
-    except Exception:  # the next feature's own fault tells
+    except Exception:  # the next feature will report its own fault
         traceback.print_exc()
 
 
-def told(fault: BaseException) -> str:
-    """A fault in one line."""
+def one_line(fault: BaseException) -> str:
+    """An error in one line."""
     return " ".join(f"{type(fault).__name__}: {fault}".split())[:600]
 
 

@@ -1,8 +1,8 @@
-"""A wave: so many requests are handed over, stepped to their end, and counted phase by phase.
+"""A wave: a number of requests are added, stepped to their end, and counted phase by phase.
 
-The first wave is not counted: it warms up what is made once, and shows which steps belong to which phase. All later ones do the same with
-the same requests; a phase is counted until two waves agree to the last instruction. Between waves the prefix cache is emptied, unless the
-feature is about what it holds.
+The first wave is not counted: it warms up the engine, and shows which steps belong to which phase. All later waves repeat it with the same
+requests; a phase is counted until two waves agree to the last instruction. The prefix cache is emptied between waves, unless the feature
+needs its content.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from perfproof.child.engine import making
 from perfproof.child.engine.features import DECODE, ENTERS, Feature
 
 MOST = 6
-"""Waves that are counted, at most, until two agree."""
+"""The most waves that are counted until two agree."""
 LONGEST = 60.0
-"""Seconds in which the grammars of structured outputs must be compiled."""
+"""Seconds to wait for the grammars of structured outputs."""
 STEPS = 6000
-"""Steps of a wave, at most."""
+"""The most steps of a wave."""
 
 
 class Stuck(RuntimeError):
-    """The engine does not come to the end of its requests, or not twice in the same way."""
+    """The engine does not finish its requests, or not twice in the same way."""
 
 
 @dataclass
 class Wave:
-    """What one wave did: after every step the tokens that the request with the fewest had, and how many requests had ended; the outputs,
-    the seconds of each step, and the counts by phase."""
+    """The course of one wave: after every step the fewest tokens of any request, and how many requests had ended; the outputs, the seconds
+    of each step, and the counts by phase."""
 
     least: list[int] = field(default_factory=list)
     ended: list[int] = field(default_factory=list)
@@ -49,38 +49,38 @@ class Rounds:
 
     def __init__(self, engine: Any, feature: Feature, requests: int, vocabulary: int, lora: Any = None) -> None:
         self.engine, self.feature, self.requests = engine, feature, requests
-        self._asked = [
+        self._to_add = [
             (str(number), making.prompt(feature, number, vocabulary), making.parameters(feature, number)) for number in range(requests)
         ]
         self._latest: dict[int, Any] = {}
         self._more = {} if lora is None else {"lora_request": lora}
 
     def scout(self) -> tuple[Wave, dict[str, range]]:
-        """Waves that are not counted, until two do the same; the last of them, and the steps of each phase."""
+        """Runs waves without counting until two are equal; returns the last of them, and the steps of each phase."""
         before = self.wave(None, {})
         for _ in range(MOST):
             now = self.wave(None, {})
             if now.shape == before.shape:
                 return now, phases_of(now, self.feature)
             before = now
-        raise Stuck("two waves of the same requests took other steps, or had other outputs, each time")
+        raise Stuck("waves of the same requests took different steps, or had different outputs, each time")
 
     def counted(self, counter: Any, steps: dict[str, range], like: Wave) -> dict[str, list[Tally]]:
-        """The counts of each phase, wave by wave, until every phase has two that agree. Raises `Stuck` where a wave is not like the one
-        that was scouted."""
-        found: dict[str, list[Tally]] = {}
+        """The counts of each phase, wave by wave, until every phase has two that agree. Raises `Stuck` if a wave differs from the one
+        that was not counted."""
+        by_phase: dict[str, list[Tally]] = {}
         for _ in range(MOST):
             wave = self.wave(counter, steps)
             if wave.shape != like.shape:
-                raise Stuck("a wave that was counted took other steps than one that was not")
+                raise Stuck("a counted wave took other steps than one that was not counted")
             for phase, tally in wave.counts.items():
-                found.setdefault(phase, []).append(tally)
-            if all(agreed(tallies) is not None for tallies in found.values()):
+                by_phase.setdefault(phase, []).append(tally)
+            if all(agreed(tallies) is not None for tallies in by_phase.values()):
                 break
-        return found
+        return by_phase
 
     def wave(self, counter: Any, steps: dict[str, range]) -> Wave:
-        """One wave; what lies in `steps` is counted."""
+        """Runs one wave and counts the steps in `steps`."""
         if not self.feature.keeps:
             self.engine.reset_prefix_cache()
         wave, self._latest = Wave(), {}
@@ -96,10 +96,10 @@ class Rounds:
                 outputs = self._phase(wave, phase, counter, self.engine.step)
                 wave.seconds.append(time.perf_counter() - began)
                 self._note(wave, outputs)
-        raise Stuck(f"requests were not at their end after {STEPS} steps")
+        raise Stuck(f"requests had not ended after {STEPS} steps")
 
     def _admit(self) -> None:
-        for name, prompt, parameters in self._asked:
+        for name, prompt, parameters in self._to_add:
             self.engine.add_request(name, {"prompt_token_ids": list(prompt)}, parameters, **self._more)
 
     def _phase(self, wave: Wave, phase: str, counter: Any, work: Callable[[], Any]) -> Any:
@@ -114,7 +114,7 @@ class Rounds:
         return outputs
 
     def _note(self, wave: Wave, outputs: Sequence[Any]) -> None:
-        """What a step gave: every request's tokens so far, and which have ended."""
+        """Notes the result of a step: every request's tokens so far, and which requests have ended."""
         for output in outputs:
             self._latest[int(output.request_id.split("-")[0])] = output
         lengths = [length_of(output) for output in self._latest.values()]
@@ -122,7 +122,7 @@ class Rounds:
         wave.ended.append((wave.ended[-1] if wave.ended else 0) + sum(bool(output.finished) for output in outputs))
 
     def _wait_for_grammars(self) -> None:
-        """Requests with a grammar that is still being compiled are left out of steps, as many as that takes: it is waited for."""
+        """Waits for grammars: steps leave out requests while their grammar is compiled, so the number of steps would vary."""
         began = time.monotonic()
         while any(not ready for ready in map(_has_its_grammar, requests_of(self.engine))):
             if time.monotonic() - began > LONGEST:
@@ -131,48 +131,48 @@ class Rounds:
 
 
 def requests_of(engine: Any) -> list[Any]:
-    """The scheduler's requests, where this release keeps them where the others do."""
+    """The scheduler's requests, if this release keeps them where other releases do."""
     core = getattr(engine.engine_core, "engine_core", None)
     return list(getattr(getattr(core, "scheduler", None), "requests", {}).values())
 
 
 def _has_its_grammar(request: Any) -> bool:
-    asked = getattr(request, "structured_output_request", None)
-    return asked is None or bool(getattr(asked, "is_grammar_ready", True))
+    grammar_request = getattr(request, "structured_output_request", None)
+    return grammar_request is None or bool(getattr(grammar_request, "is_grammar_ready", True))
 
 
 def tokens_of(output: Any) -> list[list[int]]:
-    """The token ids of a request's outputs; of an embedding as many zeros as it has numbers, which may differ in their last digits."""
+    """The token ids of a request's outputs; of an embedding one zero per number, because numbers may differ in their last digits."""
     if hasattr(output.outputs, "data"):
         return [[0] * int(output.outputs.data.numel())]
     return [[int(token) for token in one.token_ids] for one in output.outputs]
 
 
 def length_of(output: Any) -> int:
-    """The tokens of a request's shortest output so far; an embedding is there whole."""
+    """The number of tokens of a request's shortest output so far; an embedding is complete at once."""
     return 1 if hasattr(output.outputs, "data") else min((len(one.token_ids) for one in output.outputs), default=0)
 
 
 def phases_of(wave: Wave, feature: Feature) -> dict[str, range]:
-    """Which steps of a wave like this one belong to which phase."""
+    """The steps of each phase in waves like this one."""
     last = len(wave.least)
     finish = range(next(step for step in range(last) if wave.ended[step]), last)
     first = next(step for step in range(last) if wave.least[step] >= 1)
     if feature.pools:
         return {"prefill": range(last)}
-    found = {"prefill": range(first + 1), "finish": finish}
+    phases = {"prefill": range(first + 1), "finish": finish}
     for place in feature.positions:
         step = next(step for step in range(first + 1, finish.start) if wave.least[step] >= place)
-        found[f"decode at {place:,}"] = range(step, step + 1)
+        phases[f"decode at {place:,}"] = range(step, step + 1)
     if feature.positions:
-        return found
+        return phases
     decode = next((step for step in range(first + 1, finish.start) if wave.least[step] >= DECODE), None)
     if decode is not None:
-        found["decode"] = range(decode, decode + 1)
+        phases["decode"] = range(decode, decode + 1)
     enters = next((step for step in range(first + 1, finish.start) if wave.least[step] >= ENTERS), None)
     if enters is not None and decode is not None and enters - 2 > decode:
-        found["new block"] = range(enters - 2, enters + 1)
-    return found
+        phases["new block"] = range(enters - 2, enters + 1)
+    return phases
 
 
 def agreed(tallies: Sequence[Tally]) -> Tally | None:
@@ -181,7 +181,7 @@ def agreed(tallies: Sequence[Tally]) -> Tally | None:
 
 
 def odd(tallies: Sequence[Tally]) -> list[str]:
-    """What the waves do not agree on, by name; empty where two do."""
+    """The names of what differs between the waves; empty if two agree."""
     if agreed(tallies) is not None:
         return []
     return sorted({name for place, one in enumerate(tallies) for other in tallies[place + 1 :] for name in unsteady(one, other)})

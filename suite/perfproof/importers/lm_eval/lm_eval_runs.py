@@ -59,17 +59,23 @@ def find(path: Path) -> dict[str, SamplesFile]:
         if not files:
             raise BadInput(f"{path}: no samples_<task>_<date>.jsonl there; {REMEDY} --output_path {path}")
         return _one_run(path, files)
-    if path.suffix != ".json" or (said := _document(path)) is None:
+    if path.suffix != ".json" or (said := document(path)) is None:
         return {(one := _samples(path)).task: one}
     matched = _RESULTS.search(path.name)
     if "results" not in said or not matched:
         raise BadInput(
             f"{path}: is no results_<date>.json of lm_eval and no samples_<task>_<date>.jsonl; name one of these, or their folder"
         )
-    mine = [_samples(checked(file)) for file in sorted(path.parent.glob(f"samples_*_{matched['date']}.jsonl"))]
-    if not mine:
+    found = [_samples(file) for file in beside(path)]
+    if not found:
         raise BadInput(f"{path}: has totals alone, and no samples_<task>_{matched['date']}.jsonl lies beside it; {REMEDY}")
-    return {one.task: one for one in mine}
+    return {one.task: one for one in found}
+
+
+def beside(path: Path) -> list[Path]:
+    """The samples files that a results file's run left beside it."""
+    matched = _RESULTS.search(path.name)
+    return [checked(file) for file in sorted(path.parent.glob(f"samples_*_{matched['date']}.jsonl"))] if matched else []
 
 
 def _one_run(path: Path, files: list[SamplesFile]) -> dict[str, SamplesFile]:
@@ -86,11 +92,11 @@ def _one_run(path: Path, files: list[SamplesFile]) -> dict[str, SamplesFile]:
 def _samples(file: Path) -> SamplesFile:
     matched = _NAME.match(file.name)
     task, date = (matched["task"], matched["date"]) if matched else (file.stem, None)
-    beside = sorted(file.parent.glob(f"*_{date}.json" if date else "results*.json")) if matched else []
-    return SamplesFile(task=line(task), path=file, results=beside[0] if (date and beside) or len(beside) == 1 else None)
+    found = sorted(file.parent.glob(f"*_{date}.json" if date else "results*.json")) if matched else []
+    return SamplesFile(task=line(task), path=file, results=found[0] if (date and found) or len(found) == 1 else None)
 
 
-def _document(path: Path) -> dict[str, Any] | None:
+def document(path: Path) -> dict[str, Any] | None:
     """A file that is one JSON document, a list as nothing; None where it is none, or one line of samples."""
     try:
         if path.stat().st_size > LARGEST_RESULTS:
@@ -112,12 +118,12 @@ def settings(file: SamplesFile) -> Settings:
     """What the results file beside a samples file says of its task; raises `BadInput` for one that is no results file."""
     if file.results is None:
         return Settings()
-    said = _document(file.results)
+    said = document(file.results)
     if said is None or not isinstance(said.get("config"), Mapping):
         raise BadInput(
             f"{file.results}: is no results file of lm_eval (config is missing), so nobody can tell what {file.path.name} was asked"
         )
-    config, own = _part(said, "config"), _part(said, "configs", file.task)
+    config, own = part(said, "config"), part(said, "configs", file.task)
     arguments = _arguments(config.get("model_args"))
     model = next((str(arguments[name]) for name in _MODELS if arguments.get(name)), str(said.get("model_name") or ""))
     aside = {*_MODELS, *_VARIANTS.split(), *_ASKS.split(), "base_url"}
@@ -133,7 +139,7 @@ def settings(file: SamplesFile) -> Settings:
             name: _plain(variant[name]) for name in sorted({*_VARIANTS.split(), "model_sha"} & variant.keys()) if variant[name] is not None
         },
         other={name: _plain(value) or {} if isinstance(value, Mapping) else _plain(value) for name, value in other.items()},
-        better={str(name): way for name, higher in _part(said, "higher_is_better", file.task).items() if (way := direction("", higher))},
+        better={str(name): way for name, higher in part(said, "higher_is_better", file.task).items() if (way := direction("", higher))},
     )
 
 
@@ -143,12 +149,12 @@ def _question(
     """What another value of makes another question, as far as the file has it."""
     generates = own.get("output_type", "generate_until") == "generate_until"
     places = [
-        ("shots", _part(said, "n-shot"), task),
+        ("shots", part(said, "n-shot"), task),
         ("shots of the task", own, "num_fewshot"),
         ("limit", config, "limit"),
-        ("items", _part(said, "n-samples", task), "effective"),
-        ("task version", _part(said, "versions"), task),
-        ("task version in its own words", _part(own, "metadata"), "version"),
+        ("items", part(said, "n-samples", task), "effective"),
+        ("task version", part(said, "versions"), task),
+        ("task version in its own words", part(own, "metadata"), "version"),
         ("chat template", said, "chat_template_sha"),
         ("chat template's text", said, "chat_template"),
         ("system instruction", said, "system_instruction"),
@@ -167,7 +173,7 @@ def _question(
     yield "model arguments", {name: _plain(arguments[name]) for name in sorted(arguments.keys() & set(_ASKS.split()))}
 
 
-def _part(said: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+def part(said: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
     """What lies under these keys, one below the other; nothing where that is no mapping."""
     for key in keys:
         found = said.get(key)

@@ -1,4 +1,5 @@
-"""What every noun needs: errors with their exit codes, the clock, YAML as plain values, numbers and units, untrusted text made harmless.
+"""Common parts of all nouns: errors with their exit codes, the clock, YAML as plain values, numbers and units, safe printing of untrusted
+text.
 
-Nothing here knows a scenario, a record or a verdict, nor anything of vLLM.
+Nothing here knows scenarios, records, verdicts or vLLM.
 """

@@ -31,3 +31,8 @@ def is_moment(text: str) -> bool:
         return datetime.fromisoformat(text).tzinfo is not None
     except ValueError:
         return False
+
+
+def seconds_of(when: str) -> float:
+    """A moment that `is_moment` takes, in seconds since 1970."""
+    return datetime.fromisoformat(when).timestamp()

@@ -1,4 +1,4 @@
-"""Everything that ends a command early, with the exit code that says so."""
+"""The errors that end a command early, with their exit codes."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ EXIT_USAGE = 2
 EXIT_UNTESTABLE = 3
 EXIT_INCONCLUSIVE = 4
 EXIT_SIGNALLED = 128
-"""To this the number of the signal that ended a command is added, as shells do: 130 for Ctrl-C, 141 where its reader went away."""
+"""The base of exit codes for signals, as in shells: 130 for Ctrl-C, 141 if the reader of its output ended."""
 
 
 class PerfproofError(Exception):
-    """Base of the errors that a user can meet; `exit_code` is the command's exit code."""
+    """Base of the errors that users see; `exit_code` is the command's exit code."""
 
     exit_code = EXIT_UNTESTABLE
 
 
 class BadInput(PerfproofError):
-    """A file, an option or an environment that must be mended first; `faults` are all of them, one sentence each."""
+    """A file, an option or an environment that the user must correct first; `faults` lists all faults, one sentence each."""
 
     exit_code = EXIT_USAGE
 
@@ -30,6 +30,6 @@ class BadInput(PerfproofError):
 
 
 class CannotRun(PerfproofError):
-    """This machine or this build can't do what was asked: a failed install, a server that doesn't start, a full disk."""
+    """This machine or this build can't carry out the command: a failed install, a server that doesn't start, a full disk."""
 
     exit_code = EXIT_UNTESTABLE

@@ -1,7 +1,7 @@
-"""Tables of text as others write them: which mark separates the cells, which column is which, and what a number's comma means.
+"""Reads text tables from other tools: the separator of cells, the columns, and the meaning of a comma in numbers.
 
-It refuses to guess: a line with too many or too few cells, a column that is there twice, a comma that may be of thousands or of decimals,
-and values without a unit in common are faults, each named by its line.
+It refuses to guess: a line with too many or too few cells, a duplicate column, a comma that may separate thousands or decimals, and values
+without a common unit are faults, each with its line.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import io
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from perfproof.model.base.untrusted import line as shown
 
 LARGEST_FILE = 200_000_000
 NAMED = 20
-"""How many faults, and how many columns of a header, are named."""
+"""The most faults, and the most columns of a header, that are named."""
 SEPARATORS = (",", ";", "\t")
 PLURALS = {"units": "unit", "metrics": "metric", "values": "value", "blocks": "block", "arms": "arm", "points": "point"}
 TOO_MANY = "more cells than the first line has columns: quote cells that hold a comma"
@@ -33,14 +33,14 @@ TOO_FEW = "fewer cells than the first line has columns: leave cells empty, not o
 ENCODING = "not a CSV in UTF-8: save it as one (a spreadsheet calls it CSV UTF-8)"
 MIXED = "some numbers of this column have decimal points and others decimal commas: write all in one way"
 _SEPARATOR = re.compile(r"\A\s*\"?sep=.\"?(?=\r?\n)", re.IGNORECASE)
-"""The line with which a spreadsheet names its separator."""
+"""The line in which a spreadsheet names its separator."""
 _CELL = re.compile(r"(?P<number>.*?[0-9.])\s*(?P<unit>[A-Za-zµμ%][\w/µμ%]*)")
 _UNIT = re.compile(r"\s*[(\[](?P<unit>[^()\[\]]+)[)\]]$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """A table: its columns by their tidied names, and its lines with the number that each has in the file.
+    """A table: its columns by normalised names, and its lines with their numbers in the file.
 
     `units` holds those of headers such as "value (ms)".
     """
@@ -54,11 +54,11 @@ class Sheet:
 Lines = Sequence[tuple[int, dict[str, str]]]
 
 
-def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]], optional: Sequence[str], needs: str) -> Sheet:
-    """The table in a file; `choose` says which columns those that there are must be joined by, `needs` what a table needs, in words.
+def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]], needs: str) -> Sheet:
+    """The table in a file; `choose` gives the required columns for those that exist, `needs` describes the requirements in words.
 
-    Faults of single lines are in the sheet, each with file and line. Raises `BadInput` where it can't be read as a table at all, lacks a
-    column, or has one of those that count twice.
+    Faults of single lines are in the sheet, each with file and line. Raises `BadInput` if the file is not a table, lacks a column, or has
+    one twice.
     """
     text = _text(path)
     try:
@@ -70,8 +70,7 @@ def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]], optional:
                 break
         else:
             raise _lacking(path, text, choose, needs)
-        counted = (*choose(columns), *optional)
-        if twice := [column for column in dict.fromkeys(columns) if column in counted and columns.count(column) > 1]:
+        if twice := [column for column in dict.fromkeys(columns) if column and columns.count(column) > 1]:
             raise BadInput(f"{path}:1: column {', '.join(twice)} is there twice: keep one")
         return _sheet(path, ((rows.line_num, row) for row in rows), columns, units)
     except csv.Error as error:
@@ -81,7 +80,7 @@ def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]], optional:
 def _text(path: Path) -> str:
     try:
         with open(path, "rb") as file:
-            raw = file.read(LARGEST_FILE + 1)  # what is no file, such as a pipe, does not say its size
+            raw = file.read(LARGEST_FILE + 1)  # a pipe, for example, has no size
         if len(raw) > LARGEST_FILE:
             raise BadInput(f"{path}: larger than {LARGEST_FILE // 1_000_000} MB")
         text = raw.decode("utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
@@ -96,7 +95,7 @@ def _text(path: Path) -> str:
 
 
 def _columns(head: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Names without blanks around them, capitals and units; the units by name."""
+    """Names in lower case, without surrounding blanks and units; the units by name."""
     columns, units = [], {}
     for cell in head:
         unit = _UNIT.search(cell)
@@ -135,7 +134,7 @@ def refuse(faults: Sequence[str], path: Path) -> None:
 
 
 def one_spelling(lines: Lines, names: Iterable[str]) -> tuple[Lines, list[str]]:
-    """Cells of these columns that differ in capitals and blanks alone as one, by the first spelling; and which were, in sentences."""
+    """The lines with one spelling for cells of these columns that differ only in capitals and blanks; and sentences about these cells."""
     notes: list[str] = []
     for name in names:
         spelt: dict[str, dict[str, None]] = defaultdict(dict)
@@ -153,17 +152,17 @@ def one_spelling(lines: Lines, names: Iterable[str]) -> tuple[Lines, list[str]]:
 
 
 def passed_over(columns: Sequence[str], used: Iterable[str]) -> list[str]:
-    """Which columns nobody asked for, in a sentence; nothing without one."""
+    """A sentence about unused columns; nothing if there are none."""
     others = [column for column in dict.fromkeys(columns) if column and column not in set(used)]
     named = ", ".join(others[:NAMED]) + (" and more" if len(others) > NAMED else "")
-    return [f"columns that were passed over: {named}"] if others else []
+    return [f"columns that were not used: {named}"] if others else []
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------
 
 
 def numbers(texts: Sequence[str]) -> list[float | str]:
-    """The numbers of one column, or what is wrong with each, in words. One convention holds for all: commas of thousands or of decimals."""
+    """The numbers of one column, or the fault of each, in words. One convention holds for all: commas for thousands or for decimals."""
     by = numerals.convention(texts)
     return [_number(text, by) for text in texts]
 
@@ -175,40 +174,52 @@ def _number(text: str, by: numerals.Convention) -> float | str:
         return f"{text[:40]!r}: {MIXED}"
     if by == "" and "," in text:
         either = f"write {text.replace(',', '')[:40]} or {text.replace(',', '.')[:40]}"
-        return f"{text[:40]!r}: the comma may be of thousands or of decimals: {either}"
+        return f"{text[:40]!r}: the comma may separate thousands or decimals: {either}"
     value = numerals.value(text, by)
     if math.isfinite(value) and not is_number(value):
-        return f"{text[:40]!r}: nobody can reckon with a number below {LEAST:g} or above {MOST:g}: write it in another unit"
+        return f"{text[:40]!r}: a number below {LEAST:g} or above {MOST:g} is out of range: write it in another unit"
     return value
 
 
-def measured(texts: Sequence[str], units: Sequence[str], into: str = "") -> tuple[list[float | str], str]:
-    """The values of one column in one unit, or what is wrong with each, in words; and that unit, "" where none has one.
+def units_of(lines: Lines, name: str, header: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """The unit that stands beside each line's `name`, in the column of units or else in the header; and for each line what is wrong with
+    that, "" for nothing: a header and a cell that contradict each other."""
+    head = header.get(name, "")
+    beside = [line.get("unit", "") for _, line in lines]
+    odd = [
+        f"the column says {head[:40]}, and this line's unit is {unit[:40]}: keep one" if unit and head and unit != head else ""
+        for unit in beside
+    ]
+    return [unit or head for unit in beside], odd
 
-    A cell may have its unit behind its number; `units` are those that stand beside the cells, "" for none. The unit is `into`, in which
-    numbers without a unit then are; else the first there is, and then every number needs one.
+
+def measured(texts: Sequence[str], units: Sequence[str], into: str = "") -> tuple[list[float | str], str]:
+    """The values of one column in one unit, or the fault of each, in words; and that unit, "" if no value has one.
+
+    A cell may have its unit after its number; `units` are those beside the cells, "" for none. The result's unit is `into`, which is then
+    also the unit of bare numbers; else it is the first unit, and then every number needs one.
     """
     split = [_split(text) for text in texts]
     own = [unit or beside for (_, unit), beside in zip(split, units, strict=True)]
     wanted = into or next(filter(None, own), "")
-    found = numbers([number for number, _ in split])
+    values = numbers([number for number, _ in split])
     return [
         value if isinstance(value, str) else _in_unit(value, unit, beside, into or each, wanted)
-        for value, (_, unit), beside, each in zip(found, split, units, own, strict=True)
+        for value, (_, unit), beside, each in zip(values, split, units, own, strict=True)
     ], wanted
 
 
 def _split(text: str) -> tuple[str, str]:
-    """A cell's number and its unit, "" where what stands behind the number is surely none."""
+    """A cell's number and its unit, "" if the text after the number is certainly no unit."""
     cell = _CELL.fullmatch(text)
     return (cell["number"], cell["unit"]) if cell and known(cell["unit"]) else (text, "")
 
 
 def _in_unit(value: float, unit: str, beside: str, own: str, wanted: str) -> float | str:
     if unit and beside and unit != beside:
-        return f"{value:g} {unit} stands beside the unit {beside[:40]}: keep one"
+        return f"{value:g} {unit} has another unit beside it, {beside[:40]}: keep one"
     own = unit or beside or own
     if wanted and not own:
-        return f"{value:g} has no unit, and others of its column have {wanted[:40]}: write all in one"
+        return f"{value:g} has no unit, but others of its column have {wanted[:40]}: give all the same unit"
     inside = converted(value, own, wanted)
-    return f"{value:g} {own[:40]} can't be told in {wanted[:40]}: write all in one unit" if inside is None else inside
+    return f"{value:g} {own[:40]} can't be converted to {wanted[:40]}: give all the same unit" if inside is None else inside

@@ -1,4 +1,4 @@
-"""Numbers for machines: JSON has no word for what is not finite, and what reads it stumbles over Python's."""
+"""Numbers in JSON: it has no form for infinite values and NaN, and other readers reject Python's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def plain_json(value: Any) -> str:
-    """A value as JSON that every reader takes: numbers without end, and none at all, are null."""
+    """A value as JSON that every reader accepts: infinite values and NaN become null."""
     return json.dumps(_finite(value), indent=1, allow_nan=False)
 
 

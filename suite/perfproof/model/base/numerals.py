@@ -1,7 +1,7 @@
-"""Numbers as people write them: whether a comma is of thousands or of decimals is asked of all numbers that stand together.
+"""Parses numbers as people write them: all numbers of a group decide whether a comma separates thousands or decimals.
 
-Of a single "1,001" nobody can tell; beside "7,5" its comma is a decimal one, beside "991.1" it is not. Beside "7.250" nobody can tell
-either, for that may be seven thousand. Blanks and apostrophes between groups of three digits are of thousands, whatever the decimals.
+A single "1,001" is ambiguous; beside "7,5" its comma is a decimal one, beside "991.1" it is not. Beside "7.250" it stays ambiguous, because
+that may be seven thousand. Blanks and apostrophes between groups of three digits always separate thousands.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from typing import Literal
 
 Convention = Literal["point", "comma", "mixed", ""]
-"""What the decimals of numbers that stand together surely have; "" where none tells, "mixed" where they contradict each other."""
+"""The certain decimal mark of a group of numbers; "" if none decides, "mixed" if they contradict each other."""
 ROUNDING = 1e-9
-"""Of logarithms: where all numbers have commas, both readings have one spread."""
+"""A spread of logarithms: if all numbers have commas, both readings have the same spread."""
 MARKS = " \u00a0\u2009\u202f'’"
-"""Blanks and apostrophes that part thousands."""
+"""Blanks and apostrophes that separate thousands."""
 _GROUPED = re.compile(
     rf"(?P<sign>[+-]?)(?P<whole>[1-9][0-9]{{0,2}}(?P<mark>[{MARKS}])[0-9]{{3}}(?:(?P=mark)[0-9]{{3}})*)(?P<rest>\D.*|)", re.DOTALL
 )
-"""A number whose thousands are parted by blanks or apostrophes: "1 001,4", "1'001.4"."""
+"""A number whose thousands are separated by blanks or apostrophes: "1 001,4", "1'001.4"."""
 _EITHER = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")
-"""A number whose point may be of thousands, where others have commas in such places."""
+"""A number whose point may separate thousands, if others have commas in such places."""
 _END = r"(?:e[+-]?[0-9]{1,4})?|nan|inf(?:inity)?"
 _POINT = re.compile(rf"[+-]?(?:(?:[1-9][0-9]{{0,2}}(?:,[0-9]{{3}})+(?:\.[0-9]+)?|[0-9]+\.?[0-9]*|\.[0-9]+){_END})", re.IGNORECASE)
 """A number with a decimal point, if any, and commas between thousands, if any. Python would take `1_0`, and other scripts' digits, too."""
@@ -37,12 +37,12 @@ def is_number(text: str) -> bool:
 
 
 def convention(texts: Sequence[str]) -> Convention:
-    """What numbers that stand together show; texts that are none show nothing."""
+    """The convention that a group of numbers shows; other texts show nothing."""
     texts = [_joined(text) for text in texts]
-    found = [(bool(_POINT.fullmatch(text)), bool(_COMMA.fullmatch(text))) for text in texts]
-    either = any(one and other and "," in text for text, (one, other) in zip(texts, found, strict=True))
-    points = [text for text, (one, other) in zip(texts, found, strict=True) if one and not other]
-    comma = any(other and not one for one, other in found)
+    readings = [(bool(_POINT.fullmatch(text)), bool(_COMMA.fullmatch(text))) for text in texts]
+    either = any(one and other and "," in text for text, (one, other) in zip(texts, readings, strict=True))
+    points = [text for text, (one, other) in zip(texts, readings, strict=True) if one and not other]
+    comma = any(other and not one for one, other in readings)
     if comma and points:
         return "mixed"
     point = any(not either or not _EITHER.fullmatch(text) for text in points)
@@ -50,23 +50,23 @@ def convention(texts: Sequence[str]) -> Convention:
 
 
 def value(text: str, by: Convention) -> float:
-    """A number's value by a convention; where that is unknown, commas are of thousands."""
+    """A number's value by a convention; if that is unknown, commas separate thousands."""
     text = _joined(text)
     return float(text.replace(".", "").replace(",", ".") if by == "comma" and "," in text else text.replace(",", ""))
 
 
 def doubtful(texts: Sequence[str]) -> str:
-    """The first number among some that are compared, of no known convention, whose comma is rather one of decimals: with that they lie
-    nearer to each other. "" without one."""
+    """The first of some compared numbers, without a known convention, whose comma probably separates decimals, because then the numbers are
+    closer to each other. "" without one."""
     commas = [text for text in texts if "," in text]
     spreads = [_spread([value(text, by) for text in texts]) for by in ("point", "comma")]
     return commas[0] if commas and spreads[1] < spreads[0] - ROUNDING else ""
 
 
 def _joined(text: str) -> str:
-    """A number without the blanks or apostrophes between its thousands; any other text as it is."""
-    found = _GROUPED.fullmatch(text)
-    return found["sign"] + found["whole"].replace(found["mark"], "") + found["rest"] if found else text
+    """A number without blanks or apostrophes between its thousands; any other text unchanged."""
+    match = _GROUPED.fullmatch(text)
+    return match["sign"] + match["whole"].replace(match["mark"], "") + match["rest"] if match else text
 
 
 def _spread(values: Sequence[float]) -> float:

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from perfproof.model.base import numerals
 
 _TIMES = {
-    **dict.fromkeys(("ns", "nsec"), 1e-9),
-    **dict.fromkeys(("us", "µs", "μs", "usec"), 1e-6),
-    **dict.fromkeys(("ms", "msec"), 1e-3),
+    **dict.fromkeys(("ns", "nsec", "nanosecond", "nanoseconds"), 1e-9),
+    **dict.fromkeys(("us", "µs", "μs", "usec", "microsecond", "microseconds", "microsec"), 1e-6),
+    **dict.fromkeys(("ms", "msec", "msecs", "millisecond", "milliseconds"), 1e-3),
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
     **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("hr", "hour", "hours"), 3600.0),
 }
 _BYTES = {"B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 _WORDS = {
@@ -73,7 +74,11 @@ _VERB = re.compile(
 )
 _DOUBT = re.compile(r"(?i)\b(rang\w+|var(y|ies|ied|ying)|between|could|would|might|should|may|can|not|by)\b|n't\b")
 """Words with which two numbers may be a range, an amount, or nothing that happened."""
-_UNDONE = re.compile(r"(?i)\b(revert\w*|roll\w* back|undo\w*|undid|without|disabl\w+|turn\w* off|(?:was|were) \d)")
+_UNDONE = re.compile(
+    r"(?i)\b(revert\w*|roll\w* back|undo\w*|undid|without|disabl\w+|turn\w* off|(?:was|were) \d"
+    r"|(?:pr|patch|patched|new|candidate|head|after|now)"
+    r" (?:to|back to|->|→|=>|vs\.?) (?:the )?(?:main|master|base\w*|before|old|stock|upstream)\b)"
+)
 """Words of a sentence in which the second number may be the earlier one."""
 _KIND = r"(?P<lower>latency|ttft|tpot|itl|e2el|duration|runtime|time)|(?P<rate>throughput|goodput)"
 _METRIC = re.compile(
@@ -109,7 +114,7 @@ def _said(sentence: str, by: numerals.Convention) -> Iterator[Change]:
     for match in _CHANGE.finditer(sentence):
         words, start = sentence[start : match.start()], match.end()
         metrics = list(_METRIC.finditer(words))
-        told = match["to"] != "to" or (match["from"] and _VERB.search(words))
+        told = match["to"] != "to" or (match["from"] and _VERB.search(sentence[: match.start()]))
         if told and len(metrics) == 1 and not _DOUBT.search(words) and not _UNDONE.search(sentence):
             yield from _fitting(metrics[0], match, by)
 

@@ -17,6 +17,8 @@ COLUMNS = ("time", "timestamp", "date", "datetime", "when", "started", "start", 
 """Columns that may hold moments; `time` and the like may as well hold a duration, so numbers count only as seconds since 1970."""
 EPOCH = 1e9
 """Seconds since 1970 from which a number is one: September 2001. Milliseconds and finer are larger yet, and sort alike."""
+LATEST = 1e11
+"""Seconds since 1970 up to which a number is one: the year 5138. Larger ones are of finer units."""
 REMEDY = "write all as 2026-01-31T12:00:00"
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _MONTH = rf"(?:{'|'.join(_MONTHS)})[a-z]*\.?"
@@ -74,6 +76,16 @@ def named(path: Path, texts: Sequence[str]) -> Named:
     yearless = bool(words) and not any(match["year"] for match in words)
     first = _day_first(f"{path}: point", texts)
     return Named(at=tuple(_moment(text, first, numbers=False, year="2000" if yearless else "") for text in texts), sure=not yearless)
+
+
+def moment(raw: object) -> float | None:
+    """The moment of an ISO date, 2026-01-31T12:00:00; None for anything else. Without a zone it is one of UTC."""
+    return _iso(raw) if isinstance(raw, str) else None
+
+
+def epoch(raw: object) -> float | None:
+    """A number that is seconds since 1970; None for anything else."""
+    return float(raw) if isinstance(raw, int | float) and EPOCH <= raw <= LATEST else None
 
 
 def _read(where: str, texts: Sequence[str]) -> list[float] | None:

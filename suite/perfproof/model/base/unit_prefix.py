@@ -1,7 +1,7 @@
-"""The window at which base units are scaled: seconds to µs, bytes to MiB, in reasons and on pages alike.
+"""Scales base units for display: seconds to µs, bytes to MiB, in reasons and on pages.
 
-Nothing else in the suite scales a number. Figures keep about four digits that mean something. Signs and spaces are plain here; pages have
-their own.
+Nothing else in the suite scales a number. Figures keep about four significant digits. Signs and spaces are plain here; pages have their
+own.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _STEPS = {
 
 
 def fitting(values: Iterable[float], unit: str) -> tuple[float, str]:
-    """What to divide base values by, and the name of the unit then ("" for plain counts), so that the largest of them reads best."""
+    """The divisor of base values, and the name of the resulting unit ("" for plain counts), chosen for the largest value."""
     steps = _STEPS.get(unit)
     if steps is None:
         return 1.0, "" if unit == "1" else unit
     top = max((abs(value) for value in values if math.isfinite(value)), default=1.0)
-    found = [step for step in steps if step[0] <= top] or [steps[0] if top else steps[-1 if unit == "s" else 0]]
-    return found[-1]
+    fitting_steps = [step for step in steps if step[0] <= top] or [steps[0] if top else steps[-1 if unit == "s" else 0]]
+    return fitting_steps[-1]
 
 
 def digits(value: float) -> str:
-    """About four significant digits with thousands separated; whole numbers stay whole."""
+    """About four significant digits with thousands separated; integers stay integers."""
     size = abs(value)
     if size >= 999.5 or value == int(value):
         return f"{value:,.0f}"

@@ -1,8 +1,7 @@
-"""Text that others wrote, made harmless to look at: no escape sequences, no invisible characters, no endless lines.
+"""Makes untrusted text safe to print: no escape sequences, no invisible characters, no endless lines.
 
-Escaping for HTML or markdown is the business of whoever shows it; here only what no reader should ever be
-handed goes: terminal escapes are dropped, control characters become U+FFFD, and marks that reorder or hide text
-are spelled out as `<U+202E>`.
+Escaping for HTML or markdown is up to the printer of the text. This module removes only what is never safe: terminal escapes are dropped,
+control characters become U+FFFD, and marks that reorder or hide text are written as `<U+202E>`.
 """
 
 from __future__ import annotations
@@ -11,28 +10,28 @@ import re
 import unicodedata
 
 LINE = 500
-"""Most characters of one line of foreign text; the raw records keep the rest."""
+"""The most characters of one line of untrusted text; the raw records keep the rest."""
 LINES = 40
 NARROW = "\u202f"
-"""The narrow no-break space that stands between our own numbers and units."""
+"""The narrow no-break space between our own numbers and units."""
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-_])|\x9b[0-?]*[ -/]*[@-~]")
 
 
 def line(text: object, limit: int = LINE) -> str:
     """One line of at most `limit` characters; line breaks become blanks."""
-    found = str(text)
-    whole = len(found)
+    shown_text = str(text)
+    whole = len(shown_text)
     if whole > 4 * limit:
-        found = f"{found[: 2 * limit]}{found[-2 * limit :]}"
-    missing = whole - len(found)
-    if not found.isprintable():
-        found = re.sub(" {2,}", " ", _visible(found)).strip()
-    return shorten(found, limit, missing)
+        shown_text = f"{shown_text[: 2 * limit]}{shown_text[-2 * limit :]}"
+    missing = whole - len(shown_text)
+    if not shown_text.isprintable():
+        shown_text = re.sub(" {2,}", " ", _visible(shown_text)).strip()
+    return shorten(shown_text, limit, missing)
 
 
 def lines(text: object, most: int = LINES, limit: int = LINE) -> str:
-    """The last `most` lines, each shortened; says how many were left out."""
+    """The last `most` lines, each shortened, with a note if lines were left out."""
     whole = str(text)
     every = [line(each, limit) for each in re.split(r"\r\n|\r|\n", whole[-4 * most * limit :])]
     while every and not every[-1]:
@@ -43,7 +42,7 @@ def lines(text: object, most: int = LINES, limit: int = LINE) -> str:
 
 
 class _Shown(dict[int, str]):
-    """What a character becomes in a text that is kept whole, by its number; each is looked up once."""
+    """The replacement of each character, by its number, for texts of full length; each is computed once."""
 
     def __missing__(self, number: int) -> str:
         character = chr(number)
@@ -56,14 +55,14 @@ _KEPT = _Shown()
 
 
 def harmless(text: str) -> str:
-    """All of a text, its lines none of them shortened, without what a terminal would act on or nobody would see."""
+    """A whole text, with full lines, without terminal controls and invisible characters."""
     if text.isprintable():
         return text
     return _ESCAPES.sub("", re.sub(r"\r\n?", "\n", text)).translate(_KEPT)
 
 
 def shorten(text: str, limit: int, missing: int = 0) -> str:
-    """The text, or its beginning and end around an ellipsis that says how much is left out, the `missing` included."""
+    """The text, or its beginning and end around an ellipsis with the number of omitted characters, including `missing`."""
     if len(text) <= limit:
         return text
     keep = limit // 2

@@ -1,7 +1,7 @@
-"""A YAML file as plain values: what JSON could hold, and nothing that YAML adds to it.
+"""Reads a YAML file as plain values: those of JSON, without YAML's additions.
 
-The loader takes no tags, no anchors and no duplicate keys; what it read passes through JSON, so that what is validated
-afterwards is exactly what a record would keep.
+The loader accepts no tags, anchors or duplicate keys. Its result passes through JSON, so that exactly the values of a later record are
+validated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import yaml
 from perfproof.model.base.errors import BadInput
 
 LARGEST_FILE = 1_000_000
-"""Bytes that a file may have."""
+"""The most bytes of a file."""
 _OCTAL = re.compile(r"[-+]?0[0-9_]+")
 
 
@@ -30,13 +30,13 @@ class _PlainLoader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            raise yaml.constructor.ConstructorError(None, None, "anchors and aliases are not taken", self.peek_event().start_mark)  # type: ignore[no-untyped-call]
+            raise yaml.constructor.ConstructorError(None, None, "anchors and aliases are not allowed", self.peek_event().start_mark)  # type: ignore[no-untyped-call]
         event = self.peek_event()  # type: ignore[no-untyped-call]
         if getattr(event, "anchor", None) is not None:
-            raise yaml.constructor.ConstructorError(None, None, "anchors and aliases are not taken", event.start_mark)
+            raise yaml.constructor.ConstructorError(None, None, "anchors and aliases are not allowed", event.start_mark)
         if getattr(event, "tag", None) is not None:
             raise yaml.constructor.ConstructorError(
-                None, None, f"the tag {event.tag} is not taken, write the plain value", event.start_mark
+                None, None, f"the tag {event.tag} is not allowed, write the plain value", event.start_mark
             )
         return super().compose_node(parent, index)
 
@@ -44,7 +44,7 @@ class _PlainLoader(yaml.SafeLoader):
         seen: set[str] = set()
         for key, _ in node.value:
             if key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} stands twice", key.start_mark)
+                raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} occurs twice", key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 
@@ -58,9 +58,9 @@ class _PlainLoader(yaml.SafeLoader):
 
 
 def _refuse_old_numbers(node: yaml.ScalarNode) -> None:
-    """Raises for what YAML 1.1 takes for another number than people do: 010 for 8, 1:30 for 90."""
+    """Raises for numbers that YAML 1.1 reads differently from people: 010 as 8, 1:30 as 90."""
     if ":" in node.value or _OCTAL.fullmatch(node.value):
-        problem = f"the number {node.value} may be read in two ways, write it plainly or quote it"
+        problem = f"the number {node.value} can be read in two ways, write it plainly or quote it"
         raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
 
 
@@ -69,7 +69,7 @@ _PlainLoader.add_constructor("tag:yaml.org,2002:float", _PlainLoader.construct_y
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """The plain mapping in a YAML file, as JSON would hold it; `BadInput` names file and line, or field."""
+    """The plain mapping in a YAML file, with JSON's values only; `BadInput` names file and line, or field."""
     plain, faults = read_plain(path)
     if faults:
         raise BadInput(*(f"{path}: {fault}" for fault in faults))
@@ -77,21 +77,21 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 
 def read_plain(path: Path) -> tuple[dict[str, Any], list[str]]:
-    """As `read_mapping`; values that JSON can't hold stand there as texts and are told beside, a fault each, with their fields."""
+    """As `read_mapping`, but values that JSON can't hold become texts, each with a fault that names its field."""
     try:
         status = path.stat()
         size = status.st_size
         if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
             raise BadInput(f"{path}: can't be read: not a file")
         if size > LARGEST_FILE:
-            raise BadInput(f"{path}: the file has {size:,} bytes, one that is read here has at most {LARGEST_FILE:,}")
+            raise BadInput(f"{path}: the file has {size:,} bytes, at most {LARGEST_FILE:,} are allowed")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise BadInput(f"{path}: can't be read: {error.strerror}{_near(path)}") from error
     except UnicodeDecodeError as error:
         raise BadInput(f"{path}: not UTF-8 at byte {error.start}") from error
     try:
-        data = yaml.load(text, Loader=_PlainLoader)  # noqa: S506  (a SafeLoader that takes less)
+        data = yaml.load(text, Loader=_PlainLoader)  # noqa: S506  (a stricter SafeLoader)
         faults = list[str]()
         plain = json.loads(json.dumps(_plain(data, "", faults), allow_nan=False))
     except yaml.YAMLError as error:
@@ -101,33 +101,35 @@ def read_plain(path: Path) -> tuple[dict[str, Any], list[str]]:
     except RecursionError as error:
         raise BadInput(f"{path}: nested too deeply") from error
     except (TypeError, ValueError) as error:
-        raise BadInput(f"{path}: only plain values are taken ({error})") from error
+        raise BadInput(f"{path}: only plain values are allowed ({error})") from error
     if not isinstance(plain, dict):
         raise BadInput(f"{path}: expected a mapping, lines of 'key: value', got {shown(plain) if plain is not None else 'an empty file'}")
     odd = _unspeakable(plain)
     if odd:
-        raise BadInput(f"{path}: the text {odd[:60]!r} has a character that no program can be given (NUL, or half of a pair)")
+        raise BadInput(
+            f"{path}: the text {odd[:60]!r} has a character that no program accepts as an argument (NUL, or half of a surrogate pair)"
+        )
     return plain, faults
 
 
 def _plain(value: Any, where: str, faults: list[str]) -> Any:
-    """The value with texts in the place of dates and of numbers that are none, which are told."""
+    """The value with texts instead of dates, infinite numbers and NaN, each of which adds a fault."""
     if isinstance(value, dict):
         return {key: _plain(inner, f"{where}.{key}", faults) for key, inner in value.items()}
     if isinstance(value, list):
         return [_plain(inner, f"{where}.{place}", faults) for place, inner in enumerate(value)]
     field = where.lstrip(".") or "the file"
     if isinstance(value, date):
-        faults.append(f"{field}: only plain values are taken, a date must stand in quotes: '{value}'")
+        faults.append(f"{field}: only plain values are allowed, write a date in quotes: '{value}'")
         return str(value)
     if isinstance(value, float) and not math.isfinite(value):
-        faults.append(f"{field}: only plain values are taken, got a number that is none or has no end ({value})")
+        faults.append(f"{field}: only plain values are allowed, got a number that is infinite or NaN ({value})")
         return str(value)
     return value
 
 
 def _near(path: Path) -> str:
-    """The files beside one that is not there whose names are near, in a clause; "" where there are none."""
+    """A clause with similar names of files beside a missing one; "" if there are none."""
     if path.exists() or not path.parent.is_dir():
         return ""
     beside = {each.stem: each for each in sorted(path.parent.glob("*.yaml"))}
@@ -136,7 +138,7 @@ def _near(path: Path) -> str:
 
 
 def _unspeakable(value: Any) -> str:
-    """The first text in a plain value, key or not, that can be no argument of a program; "" if there is none."""
+    """The first text in a plain value, key or not, that can't be an argument of a program; "" if there is none."""
     if isinstance(value, str):
         return value if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value) else ""
     inner = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
@@ -144,7 +146,7 @@ def _unspeakable(value: Any) -> str:
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with `over` laid on it, mapping by mapping; neither is changed."""
+    """`base` merged with `over`, mapping by mapping; neither is changed."""
     result = dict(base)
     for key, value in over.items():
         below = result.get(key)
@@ -153,6 +155,11 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """A value as a fault quotes it, cut where it is long."""
+    """A value in the form for faults, shortened if it is long."""
     text = json.dumps(value) if isinstance(value, (dict, list)) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def write_mapping(file: Path, mapping: Mapping[str, Any]) -> None:
+    """Writes a file that `read_mapping` reads as the same mapping."""
+    file.write_text(yaml.safe_dump(json.loads(json.dumps(mapping)), sort_keys=False, allow_unicode=True, width=140), encoding="utf-8")

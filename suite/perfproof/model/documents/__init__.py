@@ -1,4 +1,4 @@
-"""The door: what a file of a user may say, every fault of it in words, and how it becomes nouns.
+"""Reads users' files: their schema, all their faults in words, and their conversion to nouns.
 
-`decode` is the way in; the documents here and of `kinds` alone know pydantic, and no other room reads a user's scenario or policy.
+`decode` is the entry point. Only the documents here and in `kinds` use pydantic, and no other room reads a user's scenario or policy.
 """

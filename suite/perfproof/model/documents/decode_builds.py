@@ -1,7 +1,7 @@
-"""The builds of a scenario file: their documents become nouns, the files that define them are found and hashed.
+"""The builds of a scenario file: converts their documents to nouns, and finds and hashes the files that define them.
 
-Paths are told relative to the scenario's own file. A definition that is kept names such a file by its name and its hash alone: another
-content is another build, another place is not, and no home gets into a record.
+Paths are relative to the scenario's own file. A kept definition has only the name and the hash of such a file: another content is another
+build, another folder is not, and no home folder gets into a record.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from perfproof.model.scenarios.build import (
 )
 
 LARGEST_DIFF = 64_000_000
-"""Bytes that a diff or a file of constraints may have: twice what a diff has that touches every file of vLLM (32 MB, read in 6 s and into
+"""The most bytes of a diff or a file of constraints: twice the size of a diff that touches every file of vLLM (32 MB, read in 6 s and into
 0.7 GB)."""
 
 
 def nouns(docs: Mapping[str, BuildDoc], folder: Path | None) -> tuple[dict[str, Build], list[str]]:
-    """Every build by its name, and what is wrong with the files that they name. `folder` None reads no file."""
+    """Every build by its name, and the faults of the files that they name. `folder` None reads no file."""
     faults: list[str] = []
-    found: dict[str, Build] = {}
+    builds: dict[str, Build] = {}
     for name in docs:
-        _noun(name, docs, folder, found, faults)
-    return {name: found[name] for name in docs}, faults
+        _noun(name, docs, folder, builds, faults)
+    return {name: builds[name] for name in docs}, faults
 
 
-def _noun(name: str, docs: Mapping[str, BuildDoc], folder: Path | None, found: dict[str, Build], faults: list[str]) -> Build:
-    """The build of that name, its bases first; the document has seen to it that there is no circle."""
-    if name not in found:
+def _noun(name: str, docs: Mapping[str, BuildDoc], folder: Path | None, builds: dict[str, Build], faults: list[str]) -> Build:
+    """The build of that name, after its bases; the document ensures that there is no circle."""
+    if name not in builds:
         doc = docs[name]
-        base = _noun(doc.base, docs, folder, found, faults) if isinstance(doc, OverlayDoc) else None
-        found[name] = _build(name, doc, base, folder, faults)
-    return found[name]
+        base = _noun(doc.base, docs, folder, builds, faults) if isinstance(doc, OverlayDoc) else None
+        builds[name] = _build(name, doc, base, folder, faults)
+    return builds[name]
 
 
 def _build(name: str, doc: BuildDoc, base: Build | None, folder: Path | None, faults: list[str]) -> Build:
@@ -74,12 +74,12 @@ def _build(name: str, doc: BuildDoc, base: Build | None, folder: Path | None, fa
 
 
 def _place(named: str, folder: Path | None) -> str:
-    """The absolute path of what a scenario file names; of what a record names nothing is known but that."""
+    """The absolute path of a name in a scenario file; a name in a record stays unchanged."""
     return named if folder is None else os.path.abspath(folder / os.path.expanduser(named))
 
 
 def defining_file(where: str, named: str | None, sha256: str | None, folder: Path | None, faults: list[str]) -> DefiningFile | None:
-    """The file that `where` names, hashed; what is wrong with it goes to `faults`. `sha256` is what its text must have, if it is said."""
+    """The file at the field `where`, hashed; its faults go to `faults`. `sha256`, if given, is the required hash."""
     if named is None:
         return None
     if folder is None:
@@ -90,24 +90,27 @@ def defining_file(where: str, named: str | None, sha256: str | None, folder: Pat
         if not stat.S_ISREG(status.st_mode):
             raise BadFile("not a file")
         if status.st_size > LARGEST_DIFF:
-            raise BadFile(f"it has {status.st_size:,} bytes, at most {LARGEST_DIFF:,} are taken: take a diff of vllm/ alone")
+            raise BadFile(f"it has {status.st_size:,} bytes, at most {LARGEST_DIFF:,} are allowed: use a diff of vllm/ only")
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         if sha256 not in (None, digest):
             raise BadFile(f"its text has the SHA-256 {digest}, the scenario expects {sha256}")
     except (OSError, BadFile) as error:
-        told = error.strerror if isinstance(error, OSError) else error
-        faults.append(f"{where}: {named}: {told}" + (" (paths are relative to the scenario file)" if isinstance(error, OSError) else ""))
+        reason = error.strerror if isinstance(error, OSError) else error
+        faults.append(f"{where}: {named}: {reason}" + (" (paths are relative to the scenario file)" if isinstance(error, OSError) else ""))
         return None
     return DefiningFile(path=str(path), sha256=digest)
 
 
 class BadFile(ValueError):
-    """A file that can define no build."""
+    """A file can't define a build."""
 
 
 def kept(definition: dict[str, Any], builds: Mapping[str, Build]) -> dict[str, Any]:
-    """A definition as a record keeps it: files by name and hash, repositories without the way to them, and no place on this machine."""
-    return {**definition, "builds": {name: {**_without_place(said), **_kept(builds[name])} for name, said in definition["builds"].items()}}
+    """A definition in the form that a record keeps: files by name and hash, repositories by name, and no folder of this machine."""
+    return {
+        **definition,
+        "builds": {name: {**_without_place(document), **_kept(builds[name])} for name, document in definition["builds"].items()},
+    }
 
 
 def _kept(build: Build) -> dict[str, Any]:
@@ -123,14 +126,14 @@ def _kept(build: Build) -> dict[str, Any]:
     return {}
 
 
-def _without_place(said: Mapping[str, Any]) -> dict[str, Any]:
-    """A build's document whose paths name neither a home nor a folder of this machine."""
-    return {**said, **{key: _shortened(said[key]) for key in ("path", "source") if isinstance(said.get(key), str)}}
+def _without_place(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A build's document without paths of home folders and of this machine."""
+    return {**document, **{key: _shortened(document[key]) for key in ("path", "source") if isinstance(document.get(key), str)}}
 
 
 def _shortened(path: str) -> str:
-    """A path below the user's home from `~` on; of another one from the root its end, and eight digits of a hash that tell it from others
-    with that end."""
+    """A path below the user's home starts with `~`; of another absolute path only the end is kept, with eight digits of a hash that
+    distinguish paths with the same end."""
     home = os.path.join(os.path.expanduser("~"), "")
     if path.startswith(home) and home != os.sep:
         return f"~/{path.removeprefix(home)}"

@@ -1,7 +1,7 @@
-"""What a policy file may hold, and the policy of one: by its path, or by the name of one that the suite brings along.
+"""The schema of a policy file, and the policy of a file: by its path, or by the name of one of the suite's own.
 
-Every fault is told as `file: field: what was expected`, all of them at once, waivers that have run out among them: a gate
-that went on with one would let pass what nobody knows of any more.
+Every fault has the form `file: field: what was expected`, and all are reported at once, also expired waivers: a gate that accepted them
+would let forgotten failures pass.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from perfproof.model.verdicts.policy import (
 )
 
 SHIPPED = Path(__file__).resolve().parents[2] / "policies"
-"""Where the policies lie that the suite brings along, one a file."""
+"""The folder of the suite's own policies, one per file."""
 COUNTED = tuple(HOST_COUNTS)
-"""Counts of the host's work: a waiver may name them, as `python_instructions`."""
+"""Counts of the host's work, such as `python_instructions`: a waiver may name them."""
 LONGEST = 7 * 24 * 60.0
-"""Minutes that a budget may have."""
+"""The most minutes of a budget."""
 _DURATION = re.compile(r"(?P<number>\d{1,6}(?:\.\d{1,6})?)\s*(?P<unit>s|m|min|h)?")
 _MINUTES = {"s": 1 / 60, "m": 1.0, "min": 1.0, "h": 60.0, None: 1.0}
 _PATTERN = r"^[A-Za-z0-9_*?.@=,-]+$"
@@ -54,9 +54,9 @@ Words = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 
 
 def minutes(text: str) -> float:
-    """Minutes of a text like `20m`, `90s`, `1.5h` or `20`; `ValueError` says what was expected."""
-    found = _DURATION.fullmatch(text.strip())
-    value = float(found["number"]) * _MINUTES[found["unit"]] if found else 0.0
+    """The minutes of a text like `20m`, `90s`, `1.5h` or `20`; `ValueError` names the expected form."""
+    match = _DURATION.fullmatch(text.strip())
+    value = float(match["number"]) * _MINUTES[match["unit"]] if match else 0.0
     if not 0 < value <= LONGEST:
         raise ValueError(f"expected a time such as 20m, 90s or 1.5h, got {text!r}")
     return value
@@ -64,7 +64,7 @@ def minutes(text: str) -> float:
 
 def _warns_before_it_fails(warn: float | None, fail: float | None) -> None:
     if warn is not None and fail is not None and warn >= fail:
-        raise ValueError(f"expected 'warn' ({warn:g}) to be smaller than 'fail' ({fail:g}): a change is warned of before it fails")
+        raise ValueError(f"expected 'warn' ({warn:g}) to be smaller than 'fail' ({fail:g}): a change must warn before it fails")
 
 
 class _Doc(BaseModel):
@@ -88,7 +88,7 @@ class WitnessesDoc(_Doc):
 
 
 class CountsDoc(_Doc):
-    """`warn` that is left out is the default one, where `fail` leaves room for it."""
+    """Without `warn`, the default one applies, if it is smaller than `fail`."""
 
     warn: Fraction | None = None
     fail: Fraction | None = None
@@ -114,7 +114,7 @@ class MetricRuleDoc(_Doc):
     def _says_something(self) -> MetricRuleDoc:
         _warns_before_it_fails(self.warn, self.fail)
         if not self.model_fields_set:
-            raise ValueError("expected one of 'decide', 'warn', 'fail' and 'rule': as it is, it changes nothing")
+            raise ValueError("expected one of 'decide', 'warn', 'fail' and 'rule': this entry changes nothing")
         return self
 
 
@@ -172,20 +172,20 @@ class PolicyDoc(_Doc):
 
 
 def _metric_fault(pattern: str, rule: Mapping[str, Any]) -> str:
-    """Why an entry of `metrics` can't be meant; "" if it can."""
+    """The fault of an entry of `metrics`; "" if it is valid."""
     if fault := unknown(pattern.rpartition("/")[2]):
         return fault
     known = METRICS.get(base_name(pattern.rpartition("/")[2]))
     if known and rule.get("rule") and known.kind != "witness":
         counts = ", ".join(name for name, row in METRICS.items() if row.kind == "witness")
-        return f"'rule' is for exact counts, and this is no such count; {counts} are"
+        return f"'rule' is for exact counts, and this is not one; {counts} are"
     if known and known.kind == "witness" and (rule.get("warn") or rule.get("fail")):
-        return "an exact count has no margin: say 'rule: at_most', 'equal' or 'constant'"
+        return "an exact count has no margin: use 'rule: at_most', 'equal' or 'constant'"
     return ""
 
 
 def unknown(name: str) -> str:
-    """Why the name of a metric is none, with the near ones; "" for one that is known, and for a pattern."""
+    """The fault of an unknown metric's name, with similar names; "" for a known one, and for a pattern."""
     base = base_name(name)
     if base in METRICS or any(letter in base for letter in "*?"):
         return ""
@@ -197,14 +197,14 @@ def unknown(name: str) -> str:
 
 
 def shipped() -> dict[str, Path]:
-    """The policies that the suite brings along, by name."""
+    """The suite's own policies, by name."""
     return {path.stem: path for path in sorted(SHIPPED.glob("*.yaml"))}
 
 
 def load_policy(named: Path | str, today: date | None = None) -> Policy:
-    """The policy of a YAML file, or the one of that name that the suite brings along.
+    """The policy of a YAML file, or the suite's own policy of that name.
 
-    `today` is the day on which waivers are looked at, None for none. Raises `BadInput` with all faults.
+    Waivers must not have expired on `today`, if it is given. Raises `BadInput` with all faults.
     """
     path = _found(named)
     data, faults = read_plain(path)
@@ -212,7 +212,7 @@ def load_policy(named: Path | str, today: date | None = None) -> Policy:
     try:
         doc = PolicyDoc.model_validate_json(json.dumps(data))
     except ValidationError as error:
-        faults += map(_told, error.errors())
+        faults += map(_fault_text, error.errors())
     faults += [*_rule_faults(data.get("metrics")), *_waiver_faults(data.get("waivers"), today)]
     if doc is None or faults:
         raise BadInput(*(f"{path}: {fault}" for fault in faults))
@@ -220,7 +220,7 @@ def load_policy(named: Path | str, today: date | None = None) -> Policy:
 
 
 def _found(named: Path | str) -> Path:
-    """The file that is meant: a path that is there, else a name."""
+    """The file: an existing path, else the suite's own policy of that name."""
     path, ours = Path(named), shipped()
     if path.is_file() or str(named) not in ours:
         if not path.exists() and path.suffix not in (".yaml", ".yml") and len(path.parts) == 1:
@@ -232,53 +232,53 @@ def _found(named: Path | str) -> Path:
 
 
 def _rule_faults(rules: Any) -> Iterator[str]:
-    """Entries of `metrics` that can't be meant, whatever else is wrong with the file."""
+    """The faults of entries of `metrics`, whatever else is wrong with the file."""
     for pattern, rule in rules.items() if isinstance(rules, dict) else ():
         if fault := _metric_fault(pattern, rule if isinstance(rule, dict) else {}):
             yield f"metrics.{pattern}: {fault}"
 
 
 def _waiver_faults(waivers: Any, today: date | None) -> Iterator[str]:
-    """Waivers of unknown metrics, and those that ran out, whatever else is wrong with the file."""
+    """Waivers of unknown metrics, and expired waivers, whatever else is wrong with the file."""
     for place, waiver in enumerate(waivers if isinstance(waivers, list) else ()):
-        said = {key: value for key, value in waiver.items() if isinstance(value, str)} if isinstance(waiver, dict) else {}
-        if said.get("metric", "*") not in COUNTED and (fault := unknown(said["metric"])):
+        texts = {key: value for key, value in waiver.items() if isinstance(value, str)} if isinstance(waiver, dict) else {}
+        if texts.get("metric", "*") not in COUNTED and (fault := unknown(texts["metric"])):
             yield f"waivers.{place}.metric: {fault}"
-        until = _day(said.get("until", ""))
+        until = _day(texts.get("until", ""))
         if today is not None and until is not None and until < today:
             days = (today - until).days
-            named, issue = f"{said.get('scenario', '*')}/{said.get('metric', '*')}", said.get("issue", "")
+            named, issue = f"{texts.get('scenario', '*')}/{texts.get('metric', '*')}", texts.get("issue", "")
             yield (
-                f"waivers.{place}.until: this waiver of {named} ran out on {until} ({days} day{'' if days == 1 else 's'} ago): mend what "
-                f"it waives{f' ({issue})' if issue else ''}, or give it a new day"
+                f"waivers.{place}.until: this waiver of {named} expired on {until} ({days} day{'' if days == 1 else 's'} ago): fix what "
+                f"it waives{f' ({issue})' if issue else ''}, or set a new day"
             )
 
 
 def _day(text: str) -> date | None:
-    """The day of a text; None for one that is none, which its field tells."""
+    """The day of a text; None for another text, which the field's own check reports."""
     try:
         return date.fromisoformat(text)
     except ValueError:
         return None
 
 
-def _told(detail: ErrorDetails) -> str:
-    """A fault of a policy in words; keys that are near are those of a policy."""
+def _fault_text(detail: ErrorDetails) -> str:
+    """A fault of a policy in words, with similar keys of a policy."""
     if detail["type"] != "extra_forbidden":
-        return scenario_documents.told(detail)
+        return scenario_documents.fault_text(detail)
     *above, key = map(str, detail["loc"])
     return ".".join([*above, key]) + ": unknown key" + (_meant(key, above) or f" {shown(key)}")
 
 
 def _meant(key: str, above: Sequence[str]) -> str:
-    """What an unknown key was meant for, in a clause: the very key at another place, else a near one at this place; "" for neither."""
+    """A clause with the probable key: the same key at another place, else a similar one here; "" for neither."""
     top = _keys(PolicyDoc)
     inner = [f"{place}.{key}" for place, doc in WITHIN.items() if key in _keys(doc)]
     if above and key in top:
         return f", did you mean {key!r} at the top?"
     here = top if not above else _keys(WITHIN.get(above[0], WaiverDoc if above[0] == "waivers" else MetricRuleDoc))
-    found = ([] if above else inner) or get_close_matches(key, here, n=1)
-    return f", did you mean {' or '.join(map(repr, found))}?" if found else ""
+    candidates = ([] if above else inner) or get_close_matches(key, here, n=1)
+    return f", did you mean {' or '.join(map(repr, candidates))}?" if candidates else ""
 
 
 WITHIN: dict[str, type[_Doc]] = {
@@ -288,7 +288,7 @@ WITHIN: dict[str, type[_Doc]] = {
     "counts": CountsDoc,
     "baseline": StoredBaselineDoc,
 }
-"""Keys of a policy that hold keys."""
+"""Keys of a policy that have keys below them."""
 
 
 def _keys(doc: type[_Doc]) -> list[str]:

@@ -1,6 +1,6 @@
-"""The documents: what a scenario file may hold, and every fault of one in words.
+"""The schema of a scenario file, and all its faults in words.
 
-Shapes only, for pydantic to validate, with the rules that tie their parts together; `decode` makes nouns of them.
+These are shapes for pydantic to validate, with the rules between their parts; `decode` converts them to nouns.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Doc(BaseModel):
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Path = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
 Revision = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_./@~^{}][A-Za-z0-9_./@~^{}+#-]{0,254}$")]
-"""A branch, tag or commit as git takes it; nothing that git could take for an option."""
+"""A branch, tag or commit for git; it can't be mistaken for an option."""
 
 
 class ReleaseDoc(_Doc):
@@ -188,29 +188,29 @@ class ScenarioDoc(_Doc):
         return self
 
 
-def asked_in_vain(doc: ScenarioDoc) -> list[str]:
-    """What a well-formed file asks for that can't come: metrics that its workload does not measure, a patch applied twice.
+def unsatisfiable_requests(doc: ScenarioDoc) -> list[str]:
+    """Requests of a well-formed file that can't be satisfied: metrics that its workload does not measure, a patch applied twice.
 
-    Asked of files only: a record that was made when nobody minded is still read.
+    Only files are checked: an older record with such a request is still read.
     """
     kind = _kind(doc)
     if kind.not_by_file:
         return [f"workload.kind: {kind.name!r} {kind.not_by_file}"]
-    found = [] if kind.own_metrics else list(_unmeasured(doc, kind))
-    found += doc.workload.in_vain(list(doc.metrics), doc.blocks)
+    faults = [] if kind.own_metrics else list(_unmeasured(doc, kind))
+    faults += doc.workload.unsatisfiable(list(doc.metrics), doc.blocks)
     for name, arm in doc.arms.items():
         twice = [patch for patch in dict.fromkeys(arm.patches) if arm.patches.count(patch) > 1]
-        found += [f"arms.{name}.patches: {patch!r} is named twice, name it once" for patch in twice]
-    return found
+        faults += [f"arms.{name}.patches: {patch!r} is named twice, name it once" for patch in twice]
+    return faults
 
 
 def _kind(doc: ScenarioDoc) -> Kind:
-    """The kind whose document it has, which was chosen by its name."""
+    """The kind of its document, which pydantic chose by the kind's name."""
     return next(kind for kind in KINDS if kind.name == doc.workload.kind)
 
 
 def _unmeasured(doc: ScenarioDoc, kind: Kind) -> Iterator[str]:
-    """Metrics that this kind of workload does not leave."""
+    """Metrics that this kind of workload does not measure."""
     can = ", ".join(name for name in metrics.METRICS if kind.measures(name))
     for name in doc.metrics:
         if not kind.measures(name):
@@ -218,7 +218,7 @@ def _unmeasured(doc: ScenarioDoc, kind: Kind) -> Iterator[str]:
 
 
 def _base_fault(name: str, build: BuildDoc, builds: dict[str, BuildDoc]) -> str:
-    """Why an overlay can't stand on its base; "" if it can, or is no overlay."""
+    """The fault of an overlay's base; "" if it has none, or the build is no overlay."""
     passed = [name]
     while isinstance(build, OverlayDoc):
         if build.base not in builds:
@@ -226,11 +226,11 @@ def _base_fault(name: str, build: BuildDoc, builds: dict[str, BuildDoc]) -> str:
             return f"base: unknown build {build.base!r}, this file names: {known}"
         if build.base in passed:
             circle = " on ".join([*passed, build.base])
-            return f"base: goes round in a circle ({circle}); one of them must stand on a release or an interpreter"
+            return f"base: is circular ({circle}); the base of one of them must be a release or an interpreter"
         passed.append(build.base)
         build = builds[build.base]
     if isinstance(build, EditableDoc) and len(passed) > 1:
-        return "base: an overlay stands on a release, an interpreter or another overlay; apply the diff to the source tree itself"
+        return "base: the base of an overlay is a release, an interpreter or another overlay; apply the diff to the source tree itself"
     return ""
 
 
@@ -251,7 +251,7 @@ EXPECTED = {
 }
 
 
-def told(detail: ErrorDetails) -> str:
+def fault_text(detail: ErrorDetails) -> str:
     """One pydantic fault as `path: what was expected, what was got`."""
     steps = [step for place, step in enumerate(detail["loc"]) if not _is_union_step(place, detail["loc"])]
     where = ".".join(str(step) for step in steps if step != KEY)
@@ -278,22 +278,22 @@ def told(detail: ErrorDetails) -> str:
 
 
 KEY = "[key]"
-"""What pydantic puts behind a key of a mapping where the key itself is wrong."""
+"""pydantic adds this after a key of a mapping if the key itself is wrong."""
 
 
 def _quoted(given: object) -> str:
-    """How a number, or a word that YAML takes for one, is written as a text."""
+    """How to write a number or a boolean as a text."""
     return f'; quote it: "{str(given).lower() if isinstance(given, bool) else given}"' if isinstance(given, int | float) else ""
 
 
 def _dashed(given: object, pattern: str) -> str:
-    """The flag that was meant by one with dashes before it or with underscores, as the engine's own parameters have them."""
+    """The probable flag for one with leading dashes or with underscores, like the engine's own parameters."""
     meant = str(given).lstrip("-").replace("_", "-").lower()
     return f", did you mean {meant!r}?" if re.fullmatch(pattern, meant) else ""
 
 
 TAGS_AT = {"workload": 1, "builds": 2}
-"""Where pydantic puts the tag of a union into a fault's path: behind the workload, behind a build's name."""
+"""The places at which pydantic adds the tag of a union to a fault's path: after the workload, after a build's name."""
 
 
 def _is_union_step(place: int, loc: Sequence[int | str]) -> bool:
@@ -312,7 +312,7 @@ def _near(key: str, loc: Sequence[int | str]) -> str:
 
 
 def _within(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The documents that a document or an annotation holds, itself first."""
+    """The documents inside a document or an annotation, itself first."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
         for field in annotation.model_fields.values():

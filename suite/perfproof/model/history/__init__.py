@@ -1,4 +1,4 @@
-"""What is remembered over builds: points, the settings they were measured in, steps, and what upstream is known to have changed.
+"""The nouns of a history: points, the settings they were measured in, steps, and known changes of upstream.
 
-No file is read or written here (`perfproof.history` does), and no step is looked for.
+Nothing here reads or writes a history's points (`perfproof.history` does) or looks for steps.
 """

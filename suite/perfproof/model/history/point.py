@@ -1,4 +1,4 @@
-"""What the History remembers: Points, the Settings they were measured in, and Acknowledgements. Each is one line of a history file."""
+"""The entries of a History: Points, the Settings they were measured in, and Acknowledgements. Each is one line of a history file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Literal
 from perfproof.model.scenarios.metrics import Better
 
 HISTORY = Path("results/history")
-"""Where points are kept if nothing else is said."""
+"""The default folder of points."""
 
 POINT_SCHEMA = 2
 """Of every line of a history file. 1, of before the first release, had neither `packages` nor `rounds`."""
@@ -21,10 +21,10 @@ PointKind = Literal["witness", "count", "timed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """What tells one timeline from another: points that differ in any of these never mix.
+    """The identity of a timeline: points that differ in any of these fields never mix.
 
-    `workload` is the digest of what is executed and of the arm's settings, without the build: a scenario that was changed begins a
-    new series. `machine` is `model.verdicts.noise_floor.machine_fingerprint`.
+    `workload` is the digest of what is executed and of the arm's settings, without the build: a changed scenario begins a new
+    series. `machine` is `model.verdicts.noise_floor.machine_fingerprint`.
     """
 
     scenario: str
@@ -41,13 +41,13 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One metric of one arm on one build: what the trials of one run left of it.
+    """One metric of one arm on one build, from the trials of one run.
 
-    `value` is the mean over `values`, one a trial, in the metric's base unit (geometric for a timed metric); `rounds` counts the timed
+    `value` is the mean over `values`, one per trial, in the metric's base unit (geometric for a timed metric); `rounds` counts the timed
     rounds inside the trials. `build` is its label, `version` and `sources` are what its processes attested: vLLM's version and the hash
-    of its Python files. `environment` and `packages` are ids of Settings: of what may change on one machine (kernel, driver), and of
-    what was installed beside vLLM. `when` is the start of the first trial, ISO 8601 in UTC. `id` follows from all of this
-    (`identified`), so that a point that is there twice is one point.
+    of its Python files. `environment` and `packages` are ids of Settings: of facts that may change on one machine (kernel, driver), and of
+    packages beside vLLM. `when` is the start of the first trial, ISO 8601 in UTC. `id` follows from all of this
+    (`identified`), so that two lines of the same point count once.
     """
 
     schema: int
@@ -78,7 +78,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What a point was measured in, in words, kept once a file: `id` is the digest of `what`, a name to a value each.
+    """The conditions of a point, kept once per file: `id` is the digest of `what`, which maps names to values.
 
     For example `{"kernel": "6.18.44", "governor": "performance"}`, or `{"torch": "2.13.0+cpu", "numpy": "2.3.5"}`.
     """
@@ -92,7 +92,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledgement:
-    """A step that somebody accepts, and why: the level after it is the new baseline, and the report shows it for ever.
+    """A step that somebody accepts, and why: the level after it is the new baseline, and the report always shows it.
 
     It holds for steps of `scenario`, `metric` and `arm` on `machine` whose first build is `at` (a build's label), of every workload.
     """
@@ -111,7 +111,7 @@ class Acknowledgement:
 Entry = Point | Setting | Acknowledgement
 
 
-def identified(**said: Any) -> str:
+def identified(**fields: Any) -> str:
     """Sixteen hex digits that follow from these fields and nothing else: the id of an entry."""
-    plain = json.dumps(said, sort_keys=True, separators=(",", ":"), default=list)
+    plain = json.dumps(fields, sort_keys=True, separators=(",", ":"), default=list)
     return hashlib.sha256(plain.encode()).hexdigest()[:16]

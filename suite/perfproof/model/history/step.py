@@ -1,4 +1,4 @@
-"""A lasting change of level in a series, and what a confirmation by measurement said of it."""
+"""A lasting change of level in a series, and its confirmation by measurement."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from perfproof.model.history.point import Series
 STEPS_SCHEMA = 1
 Direction = Literal["rise", "fall"]
 Label = str | int
-"""What a series calls a point: a build's label, or the number in a table's first column."""
+"""The name of a point in a series: a build's label, or the number in a table's first column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A series lies at `before` up to the point `last`, and at `after` from the point `at` on (base units; medians where timed).
+    """A series is at `before` up to the point `last`, and at `after` from the point `at` on (base units; medians where timed).
 
     `effect` is after / before - 1, None where `before` is 0; `interval` are its bounds at 95 %, equal to it for a count. `confidence`
-    is 1 minus the chance that a series without any step shows one like it, 1 for a count. `environment` says in words what else
-    changed at this point, "" where nothing did. `confirmed` is what a paired run of the two neighbours said: None where there was none.
+    is 1 minus the chance that a series without any step shows one like it, 1 for a count. `environment` names other changes at
+    this point, in words, "" if there are none. `confirmed` is the result of a paired run of the two neighbours: None without one.
     `acknowledged` is the reason why the step was accepted, "" where it was not.
     """
 
@@ -40,14 +40,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
-    """What a paired run of a step's two neighbours says: True, False, or None where it can't tell; the reason in words."""
+    """The result of a paired run of a step's two neighbours: True, False, or None if it is inconclusive; the reason in words."""
 
     confirmed: bool | None
     reason: str
 
 
 Confirm = Callable[[Series, Step], Confirmation]
-"""Measures the neighbours of a step, `last` against `at`, and says whether it is real."""
+"""Measures the neighbours of a step, `last` against `at`, and decides whether it is real."""
 
 
 def step_entry(step: Step) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""What vLLM is known to have changed, by version: the notes beside the steps of a history.
+"""Known changes of vLLM, by version: the notes beside the steps of a history.
 
-One YAML file, `upstream.yaml` in the history folder, that anybody may add to:
+They are in one YAML file, `upstream.yaml` in the history folder, which anybody may extend:
 
     schema: 1
     changes:
@@ -35,7 +35,7 @@ class UpstreamChange:
 
 
 def load_upstream(folder: Path) -> tuple[UpstreamChange, ...]:
-    """The changes that a history folder knows of, none where it has no file; raises `BadInput` with all faults of the file."""
+    """The changes in a history folder's file, none without a file; raises `BadInput` with all faults of the file."""
     path = folder / FILE
     if not path.is_file():
         return ()
@@ -77,7 +77,7 @@ def _faults(change: Any) -> Iterator[str]:
 
 
 def between(changes: Sequence[UpstreamChange], scenario: str, metric: str, before: str, at: str) -> list[UpstreamChange]:
-    """What changed for a metric after version `before`, up to version `at`."""
+    """The changes for a metric after version `before`, up to version `at`."""
     low, high = _version(before), _version(at)
     if low is None or high is None:
         return []
@@ -92,7 +92,7 @@ def between(changes: Sequence[UpstreamChange], scenario: str, metric: str, befor
 
 
 def _version(text: str) -> Version | None:
-    """A version without what stands behind a plus."""
+    """A version without the part after a plus."""
     try:
         return Version(text.partition("+")[0])
     except InvalidVersion:

@@ -1,6 +1,6 @@
-"""A file, or a room, for each kind of workload: its noun, its document (what a scenario file may say of it) and its traits.
+"""A file, or a room, for each kind of workload: its noun, its document (the schema in a scenario file) and its traits.
 
-Kinds know nothing of one another. Every other room asks the traits, and knows no kind by name. A new kind is a file and a line here.
+Kinds do not import each other. Every other room uses the traits, and knows no kind by name. A new kind is a file and a line here.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from perfproof.model.kinds.accuracy.accuracy_document import ACCURACY
+from perfproof.model.kinds.command.command_document import COMMAND
 from perfproof.model.kinds.engine import ENGINE
 from perfproof.model.kinds.equality.equality_document import EQUALITY
 from perfproof.model.kinds.micro import MICRO
@@ -26,6 +27,7 @@ KINDS: tuple[Kind, ...] = (
     EQUALITY,
     ENGINE,
     PYTEST,
+    COMMAND,
 )
 _NAMED: Mapping[object, Kind] = {kind.name: kind for kind in KINDS}
 
@@ -36,11 +38,11 @@ def kind_of(workload: Workload) -> Kind:
 
 
 def kind_named(name: object) -> Kind | None:
-    """The kind of that name; None where there is none, for a file or a record may say anything."""
+    """The kind of that name; None if there is none, because a file or a record may have any name."""
     return _NAMED.get(name) if isinstance(name, str) else None
 
 
 def kind_in(definition: Mapping[str, Any]) -> Kind | None:
-    """The kind that a definition's workload says, as a record kept it; None where it says none that there is."""
+    """The kind in a definition's workload; None for an unknown one."""
     workload = definition.get("workload")
     return kind_named(workload.get("kind")) if isinstance(workload, Mapping) else None

@@ -1,4 +1,4 @@
-"""Runs without a server: `vllm bench latency` and `vllm bench throughput`, a process a trial."""
+"""Runs without a server: `vllm bench latency` and `vllm bench throughput`, one process per trial."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from perfproof.model.workloads.workload import ModelWorkload, Profile
 LEFT = frozenset(
     ["batch_latency", "duration", "output_throughput", "request_throughput", "total_token_throughput", "peak_memory", "peak_gpu_memory"]
 )
-"""What a run without a server leaves."""
+"""The metrics of a run without a server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfflineWorkload(ModelWorkload):
-    """`vllm bench latency` or `vllm bench throughput`: a process a trial, without server and client. `arguments` are its flags without
+    """`vllm bench latency` or `vllm bench throughput`: one process per trial, without server and client. `arguments` are its flags without
     their dashes."""
 
     bench: Literal["latency", "throughput"]

@@ -20,8 +20,8 @@ from perfproof.model.workloads.workload import Profile, Workload
 class PytestWorkload(Workload):
     """A pytest-benchmark test of a project, by its node id, in two checkouts; `pytest --perfproof` measures it.
 
-    `base` is the commit of one, `change` a hash of how the other differs. `family` benchmarks were chosen together and share the error of
-    the looks.
+    `base` is the commit of one, `change` a hash of the other's difference. `family` is how many benchmarks were chosen together and share
+    the error of the looks.
     """
 
     test: str
@@ -64,7 +64,7 @@ PYTEST = Kind(
     guessed_seconds=8.0,
     describe=_described,
     inapplicable=("server_arguments", "client", "patches"),
-    not_by_file="is asked by `pytest --perfproof` itself (docs/pytest.md), not by a file",
+    not_by_file="is measured by `pytest --perfproof` itself (docs/pytest.md), not from a file",
     attests=False,
     planned=False,
     repeat=_repeat,

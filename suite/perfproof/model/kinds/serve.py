@@ -1,4 +1,4 @@
-"""Servers under load: `vllm serve`, asked by `vllm bench serve`."""
+"""Servers under load: `vllm serve`, measured by `vllm bench serve`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from perfproof.model.workloads.workload import ModelWorkload, Profile
 
 MOST_REQUESTS = 1_000_000
 WARM_SECONDS = 2.0
-"""Seconds of arriving requests that are sent as warm-ups where requests arrive at a rate."""
+"""With a request rate, so many seconds' worth of requests are the warm-ups."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +28,8 @@ class ServeWorkload(ModelWorkload):
     """`vllm bench serve` against `vllm serve`.
 
     `client` are flags of
-    `vllm bench serve` without their dashes. `launches` is `shared` (one server an arm serves all blocks)
-    or `fresh` (a server a trial). `dataset` is made by the suite; None where the client's flags name one.
+    `vllm bench serve` without their dashes. `launches` is `shared` (one server per arm serves all blocks)
+    or `fresh` (one server per trial). The suite makes `dataset`; None if the client's flags name one.
     """
 
     server_arguments: tuple[str, ...]
@@ -57,32 +57,32 @@ class ServeWorkload(ModelWorkload):
         return self.launches == "fresh"
 
     def doubts(self, profile: Profile, measured: Sequence[float]) -> Iterator[str]:
-        """Less than a wave of warm-ups; trials that were too short so far."""
+        """Warnings about too few warm-ups, and about trials that were too short so far."""
         wave, least = one_wave(self.requests, self.client), LEAST_SECONDS[profile]
         if wave is not None and self.warmups < wave:
-            yield f"{self.warmups} warm-ups are less than one wave: {wave} requests run at once; leave out 'warmups', or ask for {wave}"
+            yield f"{self.warmups} warm-ups are less than one wave: {wave} requests run at once; leave out 'warmups', or set {wave}"
         if measured and min(measured) < least:
             more = requests_for(least, self.requests, min(measured), wave)
-            short = f"its trials measured for {min(measured):.1f} s; {profile} asks for {least:.0f} s"
+            short = f"its trials measured for {min(measured):.1f} s; {profile} needs {least:.0f} s"
             yield f"{short}: longer outputs, or 'requests: {more}'"
 
 
 def arrival_rate(client: Mapping[str, str | int | float | bool]) -> float:
-    """Requests a second that the client sends with these flags, at the most; infinite where it sends all of them at once.
+    """The most requests per second that the client sends with these flags; infinite if it sends all of them at once.
 
-    A ramp ends at its highest; vLLM's client refuses a `request-rate` beside it.
+    A ramp counts with its highest rate; vLLM's client refuses a `request-rate` beside it.
     """
     try:
         rate = float(client.get("ramp-up-end-rps" if "ramp-up-strategy" in client else "request-rate", math.inf))
-    except ValueError:  # the client's own parser will tell
+    except ValueError:  # the client's own parser will refuse it
         return math.inf
     return rate if math.isfinite(rate) else math.inf
 
 
 def one_wave(requests: int, client: Mapping[str, str | int | float | bool]) -> int | None:
-    """How many of the requests are under way at once, at most, with these flags of the client.
+    """The most requests that run at once with these flags of the client.
 
-    None where they arrive at a rate and no `max-concurrency` bounds them: that depends on how long each takes, which nobody knows before.
+    None if they arrive at a rate without `max-concurrency`: then it depends on how long each takes, which is unknown beforehand.
     """
     most = client.get("max-concurrency")
     if most is not None:
@@ -91,10 +91,10 @@ def one_wave(requests: int, client: Mapping[str, str | int | float | bool]) -> i
 
 
 def default_warmups(requests: int, client: Mapping[str, str | int | float | bool]) -> int:
-    """Warm-ups where a scenario names none: a wave; where none is known, what arrives within two seconds, at least one.
+    """The default number of warm-ups: one wave; if the wave is unknown, the requests of two seconds, at least one.
 
-    vLLM's client keeps to no rate with its warm-ups but sends them all at once. As many are under way at once as arrive while one is
-    answered, a second or a few: with two seconds' worth the server has met about such a batch, and not one that the run never has.
+    vLLM's client ignores the rate for warm-ups and sends them all at once. In the run, as many requests overlap as arrive while one is
+    answered, in a second or a few. Two seconds' worth make a batch of about that size, not a much larger one.
     """
     wave = one_wave(requests, client)
     if wave is not None:
@@ -103,7 +103,7 @@ def default_warmups(requests: int, client: Mapping[str, str | int | float | bool
 
 
 def requests_for(seconds: float, requests: int, measured: float, wave: int | None) -> int:
-    """How many requests would be measured for so many seconds, where `requests` took `measured` seconds; whole waves, if one is known."""
+    """The number of requests for a measurement of `seconds`, if `requests` took `measured` seconds; whole waves if the wave is known."""
     whole = wave or 1
     return whole * math.ceil(requests * seconds / max(measured, 1e-3) / whole)
 
@@ -142,13 +142,13 @@ def _described(workload: Mapping[str, Any]) -> str:
 
 
 def _contradicted(data: Mapping[str, Any]) -> Iterator[str]:
-    """How servers were launched is a part of the question: what one launch of each arm decided must not pass for more."""
+    """Contradictions about launches: they are part of the question, because a verdict from one launch per arm must not count as more."""
     workload, how = data["definition"]["workload"], data["how"]
     if how not in ("shared server", "fresh server"):
         return
-    asked = workload.get("launches") or ("shared" if data["profile"] == "quick" else "fresh")
-    if how != f"{asked} server":
-        yield f"how: is {how!r}, its definition asks for {asked!r} launches (profile {data['profile']!r})"
+    wanted = workload.get("launches") or ("shared" if data["profile"] == "quick" else "fresh")
+    if how != f"{wanted} server":
+        yield f"how: is {how!r}, its definition sets {wanted!r} launches (profile {data['profile']!r})"
 
 
 SERVE = Kind(

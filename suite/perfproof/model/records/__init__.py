@@ -1,4 +1,4 @@
-"""What a trial left: the record with the shapes of its fields, answers item by item, and what a record must not say.
+"""The results of a trial: the record with the schema of its fields, answers item by item, and private data that a record must not have.
 
-No file is read or written here (`perfproof.store` does), and no record is judged.
+Nothing here reads or writes a record's file (`perfproof.store` does) or judges a record.
 """

@@ -1,4 +1,4 @@
-"""The shapes of the answers in a record's `raw`: columns that belong together have one length, and hold what their names say.
+"""The schema of the answers in a record's `raw`: columns that belong together have one length, and hold the values that their names say.
 
 Two kinds of answers are kept there: those of an equality scenario, every part's prompts joined with their lengths beside
 (`greedy_outputs.tokens`, `greedy_outputs.lengths`), and the items of an accuracy scenario (`items.raw_of`).
@@ -21,15 +21,15 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "text_perplexity": ("tokens", "logprobs"),
     "embeddings": ("values",),
 }
-"""What is kept of each part, beside the lengths."""
+"""The columns of each part, besides the lengths."""
 ITEM_COLUMNS = ("score", "item", "digest")
-"""What is kept of every item of a task; `passage` beside them where all items have one."""
+"""The columns of a task's items; `passage` too if all items have one."""
 MOST_WHOLE = 2**53
-"""Whole numbers up to this are exact in JSON."""
+"""Integers up to this are exact in JSON."""
 
 
 def faults(raw: Raw) -> Iterator[str]:
-    """What is wrong with the answers among these lists of numbers, a sentence each; lists of anything else are passed over."""
+    """The faults of the answers among these lists of numbers, a sentence each; other lists are skipped."""
     for part in PARTS:
         if any(f"{part}.{name}" in raw for name in ("lengths", *COLUMNS[part])):
             yield from _part_faults(part, raw)
@@ -42,7 +42,7 @@ def _part_faults(part: str, raw: Raw) -> Iterator[str]:
         yield f"raw.{part}.lengths: expected the length of every answer, whole numbers from 0 on"
         return
     if not min(lengths) and (part == "embeddings" or not any(lengths)):
-        yield f"raw.{part}.lengths: expected answers that hold something, got an empty one"
+        yield f"raw.{part}.lengths: expected answers that are not empty, got an empty one"
         return
     for name in COLUMNS[part]:
         values = raw.get(f"{part}.{name}")
@@ -68,13 +68,13 @@ def _item_faults(raw: Raw) -> Iterator[str]:
 
 
 def _words(key: str) -> list[str] | None:
-    """The five words of an item's key; None where it has others."""
+    """The five words of an item's key; None for another key."""
     try:
-        said = json.loads(key)
+        words = json.loads(key)
     except (ValueError, RecursionError):
         return None
-    whole = isinstance(said, list) and len(said) == 5 and all(isinstance(word, str) for word in said)
-    return said if whole and said[0] in (FIRST, AGAIN) and said[1] in (*ITEM_COLUMNS, "passage") else None
+    whole = isinstance(words, list) and len(words) == 5 and all(isinstance(word, str) for word in words)
+    return words if whole and words[0] in (FIRST, AGAIN) and words[1] in (*ITEM_COLUMNS, "passage") else None
 
 
 def _task_faults(columns: Mapping[str, Sequence[float]]) -> Iterator[str]:
@@ -84,15 +84,15 @@ def _task_faults(columns: Mapping[str, Sequence[float]]) -> Iterator[str]:
         return
     sizes = {name: len(values) for name, values in columns.items()}
     if len(set(sizes.values())) > 1 or not sizes["score"]:
-        yield f"expected a value an item in every column, got {', '.join(f'{size:,} of {name}' for name, size in sizes.items())}"
+        yield f"expected one value per item in every column, got {', '.join(f'{size:,} of {name}' for name, size in sizes.items())}"
         return
     for name, most in (("item", MOST_WHOLE), ("digest", 256**EXACT_BYTES - 1), ("passage", MOST_WHOLE)):
         if not _whole(columns.get(name, ()), most):
             yield f"{name}: expected whole numbers from 0 to {most:,}"
     if len(set(columns["item"])) != len(columns["item"]):
-        yield "item: the same one stands there twice"
+        yield "item: the same one occurs twice"
 
 
 def _whole(values: Sequence[float], most: int) -> bool:
-    """Whether all are whole numbers from nought to `most`."""
+    """Whether all are integers from 0 to `most`."""
     return all(0 <= value <= most and value == int(value) for value in values)

@@ -1,7 +1,7 @@
-"""What a record says twice, and not alike: its digest and its definition, its arm and the arms, its status and its proof.
+"""Contradictions between parts of a record: its digest and its definition, its arm and the arms, its status and its attestation.
 
-A record is written whole by the suite; where two of its parts disagree, somebody changed one, or two files were mixed. Nothing is guessed
-of which is right: the record is told and does not count.
+The suite writes a record as a whole; if two of its parts disagree, somebody changed one, or two files were mixed. It is not guessed which
+is right: the record is reported and does not count.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ def faults(data: Mapping[str, Any]) -> Iterator[str]:
     """The contradictions of a record whose shape is right (`record_schema`), a sentence each that begins with the field."""
     definition = data["definition"]
     if (right := digest_of(definition)) != data["digest"]:
-        yield f"digest: is {data['digest'][:40]!r}, that of its definition is {right!r}: one of the two was changed"
-    for field, said in (("scenario", definition["name"]), ("profile", definition.get("profile", data["profile"]))):
-        if data[field] != said:
-            yield f"{field}: is {data[field][:80]!r}, its definition says {str(said)[:80]!r}"
+        yield f"digest: is {data['digest'][:40]!r}, that of its definition is {right!r}: one of them was changed"
+    for field, defined in (("scenario", definition["name"]), ("profile", definition.get("profile", data["profile"]))):
+        if data[field] != defined:
+            yield f"{field}: is {data[field][:80]!r}, its definition says {str(defined)[:80]!r}"
     if data["arm"] not in definition["arms"]:
         yield f"arm: {data['arm'][:80]!r} is none of its definition's ({', '.join(definition['arms'])[:200]})"
     yield from _order(data)
@@ -39,14 +39,14 @@ def _order(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_kind(data: Mapping[str, Any]) -> Iterator[str]:
-    """What its kind of workload knows to be at odds."""
+    """The contradictions that its kind of workload checks."""
     kind = kind_in(data["definition"])
     if kind is not None:
         yield from kind.contradicted(data)
 
 
 def unproven(data: Mapping[str, Any]) -> str:
-    """Why a record that says it is ok proves nothing; "" where it does, or says that it is not, or is of a kind that attests nothing."""
+    """Why a record with status ok proves nothing; "" if it does prove it, has another status, or is of a kind that attests nothing."""
     definition, attestation = data["definition"], data["attestation"]
     kind = kind_in(definition)
     if data["status"] != "ok" or (kind is not None and not kind.attests):
@@ -59,37 +59,37 @@ def unproven(data: Mapping[str, Any]) -> str:
 
 
 def _patches(arm: Mapping[str, Any], attestation: Mapping[str, Any]) -> Iterator[str]:
-    asked, applied = set(arm.get("patches") or ()), attestation["patches"]
-    if lost := sorted(asked - set(applied)):
+    named, applied = set(arm.get("patches") or ()), attestation["patches"]
+    if lost := sorted(named - set(applied)):
         yield f"its attestation lacks patch {', '.join(lost)}"
-    if foreign := sorted(set(applied) - asked):
+    if foreign := sorted(set(applied) - named):
         yield f"it attests patch {', '.join(map(str, foreign))}, which its arm does not name"
-    for name in sorted(asked):
+    for name in sorted(named):
         if name in attestation["refused"]:
             yield f"its attestation refuses patch {name}: {attestation['refused'][name][:200]}"
         if applied[name].get("verified") is False and arm.get("allow_unverified") is not True:
             yield f"patch {name} ran where it was not tested, and its arm does not allow that (allow_unverified)"
         counts = [attestation["counts"].get(f"calls {target}") for target in applied[name].get("targets") or ()]
         if counts and not any(count is None or count for count in counts):
-            yield f"what patch {name} replaces was never called"
+            yield f"the functions that patch {name} replaces were never called"
 
 
 def _version(arm: Mapping[str, Any], definition: Mapping[str, Any], attestation: Mapping[str, Any]) -> Iterator[str]:
-    """A release, or an overlay of one, is of the version that its name says; only what follows a plus is free."""
+    """The contradiction between a release's version, also of an overlay's base, and the attested one; the part after a plus is ignored."""
     builds, build = definition.get("builds") or {}, arm.get("build")
     for _ in range(len(builds)):
         named = builds.get(build) if isinstance(build, str) else None
         if not named or named.get("kind") != "overlay":
             break
         build = named.get("base")
-    said = (builds.get(build) if isinstance(build, str) else None) or {}
-    if said.get("kind") == "release" and isinstance(said.get("version"), str):
-        ran, asked = attestation["vllm_version"], said["version"]
-        if ran.partition("+")[0] != asked.partition("+")[0]:
-            yield f"it attests vLLM {ran[:80]}, and its build is {asked[:80]}"
+    release = (builds.get(build) if isinstance(build, str) else None) or {}
+    if release.get("kind") == "release" and isinstance(release.get("version"), str):
+        ran, wanted = attestation["vllm_version"], release["version"]
+        if ran.partition("+")[0] != wanted.partition("+")[0]:
+            yield f"it attests vLLM {ran[:80]}, but its build is {wanted[:80]}"
 
 
 def _surroundings(attestation: Mapping[str, Any]) -> Iterator[str]:
-    """Plugins and variables of the arm's own that some process did not show."""
+    """The arm's own plugins and variables that some process did not show."""
     for kind in ("plugins", "variables"):
         yield from (fault[:200] for fault in (attestation.get(kind) or {}).values() if fault)

@@ -1,4 +1,4 @@
-"""What two definitions of a scenario ask differently, key by key in words: why the records of one are none of the other's."""
+"""The differences between two definitions of a scenario, key by key in words: they are why the records of one don't belong to the other."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Any
 from perfproof.model.base.untrusted import line
 
 MOST = 4
-"""So many differences are told; of more, how many."""
+"""The most differences that are listed; of others, only the number."""
 LONGEST = 60
-"""Characters of a value that are told."""
+"""The most characters of a value that are shown."""
 ABSENT = "not said"
 
 
-def told(before: Any, now: Any) -> str:
+def describe(before: Any, now: Any) -> str:
     """The differences from one definition to another: "metrics.round_time.margin was 0.02 and is 0.03, ..."; "" if there are none.
 
-    The wording of the question is not told: it does not count.
+    The wording of the question is left out: it does not count.
     """
-    found = [
+    parts = [
         f"{line(key, LONGEST)} was {_short(old)} and is {_short(new)}" for key, old, new in differences(before, now) if key != "question"
     ]
-    more = [f"{len(found) - MOST} more"] if len(found) > MOST else []
-    return ", ".join([*found[:MOST], *more])
+    more = [f"{len(parts) - MOST} more"] if len(parts) > MOST else []
+    return ", ".join([*parts[:MOST], *more])
 
 
 def differences(before: Any, now: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Each place where two values made of mappings and lists differ, its keys joined by dots, with what is there in each; lists are told
-    whole where their lengths differ."""
+    """Each place where two values made of mappings and lists differ, its keys joined by dots, with both values; lists of different lengths
+    are one difference."""
     if isinstance(before, Mapping) and isinstance(now, Mapping):
         for name in dict.fromkeys([*before, *now]):
             yield from differences(before.get(name, ABSENT), now.get(name, ABSENT), f"{key}.{name}" if key else str(name))
@@ -41,7 +41,7 @@ def differences(before: Any, now: Any, key: str = "") -> Iterator[tuple[str, Any
 
 
 def _short(value: Any) -> str:
-    """A value as JSON, of bounded length; records may be a stranger's."""
+    """A value as JSON, of bounded length; records may be from anybody."""
     if value is None or value == ABSENT:
         return ABSENT
     return line(json.dumps(value, ensure_ascii=False, default=str), LONGEST)

@@ -1,4 +1,4 @@
-"""What an evaluation leaves of every item: a score, and the hashes that prove it was the same item."""
+"""The results of an evaluation, item by item: a score, and hashes that prove that it was the same item."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from dataclasses import dataclass, field
 from perfproof.model.scenarios.metrics import Better
 
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,17}")
-"""Ids that fit into eight bytes and are spelt in one way."""
+"""Ids that fit into eight bytes and have only one spelling."""
 _WIDEST = 16
-"""Bytes of a digest, at most, in the arrays."""
+"""The most bytes of a digest in the arrays."""
 EXACT_BYTES = 6
-"""Bytes of a passage's number, and of what a record keeps of a digest: as many as a number of JSON holds exactly."""
+"""Bytes of a passage's number, and of a digest in a record: as many as a JSON number holds exactly."""
 ASKED = (("document or prompt", EXACT_BYTES), ("document or target", 5), ("arguments of the request", 5))
-"""The parts of a digest with their bytes; one of zeros is not known, and what is shorter (a record's) has the first alone."""
+"""The parts of a digest with their bytes; a part of zeros is unknown, and a shorter digest (a record's) has only the first part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One item's score. `digest` covers what was asked, in the parts of `ASKED`: two arms asked the same thing if theirs are equal.
+    """One item's score. `digest` covers the question, in the parts of `ASKED`: two arms had the same question if theirs are equal.
 
-    `passage` is a number that items of one passage share, None where it was not asked for. `empty` items were given no answer, which
+    `passage` is a number that items of one passage share, None if the scenario names no passage. `empty` items have no answer, which
     lm_eval scores as a wrong one.
     """
 
@@ -37,9 +37,9 @@ class Item:
 
 
 class Items(Mapping[str, Item]):
-    """Items by their ids, in the order in which they came; only ever added to. A million of them take 40 MB.
+    """Items by their ids, in the order of their addition; items are never removed. A million of them take 40 MB.
 
-    Ids that are whole numbers, as lm_eval's are, lie in arrays with their scores and digests; others beside them.
+    Integer ids, like lm_eval's, are in arrays with their scores and digests; others are in a mapping.
     """
 
     __slots__ = ("_digests", "_empty", "_ids", "_odd", "_passages", "_places", "_scores")
@@ -52,7 +52,7 @@ class Items(Mapping[str, Item]):
         self._places: dict[int, int] | None = None
 
     def add(self, name: str, item: Item) -> bool:
-        """Adds an item; False, and nothing is changed, where its id is there already."""
+        """Adds an item; returns False, without a change, if its id exists already."""
         if name in self:
             return False
         if not _WHOLE.fullmatch(name) or len(item.digest) > _WIDEST:
@@ -93,7 +93,7 @@ class Items(Mapping[str, Item]):
         return len(self._ids) + len(self._odd)
 
     def _place(self, name: str) -> int | None:
-        """Where an id lies in the arrays: they are in ascending order until one comes that is not."""
+        """The index of an id in the arrays; they are in ascending order until an id comes that breaks it."""
         if not _WHOLE.fullmatch(name):
             return None
         number = int(name)
@@ -105,7 +105,7 @@ class Items(Mapping[str, Item]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskItems:
-    """The scores of one task, filter and metric in one arm, by the item's id; `better` is None where nothing says which way is better."""
+    """The scores of one task, filter and metric in one arm, by the item's id; `better` is None if the better direction is unknown."""
 
     task: str
     filter: str
@@ -115,19 +115,19 @@ class TaskItems:
 
     @property
     def name(self) -> str:
-        """What was scored, in words: "gsm8k, strict-match, exact_match"."""
+        """Task, filter and metric in words: "gsm8k, strict-match, exact_match"."""
         return _called(self.task, self.filter, self.metric)
 
     @property
     def mean(self) -> float:
-        """The mean score; of nothing it is not a number."""
+        """The mean score; NaN without items."""
         return math.fsum(item.score for item in self.items.values()) / len(self.items) if self.items else math.nan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """A score of which only the total is known: its value, its standard error, what it was called, and how it was asked (shots, version) as
-    far as that is told."""
+    """A score of which only the total is known: its value, its standard error, its name, and its settings (shots, version) if they are
+    known."""
 
     side: str
     task: str
@@ -149,20 +149,20 @@ def _called(task: str, which: str, metric: str) -> str:
     return ", ".join(part for part in (task, "" if which == "none" else which, metric) if part)
 
 
-# --- items as a record keeps them -----------------------------------------------------------------------
+# --- items in a record ----------------------------------------------------------------------------------
 
 FIRST, AGAIN = "first", "again"
-"""The two runs of a trial's tasks: the one that is compared, and the baseline's second, the floor."""
+"""The two runs of a trial's tasks: the one that is compared, and the baseline's second, the noise floor."""
 
 
-def raw_of(found: Iterable[TaskItems], run: str) -> dict[str, list[float]]:
-    """The items of one run as numbers, for `Record.raw`: score, id and digest of every item, by ascending id; passages where all
-    have one, and where some were given no answer, a 1 for each of these.
+def raw_of(tasks: Iterable[TaskItems], run: str) -> dict[str, list[float]]:
+    """The items of one run as numbers, for `Record.raw`: score, id and digest of every item, by ascending id; passages if all
+    have one; and if some have no answer, a 1 for each of these.
 
-    Ids must be whole numbers, as lm_eval's are; raises ValueError for others.
+    Ids must be integers, like lm_eval's; raises ValueError for others.
     """
     raw: dict[str, list[float]] = {}
-    for task in found:
+    for task in tasks:
         ordered = sorted((int(name), item) for name, item in task.items.items())
         passages = [float(item.passage) for _, item in ordered if item.passage is not None]
         columns = {
@@ -177,13 +177,13 @@ def raw_of(found: Iterable[TaskItems], run: str) -> dict[str, list[float]]:
 
 
 def items_of(raw: Mapping[str, Sequence[float]], run: str) -> list[TaskItems]:
-    """What `raw_of` kept of one run; [] where that is nothing."""
-    found = []
+    """The items of one run that `raw_of` kept; [] if there are none."""
+    tasks = []
     for key, scores in raw.items():
-        said = _key(key)
-        if said is not None and said[:2] == [run, "score"]:
-            ids, digests = (raw[json.dumps([run, what, *said[2:]])] for what in ("item", "digest"))
-            passages, empty = (raw.get(json.dumps([run, what, *said[2:]])) for what in ("passage", "empty"))
+        words = _key(key)
+        if words is not None and words[:2] == [run, "score"]:
+            ids, digests = (raw[json.dumps([run, what, *words[2:]])] for what in ("item", "digest"))
+            passages, empty = (raw.get(json.dumps([run, what, *words[2:]])) for what in ("passage", "empty"))
             items = Items()
             for place, (number, score, digest) in enumerate(zip(ids, scores, digests, strict=True)):
                 item = Item(
@@ -193,13 +193,13 @@ def items_of(raw: Mapping[str, Sequence[float]], run: str) -> list[TaskItems]:
                     empty=bool(empty and empty[place]),
                 )
                 items.add(str(int(number)), item)
-            found.append(TaskItems(task=said[2], filter=said[3], metric=said[4], items=items))
-    return found
+            tasks.append(TaskItems(task=words[2], filter=words[3], metric=words[4], items=items))
+    return tasks
 
 
 def _key(key: str) -> list[str] | None:
     """The five words of a key that `raw_of` made; None for any other."""
     if not key.startswith('["'):
         return None
-    said = json.loads(key)
-    return [str(word) for word in said] if isinstance(said, list) and len(said) == 5 else None
+    words = json.loads(key)
+    return [str(word) for word in words] if isinstance(words, list) and len(words) == 5 else None

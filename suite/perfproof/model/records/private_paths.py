@@ -1,4 +1,4 @@
-"""What a record must not say of the machine and its user: where folders lie, and the values of secrets that a scenario sets."""
+"""Private data that a record must not have: paths of folders, and the values of secrets that a scenario sets."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ from pathlib import PurePath
 from typing import Any
 
 NAMING = ("model", "server_arguments", "client", "arguments", "environment")
-"""The keys of a workload or an arm whose texts may name folders."""
+"""Keys of a workload or an arm whose texts may hold paths."""
 KEPT = frozenset({"endpoint"})
-"""Keys whose value looks like a path, and is a part of an address."""
+"""Keys whose value looks like a path, but is part of an address."""
 SECRET = re.compile(
     r"(TOKEN|KEY|(?<!BY)(?<!COM)PASS|(^|_)AUTH|COOKIE|JWT|SALT|DSN|WEBHOOK|BEARER)[0-9]*(_|$)|SECRET|PASSW|PASSPHRASE|PASSCODE|CREDENTIAL"
     r"|SIGNATURE|PINCODE|(^|_)PIN$|(?<!^)(?<!^OLD)PWD",
     re.IGNORECASE,
 )
-"""Variables whose values are nobody's business; `PWD` and `OLDPWD` are a shell's folders."""
+"""Variables whose values are private; `PWD` and `OLDPWD` are a shell's folders."""
 HIDDEN = "<secret>"
 _WHOLE = re.compile(r"^(?P<flag>-{0,2}[\w.-]+=)?(?P<path>[/~][^/\n]*/[^\n]*?[^/\n])/*$")
 _WITHIN = re.compile(r"(?<![\w./:~…-])(?P<path>[/~][\w.+@-]*(?:/[\w.+@-]+)+)/*")
 
 
 def without_places(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """A definition whose workload and arms name no folder of this machine, and no value of a secret."""
+    """A definition without paths of this machine and values of secrets in its workload and arms."""
     arms = {name: {**arm, **_named_of(arm)} for name, arm in definition["arms"].items()}
     return {**definition, "workload": {**definition["workload"], **_named_of(definition["workload"])}, "arms": arms}
 
 
-def _named_of(said: Mapping[str, Any]) -> dict[str, Any]:
-    found = {key: shown(said[key]) for key in NAMING if key in said}
-    if isinstance(variables := found.get("environment"), dict):
-        found["environment"] = {name: HIDDEN if SECRET.search(name) and value else value for name, value in variables.items()}
-    return found
+def _named_of(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    shown_values = {key: shown(mapping[key]) for key in NAMING if key in mapping}
+    if isinstance(variables := shown_values.get("environment"), dict):
+        shown_values["environment"] = {name: HIDDEN if SECRET.search(name) and value else value for name, value in variables.items()}
+    return shown_values
 
 
-def shown(said: Any) -> Any:
-    """A text, or texts within, without the way to a file or folder: of a path from the root or the home its name is kept, and eight digits
-    of a hash that tell it from others of that name. A path may be the whole text, what a flag is given, or stand within JSON."""
-    if isinstance(said, Mapping):
-        return {key: value if key in KEPT else shown(value) for key, value in said.items()}
-    if isinstance(said, list | tuple):
-        return [shown(value) for value in said]
-    if not isinstance(said, str):
-        return said
-    whole = _WHOLE.match(said)
-    return f"{whole['flag'] or ''}{_short(whole['path'])}" if whole else _WITHIN.sub(lambda found: _short(found["path"]), said)
+def shown(value: Any) -> Any:
+    """A text, or the texts in a value, without paths: of an absolute path or one below the home only its name is kept, with eight digits of
+    a hash that distinguish paths of the same name. A path may be the whole text, the value of a flag, or inside JSON."""
+    if isinstance(value, Mapping):
+        return {key: inner if key in KEPT else shown(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [shown(inner) for inner in value]
+    if not isinstance(value, str):
+        return value
+    whole = _WHOLE.match(value)
+    return f"{whole['flag'] or ''}{_short(whole['path'])}" if whole else _WITHIN.sub(lambda match: _short(match["path"]), value)
 
 
 def _short(path: str) -> str:

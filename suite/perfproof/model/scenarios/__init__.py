@@ -1,4 +1,4 @@
-"""What is asked: scenarios with their arms and builds, the registry of metrics, and the plan of trials.
+"""Questions: scenarios with their arms and builds, the registry of metrics, and the plan of trials.
 
-No file is read here and no fault of one is told (`documents` does both); nothing here knows what came out.
+Nothing here reads a file or reports its faults (`documents` does both), or knows a result.
 """

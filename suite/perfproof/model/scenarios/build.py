@@ -1,7 +1,7 @@
-"""One vLLM install: a release, an interpreter that is there, Python files laid over another build, a source tree.
+"""One vLLM install: a release, an existing interpreter, another build with changed Python files, a source tree.
 
-`key` tells a build from every other one, whatever a scenario calls it, and follows the content of the files that define it,
-not their place; `label` is what people read and what gets into records, so it never names a home.
+`key` identifies a build, whatever its name in a scenario; it depends on the content of the files that define it, not on their folder.
+`label` is for people and records, so it never has a home folder.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import PurePath
 from packaging.version import InvalidVersion, Version
 
 SHOWN_PARTS = 3
-"""Parts of a path that a label shows: `.venv/bin/python`."""
+"""The number of parts of a path that a label shows: `.venv/bin/python`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefiningFile:
-    """A file whose text defines a build: where it lies (its name alone in a scenario made of a record), and the SHA-256 of its text."""
+    """A file whose text defines a build: its path (only its name in a scenario from a record), and the SHA-256 of its text."""
 
     path: str
     sha256: str
@@ -29,9 +29,10 @@ class DefiningFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitSource:
-    """What differs below `vllm/` between two commits of a local repository: between `base` and `ref`.
+    """The difference below `vllm/` between the commits `base` and `ref` of a local repository.
 
-    `sha256` is that of the difference; None until git was asked (`perfproof.builds.overlays.git_changes.pinned`), for a branch may move.
+    `sha256` is the difference's hash; None until git has read it (`perfproof.builds.overlays.git_changes.pinned`), because a branch may
+    move.
     """
 
     repo: str
@@ -42,7 +43,7 @@ class GitSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseBuild:
-    """A released vLLM, installed by the suite into a virtual environment of its own.
+    """A released vLLM, which the suite installs into its own virtual environment.
 
     `constraints` is a file of pip constraints. `as_of` resolves the dependencies as of a day: "release" (the day of the release itself)
     or an ISO date; None takes today's.
@@ -67,7 +68,7 @@ class ReleaseBuild:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PythonBuild:
-    """An interpreter that has vLLM already; nothing is ever installed into it."""
+    """An interpreter with vLLM; nothing is ever installed into it."""
 
     name: str
     path: str
@@ -83,7 +84,8 @@ class PythonBuild:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverlayBuild:
-    """Another build with some of vLLM's Python files changed: by a unified diff, or by what git says. One of the two is not None."""
+    """Another build with some of vLLM's Python files changed: by a unified diff, or by a difference from git. One of the two is not
+    None."""
 
     name: str
     base: Build
@@ -98,7 +100,7 @@ class OverlayBuild:
 
     @property
     def sha256(self) -> str | None:
-        """The hash of the change; None for one of git that was not asked yet."""
+        """The hash of the change; None for a change from git that was not read yet."""
         source = self.diff or self.git
         return source.sha256 if source else None
 
@@ -110,7 +112,7 @@ class OverlayBuild:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditableBuild:
-    """A source tree, installed editable into a virtual environment of the suite's by the user's own command.
+    """A source tree, which the user's own command installs in editable mode into one of the suite's virtual environments.
 
     `command` is run in the tree with `VLLM_USE_PRECOMPILED=1`; the word `{python}` in it stands for the environment's interpreter. None
     is pip's editable install.
@@ -130,29 +132,29 @@ class EditableBuild:
 
 
 def release_called(version: str) -> str:
-    """What the release of a version is called: 0.32.0 for 0.32 or 0.32.0.0, which are the same version (PEP 440), and vLLM writes three
-    numbers. What is no version stays, to be refused by the package index."""
+    """The release name of a version: 0.32.0 for 0.32 or 0.32.0.0, which are the same version (PEP 440), because vLLM uses three numbers.
+    Other texts stay unchanged; the package index will refuse them."""
     try:
-        found = Version(version)
+        parsed = Version(version)
     except InvalidVersion:
         return version
-    numbers = [*found.release, 0, 0][: max(3, len(found.release))]
+    numbers = [*parsed.release, 0, 0][: max(3, len(parsed.release))]
     while len(numbers) > 3 and not numbers[-1]:
         numbers.pop()
-    return str(found).replace(".".join(map(str, found.release)), ".".join(map(str, numbers)), 1)
+    return str(parsed).replace(".".join(map(str, parsed.release)), ".".join(map(str, numbers)), 1)
 
 
 Build = ReleaseBuild | PythonBuild | OverlayBuild | EditableBuild
 
 
 def shown_path(path: str) -> str:
-    """The end of a path: its beginning may name a home."""
+    """The end of a path: its beginning may be a home folder."""
     parts = PurePath(path).parts
     return path if len(parts) <= SHOWN_PARTS else str(PurePath("…", *parts[-SHOWN_PARTS:]))
 
 
 def foundation(build: Build) -> ReleaseBuild | PythonBuild | EditableBuild:
-    """What lies below all overlays of a build."""
+    """The build below all overlays of a build."""
     while isinstance(build, OverlayBuild):
         build = build.base
     return build

@@ -1,6 +1,6 @@
-"""Which way lm_eval's metrics are better, and which are no shares of one, where no results file says so.
+"""The better direction of lm_eval's metrics, and the metrics that are no fractions, for the case that no results file says it.
 
-The table has what lm_eval's own registry and tasks say with one voice; of any other name nothing is claimed.
+The table has the names on which lm_eval's own registry and tasks agree; about other names nothing is assumed.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _ONE_OF_SEVERAL = re.compile(r"pass@[0-9]+")
 
 
 def direction(metric: str, higher: object = None) -> Better | None:
-    """Which way a metric is better: as `higher`, lm_eval's own `higher_is_better`, says where it is true or false, else by the name; None
-    where neither says."""
+    """The better direction of a metric: by `higher`, lm_eval's own `higher_is_better`, if it is true or false, else by the name; None if
+    both are unknown."""
     if isinstance(higher, bool):
         return "higher" if higher else "lower"
     if metric in _LOWER.split():
@@ -38,5 +38,5 @@ def direction(metric: str, higher: object = None) -> Better | None:
 
 
 def may_be_share(metric: str) -> bool:
-    """Whether values of a metric can be shares of one, as far as its name says: not those of a perplexity or a correlation."""
+    """Whether values of a metric can be fractions, judged by its name: a perplexity or a correlation can't."""
     return metric not in _NO_SHARES.split()

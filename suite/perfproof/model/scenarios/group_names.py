@@ -1,4 +1,4 @@
-"""What records of one scenario are called that are judged apart: "swap_states [2 of 3]", for the scenario swap_states."""
+"""Names for groups of one scenario's records that are judged separately: "swap_states [2 of 3]" for the scenario swap_states."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def named(scenario: str, number: int, groups: int) -> str:
 
 
 def own_name(name: str) -> str:
-    """The scenario's own name: what its file and the rules of a policy call it."""
+    """The scenario's own name, as in its file and in the rules of a policy."""
     return _GROUP.sub("", name)

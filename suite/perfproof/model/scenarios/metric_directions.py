@@ -8,6 +8,7 @@ one whose unit is none of its metric's ("time in budget (%)").
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Literal
 
 from perfproof.model.base.quantities import known, scale
@@ -16,15 +17,27 @@ from perfproof.model.scenarios.metrics import METRICS, Better
 Kind = Literal["time", "rate", "memory", "share", "count", "number"]
 
 _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
-    ("lower", "time", "latency|latencies|ttft|tpot|itl|e2el|e2e|duration|runtime|time|times|elapsed"),
-    ("lower", "time", "time to first token|time to first output token|time per output token|time per token|inter-token latency"),
+    (
+        "lower",
+        "time",
+        "latency|latencies|ttft|tpot|itl|e2el|e2e|ttst|ttfot|ttfp|duration|runtime|time|times|elapsed|wall clock|walltime|jct",
+    ),
+    (
+        "lower",
+        "time",
+        "time to first token|time to first output token|time to second token|time per output token|time per token|inter-token latency",
+    ),
     ("higher", "rate", "throughput|goodput|bandwidth|flops|gflops|tflops|speed|tps|qps|rps"),
     ("higher", "rate", "tokens per second|requests per second|queries per second|tokens per sec|requests per sec"),
-    ("lower", "memory", "memory|memory usage|memory used|vram|rss"),
-    ("higher", "share", "accuracy|acc|acc norm|exact match|f1|pass rate|hit rate|acceptance rate|mfu"),
+    ("lower", "memory", "memory|memory usage|memory used|vram|rss|peak mem|mem"),
+    (
+        "higher",
+        "share",
+        "accuracy|acc|acc norm|exact match|f1|pass rate|success rate|hit rate|acceptance rate|accept rate|mfu|gsm8k|mmlu|humaneval",
+    ),
     ("lower", "share", "error rate|failure rate|rejection rate|drop rate|word error rate|wer|cer"),
     ("lower", "count", "errors|failures|failed requests|failed"),
-    ("higher", "number", "acceptance length"),
+    ("higher", "number", "acceptance length|accept length"),
     ("lower", "number", "overhead|perplexity|ppl|loss"),
 )
 
@@ -53,12 +66,21 @@ _OPPOSED = {
     "higher": word_set("failed rejected dropped lost error errors missed timeout cancelled preempted"),
 }
 """Words with which a cost is none ("idle time", "free memory"), or a gain is a cost ("failed requests per second")."""
+_UNSURE = re.compile(
+    r"(?i)\b(budget|timeout|time-?out|interval|period|deadline|limit|slo|target|threshold|age|uptime|in time|request.rate"
+    r"|arrival|offset|gap"
+    r"|offered|configured|window|gain|saved|sleep|wait(?:ed)? until|speed-?up|date)\b"
+)
+"""Words of what was set or is owed to others: more of it is neither better nor worse."""
 _SAID = re.compile(r"(?i)\b(lower|less|smaller|fewer|higher|more|larger|bigger|greater)(?:\s*(?:is|=|the|-)?\s*)better\b|([↑↓⬆⬇])")
 """What a label says of itself."""
 _LOWER = word_set("lower less smaller fewer ↓ ⬇")
+_SNAKE_RATE = re.compile(r"(?i)(?<=[a-z])_(?P<what>tok|toks|tokens?|reqs?|requests)_(?:per_)?(?:s|sec|second)$")
+"""A rate at the end of a name that may hold no slash: throughput_tok_s."""
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 
 
+@lru_cache(maxsize=4096)
 def better(label: str) -> Better | None:
     """The direction in which a metric of this name is better, None where the name does not say.
 
@@ -79,6 +101,19 @@ def better(label: str) -> Better | None:
     return found[0]
 
 
+def better_in(label: str, unit: str) -> Better | None:
+    """The same for a number of which the unit stands elsewhere, and whose label may be a case: "batch 16" in us, "decode" in ms.
+
+    The metric's name decides. Only where no word of it is known does a time count as a cost, a rate as a gain; not where a word says that
+    the number was set (a timeout, a budget) or is what was spared.
+    """
+    named = better(label) or better(f"{label} ({unit})" if unit else label)
+    words = _read(label)[0]
+    if named or not unit or _noun(words) or _SAID.search(label) or _UNSURE.search(label) or {"/", "÷"} & set(words):
+        return named
+    return None if (_OPPOSED["lower"] | _OPPOSED["higher"]) & set(words) else _by_unit(unit)
+
+
 def zero_is_ordinary(label: str) -> bool:
     """Whether 0 is a value like others of this metric (failed requests), rather than a sign that nothing was measured (a latency)."""
     found = _noun(_read(label)[0])
@@ -87,6 +122,7 @@ def zero_is_ordinary(label: str) -> bool:
 
 def _read(label: str) -> tuple[list[str], str]:
     """The words that name the metric, and its unit: no brackets, no condition, no statistics."""
+    label = _SNAKE_RATE.sub(r" (\g<what>/s)", label)
     inside = [(first or second).strip() for first, second in _BRACKETS.findall(label)]
     unit = next((each for each in reversed(inside) if known(each)), "")
     plain = " ".join(_BRACKETS.sub(" ", label).replace("_", " ").strip("*` ").split())

@@ -65,6 +65,9 @@ METRICS: dict[str, Metric] = {
             cpu_time_per_token="CPU time of the server's processes per output token",
             cpu_time_per_request="CPU time of the server's processes per request",
             batch_latency="median time of a batch, offline",
+            wall_time="a command from its start to its end",
+            cpu_time="CPU time of all processes of a command",
+            printed_time="a time that a command prints",
             **_latencies(),
         ),
         *_rows("tok/s", "higher", "rate", output_throughput="output tokens", total_token_throughput="input and output tokens"),
@@ -75,7 +78,11 @@ METRICS: dict[str, Metric] = {
             "memory",
             peak_memory="largest resident memory of the server's processes",
             peak_gpu_memory="most memory in use on the GPUs while measuring",
+            printed_bytes="an amount of memory that a command prints",
         ),
+        *_rows("1/s", "higher", "rate", printed_rate="a rate that a command prints"),
+        *_rows("1", "higher", "rate", printed_more="a number that a command prints, more is better"),
+        *_rows("1", "lower", "time", printed_less="a number that a command prints, less is better"),
         *_rows("1", "higher", "memory", kv_blocks="blocks of the server's KV cache"),
         *_rows(
             "1",
@@ -155,6 +162,10 @@ OF_ROUNDS = frozenset(["round_time", "feed_time", "apply_time", "device_time"])
 """The times that a microbenchmark takes of its rounds; witnesses are its counts."""
 
 
+OF_COMMANDS = frozenset(["wall_time", "cpu_time", "peak_memory"])
+"""What is measured of every command's processes."""
+PRINTED = frozenset(["printed_time", "printed_bytes", "printed_rate", "printed_more", "printed_less"])
+"""What a command prints, by unit and direction; its own name is the case."""
 ACCURACY = "accuracy"
 """What is compared of scored answers, task by task."""
 ANSWERS = frozenset(PARTS)
@@ -164,7 +175,7 @@ ANSWERS = frozenset(PARTS)
 def of_a_run(name: str) -> bool:
     """Whether a run of a whole vLLM, a server or not, can leave the metric: none of a round, no count of a microbenchmark, no answers."""
     row = metric(name)
-    return "@" not in name and row.name not in {*OF_ROUNDS, *ANSWERS, ACCURACY} and row.kind not in EXACT
+    return "@" not in name and row.name not in {*OF_ROUNDS, *ANSWERS, *PRINTED, "wall_time", "cpu_time", ACCURACY} and row.kind not in EXACT
 
 
 def of_rounds(name: str) -> bool:

@@ -23,7 +23,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Blocks in the order in which they run; those of different scenarios are shuffled."""
+    """Blocks in the order in which they run; blocks of different scenarios are shuffled."""
 
     scenarios: tuple[Scenario, ...]
     blocks: tuple[Block, ...]
@@ -31,9 +31,9 @@ class Plan:
 
     def builds(self) -> Sequence[Build]:
         """Every build that a trial needs, each once."""
-        found: dict[str, Build] = {}
+        by_key: dict[str, Build] = {}
         for scenario in self.scenarios:
             for arm in scenario.arms:
                 build = scenario.builds[arm.build]
-                found.setdefault(build.key, build)
-        return list(found.values())
+                by_key.setdefault(build.key, build)
+        return list(by_key.values())

@@ -1,68 +1,165 @@
-"""What the name of a side says: that it is the baseline, that it is what is held against it, or that it is no side at all.
+"""What the name of a side says: that it is the baseline, that it is what is compared with it, both, or that it is no side at all.
 
-A word alone says nothing: "PR on top of main" and "merged with main" are not main, and "old one removed" is not old. A name is the
-baseline's where nothing else is in it that matters.
+A word alone says nothing: "PR on top of main" and "merged with main" are not main, and "old one removed" is not old. Such a name says
+both, and what follows from it is a guess.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
-from perfproof.model.base.quantities import known
-from perfproof.model.scenarios.metric_directions import STATISTICS, word_set
+from packaging.version import InvalidVersion, Version
 
-Role = Literal["baseline", "candidate", ""]
+from perfproof.model.base.quantities import known
+from perfproof.model.scenarios.metric_directions import STATISTICS, better, word_set
+
+Role = Literal["baseline", "candidate", "both", ""]
+CACHED = 4096
+"""Names of which the answer is kept: a text has the same few over and over."""
 BASELINES = word_set(
-    "main master baseline base upstream old released original unpatched unmodified vanilla stock control reference previous"
+    "main master baseline base upstream old released original originally unpatched unmodified vanilla stock control reference previous "
+    "previously existing legacy default untuned parent earlier head~1 head^ unoptimized unoptimised trunk"
 )
-FIRST = word_set("before without prior")
+FIRST = word_set("before without prior no w/o pre")
 """Words that make a name the baseline's where they are its first, whatever follows: "before this PR"."""
-CANDIDATES = word_set(
-    "pr this after patched candidate new now proposed optimized optimised mine my our ours with patch fix fixed changed change"
+_SURE = word_set(
+    "pr patched candidate new newer now proposed optimized optimised mine patch experiment experimental treatment updated modified tuned "
+    "improved feature head branch-under-test"
 )
+"""Words that speak of the other side wherever they stand."""
+CANDIDATES = _SURE | word_set("this these after with post my our ours fix fixed changed change w/")
 """Words that make a name the other side's where they are its first."""
+_ELSE = word_set("model models memory loop thread menu page effect")
+"""Words beside which a baseline's word means something else: "base model", "main memory"."""
+_MIXING = word_set(
+    "than vs versus compared against over instead merged merge merging rebased rebase top cherry-picked cherry picked plus + "
+    "& and removed remove dropped drop deleted "
+    "applied apply onto into"
+)
+"""Words with which a name that speaks of the baseline may be of the other side, or of both."""
 _NEUTRAL = word_set(
-    "the as is in vllm origin current latest today branch branches commit build run runs code version release results result "
-    "numbers number case side only itself one implementation path measured benchmark state head tip nightly local"
+    "the a an as is in of at from vllm sglang origin current latest today branch branches commit sha build run runs code version release "
+    "results result numbers number case side only itself one implementation path measured benchmark bench state tip nightly local "
+    "jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july august september october "
+    "november december "
+    "time setup variant arm"
 )
 _DESCRIBING = word_set(
     "change changes delta diff difference differences speedup speed up ratio gain improvement regression rel relative abs absolute "
     "pct percent x × δ p value pvalue q t z stat significance significant sig confidence ci interval std stdev sd stddev stderr se "
     "cv error noise margin runs n samples sample count reps repeats iterations iters trials seeds unit units better direction "
-    "verdict status notes note comment comments factor reduction increase decrease uplift faster slower"
+    "verdict status notes saved saving savings benefit win overhead winner cost note comment comments factor reduction "
+    "increase decrease uplift faster slower"
 )
 """Words of columns that tell of the sides' numbers, and are none."""
+_RELEASE = re.compile(
+    r"(?i)(?:(?=\D|[0-9]+\.[0-9]+\.[0-9]))(?:(?:vllm|sglang|torch|release)\s+v?|v)?"
+    r"(?P<version>[0-9]+\.[0-9]+(?:\.[0-9]\S*)?(?:rc\S*|\.?dev\S*|\.?post\S*)?)"
+)
+_OFF, _ON = word_set("off disabled =0 =false =off disable false"), word_set("on enabled =1 =true =on enable true")
+_LONGEST = 4
+"""Words of a side's name within a longer one, at most."""
 _BETWEEN = re.compile(r"\s*(?:/|÷|→|->|\bvs\b\.?|\bversus\b|\bover\b|\bagainst\b|\brelative to\b|\bcompared (?:to|with)\b)\s*")
 _OF = re.compile(r"\s(?:vs|versus|over|against|of|from|to|relative|compared)\b.*")
+_APART = re.compile(r"[/+&](?!\d)")
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 
 
+@lru_cache(maxsize=CACHED)
 def role(name: str) -> Role:
-    """Which side a name says to be, "" where it doesn't say."""
+    """Which side a name says to be, "both" where it has words of either, "" where it has none."""
     plain = _plain(name)
     found = _role(_words(_BRACKETS.sub(" ", plain)))
     inside = [first or second for first, second in _BRACKETS.findall(plain)]
-    return found or next((each for text in inside if (each := _role(_words(text)))), "")
+    within: Role = next((each for text in inside if (each := _role(_words(text)))), "")
+    return "both" if found and within and found != within else found or within
 
 
 def _role(words: Sequence[str]) -> Role:
-    if not words or {"/", "+", "&", "and"} & set(words):
+    if not words or "/" in words:
         return ""
-    first, rest = words[0], set(words[1:])
-    sided = (BASELINES | CANDIDATES) & set(words)
+    first, last, every = words[0], words[-1], set(words)
     if first in FIRST:
-        return "" if BASELINES & rest else "baseline"
-    if set(words) <= BASELINES:
+        return "" if BASELINES & set(words[1:]) else "baseline"
+    others = (CANDIDATES & every) - {"head", "after", "with", "post"}
+    if BASELINES & every and (others or first in CANDIDATES - {"head"} or _MIXING & every):
+        return "both"
+    if BASELINES & every and _ELSE & every:
+        return ""
+    if {"+", "&", "and"} & every:
+        return ""
+    if first in BASELINES or last in BASELINES:
         return "baseline"
-    if words[-1] in ("off", "disabled", "on", "enabled") and not sided:
-        return "baseline" if words[-1] in ("off", "disabled") else "candidate"
-    return "candidate" if first in CANDIDATES and not (first in ("with", "new") and BASELINES & rest) else ""
+    if first in CANDIDATES or last in _SURE:
+        return "candidate"
+    return "baseline" if last in _OFF else "candidate" if last in _ON else ""
 
 
+def switched(first: str, second: str) -> bool:
+    """Whether two names are one switch, turned off and on: "fused off" and "fused on", "FLAG=0" and "FLAG=1"."""
+    states = [words[-1] if (words := _words(_plain(name))) else "" for name in (first, second)]
+    return (states[0] in _OFF and states[1] in _ON) or (states[1] in _OFF and states[0] in _ON)
+
+
+def split(name: str) -> list[tuple[str, str]]:
+    """The ways to read a name as a side and something else: "main TTFT (ms)" as "main" and "TTFT (ms)", "latency (before)" too.
+
+    Shorter names of sides stand first.
+    """
+    plain, unit = _without_unit(name.strip("#*_`: "))
+    found = []
+    for bracket in re.finditer(r"[(\[]([^()\[\]]+)[)\]]", plain):
+        rest = f"{plain[: bracket.start()].rstrip()} {plain[bracket.end() :].lstrip()}".strip()
+        if rest and role(bracket[1]):
+            found.append((bracket[1].strip(), rest))
+    words = list(re.finditer(r"[^\s_:,|/]+(?:/[^\s_:,|]+)*", plain))
+    for size in range(1, min(len(words) - 1, _LONGEST) + 1):
+        before, after = plain[: words[size - 1].end()], plain[words[size].start() :]
+        found += [(before, after)] if role(before) and role(before) != "both" else []
+        before, after = plain[: words[-size - 1].end()], plain[words[-size].start() :]
+        found += [(after, before)] if role(after) and role(after) != "both" else []
+    tidy = [(side.strip(" -–—:,_"), f"{rest.strip(' -–—:,@_')}{unit}") for side, rest in found if rest.strip(" -–—:,@_")]
+    return [(side, rest) for side, rest in tidy if _is_name(side) and _is_more(rest)]
+
+
+def _is_name(side: str) -> bool:
+    """Whether a part of a name may be a side's: no metric, no switch, no half of a pair of brackets."""
+    return better(side) is None and "=" not in side and side[:1] not in ("(", "[") and side.count("(") == side.count(")")
+
+
+def _without_unit(name: str) -> tuple[str, str]:
+    """A name and the unit at its end, " (ms)" or "_ms"; "" without one."""
+    found = re.search(r"(?:\s*[(\[](?P<inside>[^()\[\]]+)[)\]]|[_](?P<word>ms|us|ns|tok_s|req_s))$", name)
+    if found is None or not (found["word"] or known(found["inside"].strip())) or not name[: found.start()]:
+        return name, ""
+    return name[: found.start()], found[0]
+
+
+def _is_more(rest: str) -> bool:
+    """Whether what stands beside a side's name is more than words of such names: "branch", "vLLM" and "the patch" are not."""
+    words = set(re.findall(r"[^\W_]+", rest.lower()))
+    first = re.match(r"[^\W_]+|[%<>≤≥]", rest.lower())
+    return first is not None and first[0] not in BASELINES | CANDIDATES and not words <= BASELINES | CANDIDATES | FIRST | _NEUTRAL
+
+
+def release(name: str) -> Version | None:
+    """The version that a name is and nothing else, such as v0.9.0 or "vLLM 0.10.1"; of three parts, or of two behind a v."""
+    found = _RELEASE.fullmatch(name.strip("#*_`: "))
+    try:
+        return Version(found["version"]) if found else None
+    except InvalidVersion:
+        return None
+
+
+@lru_cache(maxsize=CACHED)
 def describes(name: str) -> bool:
-    """Whether a name is no side's but of what is told about the sides: "change (%)", "p-value", "runs", "PR / main", "mean"."""
+    """Whether a name is no side's and no metric's but of what is told about the sides: "change (%)", "p-value", "runs", "PR "
+    "/ main", "mean"."""
+    if release(name) is not None:
+        return False
     plain = _BRACKETS.sub(" ", _plain(name))
     between = [half for half in _BETWEEN.split(plain) if half]
     if len(between) == 2 and {role(half) for half in between} == {"baseline", "candidate"}:
@@ -72,13 +169,25 @@ def describes(name: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    lowered = " ".join(name.strip("#*_`: ").split()).lower().replace("w/o", "without")
+    numbered = re.sub(r"(?<!\S)#(?=\d)", "PR ", name.strip("*_`: "))
+    lowered = " ".join(numbered.strip("#*_`: ").split()).lower().replace("w/o", "without").replace("w/ ", "with ")
     return re.sub(r"\b(?:origin|upstream|vllm)/", "", lowered)
 
 
 def _words(text: str) -> list[str]:
     """The words that matter: without units, numbers, names of commits, and what says nothing of a side."""
+    text = " ".join(word for word in text.split() if "/" not in word or not known(word))
+    text = re.sub(r"=\s*(0|1|false|true|off|on)$", r" =\1", text)
     text = re.sub(r"\b(?:on|at|with)\s+\S*\d\S*", " ", text)
-    words = [word.strip(".,;:!?\"'`*") for word in text.replace("/", " / ").replace("_", " ").replace("-", " ").split() if not known(word)]
-    kept = [word for word in words if word and word != "@" and not re.search(r"\d", word) and word not in _NEUTRAL | STATISTICS]
+    text = re.sub(r"\bhead\s*[~^]\s*\d*", "head^", re.sub(r"\bmerge[ -]base\b", "base", text))
+    words = [
+        word.strip(".,;:!?\"'`*")
+        for word in _APART.sub(r" \g<0> ", text).replace("_", " ").replace("-", " ").replace("–", " ").split()
+        if not known(word)
+    ]
+    kept = [
+        word
+        for word in words
+        if word and word != "@" and (word in _OFF | _ON or not re.search(r"\d", word)) and word not in _NEUTRAL | STATISTICS
+    ]
     return kept[1:] if len(kept) > 1 and kept[0] in ("on", "at") else kept

@@ -1,6 +1,6 @@
-"""What an accuracy verdict rests on, task by task: what the report's accuracy panel draws.
+"""The data behind an accuracy verdict, task by task, for the report's accuracy panel.
 
-`perfproof.analysis.judging.accuracy_tasks.details` makes these of a scenario's records. Fractions throughout: .012 is 1.2 points.
+`perfproof.analysis.judging.accuracy_tasks.details` makes these from a scenario's records. Fractions throughout: .012 is 1.2 points.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from perfproof.model.verdicts.judged import Outcome
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
-    """The baseline against itself: asked the same `items` again in the same run, it lost some and won some.
+    """The baseline against itself: with the same `items` again in the same run, it lost some and won some.
 
-    `rate` is the share of items that changed: what no comparison on this machine can look below. `p` is McNemar's exact p, None where
-    values are not 0 and 1.
+    `rate` is the share of items that changed: the smallest change that a comparison on this machine can see. `p` is McNemar's exact p, None
+    where values are not 0 and 1.
     """
 
     items: int

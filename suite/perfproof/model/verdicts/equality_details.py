@@ -1,4 +1,4 @@
-"""What lies behind the verdict on answers that are compared bit by bit: what the report lays out, part by part and prompt by prompt."""
+"""The data behind the verdict on answers that are compared bit by bit, part by part and prompt by prompt, for the report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perfproof.model.scenarios.metrics import Part
 class Difference:
     """How one prompt's answer differs from the baseline's. `prompt` counts from 0.
 
-    `position` is the first token that is another one (from 0), None where the tokens are the same; `baseline_token` and
+    `position` is the first token that differs (from 0), None if all tokens are the same; `baseline_token` and
     `candidate_token` are the ids there, `gap` how far ahead (nats) the baseline's token was of its runner-up: None for sampled
     answers, which need no close race to part. `near_tie` says that it was so close that rounding may decide it. `distance` is the largest
     difference of a logprob before the answers part (nats), for embeddings the largest difference of a value, and `cosine` the cosine
@@ -30,13 +30,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EqualityDetails:
-    """One part of one candidate against the baseline: what the report lays out behind the verdict.
+    """One part of one candidate against the baseline: the data behind the verdict.
 
-    `identical` prompts (of a text: tokens) of `asked` are the baseline's to the last bit, `equal` of them no further from it than is
-    allowed; `parted` answers have another token somewhere, `floor_parted` did so when the baseline ran again. `largest` is the largest
-    distance, `floor` that of the baseline against itself, both as in `Difference`. `differences` are the prompts (of a text: the
-    paragraphs) that are not identical. `deterministic` says that the baseline gave the very same bits again, so that any difference is
-    the candidate's.
+    Of `asked` prompts (of a text: tokens) `identical` are bit-identical with the baseline's, and `equal` are within the tolerance; `parted`
+    answers have another token somewhere, `floor_parted` had one when the baseline ran again. `largest` is the largest distance, `floor`
+    that of the baseline against itself, both as in `Difference`. `differences` are the prompts (of a text: the paragraphs) that are not
+    identical. `deterministic` says that the baseline's answers were bit-identical again, so that any difference is the candidate's.
     """
 
     scenario: str

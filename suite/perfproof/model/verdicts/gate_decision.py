@@ -1,4 +1,4 @@
-"""The nouns of a gate: what every rule says of a metric, and what all of them decide."""
+"""The nouns of a gate: the ruling of a rule on a metric, and the decision of all rulings."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from perfproof.model.base.errors import EXIT_PASS
 from perfproof.model.verdicts.judged import Outcome
 
 Effect = Literal["fail", "waived", "warn", "pass", "report"]
-"""What a ruling does: it fails the gate; it would, but is waived; it passes with a warning; it passes; it has no say."""
+"""The effect of a ruling: it fails the gate; it would, but is waived; it passes with a warning; it passes; it has no effect."""
 EFFECTS: tuple[Effect, ...] = ("fail", "waived", "warn", "pass", "report")
-"""The effects, the one that a reader must not miss first."""
+"""The effects, most important first."""
 Blame = Literal["", "base", "change"]
-"""Whose trials failed, where nothing could be tested: the base's own, so that the change is not to blame, or the change's alone."""
+"""Whose trials failed, if nothing could be tested: the base's own, so that the change is not to blame, or only the change's."""
 ALSO_WORSE = "not surely worse by much"
-"""What is asked of a metric that is not primary, where the policy lets one that got worse warn or fail."""
+"""The rule for a metric that is not primary, if the policy lets such a metric warn or fail."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
-    """What one metric of one candidate does to the decision.
+    """The effect of one metric of one candidate on the decision.
 
-    `rule` is what was asked of it, in words; `code` the exit code that it stands for where it fails, 0 where it doesn't. `verdict` is None
-    for a metric that was explored only.
+    `rule` is the rule in words; `code` is the exit code if it fails, else 0. `verdict` is None for a metric that was only explored.
     """
 
     scenario: str
@@ -44,12 +43,12 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a gate decides, and why.
+    """A gate's decision, and why.
 
-    `exit_code` is 0 (pass), 1 (regressed), 2 (the change can't be used), 3 (untestable) or 4 (inconclusive, where the policy fails on
-    it). `stopped` says why nothing was judged, "" where something was. `judged` is False where what was measured, if anything, says
-    nothing of the change: then a pass is none, and is not called one. `todo` are sentences that say what to do, `notes` what was
-    measured and why, what was left out, and what else there is to know.
+    `exit_code` is 0 (pass), 1 (regressed), 2 (the change can't be used), 3 (untestable) or 4 (inconclusive, where the policy fails on it).
+    `stopped` says why nothing was judged, "" if something was. `judged` is False if the measurements, if any, say nothing about the change:
+    then exit code 0 is no pass, and is not called one. `todo` are sentences about what to do, `notes` about what was measured and why, what
+    was left out, and other facts.
     """
 
     exit_code: int
@@ -66,7 +65,7 @@ class Decision:
 
     @property
     def deciding(self) -> tuple[Ruling, ...]:
-        """The rulings of what was to decide; what warns or fails because it got worse beside that is none of them."""
+        """The rulings on metrics that decide, without other metrics that warn or fail because they got worse."""
         return tuple(ruling for ruling in self.rulings if ruling.effect != "report" and ruling.rule != ALSO_WORSE)
 
     def of(self, effect: Effect) -> tuple[Ruling, ...]:

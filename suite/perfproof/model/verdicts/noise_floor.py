@@ -1,4 +1,4 @@
-"""What an A/A leaves behind: the noise floor of one metric of one workload on one machine."""
+"""The result of an A/A: the noise floor of one metric of one workload on one machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GIB = 2**30
 class Floor:
     """One metric's A/A: one line of `results/<DIR>/machine/<fingerprint>.jsonl`.
 
-    `machine` and `workload` are the digests of `machine_fingerprint` and `workload_digest`: a floor says nothing of another machine
+    `machine` and `workload` are the digests of `machine_fingerprint` and `workload_digest`: a floor does not apply to another machine
     or workload. `sd` is the deviation over blocks of the log ratio, with its 95 % interval; `widening` stretches later
     intervals for the autocorrelation `rho`. `order_p` and `rho` are None in the short form. `primary` metrics decide whether the
     machine is trusted. `records` is the folder of the A/A's records, relative to the results folder.
@@ -50,21 +50,21 @@ class Floor:
 
 
 def machine_fingerprint(environment: Mapping[str, Any]) -> str:
-    """Twelve hex digits that stand for a kind of machine, from what a record keeps of it; no name of a host or user goes in.
+    """Twelve hex digits for a kind of machine, from its description in a record, without names of host or user.
 
-    Processor, cores, memory (in GiB), governor, and the GPUs by name: what a noise floor depends on. Not the kernel or the driver,
-    whose small updates would void it.
+    They cover processor, cores, memory (in GiB), governor, and the GPUs by name, on which a noise floor depends. They do not cover kernel
+    and driver, whose small updates would invalidate the floor.
     """
-    said = {key: environment.get(key) for key in ("system", "machine", "processor", "cores", "cores_of_machine", "governor", "virtual")}
-    said["memory"] = round(float(environment.get("memory_bytes") or 0) / _GIB)
-    said["gpus"] = [gpu.get("name", "") for gpu in environment.get("gpus") or ()]
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]
+    facts = {key: environment.get(key) for key in ("system", "machine", "processor", "cores", "cores_of_machine", "governor", "virtual")}
+    facts["memory"] = round(float(environment.get("memory_bytes") or 0) / _GIB)
+    facts["gpus"] = [gpu.get("name", "") for gpu in environment.get("gpus") or ()]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def workload_digest(definition: Mapping[str, Any]) -> str:
-    """Twelve hex digits that stand for what an A/A measures: the workload, and the baseline's build and settings, without any arm's name.
+    """Twelve hex digits for the work that an A/A measures: the workload, and the baseline's build and settings, without the arm's name.
 
-    So the A/A of a scenario counts for every scenario that has the same baseline do the same work.
+    So the A/A of a scenario counts for every scenario whose baseline is the same and does the same work.
     """
     baseline = next(arm for arm in definition["arms"].values() if arm["baseline"])
     settings = {key: value for key, value in baseline.items() if key not in ("baseline", "build")}

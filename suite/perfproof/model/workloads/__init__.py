@@ -1,4 +1,4 @@
-"""What workloads of every kind are made of: the noun, the document and the traits that each kind fills in, models and data sets.
+"""The common parts of all kinds of workload: the noun, the document and the traits that each kind fills in, models and data sets.
 
-Nothing here knows a kind (`model.kinds` has them all), a scenario, or a record.
+Nothing here knows a particular kind (`model.kinds` has them all), a scenario, or a record.
 """

@@ -1,7 +1,7 @@
-"""The parts of workloads' documents: what a scenario file may say of a model, a data set, flags, whatever the kind.
+"""The common parts of workloads' documents: the schema of a model, a data set and flags in a scenario file.
 
-Shapes only. Keys that came after the first records are left out of a definition while they are unsaid, so that older records keep
-their digest.
+These are shapes only. Keys that are newer than the first records are left out of a definition while they are not set, so that older records
+keep their digest.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ ScalarOrNone = str | int | float | bool | None
 Flags = dict[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")], str | int | float | bool]
 
 MOST_TEXT = 100_000
-"""Characters of a prompt's template."""
+"""The most characters of a prompt's template."""
 PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
 
 class Doc(BaseModel):
-    """A mapping of a file: no unknown keys, no guesses at types."""
+    """A mapping in a file, without unknown keys and type conversions."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Growing(Doc):
-    """A document that got keys later: those of `LATER` are left out of a definition while unsaid."""
+    """A document with newer keys: those of `LATER` are left out of a definition while they are not set."""
 
     LATER: ClassVar[frozenset[str]] = frozenset()
 
@@ -73,18 +73,18 @@ class SmolDoc(Doc):
     smollm2: Literal["135m-instruct"]
 
 
-def _kind_of_model(said: Any) -> str:
-    """The document that a model's entry is meant to be: a name, a model from a package, or a toy."""
-    if isinstance(said, str):
+def _kind_of_model(entry: Any) -> str:
+    """The document of a model's entry: a name, a model from a package, or a toy."""
+    if isinstance(entry, str):
         return "str"
-    return "SmolDoc" if isinstance(said, SmolDoc) or (isinstance(said, dict) and "smollm2" in said) else "ToyDoc"
+    return "SmolDoc" if isinstance(entry, SmolDoc) or (isinstance(entry, dict) and "smollm2" in entry) else "ToyDoc"
 
 
 ModelDoc = Annotated[
     Annotated[str, StringConstraints(min_length=1), Tag("str")] | Annotated[ToyDoc, Tag("ToyDoc")] | Annotated[SmolDoc, Tag("SmolDoc")],
     Discriminator(_kind_of_model),
 ]
-"""A hub name or a folder, a toy that the suite generates, or a real small model that comes in a package."""
+"""A hub name or a folder, a toy that the suite generates, or a real small model from a package."""
 
 
 class DatasetDoc(Doc):
@@ -95,9 +95,9 @@ class DatasetDoc(Doc):
 
     @model_validator(mode="after")
     def _every_placeholder_has_a_value(self) -> DatasetDoc:
-        asked = set(PLACEHOLDER.findall(self.template)) - {"i"}
-        faults = [f"template: {{{name}}} has no entry under 'values'" for name in sorted(asked - set(self.values))]
-        faults += [f"values.{name}: is not in the template" for name in sorted(set(self.values) - asked)]
+        placeholders = set(PLACEHOLDER.findall(self.template)) - {"i"}
+        faults = [f"template: {{{name}}} has no entry under 'values'" for name in sorted(placeholders - set(self.values))]
+        faults += [f"values.{name}: is not in the template" for name in sorted(set(self.values) - placeholders)]
         if self.output_tokens and self.output_tokens[0] > self.output_tokens[1]:
             faults.append(f"output_tokens: expected the least and the most, got {self.output_tokens}")
         if faults:
@@ -106,7 +106,7 @@ class DatasetDoc(Doc):
 
 
 class WorkloadDoc(Doc):
-    """What a file may say of one kind of workload, and the noun that it becomes; `kind` is the kind's name, a literal."""
+    """The schema of one kind of workload in a file, and its conversion to the noun; `kind` is the kind's name, a literal."""
 
     kind: str
 
@@ -114,12 +114,12 @@ class WorkloadDoc(Doc):
     def noun(self, profile: Profile, folder: Path | None, faults: list[str]) -> Workload:
         """The workload under a profile.
 
-        What is wrong with files that it names, as paths from `folder`, goes to `faults`; None reads none, for a record keeps their names
-        and hashes alone.
+        Faults of files that it names, as paths from `folder`, go to `faults`; None reads no file, because a record keeps only their names
+        and hashes.
         """
 
-    def in_vain(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:
-        """What a well-formed file asks of it that can't come, beside metrics that the kind does not measure."""
+    def unsatisfiable(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:
+        """Requests of a well-formed file that can't be satisfied, besides metrics that the kind does not measure."""
         yield from ()
 
 
@@ -137,6 +137,6 @@ def dataset_of(doc: DatasetDoc) -> Dataset:
     return Dataset(template=doc.template, values=values, draw=doc.draw, output_tokens=least_most)
 
 
-def launches_of(said: Literal["shared", "fresh"] | None, profile: Profile) -> Literal["shared", "fresh"]:
-    """How servers are launched: as the document says, else shared in the quick profile and fresh in others."""
-    return said or ("shared" if profile == "quick" else "fresh")
+def launches_of(choice: Literal["shared", "fresh"] | None, profile: Profile) -> Literal["shared", "fresh"]:
+    """How servers are launched: the document's choice, else shared in the quick profile and fresh in others."""
+    return choice or ("shared" if profile == "quick" else "fresh")

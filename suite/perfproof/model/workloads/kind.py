@@ -1,4 +1,4 @@
-"""The traits of a kind of workload: what holds of it whatever its document says, and what the other rooms ask instead of its name."""
+"""The traits of a kind of workload: they do not depend on its document, and the other rooms use them instead of its name."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from perfproof.model.workloads.document_parts import WorkloadDoc
 JudgedBy = Literal["blocks", "items", "bits", "counts"]
 """Times and counts of paired blocks; answers that are scored item by item; answers that are compared bit by bit; exact counts of the host's
 work, of one process and a second."""
-Scope = Literal["end to end", "part", "host", "answers"]
-"""What a result speaks of: a whole vLLM's speed, a part's, the work of vLLM's host, or what vLLM answers."""
+Scope = Literal["end to end", "part", "host", "program", "answers"]
+"""The scope of a result: the speed of a whole vLLM or of a part, the work of vLLM's host, the numbers of any program, or vLLM's answers."""
 
 
 def _no_sentences(data: Mapping[str, Any]) -> Iterator[str]:
@@ -25,16 +25,17 @@ def _no_words(workload: Mapping[str, Any]) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of workload. Those below `describe` have the values of most kinds.
+    """A kind of workload. The fields after `describe` default to the values of most kinds.
 
-    `name` is its `kind:` in a scenario file. `measures` says whether it can leave a metric. `guessed_seconds` is a trial's wall time before
-    any has been measured, without the start of a server. `describe` says what was run, from a definition's workload as plain JSON.
+    `name` is its `kind:` in a scenario file. `measures` says whether it can measure a metric. `guessed_seconds` is the assumed wall time of
+    a trial before any has been measured, without the start of a server. `describe` says what was run, from a definition's workload as plain
+    JSON.
 
-    `inapplicable` are keys of an arm that mean nothing to it. `own_metrics` says that only its benchmark's file knows what is measured.
-    `not_by_file` is why no scenario file may ask it; "" where one may. `attests` says that its trials prove what they ran; `planned` that
-    a run takes no more blocks than its looks. `calls_vary` is why arms that did the same call functions unequally often, "" where they
-    should not. `contradicted` gives what is at odds in a record of it, `repeat` the command that measures a definition's workload again
-    where that is not `perfproof run`.
+    `inapplicable` are keys of an arm that have no meaning for it. `own_metrics` says that only its benchmark's file defines the metrics.
+    `not_by_file` is why no scenario file may use it; "" if one may. `attests` says that its trials prove what they ran; `planned` that a
+    run takes no more blocks than its looks. `calls_vary` is why arms with the same work may call functions unequally often, "" if they must
+    not. `contradicted` gives the contradictions in its records, `repeat` the command that measures a definition's workload again, if that
+    is not `perfproof run`.
     """
 
     name: str
@@ -55,7 +56,7 @@ class Kind:
 
     @property
     def of_answers(self) -> bool:
-        """Whether it compares answers, and not times: it is asked once, and another processor may answer otherwise."""
+        """Whether it compares answers, not times: then it runs once, and another processor may give other answers."""
         return self.judged_by in ("items", "bits")
 
     @property

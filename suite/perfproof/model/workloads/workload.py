@@ -1,7 +1,7 @@
-"""What a trial executes, as the planner, the runners and the judge ask of it: every kind of workload is a noun below this one.
+"""The work of a trial, for the planner, the runners and the judge: every kind of workload is a subclass of this one.
 
-The defaults are those of most kinds; a kind overrides what is otherwise with it. What holds of a kind whatever its document says is
-among its traits (`kind`).
+The defaults are those of most kinds; a kind overrides the others. Facts that do not depend on a document are among the kind's traits
+(`kind`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Flags = Mapping[str, str | int | float | bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What is executed, and what it takes. `kind` is the name of its kind."""
+    """The work of a trial. `kind` is the name of its kind."""
 
     kind: str
 
@@ -26,14 +26,14 @@ class Workload:
     def of(cls, workload: Workload) -> Self:
         """The workload as one of this class; `TypeError` for one of another kind."""
         if not isinstance(workload, cls):
-            raise TypeError(f"a workload of kind {workload.kind!r} is no {cls.__name__}")
+            raise TypeError(f"a workload of kind {workload.kind!r} is not a {cls.__name__}")
         return workload
 
-    # --- what it asks ------------------------------------------------------------------------------------
+    # --- its content -------------------------------------------------------------------------------------
 
     @property
     def loads(self) -> Model | None:
-        """The model that every trial loads; None where none is."""
+        """The model that every trial loads; None if there is none."""
         return None
 
     @property
@@ -43,17 +43,17 @@ class Workload:
 
     @property
     def sizes(self) -> int:
-        """At how many sizes it is measured in one trial; a sweep has more than one."""
+        """The number of sizes in one trial; a sweep has more than one."""
         return 1
 
     @property
     def vllm_words(self) -> Mapping[str, Sequence[str]]:
-        """Arguments of vLLM's commands as the document has them, by their key."""
+        """Arguments of vLLM's commands, by their key in the document."""
         return {}
 
     @property
     def vllm_flags(self) -> Mapping[str, Flags]:
-        """Flags of vLLM's commands, without their dashes, as the document has them, by their key."""
+        """Flags of vLLM's commands, without their dashes, by their key in the document."""
         return {}
 
     # --- how it is run -----------------------------------------------------------------------------------
@@ -64,17 +64,17 @@ class Workload:
         return 0
 
     def most_blocks(self, looked: int) -> int:
-        """How many blocks it may have, where the looks at times would end after `looked`."""
+        """The most blocks that it may have, if the looks at times would end after `looked`."""
         return looked
 
     @property
     def servers_stay(self) -> bool:
-        """Whether servers of the arms are up from the first trial to the last."""
+        """Whether the arms' servers are up from the first trial to the last."""
         return False
 
     @property
     def starts_servers(self) -> bool:
-        """Whether every trial waits for a server of its own."""
+        """Whether every trial waits for its own new server."""
         return False
 
     @property
@@ -88,14 +88,14 @@ class Workload:
         return ""
 
     def doubts(self, profile: Profile, measured: Sequence[float]) -> Iterator[str]:
-        """What makes one doubt it before it runs, in sentences. `measured` are the seconds that its trials have measured so far."""
+        """Warnings before it runs. `measured` are the seconds that its trials have measured so far."""
         yield from ()
 
-    # --- what is kept of it ------------------------------------------------------------------------------
+    # --- in a definition ---------------------------------------------------------------------------------
 
-    def kept(self, said: dict[str, Any]) -> dict[str, Any]:
-        """What a definition keeps of it, from its document as plain JSON: files by name and hash."""
-        return said
+    def kept(self, document: dict[str, Any]) -> dict[str, Any]:
+        """The document as plain JSON in the form that a definition keeps: files by name and hash."""
+        return document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,18 +1,18 @@
 """Penalties fed from the runner's token array instead of its Python lists.
 
 With any penalty on, vLLM's V1 sampler turns every request's whole output, a Python list, into one
-padded int64 tensor at every decode step. The same tokens already stand in `InputBatch.token_ids_cpu`
+padded int64 tensor at every decode step. The same tokens are already in `InputBatch.token_ids_cpu`
 as int32, so this patch copies them from there, array to array, into one of two standing buffers
 (pinned where the logits live on a GPU, so that a copy under way is never written over).
 
-It is taken only where it can't differ: row *i* of what the sampler asks for must *be* (the same
-object) row *i* of the batch that the runner has just announced; otherwise upstream converts the lists
+It is used only where it can't differ: row *i* of the sampler's lists must *be* (the same object) row *i*
+of the batch that the runner has just announced; otherwise upstream converts the lists
 (counted as `fallback penalties_from_token_ids`).
 
 Under asynchronous scheduling the runner writes the placeholder -1 into list and array, and repairs the
 list alone a step later. This patch writes the repaired tokens into the array as well. There, list and
-array can also get out of step in length (drafts taken for granted; placeholders that nobody needed
-repaired), and then moving a row moves too little of its array: from the first time that this is seen,
+array can also get out of step in length (drafts that are assumed to be accepted; placeholders that
+are never repaired), and then moving a row moves too little of its array: from the first time that this is seen,
 such a row is converted from its list (counted as `rows from lists penalties_from_token_ids`).
 
 Origin: prime-rl #2772, for vLLM 0.22.0. Written from its description.
@@ -63,10 +63,10 @@ def replacements() -> Mapping[str, Callable[..., Any]]:
 
 
 class Feed:
-    """What the penalties operation is fed, and the batch that it is read from.
+    """The input of the penalties operation, and the batch that it is read from.
 
-    The batch is known by a weak reference, taken anew at every step when the runner announces it:
-    the runner replaces its batch once the KV cache is there.
+    The batch is a weak reference, renewed at every step when the runner announces it: the runner replaces
+    its batch once the KV cache exists.
     """
 
     def __init__(self, *, apply: Callable[..., Any], repair: Callable[..., Any]) -> None:
@@ -80,7 +80,7 @@ class Feed:
         self._rows_from_lists = counter(f"rows from lists {NAME}")
 
     def apply_penalties(self, logits: Any, sampling_metadata: Any, output_token_ids: Sequence[Sequence[int]]) -> Any:
-        """Penalises `logits`, float32 `[rows, vocabulary]`, in place: upstream's operation, fed from the token array."""
+        """Penalises `logits`, float32 `[rows, vocabulary]`, in place: upstream's operation on tokens from the token array."""
         if sampling_metadata.no_penalties:
             return logits
         batch = self._live()
@@ -124,7 +124,7 @@ class Feed:
 
 
 def are_rows_of(batch: Any, output_token_ids: Sequence[Sequence[int]]) -> bool:
-    """Whether each of these lists is the very object that the batch holds in that row."""
+    """Whether each of these lists is the same object as the batch's list of that row."""
     held = batch.req_output_token_ids
     if output_token_ids is held:
         return True
@@ -135,8 +135,8 @@ def rows_out_of_step(batch: Any) -> list[int]:
     """The rows whose array holds more or fewer output tokens than their list."""
     rows = batch.req_output_token_ids
     held = batch.num_tokens_no_spec[: len(rows)] - batch.num_prompt_tokens[: len(rows)]
-    found: list[int] = np.nonzero(held != np.fromiter(map(len, rows), np.int64, len(rows)))[0].tolist()
-    return found
+    rows_found: list[int] = np.nonzero(held != np.fromiter(map(len, rows), np.int64, len(rows)))[0].tolist()
+    return rows_found
 
 
 def fill(padded: Any, batch: Any, output_token_ids: Sequence[Sequence[int]], pad: int, out_of_step: Mapping[int, Any]) -> int:
@@ -181,7 +181,7 @@ def write_back(batch: Any, row: int, first: int) -> None:
 
 
 class Staging:
-    """Two flat int64 buffers taken in turn, which grow with what they are asked to hold.
+    """Two flat int64 buffers, used in turn, which grow as needed.
 
     For a GPU they are pinned, and a buffer is written again only once the copy out of it is done.
     """

@@ -1,10 +1,10 @@
-"""Penalties from counts that live where the logits live and change by the new tokens alone.
+"""Penalties from counts that lie on the logits' device and change only by the new tokens.
 
-vLLM's V1 sampler counts every request's whole output, and its whole prompt, anew at every decode step.
+vLLM's V1 sampler counts every request's whole output, and its whole prompt, again at every decode step.
 Here each row of the batch keeps how often it has produced each token (int32 `[rows, vocabulary]`) and
-how far its output has been counted; a step adds what is new since. What a step costs does not depend on
-how long the outputs are. Which tokens a prompt holds (bool `[rows, vocabulary]`) is worked out once a
-request, and only if some request has a repetition penalty.
+how far its output has been counted; a step adds only new tokens. The cost of a step does not depend on
+the length of the outputs. The tokens of a prompt (bool `[rows, vocabulary]`) are marked once per request,
+and only if some request has a repetition penalty.
 
 A row's counts belong to the *list object* that the runner keeps a request's output in. Lists that
 changed rows (swap, condense) take their counts along. A list that is new, or that was added to the batch
@@ -13,14 +13,14 @@ become shorter. A placeholder (-1, asynchronous scheduling) is not counted befor
 are added for the operation and taken off again.
 
 Under asynchronous scheduling upstream waits, before it samples, until the tokens of the step before have come
-to the host. Where nothing but penalties reads the output lists in that step, and every row has one new token
-or none, the newest tokens are counted where the sampler left them on the device (`prev_sampled_token_ids`),
-nobody waits, and the lists are repaired later (`on the device penalties_incremental`). Bad words, logits
+to the host. If only penalties read the output lists in that step, and every row has at most one new token,
+the newest tokens are counted on the device, where the sampler left them (`prev_sampled_token_ids`), there is
+no wait, and the lists are repaired later (`on the device penalties_incremental`). Bad words, logits
 processors that read outputs, a thinking budget, speculation, rows that lost or regained tokens: such a step
 waits as upstream does (`awaited the host penalties_incremental`).
 
-Whatever this can't vouch for goes upstream's way: a batch it has not seen filled, a vocabulary other than
-the batch's, rows that are not the batch's, tokens out of range (counted as `fallback penalties_incremental`).
+In uncertain cases upstream's code runs: a batch whose filling it has not seen, a vocabulary other than the
+batch's, rows that are not the batch's, tokens out of range (counted as `fallback penalties_incremental`).
 
 The arithmetic is upstream's, in upstream's order: on a GPU in one pass (`penalties_kernel`), elsewhere with upstream's
 repetition operator. Steps that could not change a bit (all their factors +0.0, or 1.0 for repetition) are left out.
@@ -108,7 +108,7 @@ class Needed:
 
 @dataclass(frozen=True)
 class Counted:
-    """What the operation is fed in place of the output tokens: int32 `[rows, vocabulary]`, and the prompts' tokens, if needed.
+    """The operation's input instead of the output tokens: int32 `[rows, vocabulary]`, and the prompts' tokens, if needed.
 
     Tokens that are `newest` are not in the counts yet: the operation counts them first.
     """
@@ -144,7 +144,7 @@ class Penalties:
         self._awaited = counter(f"awaited the host {NAME}")
 
     def add_request(self, batch: Any, request: Any) -> Any:
-        """Adds a request; whatever was counted for it before no longer holds."""
+        """Adds a request; earlier counts for it are no longer valid."""
         self.pay(batch)
         row = self._enter(batch, request)
         self._batches[id(batch.req_output_token_ids)] = batch
@@ -194,7 +194,7 @@ class Penalties:
     def apply_penalties_to_drafts(
         self, logits: Any, sampling_metadata: Any, metadata: Any, repeat_indices: Any, output_token_ids: Sequence[list[int]]
     ) -> Any:
-        """The same for the rejection sampler: one row of `logits` a draft token, which sees the drafts before it."""
+        """The same for the rejection sampler: one row of `logits` per draft token, which sees the drafts before it."""
         if sampling_metadata.no_penalties:
             return logits
         drafts = drafts_before(output_token_ids, sampling_metadata, metadata.num_draft_tokens)
@@ -206,7 +206,7 @@ class Penalties:
         return self._fed(logits, tally, counts, repeat_indices, sampling_metadata)
 
     def _followed(self, logits: Any, sampling_metadata: Any, output_token_ids: Sequence[list[int]], drafts: Drafts | None) -> Tally | None:
-        """The live batch's tally, brought up to date; None, and nothing kept, if something can't be vouched for."""
+        """The live batch's tally, brought up to date; None, with everything dropped, in an uncertain case."""
         rows = sampling_metadata.output_token_ids
         batch = self._batches.get(id(rows))
         if batch is not None and batch.req_output_token_ids is rows:
@@ -238,7 +238,7 @@ class Penalties:
         return tally
 
     def _need(self, batch: Any, sampling_metadata: Any) -> Needed:
-        """Which penalties the batch needs; looked at once for each metadata object, which the batch makes anew when it changes."""
+        """Which penalties the batch needs; determined once for each metadata object, because the batch makes a new one when it changes."""
         known, needed = self._needed
         if known is not sampling_metadata:
             needed = needed_by(batch) if sampling_metadata is batch.sampling_metadata else Needed()
@@ -262,7 +262,7 @@ class Penalties:
         )
 
     def operation(self, logits: Any, prompt: Any, output: Any, presence: Any, frequency: Any, repetition: Any) -> Any:
-        """The operation over the vocabulary: upstream's where it is fed tokens, ours where it is fed counts."""
+        """The operation over the vocabulary: upstream's for tokens, ours for counts."""
         if not isinstance(output, Counted):
             return self._operation(logits, prompt, output, presence, frequency, repetition)
         if logits.is_cuda and logits.is_contiguous():
@@ -313,7 +313,7 @@ def count_newest(counts: Any, newest: Newest) -> None:
 
 
 def only_penalties_read_outputs(batch: Any) -> bool:
-    """Whether the step before left one token a row on the device, and nothing but penalties wants the outputs' values now."""
+    """Whether the step before left one token per row on the device, and only penalties need the outputs' values now."""
     arriving, sampled, metadata = batch.sampled_token_ids_cpu, batch.prev_sampled_token_ids, batch.sampling_metadata
     if arriving is None or sampled is None or batch.prev_req_id_to_index is None or metadata.no_penalties:
         return False

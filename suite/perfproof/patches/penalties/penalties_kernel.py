@@ -32,7 +32,7 @@ def penalise(
     places: Any = None,
     newest: Any = None,
 ) -> None:
-    """Penalises `logits`, float32 `[rows, vocabulary]`, in place; counts first what is newest.
+    """Penalises `logits`, float32 `[rows, vocabulary]`, in place; counts the newest tokens first.
 
     `counts` is int32 `[rows, vocabulary]`; `penalties` are presence, frequency and repetition, float32 `[rows]`, of which
     `needed` says which can change anything; `prompt_mask` is bool `[rows, vocabulary]`. Row *i*'s newest token is

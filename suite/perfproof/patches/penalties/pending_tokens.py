@@ -1,9 +1,9 @@
-"""What the output lists are owed: tokens counted on the device, whose places on the host still hold placeholders.
+"""Tokens that the output lists still lack: they are counted on the device, but their places on the host hold placeholders.
 
 Upstream waits at every step until the tokens of the step before have arrived on the host, and writes them over
-their placeholders. Here they are written when they have arrived for certain: many steps at once, before anybody
-else reads the lists. A token is only ever written over a placeholder, where that was when it was counted: a place
-that is gone, since tokens were discarded, takes nothing.
+their placeholders. Here they are written once they have certainly arrived: many steps at once, before any other
+code reads the lists. A token is only written over the placeholder at which it was counted: if that place is gone,
+because tokens were discarded, nothing is written.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 PLACEHOLDER = -1
 LIMIT = 32
-"""Steps that may be owed; then all are paid."""
+"""The most steps that may be pending; then all are written."""
 
 
 class Ledger:
@@ -47,7 +47,7 @@ class Ledger:
         self._steps += 1
 
     def pay(self) -> list[list[int]]:
-        """Writes all tokens that are owed; returns the lists that were to get a token that is none, and lost its place."""
+        """Writes all pending tokens; returns the lists for which a token was invalid, and lost its place."""
         runs, self._runs, self._steps = self._runs, [], 0
         lost: dict[int, int] = {}
         short: list[list[int]] = []
@@ -61,7 +61,7 @@ class Ledger:
 
 
 class Run:
-    """Steps in a row over the same lists in the same places: each list got one token a step."""
+    """Consecutive steps over the same lists in the same places: each list got one token per step."""
 
     def __init__(self, owners: Sequence[list[int]], places: Sequence[int]) -> None:
         self.owners = owners
@@ -78,7 +78,7 @@ class Run:
 
 
 def write(out: list[int], start: int, tokens: list[int]) -> int:
-    """Writes tokens over the placeholders of `out` from `start` on; how many of them were none, so that their places went."""
+    """Writes tokens over the placeholders of `out` from `start` on; returns how many were invalid, and lost their places."""
     there = out[start : start + len(tokens)]
     tokens = tokens[: len(there)]
     if not there or there.count(PLACEHOLDER) != len(there):

@@ -1,6 +1,6 @@
 """The counts that `penalties_incremental` keeps: how often each row of a batch has produced each token.
 
-Storage row *i* is row *i* of the batch, so that a step in which nothing moved works on plain views. It
+Storage row *i* is row *i* of the batch, so that a step without moves works on plain views. It
 grows with the batch up to the most rows that the batch can have: 4 bytes a row and token, and one more
 once a repetition penalty needs to know which tokens the prompts hold. (Upstream takes about 22 bytes for
 the length of every step.)
@@ -65,7 +65,7 @@ class Tally:
         self._recounted = counter("rows recounted penalties_incremental")
 
     def forget(self, owner: Sequence[int]) -> None:
-        """Disowns what was counted for this list: it enters the batch again."""
+        """Drops the counts of this list, because it enters the batch again."""
         for row, known in enumerate(self._owners):
             if known is owner:
                 self._owners[row] = None
@@ -73,7 +73,7 @@ class Tally:
     def follow(self, rows: Sequence[Sequence[int]]) -> bool:
         """Brings the counts up to date with these output lists, the batch's rows in order.
 
-        False if some token is none of the vocabulary's: nothing that is kept here holds then.
+        False if some token is not in the vocabulary: then nothing kept here is valid.
         """
         self.pay()
         self._settle(rows)
@@ -100,7 +100,7 @@ class Tally:
         return True
 
     def _catch_up(self, row: int, out: Sequence[int]) -> list[int]:
-        """The tokens to count of a list that grew by more than one, or shrank; what was counted is dropped if it can't hold."""
+        """The tokens to count of a list that grew by more than one, or shrank; counts that can't be valid are dropped."""
         start = self._counted[row]
         if len(out) < start or (start and out[start - 1] != self._last[row]):
             self.counts[row].zero_()
@@ -120,7 +120,7 @@ class Tally:
     # --- newest tokens, counted where the sampler left them ------------------------------------------
 
     def expect(self, rows: Sequence[list[int]], places: list[int], tokens: Any, arriving: Any, event: Any) -> bool:
-        """Whether all that is new in these output lists is one token a row that lies on the device, or nothing.
+        """Whether each of these output lists has at most one new token, and that lies on the device.
 
         The newest token of row *i* is `tokens[places[i], 0]`, int32 on the device, and on its way to the host in `arriving`
         (there once `event` has happened); -1 is no place. If so, `take_newest` counts this step; if not, nothing has changed and
@@ -138,9 +138,9 @@ class Tally:
         return True
 
     def _one_each(self, rows: Sequence[list[int]], places: list[int]) -> bool:
-        """Whether every list with a place ends in one placeholder that is not counted, and the others in nothing new.
+        """Whether every list with a place ends in one placeholder that is not counted, and no other list has new tokens.
 
-        A list whose last token is none that is missing has no place: `places` then says so.
+        A list whose last token is not missing has no place: `places` is then set to -1.
         """
         counted, lengths = self._counted[: len(rows)], list(map(len, rows))
         if min(places, default=-1) >= 0 and lengths == [have + 1 for have in counted] and all(out[-1] == -1 for out in rows):
@@ -160,7 +160,7 @@ class Tally:
         return self._expected is not None
 
     def take_newest(self, rows: Sequence[list[int]]) -> bool:
-        """Leaves in `newest` what `expect` found, if it did, for the operation to count; the lists are owed it from now on."""
+        """Leaves the tokens that `expect` accepted in `newest`, for the operation to count; from now on they are pending for the lists."""
         if self._expected is None:
             return False
         (self.newest, arrival), self._expected = self._expected, None
@@ -172,7 +172,7 @@ class Tally:
         return True
 
     def pay(self) -> None:
-        """Writes into the lists what they are owed."""
+        """Writes the pending tokens into the lists."""
         self._expected = None
         if not len(self._ledger):
             return
@@ -186,7 +186,7 @@ class Tally:
     # --- rows that come, go and move ------------------------------------------------------------
 
     def _settle(self, rows: Sequence[Sequence[int]]) -> None:
-        """Makes storage row *i* belong to `rows[i]`: moves what is known elsewhere, clears what is new."""
+        """Makes storage row *i* belong to `rows[i]`: moves the counts of known lists, clears the rows of new ones."""
         size = len(rows)
         if len(self._owners) < size:
             self._grow(size)
@@ -217,7 +217,7 @@ class Tally:
             self._counted[row], self._last[row], self._prompted[row] = values
 
     def _enter(self, rows: list[int]) -> None:
-        """Clears rows for requests that nothing is known of."""
+        """Clears rows for new requests."""
         if not rows:
             return
         self._entered.add(len(rows))
@@ -290,7 +290,7 @@ class Tally:
         return tensor if self.device.type == "cpu" else tensor.pin_memory().to(self.device, non_blocking=True)
 
     def _send(self, numbers: Any) -> Any:
-        """Whole numbers as an int64 tensor on the device; the host does not wait for the copy."""
+        """Integers as an int64 tensor on the device; the host does not wait for the copy."""
         import torch
 
         tensor = torch.as_tensor(np.asarray(numbers, dtype=np.int64))

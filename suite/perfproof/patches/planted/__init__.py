@@ -1,4 +1,4 @@
-"""Faults and slowdowns that are planted on purpose, to see that gates catch them; an environment variable says which one.
+"""Faults and slowdowns that are planted on purpose, to test that gates catch them; an environment variable chooses one.
 
-No patch that anybody should use lives here.
+Do not use these patches for anything else.
 """

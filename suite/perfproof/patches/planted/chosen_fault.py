@@ -1,7 +1,7 @@
-"""What the planted faults have in common: which one the environment asks for.
+"""The common part of the planted faults: the environment chooses one.
 
-The faults exist to put the suite to the test (docs/planted-faults.md): whether a gate catches a wrong patch can only be asked of patches
-that are known to be wrong. One variable names the fault, `PERFPROOF_FAULT=token_twice`; a patch without it refuses to run.
+The faults exist to test the suite (docs/planted-faults.md): only patches that are known to be wrong can show whether a gate catches them.
+One variable names the fault, `PERFPROOF_FAULT=token_twice`; a patch without it refuses to run.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ VARIABLE = "PERFPROOF_FAULT"
 Fault = Callable[..., Any]
 
 
-def asked(patch: str, faults: Mapping[str, Fault]) -> Fault:
-    """The fault that the environment asks for; raises `PatchRefused` where it asks for none that this patch has."""
+def chosen(patch: str, faults: Mapping[str, Fault]) -> Fault:
+    """The fault that the environment names; raises `PatchRefused` if this patch does not have it."""
     name = os.environ.get(VARIABLE, "")
     if name not in faults:
         raise PatchRefused(f"patch {patch} refused: {VARIABLE} is {name!r}, this patch has {', '.join(faults)}")

@@ -1,10 +1,10 @@
 """A slowdown of known size: a busy wait around one function of vLLM, for a given fraction of each call's own duration.
 
-It exists to put the suite to the test (`make validate-real`): whether a verdict finds a slowdown can only be asked where the
-slowdown is known. `PERFPROOF_SLOWDOWN="vllm.some.module:Class.function 0.05"` names the function and the fraction, 0 and more;
-after each call the wrapper reads the clock until that fraction of the call has gone by once more, so that a call that
-took long waits long. What the function computes stays as it is. Two counters tell what really happened, in nanoseconds:
-`slowdown measured ns` (the calls themselves) and `slowdown added ns` (the waits).
+It exists to test the suite (`make validate-real`): only a known slowdown can show whether a verdict finds it.
+`PERFPROOF_SLOWDOWN="vllm.some.module:Class.function 0.05"` names the function and the fraction, 0 and more; after each call the wrapper
+reads the clock until that fraction of the call has gone by once more, so that a call that took long waits long. The function's result does
+not change. Two counters record what really happened, in nanoseconds: `slowdown measured ns` (the calls themselves) and `slowdown added ns`
+(the waits).
 
 A fraction of 0 is the sham: the same wrapper and clock, no wait.
 """
@@ -38,7 +38,7 @@ ENGINE_STEP = Target(
     {"0.28.0": "84a2244bd98cdc6e", "0.32.0": "368483ef1e8ab43b"},
 )
 TARGETS = (THINKING, PENALTIES, ENGINE_STEP)
-"""Functions that make up nearly all of what is measured around them. Any other needs `PERFPROOF_ALLOW_UNVERIFIED=1`."""
+"""Functions that take nearly all of the time that is measured around them. Others need `PERFPROOF_ALLOW_UNVERIFIED=1`."""
 
 PATCH = Patch(
     name="known_slowdown",
@@ -50,8 +50,8 @@ PATCH = Patch(
 )
 
 
-def asked() -> tuple[Target, float]:
-    """The function and the fraction that the environment asks for; raises `PatchRefused` where it asks for neither."""
+def chosen_slowdown() -> tuple[Target, float]:
+    """The function and the fraction that the environment names; raises `PatchRefused` if it names neither."""
     words = os.environ.get(VARIABLE, "").split()
     try:
         name, fraction = words[0], float(words[1])
@@ -92,6 +92,6 @@ def slowed(
 def register() -> None:
     if not asked_for(PATCH.name):
         return
-    target, fraction = asked()
+    target, fraction = chosen_slowdown()
     patch = dataclasses.replace(PATCH, targets=(target,))
     patch.apply(lambda: {target.name: slowed(original_of(target), fraction, counter(MEASURED), counter(ADDED))})

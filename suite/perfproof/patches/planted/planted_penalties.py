@@ -5,7 +5,7 @@
 - `one_step_late`: the newest token of every output is not counted yet;
 - `last_row_unpenalised`: the last row of the batch gets no penalties;
 - `stale_row`: where a request takes the row of one that left, it has the other's output for one step;
-- `resumed_uncounted`: what a request had said before it was preempted is not counted any more;
+- `resumed_uncounted`: the tokens of a request from before its preemption are no longer counted;
 - `rounded_factors`: the factors go through bfloat16;
 - `long_outputs`: from 64 tokens on, only the last 64 are counted;
 - `high_rows`: rows from the 32nd on get no penalties.
@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from perfproof.patches.guard import Patch, Target, original_of
-from perfproof.patches.planted.chosen_fault import asked
+from perfproof.patches.planted.chosen_fault import chosen
 
 APPLY = Target("vllm.v1.sample.sampler", "Sampler.apply_penalties", {"0.32.0": "6fe02ed4915339fa"})
 ENTER = Target("vllm.v1.worker.gpu_input_batch", "InputBatch.add_request", {"0.32.0": "d1d5a3ee7945bb4c"})
@@ -37,7 +37,7 @@ Outputs = Sequence[list[int]]
 
 
 class Faults:
-    """The wrong ways, around upstream's right one. A fault takes metadata and outputs and gives what upstream is handed instead."""
+    """The wrong ways, around upstream's right one. A fault takes metadata and outputs and returns upstream's new arguments."""
 
     def __init__(self, enter: Callable[..., Any]) -> None:
         self._enter = enter
@@ -45,7 +45,7 @@ class Faults:
         self._resumed: dict[int, tuple[list[int], int]] = {}
 
     def add_request(self, batch: Any, request: Any) -> Any:
-        """Adds a request as upstream does; one that has said something already is resumed."""
+        """Adds a request as upstream does; a request that already has output is resumed."""
         if request.output_token_ids:
             self._resumed[id(request.output_token_ids)] = (request.output_token_ids, len(request.output_token_ids))
         return self._enter(batch, request)
@@ -85,10 +85,10 @@ class Faults:
         return neutral(metadata, slice(HIGHEST, None)), outputs
 
     vocabulary = 0
-    """Of the logits at hand: what stands for no token."""
+    """The padding value for these logits."""
 
     def applying(self, fault: Callable[[Any, Outputs], tuple[Any, Outputs]], apply: Callable[..., Any]) -> Callable[..., Any]:
-        """Upstream's `apply_penalties`, handed what the fault makes of it."""
+        """Upstream's `apply_penalties`, called with the fault's arguments."""
 
         def apply_penalties(logits: Any, sampling_metadata: Any, output_token_ids: Outputs) -> Any:
             if sampling_metadata.no_penalties:
@@ -125,7 +125,7 @@ def replacements() -> Mapping[str, Callable[..., Any]]:
             "high_rows",
         )
     }
-    wrong = faults.applying(asked(PATCH.name, known), original_of(APPLY))
+    wrong = faults.applying(chosen(PATCH.name, known), original_of(APPLY))
     return {APPLY.name: wrong, ENTER.name: faults.add_request}
 
 

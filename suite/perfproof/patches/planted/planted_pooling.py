@@ -1,6 +1,6 @@
 """A pooler that is wrong on purpose, in one way; `PERFPROOF_FAULT` says in which (see `chosen_fault`).
 
-SPLADE's, which looks at token ids, and of the first two and the fourth also the one that takes a prompt's last token.
+Faulty are SPLADE's pooler, which reads token ids, and with the first two faults and the fourth also the pooler of a prompt's last token.
 
 - `last_token_dropped`: the last token of every prompt is not pooled;
 - `one_row_late`: every prompt is pooled from the row after its first on, so that the last of it is its neighbour's first;
@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from perfproof.patches.guard import Patch, Target, original_of
-from perfproof.patches.planted.chosen_fault import asked
+from perfproof.patches.planted.chosen_fault import chosen
 
 POOL = Target(
     "vllm.model_executor.models.bert",
@@ -76,8 +76,8 @@ def end_mark_pooled(pool: Pool) -> Pool:
 
 def rounded(pool: Pool) -> Pool:
     def wrong(self: Any, hidden: Any, metadata: Any) -> Any:
-        found = pool(self, hidden, metadata)
-        return found.half().to(found.dtype)
+        pooled = pool(self, hidden, metadata)
+        return pooled.half().to(pooled.dtype)
 
     return wrong
 
@@ -104,7 +104,7 @@ OF_LAST: Mapping[str, Callable[[Pool], Pool]] = {"last_token_dropped": one_token
 
 
 def replacements() -> Mapping[str, Pool]:
-    fault = asked(PATCH.name, FAULTS)
+    fault = chosen(PATCH.name, FAULTS)
     last = original_of(LAST)
     of_last = OF_LAST.get(fault.__name__)
     return {POOL.qualname: fault(original_of(POOL)), LAST.qualname: of_last(last) if of_last is not None else last}

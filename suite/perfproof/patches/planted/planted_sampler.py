@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from perfproof.patches.guard import Patch, Target, original_of
-from perfproof.patches.planted.chosen_fault import asked
+from perfproof.patches.planted.chosen_fault import chosen
 
 SAMPLE = Target("vllm.v1.sample.sampler", "Sampler.sample", {"0.32.0": "59f938c6cf4438a3"})
 PATCH = Patch(
@@ -113,4 +113,4 @@ FAULTS: Mapping[str, Callable[[Sample], Sample]] = {
 
 
 def register() -> None:
-    PATCH.apply(lambda: {SAMPLE.qualname: asked(PATCH.name, FAULTS)(original_of(SAMPLE))})
+    PATCH.apply(lambda: {SAMPLE.qualname: chosen(PATCH.name, FAULTS)(original_of(SAMPLE))})

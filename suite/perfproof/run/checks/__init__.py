@@ -1,4 +1,4 @@
-"""What can be known before anything starts: benchmarks and patches there are, arms that compare nothing, trials that are there already.
+"""Checks before anything starts: the known benchmarks and patches, arms that compare nothing, trials that exist already.
 
-Nothing here starts a server or a trial; vLLM's own tests are the one thing run, in the builds as they are.
+Nothing here starts a server or a trial. Only vLLM's own tests run here, in unchanged builds.
 """

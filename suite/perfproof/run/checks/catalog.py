@@ -1,8 +1,7 @@
-"""The benchmarks and patches there are, known without importing vLLM.
+"""The registry of benchmarks and patches, read without importing vLLM.
 
-Benchmark files are read, not imported: their constants are literals. Patch modules import nothing heavy at the
-top (vLLM's plugin rules demand it), so they are imported and asked for their `PATCH`. `faults` tells everything
-about a scenario that can be known to be wrong before anything is built or run.
+Benchmark files are read, not imported: their constants are literals. Patch modules import nothing heavy at the top (vLLM's plugin rules
+demand it), so they are imported for their `PATCH`. `faults` gives all patch faults of a scenario that show before anything is built or run.
 """
 
 from __future__ import annotations
@@ -19,19 +18,23 @@ from typing import Any
 
 from perfproof.builds.install.side_folder import ATTEST, PACKAGE, entry_points, patch_files
 from perfproof.model.base.errors import BadInput
+from perfproof.model.records.counts import METRICS as COUNTS
+from perfproof.model.scenarios.metrics import is_count
 from perfproof.model.scenarios.scenario import Arm, ReleaseBuild, Scenario
 from perfproof.patches.guard import Patch, release_key
 
-CONSTANTS = ("PARAMETERS", "CHOICES", "EXERCISES", "LEAST", "TIMES", "WITNESSES")
+CONSTANTS = ("PARAMETERS", "CHOICES", "COUNT_AT", "EXERCISES", "LEAST", "TIMES", "WITNESSES")
 LEAST: Mapping[str, int] = {"warmup_rounds": 0, "seed": 0}
-"""Parameters of every benchmark that may be nought though their defaults are more; a benchmark's own `LEAST` names its others."""
+"""Parameters of all benchmarks that may be 0 although their defaults are positive; a benchmark's own `LEAST` names others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """A benchmark file: its default parameters, the vLLM functions that it exercises, the times it takes and the witnesses it counts.
+    """A benchmark file: its default parameters, the vLLM functions that it exercises, the times that it measures, the witnesses that it
+    counts.
 
-    `declared` says how small an integer may be where `least` would tell otherwise, `choices` which values a parameter may have at all.
+    `declared` says how small an integer may be where `least` would tell otherwise, `choices` which values a parameter may have at all,
+    `count_at` how large parameters are at most in a round whose work is counted.
     """
 
     name: str
@@ -42,11 +45,19 @@ class Bench:
     times: tuple[str, ...] = ("round_time",)
     declared: Mapping[str, int] = field(default_factory=dict)
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    count_at: Mapping[str, int] = field(default_factory=dict)
+    counted: bool = False
+    """Whether it has a round whose work can be counted."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """What it leaves of a trial, case by case."""
+        """What it leaves of a trial, case by case; counts of the host's work apart."""
         return (*self.times, *self.witnesses)
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """What of the host's work it counts, case by case."""
+        return tuple(name for name in COUNTS if is_count(name)) if self.counted else ()
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -54,7 +65,7 @@ class Bench:
         return tuple(dict.fromkeys(target.partition(":")[0] for target in self.exercises))
 
     def least(self, name: str) -> int | None:
-        """The smallest that a parameter may be: 1 where the default is a positive integer, 0 where it is 0; None for what is no integer."""
+        """The smallest value of a parameter: 1 if the default is a positive integer, 0 if it is 0; None for other types."""
         default = self.parameters[name]
         if type(default) is not int:
             return None
@@ -63,12 +74,12 @@ class Bench:
 
 @cache
 def benches(folder: Path = PACKAGE / "bench") -> dict[str, Bench]:
-    """Every benchmark file by name. Raises `BadInput` for one whose constants are not literals."""
-    found = {}
+    """Every benchmark file by name. Raises `BadInput` for a file whose constants are not literals."""
+    known = {}
     for file in sorted(folder.glob("*.py")):
-        constants = _constants(file)
+        constants, functions = _constants(file)
         if "PARAMETERS" in constants:
-            found[file.stem] = Bench(
+            known[file.stem] = Bench(
                 name=file.stem,
                 file=file,
                 parameters=constants["PARAMETERS"],
@@ -77,12 +88,15 @@ def benches(folder: Path = PACKAGE / "bench") -> dict[str, Bench]:
                 times=tuple(constants.get("TIMES", ("round_time",))),
                 declared=constants.get("LEAST", {}),
                 choices=constants.get("CHOICES", {}),
+                count_at=constants.get("COUNT_AT", {}),
+                counted="counted_round" in functions,
             )
-    return found
+    return known
 
 
-def _constants(file: Path) -> dict[str, Any]:
-    found = {}
+def _constants(file: Path) -> tuple[dict[str, Any], frozenset[str]]:
+    """The constants of a file by name, and the names of its functions."""
+    constants: dict[str, Any] = {}
     try:
         tree = ast.parse(file.read_bytes())
     except SyntaxError as error:
@@ -94,50 +108,50 @@ def _constants(file: Path) -> dict[str, Any]:
         for name in names:
             if name in CONSTANTS and isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
                 try:
-                    found[name] = ast.literal_eval(node.value)
+                    constants[name] = ast.literal_eval(node.value)
                 except ValueError:
                     raise BadInput(f"{file}: line {node.lineno}: {name} must be written out as a literal") from None
-    return found
+    return constants, frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
 
 
 def patches() -> dict[str, Patch]:
-    """Every patch by name, but for those that do not import here (`broken`)."""
+    """Every patch by name, except those that do not import here (`broken`)."""
     return {name: patch for name, patch in _imported().items() if isinstance(patch, Patch)}
 
 
 def broken() -> dict[str, str]:
-    """Why a patch's file does not import here, by the patch's name. A trial tells whether it does inside vLLM, which may be otherwise."""
+    """Why a patch's file does not import here, by the patch's name. Inside vLLM it may import: a trial shows that."""
     return {name: why for name, why in _imported().items() if isinstance(why, str)}
 
 
 @cache
 def _imported() -> dict[str, Patch | str]:
-    found: dict[str, Patch | str] = {}
+    imported: dict[str, Patch | str] = {}
     for name, where in entry_points(PACKAGE).items():
         if name == ATTEST[0]:
             continue
         try:
             patch = getattr(importlib.import_module(where.partition(":")[0]), "PATCH", None)
-        except BaseException as error:  # whatever a patch's author wrote, sys.exit() too; it is told, and tried inside vLLM
+        except BaseException as error:  # a patch may raise anything, SystemExit too: it is reported, and tried inside vLLM
             if isinstance(error, KeyboardInterrupt):
                 raise
             patch = f"{type(error).__name__}: {error}"
         if isinstance(patch, Patch | str):
-            found[name] = patch
-    return found
+            imported[name] = patch
+    return imported
 
 
 def bench(name: str) -> Bench:
     """The benchmark of that name; raises `BadInput` with the near names."""
-    found = benches().get(name)
-    if found is None:
+    known = benches().get(name)
+    if known is None:
         raise BadInput(unknown("bench", name, benches()))
-    return found
+    return known
 
 
 def targets_of(arms: Iterable[Arm]) -> tuple[str, ...]:
-    """The functions that the patches of these arms replace, or their builds change: watched in every arm, so that the other one shows its
-    calls too."""
+    """The functions that the patches of these arms replace, or their builds change. All arms count them, so that calls show in the
+    unpatched arm too."""
     arms = tuple(arms)
     names = dict.fromkeys(name for arm in arms for name in arm.patches)
     replaced = [target.name for name in names if name in patches() for target in patches()[name].targets]
@@ -145,37 +159,37 @@ def targets_of(arms: Iterable[Arm]) -> tuple[str, ...]:
 
 
 def watched(scenario: Scenario) -> tuple[str, ...]:
-    """What is counted in every arm of a scenario."""
+    """The functions that are counted in every arm of a scenario."""
     exercised = bench(scenario.workload.benchmark).exercises if scenario.workload.benchmark else ()
     return tuple(sorted({*exercised, *targets_of(scenario.arms)}))
 
 
 def exercised(scenario: Scenario) -> tuple[str, ...]:
-    """The modules and functions of vLLM that a scenario says it exercises: its own list, and its benchmark's."""
+    """The modules and functions of vLLM that a scenario exercises: its own list, and its benchmark's."""
     known = benches().get(scenario.workload.benchmark)
     return tuple(dict.fromkeys([*(known.exercises if known else ()), *scenario.exercises]))
 
 
 def case_name(case: Mapping[str, Any]) -> str:
-    """What stands behind the `@` of a case's metrics: "output_length=16000"."""
+    """The part after the `@` in a case's metrics: "output_length=16000"."""
     return ",".join(f"{key}={value}" for key, value in case.items())
 
 
-# --- what is wrong with a scenario -------------------------------------------------------------------------
+# --- faults of a scenario ----------------------------------------------------------------------------------
 
 
 def faults(scenario: Scenario, versions: Mapping[str, str] | None = None) -> list[str]:
-    """Unknown patches, and patches that do not hold for their build's version.
+    """Unknown patches, and patches that were not tested with their build's version.
 
-    `versions` maps the key of a build to its vLLM version, where that is only known by asking it.
+    `versions` maps the key of a build to its vLLM version, where only the build itself knows it.
     """
-    found = list[str]()
+    faults_found = list[str]()
     for arm in scenario.arms:
         build = scenario.builds[arm.build]
         version = build.version if isinstance(build, ReleaseBuild) else (versions or {}).get(build.key)
         for name in arm.patches:
-            found += [f"{scenario.source}: arms.{arm.name}.patches: {fault}" for fault in _patch_faults(name, arm, version)]
-    return found
+            faults_found += [f"{scenario.source}: arms.{arm.name}.patches: {fault}" for fault in _patch_faults(name, arm, version)]
+    return faults_found
 
 
 def _patch_faults(name: str, arm: Arm, version: str | None) -> Iterator[str]:
@@ -185,26 +199,26 @@ def _patch_faults(name: str, arm: Arm, version: str | None) -> Iterator[str]:
         yield _lacks(name) or unknown("patch", name, _imported())
         return
     if patches()[name].name != name:
-        yield f"patch {name}: the PATCH in its file is named {patches()[name].name!r}, which nobody asks for; a patch has its file's name"
+        yield f"patch {name}: the PATCH in its file is named {patches()[name].name!r}, which no arm can name; a patch has its file's name"
         return
     release = re.match(r"\d+\.\d+\.\d+", version or "")
     holds = patches()[name].holds
     if version is not None and not arm.allow_unverified and (release.group() if release else version) not in holds:
         held = ", ".join(sorted(holds, key=release_key)) or "no version yet"
-        yield f"patch {name} does not hold for vLLM {version}; it was tested with {held} (allow_unverified: true runs it all the same)"
+        yield f"patch {name} does not hold for vLLM {version}; it was tested with {held} (allow_unverified: true runs it anyway)"
 
 
 def _lacks(name: str) -> str:
-    """What a file of that name lacks to be a patch; "" where there is no such file."""
+    """What a file of that name lacks to be a patch; "" if there is no such file."""
     file = patch_files(PACKAGE).get(name)
     if file is None:
         return ""
     lacking = "PATCH = Patch(...)" if name in entry_points(PACKAGE) else "function register()"
-    return f"patch {name}: {file} has no {lacking}, so it is no patch"
+    return f"patch {name}: {file} has no {lacking}, so it is not a patch"
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """That there is no such name, with those that are near, or all that there are."""
+    """The message for an unknown name, with the similar names, or else all names."""
     names = sorted(known)
     near = get_close_matches(name, names, n=3)
     return f"unknown {what} {name!r}" + (f", did you mean {', '.join(near)}?" if near else f"; there are {', '.join(names)}")

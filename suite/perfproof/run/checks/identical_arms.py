@@ -1,7 +1,8 @@
-"""Two arms that run the same code with the same settings compare nothing: refused, but in a calibration, which asks for just that.
+"""Refuses two arms that run the same code with the same settings: they compare nothing. Only a calibration wants that.
 
 What runs is a build's code (the hash over all of vLLM's Python files, Python, PyTorch, packages, the lock), the patches, the environment
-and the arguments. Two installs of different PyTorchs with one vLLM are two; a release and an interpreter that hold the same are one.
+and the arguments. Two installs of one vLLM with different PyTorch versions differ; a release and an interpreter with the same content do
+not.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from perfproof.model.scenarios.scenario import Arm, Scenario
 
 
 def faults(scenario: Scenario, ready: Mapping[str, ReadyBuild]) -> list[str]:
-    """A sentence for every arm of a scenario that runs the same as one before it. `ready` maps keys of builds to ready ones; what is not
-    there yet is told apart by its key alone."""
-    found: list[str] = []
+    """A sentence for every arm of a scenario that runs the same as an arm before it. `ready` maps keys of builds to ready ones; of builds
+    that are not ready, only the keys are compared."""
+    messages: list[str] = []
     different: dict[object, list[Arm]] = {}
     calibrating = f"perfproof calibrate {shlex.quote(scenario.source)} --profile {scenario.profile}"
     for arm in scenario.arms:
@@ -25,18 +26,18 @@ def faults(scenario: Scenario, ready: Mapping[str, ReadyBuild]) -> list[str]:
         if same is None:
             before.append(arm)
             continue
-        told = f"{scenario.source}: arms {same[0]} and {arm.name}: both arms run the same code: {same[1]}"
-        found.append(f"{told}; one arm against itself is what calibrate measures: {calibrating}")
-    return found
+        message = f"{scenario.source}: arms {same[0]} and {arm.name}: both arms run the same code: {same[1]}"
+        messages.append(f"{message}; calibrate measures one arm against itself: {calibrating}")
+    return messages
 
 
 def _settings(arm: Arm) -> object:
-    """What arms with equal patches, environment and arguments share, and no others do."""
+    """A key that is equal for arms with equal patches, environment and arguments."""
     return frozenset(arm.patches), frozenset(arm.environment.items()), arm.server_arguments, frozenset(arm.client.items())
 
 
 def _same(scenario: Scenario, one: Arm, other: Arm, ready: Mapping[str, ReadyBuild]) -> str:
-    """How the code of two arms is the same, in words; "" if it is not."""
+    """Why the code of two arms is the same, in words; "" if it differs."""
     builds = [scenario.builds[arm.build] for arm in (one, other)]
     equal = "with equal patches, environment and arguments"
     if builds[0].key == builds[1].key:

@@ -1,9 +1,8 @@
-"""What of a plan is there already, and what is left to measure.
+"""The trials of a plan that exist already, and those still to measure.
 
-The records of a results folder are held against the plan: those of another question, design or seed are refused, with what differs.
-Of those that stand, a block is whole where every arm has left a record; one that was thrown out goes whole. Trials of another machine
-stay where they are and are judged apart: a run on this one begins a group of its own. A build that is no longer the one that they ran on
-is refused.
+The records of a results folder are compared with the plan: records of another question, design or seed are refused, with what differs. A
+block is complete if every arm has a record; a block that was thrown out is measured again, all arms of it. Trials of another machine stay
+in the folder and are judged separately: a run on this machine begins its own group. A build that has changed since its trials is refused.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from perfproof.model.verdicts.noise_floor import Floor
 from perfproof.run.host import environment
 
 Enough = Callable[[JudgedScenario], bool]
-"""Whether a scenario needs no more blocks, as it is judged so far."""
+"""Whether a scenario needs no more blocks, by its present verdicts."""
 DONT_MIX = "records of different questions don't mix"
 
 
 def decided(judged: JudgedScenario) -> bool:
-    """Whether the looks say so."""
+    """Whether the looks have decided every metric."""
     return bool(judged.stop)
 
 
@@ -39,36 +38,44 @@ def of_block(block: Block, records: Sequence[Record]) -> list[Record]:
 
 
 def missing(block: Block, kept: Sequence[Record]) -> tuple[str, ...]:
-    """The block's arms that have left no record yet, in its order; all of them where one was invalid: the whole block goes."""
-    mine = of_block(block, latest(kept))
-    if any(record.status == "invalid" for record in mine):
+    """The block's arms without a record, in its order; all its arms if one was invalid, because then the whole block is measured again."""
+    records = of_block(block, latest(kept))
+    if any(record.status == "invalid" for record in records):
         return block.order
-    there = {record.arm for record in mine}
+    there = {record.arm for record in records}
     return tuple(arm for arm in block.order if arm not in there)
 
 
 def standing(records: Sequence[Record]) -> list[Record]:
-    """The records that a run goes on from: blocks that a rule threw out in an earlier one have yet to be measured, on a quieter machine."""
+    """The records that a run continues from: blocks that a rule threw out in an earlier run are still to be measured, on a quieter
+    machine."""
     spoilt = {record.block for record in latest(records) if record.status == "invalid"}
     return [record for record in records if record.block not in spoilt or record.status not in ("ok", "invalid")]
 
 
 def left(plan: Plan, records: Sequence[Record], floors: Sequence[Floor], enough: Enough = decided) -> dict[str, int]:
-    """How many trials of each scenario a run has still to make at most, for it stops where a look decides, or what else is `enough`."""
+    """The most trials of each scenario that a run still has to make; it stops earlier once a look decides, or `enough` says so."""
     kept = {s.name: standing([record for record in records if record.scenario == s.name]) for s in plan.scenarios}
     blocks = list(open_blocks(plan, kept, floors, enough))
-    return {name: sum(len(missing(block, mine)) for block in blocks if block.scenario.name == name) for name, mine in kept.items()}
+    return {
+        name: sum(len(missing(block, scenario_records)) for block in blocks if block.scenario.name == name)
+        for name, scenario_records in kept.items()
+    }
 
 
 def open_blocks(plan: Plan, kept: Mapping[str, Sequence[Record]], floors: Sequence[Floor], enough: Enough) -> Iterator[Block]:
-    """Blocks that may still have to run: of scenarios that are not decided, with a trial missing."""
-    done = {name for name, mine in kept.items() if mine and enough(judge_scenario(name, mine, final=False, floors=floors))}
+    """Blocks that may still have to run: those with a missing trial, of scenarios that are not decided."""
+    done = {
+        name
+        for name, scenario_records in kept.items()
+        if scenario_records and enough(judge_scenario(name, scenario_records, final=False, floors=floors))
+    }
     return (b for b in plan.blocks if b.scenario.name not in done and missing(b, kept[b.scenario.name]))
 
 
 def already(plan: Plan, results: Path) -> tuple[tuple[Record, ...], tuple[str, ...]]:
-    """The records that are there and that a run on this machine goes on from, all of them of this very plan, and what was skipped or stays
-    apart. Raises `BadInput` for records of another plan."""
+    """The records of this plan that a run on this machine continues from, and sentences about what was skipped or is judged separately.
+    Raises `BadInput` for records of another plan."""
     store.check_folder(results)
     if not results.is_dir() or not any(results.glob("*.jsonl")):
         return (), ()
@@ -77,90 +84,92 @@ def already(plan: Plan, results: Path) -> tuple[tuple[Record, ...], tuple[str, .
         for record in (r for r in read.records if r.scenario == scenario.name):
             path = store.records_file(results, scenario.name)
             if record.digest != scenario.digest:
-                raise BadInput(f"{path}: {_another(scenario, record)}; name another --results folder, or delete that file to begin anew")
+                raise BadInput(f"{path}: {_another(scenario, record)}; name another --results folder, or delete that file to start again")
             if record.seed != plan.seed:
                 raise BadInput(
-                    f"{path}: was begun with --seed {record.seed}, not {plan.seed}: go on with that seed or name another --results folder"
+                    f"{path}: was begun with --seed {record.seed}, not {plan.seed}: use that seed again or name another --results folder"
                 )
-    kept, told = here([record for record in read.records if record.scenario in {s.name for s in plan.scenarios}])
-    return tuple(kept), (*read.warnings, *told)
+    kept, notes = here([record for record in read.records if record.scenario in {s.name for s in plan.scenarios}])
+    return tuple(kept), (*read.warnings, *notes)
 
 
 def here(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
-    """Of the trials of each scenario those that a run on this machine goes on from, and a sentence for every scenario that has others.
+    """The trials of each scenario that a run on this machine continues from, and a sentence for every scenario that has others.
 
-    Of several groups that were measured here it is the last. A block whose arms ran on two machines is measured again, whole.
+    If this machine measured several groups, it is the last. A block whose arms ran on two machines is measured again, all arms of it.
     """
-    kept, told, now = list[Record](), list[str](), trial_groups.machine_of(environment.machine())
+    kept, notes, now = list[Record](), list[str](), trial_groups.machine_of(environment.machine())
     for name in dict.fromkeys(record.scenario for record in records):
-        mine = [record for record in records if record.scenario == name]
-        sound = [_sound(group) for group in trial_groups.grouped(mine)]
+        scenario_records = [record for record in records if record.scenario == name]
+        sound = [_sound(group) for group in trial_groups.grouped(scenario_records)]
         fitting = [group for group in sound if group and not any(_elsewhere(record, now) for record in group)]
         going = fitting[-1] if fitting else []
         kept += going
-        if len(going) < len(mine):
-            what = dict.fromkeys(each for record in mine for each in _elsewhere(record, now))
-            told.append(_beside(name, len(mine) - len(going), len(mine), list(what) or ["build"]))
-    return kept, told
+        if len(going) < len(scenario_records):
+            what = dict.fromkeys(each for record in scenario_records for each in _elsewhere(record, now))
+            notes.append(_beside(name, len(scenario_records) - len(going), len(scenario_records), list(what) or ["build"]))
+    return kept, notes
 
 
 def _sound(group: Sequence[Record]) -> list[Record]:
-    """The trials of a group without the blocks that were torn between machines."""
+    """The trials of a group without the blocks whose arms ran on different machines."""
     torn = trial_groups.parted(latest(group))
     return [record for record in group if record.block not in torn]
 
 
 def _elsewhere(record: Record, now: Mapping[str, str]) -> list[str]:
-    """In what a trial's machine is another one."""
+    """The keys in which a trial's machine differs from this one."""
     return trial_groups.differing(trial_groups.machine_of(record.environment), now)
 
 
 def _beside(name: str, others: int, every: int, what: Sequence[str]) -> str:
-    begins = "this run begins a group of its own" if others == every else f"this run goes on from the other {every - others}"
+    begins = "this run begins its own group" if others == every else f"this run continues from the other {every - others}"
     return (
-        f"{name}: {others} of the {every} trials that are there were measured on another machine or build than this run's "
-        f"({', '.join(what)} differ{'s' if len(what) == 1 else ''}): they stay, and are judged by themselves; {begins}"
+        f"{name}: {others} of the {every} trials were measured on another machine or build than this run's "
+        f"({', '.join(what)} differ{'s' if len(what) == 1 else ''}): they stay and are judged separately; {begins}"
     )
 
 
 def changed_builds(plan: Plan, results: Path, ready: Mapping[str, ReadyBuild]) -> list[str]:
-    """A fault for every arm whose build is no longer the one that its trials in the results folder ran on. `ready` is by key."""
+    """A fault for every arm whose build has changed since its trials in the results folder. `ready` maps keys to builds."""
     faults, records = [], store.records_in(results)
     for scenario in plan.scenarios:
-        mine, _ = here([record for record in records if record.scenario == scenario.name])
+        own_records, _ = here([record for record in records if record.scenario == scenario.name])
         for arm in (arm for arm in scenario.arms if scenario.builds[arm.build].key in ready):
             now = _of_ready(ready[scenario.builds[arm.build].key])
             before: dict[str, str] = {}
-            for record in (record for record in mine if record.arm == arm.name and record.status == "ok"):
+            for record in (record for record in own_records if record.arm == arm.name and record.status == "ok"):
                 before |= trial_groups.build_of(record.attestation, record.environment)
             if what := trial_groups.differing(before, now):
-                told = ", ".join(f"{key} was {before[key]} and is {now[key]}" for key in what[: trial_groups.SHOWN])
+                changes = ", ".join(f"{key} was {before[key]} and is {now[key]}" for key in what[: trial_groups.SHOWN])
                 faults.append(
                     f"{store.records_file(results, scenario.name)}: the build of arm {arm.name} is not the one that its trials ran on "
-                    f"({told}): trials of different builds don't mix; name another --results folder, delete that file to begin anew, or "
-                    "put the build back as it was"
+                    f"({changes}): trials of different builds don't mix; name another --results folder, delete that file to start again, "
+                    "or restore the build"
                 )
     return faults
 
 
 def _of_ready(build: ReadyBuild) -> dict[str, str]:
-    """What a trial would prove of a build that is ready."""
-    found = build.fingerprint
+    """What a trial of a ready build would attest."""
+    fingerprint = build.fingerprint
     overlay = {"sources": build.touched.sources} if build.touched else None
-    told = {
-        "vLLM": found.vllm_version,
-        "vLLM's files": found.sources,
-        "PyTorch": found.torch_version,
-        "Python": found.python,
-        "compiled operators": str(found.compiled_operators),
+    attested = {
+        "vLLM": fingerprint.vllm_version,
+        "vLLM's files": fingerprint.sources,
+        "PyTorch": fingerprint.torch_version,
+        "Python": fingerprint.python,
+        "compiled operators": str(fingerprint.compiled_operators),
     }
-    beside = {"packages": found.packages, "lock": build.lock, "commit": build.commit, "overlay": overlay}
-    return {**trial_groups.build_of(None, beside), **{name: value for name, value in told.items() if value}}
+    beside = {"packages": fingerprint.packages, "lock": build.lock, "commit": build.commit, "overlay": overlay}
+    return {**trial_groups.build_of(None, beside), **{name: value for name, value in attested.items() if value}}
 
 
 def _another(scenario: Scenario, record: Record) -> str:
-    """What a record of that name asks differently, and why it does not mix with the scenario's."""
+    """How a record's question differs from the scenario's, and why the two don't mix."""
     changed = [key for key, *_ in definition_diff.differences(record.definition, scenario.definition) if key != "question"]
-    why = "the looks of a design are planned beforehand, so it takes no more blocks" if changed == ["blocks"] else DONT_MIX
-    told = definition_diff.told(record.definition, scenario.definition) or f"its digest was {record.digest} and is {scenario.digest}"
-    return f"holds records of another '{scenario.name}' ({told}): {why}"
+    why = "the looks of a design are planned beforehand, so it can't take more blocks" if changed == ["blocks"] else DONT_MIX
+    differences = (
+        definition_diff.describe(record.definition, scenario.definition) or f"its digest was {record.digest} and is {scenario.digest}"
+    )
+    return f"holds records of another '{scenario.name}' ({differences}): {why}"

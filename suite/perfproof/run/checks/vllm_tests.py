@@ -1,7 +1,7 @@
-"""vLLM's own tests, run in the interpreters of two builds, and what a change did to their outcomes.
+"""Runs vLLM's own tests in the interpreters of two builds, and compares the outcomes.
 
-Only a test that passes on the base and does not with the change is blamed on the change. One that fails on both says nothing of
-it (a package that is missing, a GPU that is not there) and is told as such. Every outcome is known by pytest's node id.
+A change is blamed only for a test that passes on the base and not with the change. A test that fails on both (a missing package, no GPU)
+says nothing about the change and is listed separately. pytest's node id identifies a test.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROOT_MARKS = ("pytest.ini", "pyproject.toml", "setup.cfg", ".git")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a test ended: `word` is "passed", "failed" or "skipped", `why` the last word of its error."""
+    """How a test ended: `word` is "passed", "failed" or "skipped", `why` is the last line of its error."""
 
     word: str
     why: str
@@ -32,7 +32,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """The outcomes of an arm's tests by node id, and in words how pytest ended; `complete` if it ended by itself."""
+    """The outcomes of an arm's tests by node id, and how pytest ended, in words; `complete` if it ended by itself."""
 
     label: str
     outcomes: Mapping[str, Outcome]
@@ -42,7 +42,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """What a change did to tests, each a sentence; `passed` is how many pass on both arms."""
+    """What a change did to tests, a sentence each; `passed` is how many pass on both arms."""
 
     passed: int
     broken: tuple[str, ...]
@@ -52,7 +52,7 @@ class Compared:
 
 
 def checked(paths: Sequence[Path]) -> None:
-    """Raises `BadInput` for test paths that are not there; `file.py::test_name` is one too."""
+    """Raises `BadInput` for test paths that do not exist; `file.py::test_name` is a path too."""
     faults = [f"--tests {path}: there is no such file or folder" for path in paths if not Path(str(path).partition("::")[0]).exists()]
     if faults:
         raise BadInput(*faults)
@@ -64,7 +64,7 @@ def both(base: ReadyBuild, changed: ReadyBuild, paths: Sequence[Path], folder: P
 
 
 def shown(path: Path) -> str:
-    """A test path as somebody else would type it: from the folder of its checkout on."""
+    """A test path relative to the parent folder of its checkout, as anybody can type it."""
     root = _root(path)
     return str(Path(root.name, Path(_absolute(path)).relative_to(root)))
 
@@ -80,14 +80,14 @@ def run(build: ReadyBuild, paths: Sequence[Path], folder: Path, arm: str) -> Ran
         file.unlink(missing_ok=True)
     words = [build.interpreter, build.child / "run_vllm_tests.py", build.tools or "", out, *(_absolute(path) for path in paths)]
     finished = run_to_end(words, environment=_environment(build), log=log, timeout=LIMIT, folder=_root(paths[0]))
-    said = list(_lines(out))
-    outcomes = fold(said)
-    loaded = next((one["vllm_file"] for one in said if "vllm_file" in one), None)
+    entries = list(_lines(out))
+    outcomes = fold(entries)
+    loaded = next((one["vllm_file"] for one in entries if "vllm_file" in one), None)
     expected = build.fingerprint.package / "__init__.py"
     if loaded and os.path.abspath(loaded) != os.path.abspath(expected):
         raise CannotRun(f"--tests: on {build.label} the tests loaded vLLM from {Path(*Path(loaded).parts[-3:])}, not from the build")
     ended = f"pytest {finished.how()}" + ("" if outcomes else f":\n{finished.tail()}")
-    return Ran(label=build.label, outcomes=outcomes, ended=ended, complete=any("vllm_file" in one for one in said))
+    return Ran(label=build.label, outcomes=outcomes, ended=ended, complete=any("vllm_file" in one for one in entries))
 
 
 def _absolute(path: Path) -> str:
@@ -96,21 +96,21 @@ def _absolute(path: Path) -> str:
 
 
 def _root(path: Path) -> Path:
-    """Where the tests are run: the checkout that they lie in."""
+    """The folder to run the tests in: their checkout."""
     start = Path(str(path).partition("::")[0]).resolve()
     folder = start if start.is_dir() else start.parent
     return next((up for up in (folder, *folder.parents) if any((up / mark).exists() for mark in ROOT_MARKS)), folder)
 
 
 def _environment(build: ReadyBuild) -> dict[str, str]:
-    """The build's own, without what pins an arm's runner: vLLM's tests choose for themselves. No checkout is imported first."""
+    """The build's own environment without the pinned model runner: vLLM's tests choose their own. No checkout is imported first."""
     pinned = build_environment(build, threads=usable_cores())
     kept = {name: value for name, value in pinned.items() if name != "VLLM_USE_V2_MODEL_RUNNER"}
     return {**kept, "VLLM_PLUGINS": "", "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _lines(file: Path) -> Iterator[Mapping[str, str]]:
-    """What the tests' process wrote; a last line that was cut is passed over."""
+    """The lines that the tests' process wrote, without an incomplete last one."""
     for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
         try:
             yield json.loads(line)
@@ -118,21 +118,21 @@ def _lines(file: Path) -> Iterator[Mapping[str, str]]:
             return
 
 
-def fold(said: Sequence[Mapping[str, str]]) -> dict[str, Outcome]:
-    """One outcome a test from those of its phases: failed if any failed, else skipped if any was, else passed."""
-    found: dict[str, Outcome] = {}
+def fold(entries: Sequence[Mapping[str, str]]) -> dict[str, Outcome]:
+    """One outcome per test from its phases: failed if any phase failed, else skipped if any was, else passed."""
+    outcomes: dict[str, Outcome] = {}
     rank = {"failed": 2, "skipped": 1, "passed": 0}
-    for one in said:
+    for one in entries:
         if "test" not in one or (one["phase"] == "setup" and one["outcome"] == "passed"):
             continue
-        known = found.get(one["test"])
+        known = outcomes.get(one["test"])
         if known is None or rank[one["outcome"]] > rank[known.word]:
-            found[one["test"]] = Outcome(word=one["outcome"], why=one["why"])
-    return found
+            outcomes[one["test"]] = Outcome(word=one["outcome"], why=one["why"])
+    return outcomes
 
 
 def compare(base: Ran, changed: Ran) -> Compared:
-    """What the change did. Raises `BadInput` where no test ran on the base: there is nothing to hold the change against."""
+    """What the change did. Raises `BadInput` if no test ran on the base: there is nothing to compare the change with."""
     if not base.outcomes:
         raise BadInput(f"--tests: no test ran on {base.label}: {base.ended}")
     broken: list[str] = []
@@ -145,11 +145,11 @@ def compare(base: Ran, changed: Ran) -> Compared:
         if (before.word, after.word) == ("passed", "passed"):
             passed += 1
         elif before.word == "passed":
-            (broken if after.word == "failed" else skipped).append(_told(test, after))
+            (broken if after.word == "failed" else skipped).append(_with_reason(test, after))
         elif before.word == "failed":
-            (mended if after.word == "passed" else failing).append(_told(test, before))
+            (mended if after.word == "passed" else failing).append(_with_reason(test, before))
     broken += [
-        _told(test, one)
+        _with_reason(test, one)
         for test, one in changed.outcomes.items()
         if "::" not in test and one.word == "failed" and test not in base.outcomes
     ]
@@ -157,10 +157,10 @@ def compare(base: Ran, changed: Ran) -> Compared:
 
 
 def _lost(test: str, changed: Ran) -> Outcome:
-    """A test that ran on the base and left nothing with the change: its file was not collected, or the process ended before it."""
+    """The outcome of a test that ran only on the base: with the change its file was not collected, or the process ended before it."""
     file = changed.outcomes.get(test.partition("::")[0])
     return Outcome(word="failed", why=file.why if file else f"did not run: {changed.ended}")
 
 
-def _told(test: str, outcome: Outcome) -> str:
+def _with_reason(test: str, outcome: Outcome) -> str:
     return f"{test}: {outcome.why}" if outcome.why else test

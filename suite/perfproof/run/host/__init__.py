@@ -1,4 +1,4 @@
-"""The machine: its description in records, GPUs, telemetry, the lock that keeps others out, ports, disk space, and what it can run.
+"""The machine: its description in records, GPUs, telemetry, its lock, ports, disk space, and what it can run.
 
-Nothing here starts a trial or names the machine or its user.
+Nothing here starts a trial, and nothing records names of machine or user.
 """

@@ -1,7 +1,7 @@
-"""The main scenarios of this machine: what is measured where nobody names any.
+"""The main scenarios of this machine: they run when the user names none.
 
-`scenarios/main.toml` has a list for machines with a GPU that our processes may use and one for those without. It lies beside the scenarios
-and is none itself: what takes every `*.yaml` there passes over it.
+`scenarios/main.toml` has one list for machines with a GPU that our processes may use and one for machines without. It lies beside the
+scenarios and is not one itself, so a glob over `*.yaml` does not match it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from perfproof.run.host import gpus
 
 NAME = "main.toml"
 FOLDERS = (Path("scenarios"), PACKAGE.parents[1] / "scenarios")
-"""Where the list is looked for: here, else in the suite's own checkout."""
+"""Folders to look for the list: this one, else the suite's own checkout."""
 DEVICES = {"cpu": "the CPU", "cuda": "CUDA"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MainScenarios:
-    """The files, in the list's order; `told` says which list that was and why, in one line."""
+    """The files, in the list's order; `note` says in one line which list that is and why."""
 
     files: tuple[Path, ...]
-    told: str
+    note: str
 
 
 def pick(folders: Sequence[Path] = FOLDERS) -> MainScenarios:
-    """Those of this machine. Raises `BadInput` for a list, or a file in it, that is not there or can't be read."""
+    """The main scenarios of this machine. Raises `BadInput` for a list, or a file in it, that is missing or can't be read."""
     path = next((folder / NAME for folder in folders if (folder / NAME).is_file()), None)
     if path is None:
         raise BadInput(
@@ -44,7 +44,7 @@ def pick(folders: Sequence[Path] = FOLDERS) -> MainScenarios:
     device = "cuda" if names else "cpu"
     files = _files(path, device)
     return MainScenarios(
-        files=files, told=f"{_seen(names)}: the main scenarios for {DEVICES[device]} ({path}); name scenarios to run others"
+        files=files, note=f"{_seen(names)}: the main scenarios for {DEVICES[device]} ({path}); name scenarios to run others"
     )
 
 
@@ -57,10 +57,10 @@ def _seen(names: Sequence[str]) -> str:
 
 
 def _files(path: Path, device: str) -> tuple[Path, ...]:
-    """The files of a device's list; all that is wrong with it at once."""
-    said = _read(path)
-    faults = [f"{path}: {key}: there is no such list; expected {' and '.join(DEVICES)}" for key in said if key not in DEVICES]
-    names = said.get(device)
+    """The files of a device's list; raises `BadInput` with all its faults at once."""
+    lists = _read(path)
+    faults = [f"{path}: {key}: there is no such list; expected {' and '.join(DEVICES)}" for key in lists if key not in DEVICES]
+    names = lists.get(device)
     if not (isinstance(names, list) and names and all(isinstance(name, str) for name in names)):
         got = "nothing" if names is None else shown(names)
         raise BadInput(*faults, f'{path}: {device}: expected a list of scenario files, such as ["penalties.yaml"], got {got}')

@@ -1,7 +1,7 @@
-"""Whether what a trial leaves can be written at all: a full disk, a spent quota, a limit on the size of files.
+"""Whether a trial's files can be written at all: the disk may be full, the quota used up, the size of files limited.
 
-None of these says anything of the arm that met it. Where a trial's files are missing, its log may be missing for the same reason, so
-the words of an error are not enough: the folder itself is tried.
+These failures are not the arm's fault. If a trial's files are missing, its log may be missing for the same reason. So the text of an error
+is not enough: a test file is written to the folder.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ CAUSES: Mapping[int, str] = {
     errno.EDQUOT: "the disk's quota is spent",
     errno.EFBIG: "files may not be as large as that (ulimit -f)",
 }
-"""What an error number means where something is written."""
+"""What an error number means when a file is written."""
 INTERRUPTED = "interrupted from outside"
-"""How the reason of a trial begins that was spoilt by what is none of its arm's doing."""
+"""How the reason of a trial begins if the cause is not its arm's fault."""
 TRIED = 1 << 20
-"""Bytes that are written to try a folder: more than a trial of a microbenchmark leaves."""
+"""Bytes of the test file: more than the files of a microbenchmark's trial."""
 
 
 def no_room(folder: Path, reason: str) -> str:
-    """Where a trial's folder takes no more files now: a sentence for a trial that does not count for that `reason`; else ""."""
+    """If a trial's folder takes no more files: a sentence for a trial that failed with that `reason`; else ""."""
     cause = unwritable(folder)
     return f"{INTERRUPTED}: {cause}: {reason}" if cause else ""
 
 
 def unwritable(folder: Path) -> str:
-    """Why a trial's files don't fit into the folder, as a clause; "" if they do. What else is wrong with it is not told."""
+    """Why a trial's files don't fit into the folder, as a clause; "" if they do. Other faults of the folder don't count."""
     probe = folder / f".room-{os.getpid()}"
     try:
         with open(probe, "wb") as file:

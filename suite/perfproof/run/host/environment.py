@@ -1,7 +1,7 @@
-"""What a record keeps of the machine: enough to judge a figure by, nothing that names machine or user.
+"""The machine's part of a record: enough to judge a figure, nothing that names machine or user.
 
-Environment variables come from an allow-list of names and beginnings of names: one that is not on it is never recorded, whatever
-it holds. Host name, user, home folder, network addresses and serial numbers are never asked for; hosts are told apart by a keyed digest.
+Environment variables come from an allow-list of names and prefixes: other variables are never recorded. Host name, user, home folder,
+network addresses and serial numbers are never read; a keyed digest distinguishes hosts.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ RECORDED = (
     "PERFPROOF_CASES",
     "PERFPROOF_ALLOW_UNVERIFIED",
 )
-"""The environment variables that a record holds whole; of others it holds those that may change what vLLM does (`variables.changing`)."""
+"""The environment variables that a record always holds; of others it holds those that may change what vLLM does (`env_vars.changing`)."""
 
 
 def kept(environment: Mapping[str, str]) -> dict[str, str]:
-    """Those of an arm's variables that a record may hold, scrubbed all the same; what is not among them was not set."""
+    """The variables of an arm that a record may hold, scrubbed too; a listed variable that is missing was not set."""
     whole = {name: scrub(environment[name]) for name in RECORDED if name in environment}
     return {**whole, **{name: scrub(env_vars.shown(environment[name])) for name in sorted(environment) if _further(name)}}
 
@@ -77,7 +77,7 @@ def _further(name: str) -> bool:
 
 
 def of_build(build: ReadyBuild, variables: Mapping[str, str]) -> dict[str, Any]:
-    """What a record keeps of the build that a trial ran on, and of the environment variables that it ran with."""
+    """The record's entries about a trial's build and environment variables."""
     return {
         "variables": kept(variables),
         "build": build.label,
@@ -91,7 +91,7 @@ def of_build(build: ReadyBuild, variables: Mapping[str, str]) -> dict[str, Any]:
 
 @cache
 def machine() -> dict[str, Any]:
-    """What stays the same while the suite runs: host, processor, cores, memory, kernel, GPUs, the suite itself."""
+    """Facts that stay the same while the suite runs: host, processor, cores, memory, kernel, GPUs, the suite itself."""
     memory = psutil.virtual_memory().total
     return {
         "perfproof": __version__,
@@ -112,7 +112,7 @@ def machine() -> dict[str, Any]:
 
 
 def moment() -> dict[str, Any]:
-    """What changes: load, stolen time so far (seconds), the processor's frequency, memory that is free."""
+    """Facts that change: load, stolen time so far (seconds), the processor's frequency, free memory."""
     times = psutil.cpu_times()
     frequency = psutil.cpu_freq() if hasattr(psutil, "cpu_freq") else None
     return {
@@ -124,20 +124,20 @@ def moment() -> dict[str, Any]:
 
 
 def host(identity: tuple[str, ...] = ("/etc/machine-id", "/var/lib/dbus/machine-id", "/proc/sys/kernel/random/boot_id")) -> str | None:
-    """Twelve hex digits that tell this host from others of its kind, and from which nobody finds the host; None where nothing does.
+    """Twelve hex digits that distinguish this host from similar ones and can't be traced back to it; None where there is no id.
 
-    A keyed digest of the installation's id, as systemd asks for it (machine-id(5)); in a container without one of the kernel's boot.
+    They are a keyed digest of the installation's id, as machine-id(5) demands; in a container without one, of the kernel's boot id.
     """
-    found = next((said for path in identity if (said := _read(path)) and said != "uninitialized"), None)
+    identifier = next((text for path in identity if (text := _read(path)) and text != "uninitialized"), None)
     return (
-        hmac.new(found.encode(), b"perfproof: which trials were measured beside each other", hashlib.sha256).hexdigest()[:12]
-        if found
+        hmac.new(identifier.encode(), b"perfproof: which trials were measured beside each other", hashlib.sha256).hexdigest()[:12]
+        if identifier
         else None
     )
 
 
 def kernel(release: str) -> str:
-    """The numbers of a kernel's release, "6.18.44" of "6.18.44-cloud-7": what follows may name who built it."""
+    """The numbers of a kernel's release, "6.18.44" of "6.18.44-cloud-7": the rest may name who built it."""
     match = re.match(r"[0-9.]*[0-9]", release)
     return match.group() if match else ""
 
@@ -149,7 +149,7 @@ def processor() -> str:
 
 
 def usable_cores() -> int:
-    """The cores that this process may use: what a container or taskset leaves."""
+    """The number of cores that this process may use, within the limits of container and taskset."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

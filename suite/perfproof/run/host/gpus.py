@@ -1,7 +1,7 @@
-"""NVIDIA GPUs asked through NVML, the library that `nvidia-smi` itself asks: in microseconds, and while a trial runs.
+"""NVIDIA GPUs, read through NVML as `nvidia-smi` does: in microseconds, and while a trial runs.
 
-Only the GPUs that our processes may use are asked (`CUDA_VISIBLE_DEVICES`). Where there is no driver, or the binding is not installed,
-there are no GPUs: nothing here ever keeps a CPU machine from measuring.
+Only the GPUs that our processes may use are read (`CUDA_VISIBLE_DEVICES`). Without a driver or the Python binding there are no GPUs:
+nothing here stops a CPU machine from measuring.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any
 from perfproof.model.base.errors import CannotRun
 
 pynvml: Any = None
-with contextlib.suppress(ImportError):  # a machine without NVIDIA's binding is one without its GPUs
+with contextlib.suppress(ImportError):  # without NVIDIA's binding the machine counts as one without GPUs
     pynvml = importlib.import_module("pynvml")
 
 ALL_PROCESSES = "pid:[4026531836]"
-"""The kernel's first process namespace; in any other, as in most containers, the process numbers that NVML tells mean nothing to us."""
+"""The kernel's first process namespace; in any other, as in most containers, NVML's process numbers mean nothing."""
 SLACK = 512 * 2**20
-"""Bytes that a GPU may hold more than before a server, once it is gone: what the driver keeps for itself comes and goes."""
+"""Bytes that a GPU may hold after a server more than before it: the driver's own memory varies."""
 REASONS = {
     0x01: "idle",
     0x02: "application clocks",
@@ -37,20 +37,20 @@ REASONS = {
     0x80: "power brake",
     0x100: "display clocks",
 }
-"""Why a GPU's clock is not what it could be (`nvmlClocksEventReasons`)."""
+"""Why a GPU's clock is lower than it could be (`nvmlClocksEventReasons`)."""
 THROTTLING = 0x08 | 0x20 | 0x40 | 0x80
-"""Those of the reasons that are throttling; a power cap that is always there is not."""
+"""The reasons that are throttling; a power cap that is always active is not."""
 
 
 class MemoryKept(CannotRun):
-    """GPU memory that a server before, or somebody else, did not give back: nothing that the arm which is to start could help."""
+    """An earlier server, or another program, did not free GPU memory: this is not the fault of the arm that is to start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
     """One GPU at one moment: MHz, degrees Celsius, watts, bytes used, the reasons for its clock, errors that ECC could not correct.
 
-    `pids` are the processes that compute on it. What a GPU does not tell is None.
+    `pids` are the processes that compute on it. A value that the GPU does not report is None.
     """
 
     clock: int | None
@@ -68,38 +68,38 @@ class Look:
 
 
 def look() -> tuple[Look, ...]:
-    """Every GPU of ours at this moment; a fraction of a millisecond each."""
+    """Every GPU that we may use, now; a fraction of a millisecond each."""
     return tuple(_look(handle) for handle in handles())
 
 
 def describe() -> list[dict[str, str]]:
-    """Name, memory, driver, persistence mode and ECC mode of every GPU of ours; no serial number, no UUID."""
+    """Name, memory, driver, persistence mode and ECC mode of every GPU that we may use; no serial number, no UUID."""
     return [_described(handle) for handle in handles()]
 
 
 def uuids() -> list[str]:
-    """What tells the GPUs of this machine apart: for locks, never for a record."""
+    """The UUIDs of this machine's GPUs: for locks, never for a record."""
     return [_uuid(handle) for handle in handles()]
 
 
 def strangers(looks: Sequence[Look], ours: set[int]) -> int | None:
-    """Processes that compute on our GPUs and are not ours; None where process numbers can't be compared."""
+    """How many processes on our GPUs are not ours; None where process numbers can't be compared."""
     if not looks or os.readlink("/proc/self/ns/pid") != ALL_PROCESSES:
         return None
     return len({pid for one in looks for pid in one.pids if pid not in ours and Path(f"/proc/{pid}").exists()})
 
 
 def used() -> tuple[int, ...]:
-    """Bytes in use on each GPU of ours."""
+    """Bytes in use on each GPU that we may use."""
     return tuple(one.used or 0 for one in look())
 
 
 def wait_free(
     before: Sequence[int], timeout: float = 90.0, look: Callable[[], tuple[int, ...]] = used, sleep: Callable[[float], None] = time.sleep
 ) -> float:
-    """Waits until each GPU holds no more than it did `before`; the seconds that took.
+    """Waits until each GPU holds no more than `before`; returns the seconds that took.
 
-    The driver gives memory back some time after a process has ended. Raises `MemoryKept` where it does not.
+    The driver frees memory some time after a process has ended. Raises `MemoryKept` where it does not.
     """
     waited = 0.0
     while True:
@@ -108,8 +108,8 @@ def wait_free(
             return waited
         if waited >= timeout:
             raise MemoryKept(
-                f"{max(kept) / 2**20:.0f} MiB of GPU memory were not given back {timeout:.0f} s after the server had ended: "
-                "'nvidia-smi' tells which process holds them"
+                f"{max(kept) / 2**20:.0f} MiB of GPU memory were not freed within {timeout:.0f} s after the server had ended: "
+                "'nvidia-smi' shows which process holds them"
             )
         sleep(0.5)
         waited += 0.5
@@ -118,8 +118,8 @@ def wait_free(
 def wait_steady(
     timeout: float = 30.0, look: Callable[[], tuple[int, ...]] = used, sleep: Callable[[float], None] = time.sleep, pause: float = 2.0
 ) -> float:
-    """Waits until the bytes in use have not fallen for `pause` seconds: what a process that died held has come back, as far as it does,
-    while others still hold theirs. The seconds that took; at most `timeout`, 0 where there is no GPU."""
+    """Waits until the bytes in use have not fallen for `pause` seconds: then the memory of a dead process is free, while others keep
+    theirs. Returns the seconds that took; at most `timeout`, 0 where there is no GPU."""
     waited, before = 0.0, look()
     while before and waited < timeout:
         sleep(pause)
@@ -145,32 +145,32 @@ def handles() -> tuple[Any, ...]:
 
 
 def visible(names: Sequence[str], chosen: str | None = None) -> list[int]:
-    """The numbers of the GPUs named in `CUDA_VISIBLE_DEVICES`, by number or by the start of a UUID; all of them where it is not set."""
+    """The numbers of the GPUs in `CUDA_VISIBLE_DEVICES`, which names numbers or prefixes of UUIDs; all GPUs if it is not set."""
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES") if chosen is None else chosen
     if chosen is None:
         return list(range(len(names)))
-    found = []
+    numbers = []
     for word in filter(None, (word.strip() for word in chosen.split(","))):
         if word.isdigit() and int(word) < len(names):
-            found.append(int(word))
+            numbers.append(int(word))
         else:
-            found += [number for number, name in enumerate(names) if word.startswith("GPU-") and name.startswith(word)]
-    return found
+            numbers += [number for number, name in enumerate(names) if word.startswith("GPU-") and name.startswith(word)]
+    return numbers
 
 
 def _described(handle: Any) -> dict[str, str]:
     return {
-        "name": _told(lambda: pynvml.nvmlDeviceGetName(handle)),
-        "memory": _told(lambda: f"{pynvml.nvmlDeviceGetMemoryInfo(handle).total // 2**20} MiB"),
-        "driver": _told(pynvml.nvmlSystemGetDriverVersion),
-        "persistence": _told(lambda: ("Disabled", "Enabled")[pynvml.nvmlDeviceGetPersistenceMode(handle)]),
-        "ecc": _told(lambda: ("Disabled", "Enabled")[pynvml.nvmlDeviceGetEccMode(handle)[0]]),
-        "power_limit": _told(lambda: f"{pynvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000:.0f} W"),
+        "name": _text(lambda: pynvml.nvmlDeviceGetName(handle)),
+        "memory": _text(lambda: f"{pynvml.nvmlDeviceGetMemoryInfo(handle).total // 2**20} MiB"),
+        "driver": _text(pynvml.nvmlSystemGetDriverVersion),
+        "persistence": _text(lambda: ("Disabled", "Enabled")[pynvml.nvmlDeviceGetPersistenceMode(handle)]),
+        "ecc": _text(lambda: ("Disabled", "Enabled")[pynvml.nvmlDeviceGetEccMode(handle)[0]]),
+        "power_limit": _text(lambda: f"{pynvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000:.0f} W"),
     }
 
 
 def _uuid(handle: Any) -> str:
-    return _told(lambda: pynvml.nvmlDeviceGetUUID(handle))
+    return _text(lambda: pynvml.nvmlDeviceGetUUID(handle))
 
 
 def _look(handle: Any) -> Look:
@@ -189,9 +189,9 @@ def _look(handle: Any) -> Look:
 
 
 def _reasons(handle: Any) -> int | None:
-    """Drivers before 535 know the question by its old name alone."""
-    found: int | None = _number(lambda: pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle))
-    return found if found is not None else _number(lambda: pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
+    """Drivers before 535 know the function only by its old name."""
+    reasons: int | None = _number(lambda: pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle))
+    return reasons if reasons is not None else _number(lambda: pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
 
 
 def _pids(handle: Any) -> tuple[int, ...]:
@@ -201,13 +201,13 @@ def _pids(handle: Any) -> tuple[int, ...]:
 
 
 def _number(ask: Callable[[], Any]) -> Any:
-    """What a GPU answers; None where it does not know the question."""
+    """A GPU's answer; None where it does not support the question."""
     try:
         return ask()
     except pynvml.NVMLError:
         return None
 
 
-def _told(ask: Callable[[], Any]) -> str:
-    said = _number(ask)
-    return "" if said is None else said.decode() if isinstance(said, bytes) else str(said)
+def _text(ask: Callable[[], Any]) -> str:
+    answer = _number(ask)
+    return "" if answer is None else answer.decode() if isinstance(answer, bytes) else str(answer)

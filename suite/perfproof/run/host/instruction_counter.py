@@ -1,7 +1,7 @@
-"""Instructions that the processes of a server retire, where the machine counts them: they depend on neither clock nor neighbours.
+"""Counts the instructions that a server's processes retire, if the machine can: they depend neither on the clock nor on other load.
 
-One counter a thread through `perf_event_open(2)`, user mode only, inherited by the threads and processes that it starts. Most virtual
-machines count nothing; then there is no number, and a reason in words.
+There is one counter per thread through `perf_event_open(2)`, for user mode only; the threads and processes that it starts inherit it. Most
+virtual machines count nothing; then there is no number, but a reason.
 """
 
 from __future__ import annotations
@@ -23,41 +23,41 @@ ATTRIBUTES = 112
 HARDWARE, INSTRUCTIONS = 0, 1
 INHERIT, EXCLUDE_KERNEL, EXCLUDE_HYPERVISOR = 1 << 1, 1 << 5, 1 << 6
 WHY = {
-    errno.ENOENT: "this machine's processor tells no instruction counts (as most virtual ones)",
-    errno.EOPNOTSUPP: "this machine's processor tells no instruction counts (as most virtual ones)",
-    errno.EACCES: "the kernel keeps its counters from ordinary users (kernel.perf_event_paranoid)",
-    errno.EPERM: "the kernel keeps its counters from ordinary users (kernel.perf_event_paranoid)",
-    errno.EMFILE: "too few open files are allowed for a counter a thread (ulimit -n)",
+    errno.ENOENT: "this machine's processor gives no instruction counts (like most virtual ones)",
+    errno.EOPNOTSUPP: "this machine's processor gives no instruction counts (like most virtual ones)",
+    errno.EACCES: "the kernel does not let ordinary users count (kernel.perf_event_paranoid)",
+    errno.EPERM: "the kernel does not let ordinary users count (kernel.perf_event_paranoid)",
+    errno.EMFILE: "too few open files are allowed for one counter per thread (ulimit -n)",
 }
 
 Open = Callable[[int], int]
 
 
 def open_counter(thread: int) -> int:
-    """A file descriptor that counts the instructions of a thread from now on; raises `OSError`."""
+    """A file descriptor that from now on counts the instructions of a thread; raises `OSError`."""
     number = SYSCALLS.get(platform.machine())
     if number is None or os.name != "posix":
         raise OSError(errno.EOPNOTSUPP, "unknown machine")
     flags = INHERIT | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR
-    said = struct.pack("<IIQQQQQ", HARDWARE, ATTRIBUTES, INSTRUCTIONS, 0, 0, 0, flags).ljust(ATTRIBUTES, b"\0")
+    attributes = struct.pack("<IIQQQQQ", HARDWARE, ATTRIBUTES, INSTRUCTIONS, 0, 0, 0, flags).ljust(ATTRIBUTES, b"\0")
     libc = ctypes.CDLL(None, use_errno=True)
-    descriptor = int(libc.syscall(number, ctypes.create_string_buffer(said, ATTRIBUTES), thread, -1, -1, 0))
+    descriptor = int(libc.syscall(number, ctypes.create_string_buffer(attributes, ATTRIBUTES), thread, -1, -1, 0))
     if descriptor < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return descriptor
 
 
 def threads(pids: Iterable[int], proc: Path = Path("/proc")) -> list[int]:
-    """The threads of these processes; those that have ended meanwhile are left out."""
-    found: list[int] = []
+    """The threads of these processes, without those that have ended meanwhile."""
+    ids: list[int] = []
     for pid in pids:
         with contextlib.suppress(OSError):
-            found += [int(entry.name) for entry in (proc / str(pid) / "task").iterdir()]
-    return found
+            ids += [int(entry.name) for entry in (proc / str(pid) / "task").iterdir()]
+    return ids
 
 
 class Instructions:
-    """Counts from its making to `stop`. `why` says why there is no number, "" where there is one."""
+    """Counts from its creation to `stop`. `why` is the reason if there is no number, else ""."""
 
     def __init__(
         self, pids: Iterable[int], *, opened: Open = open_counter, listed: Callable[[Iterable[int]], Sequence[int]] = threads

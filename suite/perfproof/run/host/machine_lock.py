@@ -1,8 +1,8 @@
-"""One run at a time on a machine, and on a GPU: two would measure each other.
+"""Allows one run at a time on a machine, and on a GPU: two runs would disturb each other.
 
-A lock of the operating system for the machine and one for every GPU, in a folder that all users of the machine share; both are let
-go when their holder dies, however it dies. Beside each stands who holds it, for the one that is kept out. Containers that share a machine
-or its GPUs keep out of each other's way if `PERFPROOF_LOCKS` names a folder that they share.
+The operating system holds one lock for the machine and one for every GPU, in a folder that all users of the machine share; it frees them
+when their holder dies, however it dies. A file beside each lock says who holds it, for a run that has to wait. Containers that share a
+machine or its GPUs do not run at the same time if `PERFPROOF_LOCKS` names a folder that they share.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from perfproof.model.base.errors import CannotRun
 
 FOLDER = "PERFPROOF_LOCKS"
 WAIT = 60.0
-"""Seconds in which another run may end before this one is refused."""
+"""Seconds to wait for another run to end before this one is refused."""
 PAUSE = 1.0
 
 Say = Callable[[str], None]
 
 
 def folder() -> Path:
-    """Where the locks are. Raises `CannotRun` where no folder for temporary files can be written to."""
+    """The folder of the locks. Raises `CannotRun` where no folder for temporary files is writable."""
     named = os.environ.get(FOLDER)
     return Path(named) if named else temp_files.shared() / "perfproof-locks"
 
@@ -43,9 +43,9 @@ def alone(
     sleep: Callable[[float], None] = time.sleep,
     now: Callable[[], float] = time.time,
 ) -> Iterator[None]:
-    """Holds the machine and the GPUs named while the context lasts; `what` is told to whoever is kept out.
+    """Holds the machine and the GPUs named while the context lasts; a run that has to wait gets `what` as the holder's description.
 
-    Waits up to `wait` seconds for another run to end. Raises `CannotRun` where it does not, and where the locks can't be made.
+    Waits up to `wait` seconds for another run to end. Raises `CannotRun` if it does not, or if the locks can't be made.
     """
     deadline = now() + wait
     with contextlib.ExitStack() as stack:
@@ -56,7 +56,7 @@ def alone(
 
 @contextlib.contextmanager
 def _held(name: str, what: str, say: Say, deadline: float, sleep: Callable[[float], None], now: Callable[[], float]) -> Iterator[None]:
-    lock, told = _lock(name), False
+    lock, announced = _lock(name), False
     while not _taken(lock):
         left = deadline - now()
         who = _holder(name)
@@ -65,9 +65,9 @@ def _held(name: str, what: str, say: Say, deadline: float, sleep: Callable[[floa
                 f"another run holds this {_noun(name)}: {who}; two runs at once would measure each other: "
                 "wait for it, or give this one longer with --wait MINUTES"
             )
-        if not told:
+        if not announced:
             say(f"another run holds this {_noun(name)}: {who}; waiting up to {left:.0f} s for it to end")
-            told = True
+            announced = True
         sleep(PAUSE)
     try:
         _write_holder(name, what)
@@ -83,7 +83,7 @@ def _noun(name: str) -> str:
 
 
 def _lock(name: str) -> FileLock:
-    """The lock's file, made so that other users of the machine can lock it too."""
+    """The lock's file, with permissions that let other users of the machine lock it too."""
     try:
         if not folder().is_dir():
             folder().mkdir(parents=True)
@@ -112,20 +112,20 @@ def _holder_file(name: str) -> Path:
 
 
 def _write_holder(name: str, what: str) -> None:
-    said = {"pid": os.getpid(), "what": what, "since": time.strftime("%H:%M")}
+    holder = {"pid": os.getpid(), "what": what, "since": time.strftime("%H:%M")}
     with contextlib.suppress(OSError), open(_holder_file(name), "w", encoding="utf-8", opener=_through_no_link) as file:
-        json.dump(said, file)
+        json.dump(holder, file)
 
 
 def _through_no_link(path: str, flags: int) -> int:
-    """Opens a file that anybody may have made: never one elsewhere that a link there leads to."""
+    """Opens a file that anybody may have made, but never follows a link."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o644)
 
 
 def _holder(name: str) -> str:
-    """Who holds it, in words; it may just have begun or ended."""
+    """The holder in words; it may just have begun or ended."""
     try:
-        said = json.loads(_holder_file(name).read_text())
-        return f"{str(said['what'])[:200]} (process {int(said['pid'])}, since {str(said['since'])[:5]})"
+        holder = json.loads(_holder_file(name).read_text())
+        return f"{str(holder['what'])[:200]} (process {int(holder['pid'])}, since {str(holder['since'])[:5]})"
     except (OSError, ValueError, KeyError, TypeError):
-        return "one that does not say what it is"
+        return "a run without a description"

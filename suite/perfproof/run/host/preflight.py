@@ -1,7 +1,7 @@
-"""How a run begins: alone on its machine, and on a quiet one, or not at all.
+"""The start of a run: alone on a quiet machine, or not at all.
 
-A machine that another run holds, or that is busy with something else, is waited for. Another run is never measured beside; a busy
-machine is, by the quick profile and by whoever asks for it, with a warning.
+If another run holds the machine, or the machine is busy, this run waits. It never measures beside another run. On a busy machine the quick
+profile runs, and other profiles with --anyway, with a warning.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from perfproof.run.host import gpus, telemetry
 from perfproof.run.host.machine_lock import WAIT, alone
 
 PAUSE = 4.0
-"""Seconds between two looks, each of a second."""
+"""Seconds between two looks; a look takes a second."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """`what` is told to a run that is kept out; `wait` are seconds in which the machine may become free and quiet; `anyway` begins on a
-    busy one at once."""
+    """`what` describes this run to another run that has to wait; `wait` is how many seconds to wait for a free and quiet machine; `anyway`
+    starts at once on a busy one."""
 
     what: str
     profile: Profile
@@ -52,10 +52,10 @@ def settle(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Waits up to `wait` seconds for a quiet machine. Then `quick` goes on with a warning; `standard` and `thorough` raise `CannotRun`:
-    what is measured for long is not begun beside somebody else. With `anyway` every profile goes on at once, with the warning.
+    """Waits up to `wait` seconds for a quiet machine. Then `quick` continues with a warning; `standard` and `thorough` raise `CannotRun`,
+    because a long measurement does not start on a busy machine. With `anyway` every profile continues at once, with the warning.
 
-    `look` gives the share of CPU time that others take now.
+    `look` gives the share of CPU time that other programs take now.
     """
     if not (why := busy(look())):
         return
@@ -69,7 +69,7 @@ def settle(
         return
     if profile != "quick" and not anyway:
         raise CannotRun(
-            f"{why}: a {profile} run is not begun on it; end what runs there, give it longer with --wait MINUTES, "
-            "take the quick profile, or begin all the same with --anyway"
+            f"{why}: a {profile} run does not start on it; end what runs there, wait longer with --wait MINUTES, "
+            "use the quick profile, or start anyway with --anyway"
         )
-    say(f"{why}: the run goes on, and blocks that lose too much to others are thrown out and measured again")
+    say(f"{why}: the run continues, and blocks that lose too much to other programs are thrown out and measured again")

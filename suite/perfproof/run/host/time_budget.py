@@ -1,6 +1,6 @@
-"""A time budget that ends what it was given to when it is over, whatever that is doing: waiting, installing or measuring.
+"""A time budget that ends a command when it is over, whether the command waits, installs or measures.
 
-It ends as Ctrl-C does: programs that run are ended, records that are whole stay.
+It works like Ctrl-C: running programs are ended, complete records stay.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import NoReturn
 from perfproof.model.base.errors import CannotRun
 
 LEAST = 1e-3
-"""Seconds of a budget that is spent already: a timer of none would never go off."""
+"""Seconds for a budget that is used up already: a timer of 0 would never go off."""
 
 AGAIN = 30.0
-"""Seconds until it goes off again, should Python have dropped what was raised (in a finaliser, say); by then programs have ended."""
+"""Seconds until it goes off again, in case Python dropped the exception (for example in a finaliser); by then programs have ended."""
 
 
 class Spent(BaseException):
-    """The time budget is over. No `Exception`, so that nothing goes on from it by mistake."""
+    """The time budget is over. It is not an `Exception`, so that no handler continues by mistake."""
 
 
 @contextmanager
 def ends_after(seconds: float | None) -> Iterator[None]:
-    """Raises `Spent` inside once so many seconds are over; never with None. Only the main thread can be ended."""
+    """Raises `Spent` in its context after so many seconds; never with None. It works in the main thread only."""
     if seconds is None or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -43,7 +43,7 @@ def ends_after(seconds: float | None) -> Iterator[None]:
 
 @contextmanager
 def enough_to_begin(minutes: float | None, seconds: float | None) -> Iterator[None]:
-    """What comes before measuring, for which `seconds` of a budget of so many minutes are left. Raises `CannotRun` once they are over."""
+    """A context for the work before measuring; `seconds` are left of a budget of `minutes`. Raises `CannotRun` once they are over."""
     try:
         with ends_after(seconds):
             yield
@@ -52,16 +52,16 @@ def enough_to_begin(minutes: float | None, seconds: float | None) -> Iterator[No
 
 
 def counted_down(minutes: float | None, clock: Callable[[], float] = time.monotonic) -> Callable[[], float | None]:
-    """Gives the seconds that are left of a budget which begins now, none below 0; None where there is no budget."""
+    """A function for the seconds left of a budget that begins now, never below 0; None where there is no budget."""
     began = clock()
     return lambda: None if minutes is None else max(0.0, 60 * minutes - (clock() - began))
 
 
 def nothing_measured(minutes: float) -> str:
-    """That a budget was spent before anything was measured, and what to do."""
+    """The message that a budget was used up before anything was measured, with the remedy."""
     return (
-        f"the time budget of {minutes:g} minutes was spent before anything was measured (on builds, on waiting for the machine, on a first "
-        "trial): give it longer with --budget, or make the builds beforehand with 'perfproof setup'"
+        f"the time budget of {minutes:g} minutes was used up before anything was measured (on builds, on waiting for the machine, on a "
+        "first trial): allow more with --budget, or make the builds beforehand with 'perfproof setup'"
     )
 
 

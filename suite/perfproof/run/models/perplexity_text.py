@@ -1,4 +1,4 @@
-"""The text that a model is led through where a scenario names no other: written for this project, plain English of several kinds."""
+"""The text whose perplexity is measured unless a scenario names another: written for this project, plain English of several kinds."""
 
 from __future__ import annotations
 

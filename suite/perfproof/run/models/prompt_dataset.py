@@ -1,7 +1,7 @@
-"""Custom data sets that the suite makes itself: a prompt a request, from a template.
+"""Custom data sets that the suite makes itself: one prompt per request, from a template.
 
-What is random in them comes from the seed alone, so that the arms of a block are asked the same and no block is asked what another was.
-Values in turn are the same for every seed; the client shuffles a custom data set with it.
+All randomness comes from the seed, so the arms of a block get the same prompts, and every block gets others. Values in turn are the same
+for every seed; the client shuffles a custom data set with the seed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from perfproof.model.workloads.document_parts import PLACEHOLDER
 
 
 def lines(dataset: Dataset, requests: int, seed: int) -> Iterator[Mapping[str, Any]]:
-    """The data set as vLLM's `custom` kind wants it: `prompt`, and `output_tokens` where the scenario draws them."""
+    """The data set in vLLM's `custom` format: `prompt`, and `output_tokens` if the scenario draws them."""
     source = random.Random(f"{seed}/dataset")
     for number in range(requests):
         if dataset.draw == "at random":
@@ -31,8 +31,8 @@ def lines(dataset: Dataset, requests: int, seed: int) -> Iterator[Mapping[str, A
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
-    """The template with every placeholder replaced, in one pass: what a value says is never looked into again."""
-    return PLACEHOLDER.sub(lambda found: values[found.group(1)], template)
+    """The template with every placeholder replaced, in one pass: placeholders inside a value stay."""
+    return PLACEHOLDER.sub(lambda match: values[match.group(1)], template)
 
 
 def write_dataset(dataset: Dataset, requests: int, seed: int, file: Path) -> Path:

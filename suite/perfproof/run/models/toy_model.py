@@ -2,7 +2,7 @@
 
 Everything is plain JSON, so neither transformers nor a hub is needed. The families are those that the suite's patches are about: decoders
 (Llama, Qwen3, Qwen3 with experts) and poolers whose heads look at token ids (SPLADE and BGE-M3 on encoders, GritLM on a decoder).
-Given the dimensions of a real model the toy costs what that one costs; what it says means nothing.
+With the dimensions of a real model the toy takes the same time; its output means nothing.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ __all__ = ["BEGIN", "END", "SPECIAL", "config_of", "faults_of", "files_of", "fol
 
 LEAST_VOCABULARY = 64
 LEAST_HEAD = 32
-"""The smallest head that vLLM's attention on a CPU takes; it takes multiples of it."""
+"""The smallest head size of vLLM's attention on a CPU; larger heads are multiples of it."""
 WRITTEN_FOR = "4.57.0"
-"""The transformers whose names the configuration uses; unsaid, newer ones suspect a large tokenizer of being a faulty one of Mistral's."""
+"""The version of transformers whose names the configuration uses. Without it, newer ones take a large tokenizer for a faulty one of
+Mistral."""
 ARCHITECTURES: Mapping[str, tuple[str, str]] = {
     "llama": ("LlamaForCausalLM", "llama"),
     "qwen3": ("Qwen3ForCausalLM", "qwen3"),
@@ -33,40 +34,40 @@ ARCHITECTURES: Mapping[str, tuple[str, str]] = {
     "splade": ("BertSpladeSparseEmbeddingModel", "bert"),
     "bge_m3": ("BgeM3EmbeddingModel", "xlm-roberta"),
 }
-"""A family's architecture as vLLM calls it, and its model type as transformers does."""
+"""A family's architecture in vLLM, and its model type in transformers."""
 
 
 def faults_of(model: ToyModel) -> list[str]:
     """Why a model of these dimensions can't be built; empty if it can."""
     given = {name: value for name, value in asdict(model).items() if isinstance(value, int)}
-    found = [f"model.{name}: expected at least 1, got {value}" for name, value in given.items() if value < 1]
+    faults = [f"model.{name}: expected at least 1, got {value}" for name, value in given.items() if value < 1]
     if model.vocabulary < LEAST_VOCABULARY:
-        found.append(f"model.vocabulary: expected at least {LEAST_VOCABULARY}, got {model.vocabulary}")
-    if model.head_dim is None and not found and (model.hidden % model.heads or model.hidden // model.heads % LEAST_HEAD):
-        found.append(f"model.hidden: expected heads times a multiple of {LEAST_HEAD}, got {model.hidden} for {model.heads} heads")
-    return found or [*_family_faults(model, given)]
+        faults.append(f"model.vocabulary: expected at least {LEAST_VOCABULARY}, got {model.vocabulary}")
+    if model.head_dim is None and not faults and (model.hidden % model.heads or model.hidden // model.heads % LEAST_HEAD):
+        faults.append(f"model.hidden: expected heads times a multiple of {LEAST_HEAD}, got {model.hidden} for {model.heads} heads")
+    return faults or [*_family_faults(model, given)]
 
 
 def _family_faults(model: ToyModel, given: Mapping[str, int]) -> list[str]:
     unknown = ("kv_heads", "head_dim") if model.encodes else ()
     if model.toy != "qwen3_moe":
         unknown = (*unknown, "experts", "experts_per_token")
-    found = [f"model.{name}: a {model.toy} has none" for name in unknown if name in given]
+    faults = [f"model.{name}: a {model.toy} has none" for name in unknown if name in given]
     if model.kv_heads and model.heads % model.kv_heads:
-        found.append(f"model.kv_heads: expected a divisor of the {model.heads} heads, got {model.kv_heads}")
+        faults.append(f"model.kv_heads: expected a divisor of the {model.heads} heads, got {model.kv_heads}")
     if model.experts and (model.experts_per_token or 1) > model.experts:
-        found.append(f"model.experts_per_token: expected at most the {model.experts} experts, got {model.experts_per_token}")
-    return found
+        faults.append(f"model.experts_per_token: expected at most the {model.experts} experts, got {model.experts_per_token}")
+    return faults
 
 
 def folder_name(model: ToyModel) -> str:
-    """A name that tells models of different dimensions apart: `toy-` and eight hex digits."""
-    said = json.dumps({**asdict(model), "files": files_of(model)}, sort_keys=True)
-    return f"toy-{hashlib.sha256(said.encode()).hexdigest()[:8]}"
+    """A name that differs for models of different dimensions: `toy-` and eight hex digits."""
+    content = json.dumps({**asdict(model), "files": files_of(model)}, sort_keys=True)
+    return f"toy-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
 
 
 def write_toy_model(model: ToyModel, parent: Path) -> Path:
-    """Writes the model below `parent` unless it lies there already; returns its folder. Raises `BadInput` for dimensions that don't fit."""
+    """Writes the model below `parent` unless it exists already; returns its folder. Raises `BadInput` for dimensions that don't fit."""
     faults = faults_of(model)
     if faults:
         raise BadInput(*faults)
@@ -89,7 +90,7 @@ def files_of(model: ToyModel) -> Mapping[str, Mapping[str, Any]]:
 
 
 def config_of(model: ToyModel) -> Mapping[str, Any]:
-    """What transformers and vLLM read of the model's shape."""
+    """The configuration that transformers and vLLM read."""
     architecture, kind = ARCHITECTURES[model.toy]
     return {
         "architectures": [architecture],
@@ -152,7 +153,7 @@ def _encoder(model: ToyModel) -> Mapping[str, Any]:
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """By way of a rename, so that two runs that write the same model never read half of it."""
+    """Writes a file with a rename, so that two runs that write the same model never read half of it."""
     draft = path.with_name(f".{path.name}.new")
     draft.write_text(text, encoding="utf-8")
     draft.replace(path)

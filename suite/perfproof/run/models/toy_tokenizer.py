@@ -1,8 +1,8 @@
-"""The tokenizer of a generated model: any vocabulary size, from nothing but a rule.
+"""The tokenizer of a generated model: any vocabulary size, by one rule.
 
 Half of the vocabulary at most are pieces of text (single characters, then pairs of letters), so that English prompts of a custom
-data set become token ids of a plausible number; the rest are whole words `w512`, `w513`, .... Every piece and word stands for itself
-between blanks: decoding ids and encoding the text again gives the same ids, which keeps the lengths that `vllm bench serve` asks for
+data set become token ids of a plausible number; the rest are whole words `w512`, `w513`, .... Every piece and word is a token
+between blanks: decoding ids and encoding the text again gives the same ids, so the lengths that `vllm bench serve` asks for are
 exact.
 """
 
@@ -20,10 +20,10 @@ UNKNOWN, BEGIN, END = range(len(SPECIAL))
 CHARACTERS = string.ascii_lowercase + string.digits + string.punctuation
 PAIRS = tuple("".join(letters) for letters in product(string.ascii_lowercase, repeat=2))
 PIECES = r"w[0-9]+|[a-z]{1,2}|[^\s]"
-"""How a text is cut, blanks apart: a numbered word, one or two letters, or any other single character."""
+"""How a text is split, apart from blanks: a numbered word, one or two letters, or any other single character."""
 
 GRITLM_MARKS = ("▁<", "<0x0A>", "user", "embed")
-"""What GritLM's pooler looks for in a prompt, beside `<`, `|` and `>`."""
+"""Tokens that GritLM's pooler looks for in a prompt, besides `<`, `|` and `>`."""
 
 
 def words_of(model: ToyModel) -> list[str]:
@@ -34,7 +34,7 @@ def words_of(model: ToyModel) -> list[str]:
 
 
 def tokenizer_of(model: ToyModel) -> Mapping[str, Any]:
-    """The tokenizer in the format of the `tokenizers` library; models that encode also get their marks of beginning and end."""
+    """The tokenizer in the format of the `tokenizers` library; encoders also get their marks of beginning and end."""
     return {
         "version": "1.0",
         "truncation": None,
@@ -59,7 +59,7 @@ def tokenizer_of(model: ToyModel) -> Mapping[str, Any]:
 
 
 def tokenizer_config_of(model: ToyModel) -> Mapping[str, Any]:
-    """What transformers wants to be told of it."""
+    """The tokenizer's configuration for transformers."""
     marks = {"cls_token": SPECIAL[BEGIN], "sep_token": SPECIAL[END], "pad_token": SPECIAL[UNKNOWN]} if model.encodes else {}
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
@@ -73,7 +73,7 @@ def tokenizer_config_of(model: ToyModel) -> Mapping[str, Any]:
 
 
 def _normalizers(model: ToyModel) -> Sequence[Mapping[str, Any]]:
-    """All lower case; for GritLM the first `<` and line ends are the tokens that its pooler looks for."""
+    """Lower case; for GritLM also the first `<` and line ends as the tokens that its pooler looks for."""
     lower = [{"type": "Lowercase"}]
     if model.toy != "gritlm":
         return lower
@@ -89,7 +89,7 @@ def _pieces(model: ToyModel) -> str:
 
 
 def _marks(model: ToyModel) -> Mapping[str, Any] | None:
-    """The marks around a prompt: beginning and end for encoders, the beginning alone for GritLM, none for what generates."""
+    """The marks around a prompt: beginning and end for encoders, only the beginning for GritLM, none for models that generate."""
     if not model.pools:
         return None
     begin, end = ({"SpecialToken": {"id": SPECIAL[number], "type_id": 0}} for number in (BEGIN, END))

@@ -1,8 +1,8 @@
-"""What a trial's processes said of themselves, and why a trial does not count.
+"""Reads what a trial's processes attested, and says why a trial does not count.
 
-Every process of a trial leaves `<pid>.json` and `<pid>.counts` (`suite/perfproof/patches/guard.py`). `read` folds
-them into one Attestation; `verify` says, in words, what keeps the trial from counting. A trial without a word of proof is
-not counted: vLLM goes on unpatched when a plugin does not import.
+Every process of a trial leaves `<pid>.json` and `<pid>.counts` (`suite/perfproof/patches/guard.py`). `read` merges them into one
+Attestation; `verify` says in words why the trial does not count. A trial without an attestation never counts: vLLM continues unpatched when
+a plugin does not import.
 """
 
 from __future__ import annotations
@@ -25,77 +25,77 @@ RUNNERS: Mapping[str, str] = {
     "V1": "vllm.v1.worker.gpu_model_runner:GPUModelRunner.execute_model",
     "V2": "vllm.v1.worker.gpu.model_runner:GPUModelRunner.execute_model",
 }
-"""What to watch in a server, so that its attestation says which model runner ran."""
+"""The functions to count in a server, so that its attestation shows which model runner ran."""
 RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
-"""The variable that asks for one of them."""
+"""The variable that chooses one of them."""
 NEVER_RAN = "nothing ran the changed code"
-"""How the reason of a trial begins that called none of the functions which its build changes."""
+"""How the reason of a trial begins if it called none of the functions that its build changes."""
 
 
 EVERYWHERE = frozenset({"general_plugins", "platform_plugins"})
-"""The groups of plugins that every process of vLLM loads; the others are for some, and are shown if one loaded them."""
+"""The groups of plugins that every process of vLLM loads; only some processes load the others, so one process that did is enough."""
 ADDED_TO = frozenset({"LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH"})
 """Lists that vLLM adds to."""
 TAKEN_FROM = frozenset({"CUDA_VISIBLE_DEVICES"})
-"""Lists of which vLLM leaves a worker its own part."""
+"""Lists that vLLM cuts down to a worker's own part."""
 
 
 def read(folder: Path, build: ReadyBuild, arm: Arm) -> Attestation | None:
-    """The attestation of the arm's processes that left theirs in `folder`; None if none did.
+    """The merged attestation of the arm's processes in `folder`; None if there is none.
 
-    A patch counts as applied if every process applied it; one that only some applied is told under `refused`.
+    A patch counts as applied if every process applied it; if only some did, it is under `refused`.
     """
-    said = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
-    if not said:
+    attested = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
+    if not attested:
         return None
     counts = total(read_counts(file) for file in folder.glob("*.counts"))
-    applied = {name: patch for one in said for name, patch in one["patches"].items()}
-    missing = {name: sum(name not in one["patches"] for one in said) for name in applied}
-    refused = {name: reason for one in said for name, reason in one["refused"].items()}
-    partly = {name: f"{count} of {len(said)} processes run without patch {name}" for name, count in missing.items() if count}
+    applied = {name: patch for one in attested for name, patch in one["patches"].items()}
+    missing = {name: sum(name not in one["patches"] for one in attested) for name in applied}
+    refused = {name: reason for one in attested for name, reason in one["refused"].items()}
+    partly = {name: f"{count} of {len(attested)} processes run without patch {name}" for name, count in missing.items() if count}
     return Attestation(
         build=build.id,
-        python=_one(said, "python"),
-        vllm_version=_one(said, "vllm_version"),
-        vllm_file=" and ".join(sorted({_relative(one["vllm_file"], build.folder) for one in said})),
+        python=_one(attested, "python"),
+        vllm_version=_one(attested, "vllm_version"),
+        vllm_file=" and ".join(sorted({_relative(one["vllm_file"], build.folder) for one in attested})),
         sources=build.fingerprint.sources,
-        torch_version=_one([one for one in said if one["torch_version"]], "torch_version"),
+        torch_version=_one([one for one in attested if one["torch_version"]], "torch_version"),
         compiled_operators=build.fingerprint.compiled_operators,
         patches={name: patch for name, patch in sorted(applied.items()) if not missing[name]},
         refused={**partly, **refused},
-        unwatchable=sorted({name for one in said for name in one["unwatchable"]}),
+        unwatchable=sorted({name for one in attested for name in one["unwatchable"]}),
         counts=counts,
         runner=" and ".join(name for name, target in RUNNERS.items() if counts.get(f"calls {target}")),
-        processes=len(said),
-        plugins={name: _plugin_fault(name, [one.get("plugins", {}) for one in said]) for name in own_plugins(arm)},
+        processes=len(attested),
+        plugins={name: _plugin_fault(name, [one.get("plugins", {}) for one in attested]) for name in own_plugins(arm)},
         variables={
-            name: _variable_fault(name, value, [one.get("variables", {}) for one in said])
+            name: _variable_fault(name, value, [one.get("variables", {}) for one in attested])
             for name, value in sorted(shown_variables(build, arm).items())
         },
-        unknown=sorted({name for one in said for name in one.get("unknown", ())}),
+        unknown=sorted({name for one in attested for name in one.get("unknown", ())}),
     )
 
 
-def _plugin_fault(name: str, said: Sequence[Mapping[str, Mapping[str, bool]]]) -> str:
-    """Why a plugin of the arm's own is not shown to have been loaded; "" if it is. `said` has what each process says of all plugins."""
-    groups = [one.get(name, {}) for one in said]
+def _plugin_fault(name: str, attested: Sequence[Mapping[str, Mapping[str, bool]]]) -> str:
+    """Why one of the arm's own plugins is not shown to be loaded; "" if it is. `attested` has each process's entry for all plugins."""
+    groups = [one.get(name, {}) for one in attested]
     if not any(groups):
-        return f"plugin {name} was not loaded: nothing that is installed there, or on the arm's PYTHONPATH, has a plugin so called"
+        return f"plugin {name} was not loaded: no package that is installed there, or on the arm's PYTHONPATH, has a plugin of that name"
     common = {group for one in groups for group in one} & EVERYWHERE
     without = sum(not any(one.get(group) for group in common) for one in groups)
     if common and without:
-        return f"plugin {name} was not loaded in {without} of {len(said)} processes"
+        return f"plugin {name} was not loaded in {without} of {len(attested)} processes"
     return "" if common or any(any(one.values()) for one in groups) else f"plugin {name} was not loaded in any process"
 
 
-def _variable_fault(name: str, value: str, said: Sequence[Mapping[str, Sequence[str]]]) -> str:
-    """Why a variable is not shown to have been there with the arm's value; "" if it is. `said` has each process's fingerprints."""
-    told = [one.get(name, ()) for one in said]
-    others = sum(not _same(name, fingerprint(value), found) for found in told)
+def _variable_fault(name: str, value: str, attested: Sequence[Mapping[str, Sequence[str]]]) -> str:
+    """Why a variable is not shown to have had the arm's value; "" if it is. `attested` has each process's fingerprints."""
+    by_process = [one.get(name, ()) for one in attested]
+    others = sum(not _same(name, fingerprint(value), fingerprints) for fingerprints in by_process)
     if not others:
         return ""
-    how = "another value than the arm's" if any(told) else "no value"
-    return f"variable {name} has {how} in {others} of {len(said)} processes"
+    how = "another value than the arm's" if any(by_process) else "no value"
+    return f"variable {name} has {how} in {others} of {len(attested)} processes"
 
 
 def _same(name: str, want: Sequence[str], have: Sequence[str]) -> bool:
@@ -107,35 +107,35 @@ def _same(name: str, want: Sequence[str], have: Sequence[str]) -> bool:
 
 
 def signals(folder: Path) -> tuple[int, ...]:
-    """The signals that ended processes of a trial which nobody of the trial had sent them, as their parents attested."""
-    said = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
-    return tuple(ended["signal"] for one in said for ended in one.get("ended", ()))
+    """The signals that ended processes of a trial from outside, as their parents attested."""
+    attested = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
+    return tuple(ended["signal"] for one in attested for ended in one.get("ended", ()))
 
 
-def _one(said: Sequence[Mapping[str, Any]], key: str) -> str:
-    """What all processes agree on; all of it, where they don't."""
-    return " and ".join(sorted({str(one[key]) for one in said}))
+def _one(attested: Sequence[Mapping[str, Any]], key: str) -> str:
+    """The value that all processes agree on; all values where they don't."""
+    return " and ".join(sorted({str(one[key]) for one in attested}))
 
 
 def _relative(file: str, folder: Path) -> str:
-    """A path as told from the build's folder; of one that lies elsewhere only the end, for the rest may name a home.
+    """A path relative to the build's folder; of a path elsewhere only the end, because the rest may name a home folder.
 
-    The file itself may be a link (an overlay's are): where it was imported counts, not where it leads to.
+    The file itself may be a link (an overlay's are): the place of the import counts, not the link's target.
     """
     real, root = Path(os.path.realpath(os.path.dirname(file)), os.path.basename(file)), Path(os.path.realpath(folder))
     return str(real.relative_to(root)) if real.is_relative_to(root) else str(Path("elsewhere", *real.parts[-2:]))
 
 
 def read_counts(file: Path) -> dict[str, int]:
-    """The counters of one process: slots of a zero-padded name and a little-endian u64 at the end."""
-    data, found = file.read_bytes(), {}
+    """The counters of one process: slots of a zero-padded name and a little-endian u64."""
+    data, counts = file.read_bytes(), {}
     for start in range(0, len(data) - SLOT + 1, SLOT):
         slot = data[start : start + SLOT]
         name = slot[: SLOT - 8].rstrip(b"\0").decode()
         if not name:
             break
-        found[name] = struct.unpack("<Q", slot[SLOT - 8 :])[0]
-    return found
+        counts[name] = struct.unpack("<Q", slot[SLOT - 8 :])[0]
+    return counts
 
 
 def total(many: Iterable[Mapping[str, int]]) -> dict[str, int]:
@@ -149,8 +149,8 @@ def total(many: Iterable[Mapping[str, int]]) -> dict[str, int]:
 def verify(attestation: Attestation | None, arm: Arm, build: ReadyBuild, log: str = "", exercises: Sequence[str] = ()) -> str:
     """Why a trial of that arm does not count; "" if it does.
 
-    `log` is the text of the trial's log, where vLLM says why a plugin failed to import; `exercises` are the functions of
-    which at least one must have been called.
+    `log` is the text of the trial's log, where vLLM says why a plugin failed to import. At least one of the functions `exercises` must have
+    been called.
     """
     if attestation is None:
         return "no process attested what it ran: the plugin perfproof_attest was not loaded" + plugin_fault("perfproof_attest", log)
@@ -173,7 +173,7 @@ def _wrong_code(attestation: Attestation, build: ReadyBuild) -> str:
         ("Python", attestation.python, print_.python),
         ("PyTorch", attestation.torch_version, print_.torch_version),
     ):
-        if have != want:
+        if have != want and (have or what != "PyTorch"):  # a command may never import PyTorch
             return f"the processes ran {what} {have}, the build has {want}"
     return ""
 
@@ -191,7 +191,7 @@ def _wrong_patches(attestation: Attestation, arm: Arm, log: str) -> str:
 
 
 def _wrong_surroundings(attestation: Attestation, log: str) -> str:
-    """A plugin of the user's own that was not loaded, or a variable of the arm's that was not there: vLLM goes on without either."""
+    """A plugin of the user's that was not loaded, or a variable of the arm's that was missing: vLLM continues without either."""
     for name, fault in attestation.plugins.items():
         if fault:
             why = plugin_fault(name, log)
@@ -200,17 +200,17 @@ def _wrong_surroundings(attestation: Attestation, log: str) -> str:
 
 
 def notes(attestation: Attestation | None) -> list[str]:
-    """What is to be known of a trial's surroundings though it counts, a sentence each."""
+    """Notes on the environment of a trial that counts, a sentence each."""
     unknown = attestation.unknown if attestation else ()
-    return [f"{', '.join(unknown)}: this release of vLLM knows no variable so called, and may not read it"] if unknown else []
+    return [f"{', '.join(unknown)}: this release of vLLM knows no variable of that name, and may not read it"] if unknown else []
 
 
 def _wrong_runner(attestation: Attestation, arm: Arm) -> str:
-    """Releases choose the model runner by themselves and fall back to the other one with no more than a line in the log."""
-    asked = {"0": "V1", "1": "V2"}.get({**PINNED, **arm.environment}[RUNNER], "")
-    if attestation.runner in ("", asked) or not asked:
+    """Why another model runner ran than the arm wanted: releases choose one themselves, and fall back with only a line in the log."""
+    wanted = {"0": "V1", "1": "V2"}.get({**PINNED, **arm.environment}[RUNNER], "")
+    if attestation.runner in ("", wanted) or not wanted:
         return ""
-    return f"the model runner {asked} was asked for ({RUNNER}) and {attestation.runner} ran"
+    return f"the arm wanted the model runner {wanted} ({RUNNER}), but {attestation.runner} ran"
 
 
 def _never_called(attestation: Attestation, arm: Arm, exercises: Sequence[str]) -> str:
@@ -222,26 +222,26 @@ def _never_called(attestation: Attestation, arm: Arm, exercises: Sequence[str]) 
     if changed and not arm.changes_more and not any(_calls(attestation, target) for target in changed):
         return f"{NEVER_RAN}: {_listed([target.partition(':')[2] for target in changed])} never called"
     if exercises and not any(_calls(attestation, target) for target in exercises):
-        return f"what the workload is to exercise was never called ({', '.join(exercises)})"
+        return f"the functions that the workload exercises were never called ({', '.join(exercises)})"
     return ""
 
 
 def _listed(names: Sequence[str], most: int = 4) -> str:
     """Some names with their verb: "a was", "a and b were", "a, b, c, d and 3 more were"."""
     more = [f"{len(names) - most} more"] if len(names) > most else []
-    told = [*names[:most], *more]
-    return f"{' and '.join([', '.join(told[:-1]), told[-1]])} were" if len(told) > 1 else f"{told[0]} was"
+    shown = [*names[:most], *more]
+    return f"{' and '.join([', '.join(shown[:-1]), shown[-1]])} were" if len(shown) > 1 else f"{shown[0]} was"
 
 
 def _calls(attestation: Attestation, target: str) -> int:
-    """How often a target was called; its name may be cut in the counter's slot."""
+    """How often a target was called; the counter's slot may hold only the beginning of its name."""
     return attestation.counts.get(f"calls {target}".encode()[: SLOT - 9].decode(errors="ignore"), 0)
 
 
 def plugin_fault(name: str, log: str) -> str:
-    """What vLLM's log says of a plugin that failed to import: ": ImportError: ...", or nothing."""
-    _, found, rest = log.partition(f"Failed to load plugin {name}")
-    if not found:
+    """vLLM's own reason, from its log, why a plugin failed to import: ": ImportError: ...", or nothing."""
+    _, heading, rest = log.partition(f"Failed to load plugin {name}")
+    if not heading:
         return ""
     for line in rest.splitlines()[1:60]:
         bare = line.partition("] ")[2] if line.startswith(("ERROR", "(")) and "] " in line else line

@@ -1,7 +1,7 @@
-"""Folders that are only needed while a run lives, and are gone after it however it ended.
+"""Temporary folders of a run, which are removed after it, however it ended.
 
-Each has a lock beside it that its maker holds; the operating system lets go of it when the maker dies, by `kill -9` too. So a folder
-whose lock can be had is nobody's any more, and the next run removes it.
+Each folder has a lock beside it, which its maker holds; the operating system frees it when the maker dies, also by `kill -9`. So a folder
+with a free lock has no owner, and the next run removes it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from filelock import FileLock, Timeout
 from perfproof.builds.processes import temp_files
 
 RUNNING = ".running"
-"""The folder in a results folder for what is only needed while a run lives."""
+"""The folder in a results folder for the temporary files of a run."""
 SOCKETS = "sockets"
 """A link in a scratch folder to a folder in the system's own temporary one: the paths of sockets must be short."""
 PREFIX = "perfproof-"
 
 
 class Scratch:
-    """A folder below `parent` that nobody else touches; `close` removes it."""
+    """A folder below `parent` that no other process touches; `close` removes it."""
 
     def __init__(self, parent: Path, name: str) -> None:
         parent.mkdir(parents=True, exist_ok=True)
@@ -34,14 +34,14 @@ class Scratch:
         self.folder.mkdir()
 
     def sockets(self) -> Path:
-        """A folder with a short path, for sockets; goes with this one."""
+        """A folder with a short path, for sockets; `close` removes it too."""
         link = self.folder / SOCKETS
         if not link.exists():
             link.symlink_to(tempfile.mkdtemp(prefix=PREFIX, dir=temp_files.folder()))
         return link.resolve()
 
     def close(self) -> None:
-        """Removes the folder, and the one above it if it was the last."""
+        """Removes the folder, and its parent if that is empty then."""
         _remove(self.folder)
         _lock_of(self.folder).unlink(missing_ok=True)
         self._lock.release()
@@ -50,7 +50,7 @@ class Scratch:
 
 
 def sweep(parent: Path) -> int:
-    """Removes what runs that have died left below `parent`; how many folders that were."""
+    """Removes the folders of dead runs below `parent`; returns how many there were."""
     swept = 0
     for folder in [entry for entry in parent.glob("*") if entry.is_dir() and not entry.is_symlink()]:
         lock = FileLock(_lock_of(folder))
@@ -71,7 +71,7 @@ def sweep(parent: Path) -> int:
 
 
 def _unlock(file: Path) -> None:
-    """Removes a lock file whose folder is gone, unless somebody is about to make it."""
+    """Removes a lock file whose folder is gone, unless a process is about to make it."""
     lock = FileLock(file)
     with suppress(Timeout):
         lock.acquire(timeout=0)

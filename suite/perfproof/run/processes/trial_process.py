@@ -1,8 +1,7 @@
-"""The processes of trials: started, watched and ended as `perfproof.builds.processes.supervised_process` does it for all rooms.
+"""The processes of trials. `perfproof.builds.processes.supervised_process` starts, watches and ends them.
 
-`subprocess` itself is imported there alone, one floor down, because making a build needs it too.
-What is decided here is the environment that every process of an arm gets: made from scratch, so that
-nothing of the caller's shell leaks into one arm and not into the other.
+Only that module imports `subprocess`; it is one floor down, because making a build needs it too. This module decides the environment of
+every process of an arm. It is made from scratch, so that nothing of the caller's shell leaks into one arm and not into the other.
 """
 
 from __future__ import annotations
@@ -61,7 +60,8 @@ PINNED: Mapping[str, str] = {
     "PYTHONUNBUFFERED": "1",
     "VLLM_LOGGING_COLOR": "0",
 }
-"""What every arm has alike unless its scenario says otherwise. The V1 runner: all patches but those of the sampler's copy live there."""
+"""The same variables for every arm, unless its scenario sets others. The V1 runner, because all patches but those of the sampler's copy are
+for it."""
 
 PASSED = frozenset(
     [
@@ -73,17 +73,17 @@ PASSED = frozenset(
         "NVIDIA_VISIBLE_DEVICES",
     ]
 )
-"""Where models come from: handed on, never recorded."""
+"""Variables that say where models come from: passed on, never recorded."""
 
 TOKEN = frozenset(["HF_TOKEN"])
-"""What opens a hub's private models: handed on only to a process that may load one, never recorded."""
+"""Tokens for a hub's private models: passed on only to a process that may load one, never recorded."""
 
 TAKEN = INHERITED | PASSED | TOKEN
-"""What the processes of an arm have from the caller's shell, the same in every arm."""
+"""The variables of the caller's shell that all arms get."""
 
 
 class Ended(CannotRun):
-    """A program that a trial needs has ended, or never came to be; `killed` says that a SIGKILL from outside ended it."""
+    """A program that a trial needs has ended, or did not start; `killed` says that a SIGKILL from outside ended it."""
 
     def __init__(self, message: str, *, killed: bool = False) -> None:
         super().__init__(message)
@@ -91,11 +91,11 @@ class Ended(CannotRun):
 
 
 def build_environment(build: ReadyBuild, arm: Arm | None = None, *, threads: int, hash_seed: int = 0, hub: bool = False) -> dict[str, str]:
-    """The environment of a process of that build before any arm has its say, but for the folders that `arm` adds to `PYTHONPATH`.
+    """The environment of a process of that build without an arm's variables, except for the folders that `arm` adds to `PYTHONPATH`.
 
-    An overlay's vLLM comes first on `PYTHONPATH`, before the interpreter's own. The side folder there brings the patches and their
-    entry points to every process that vLLM starts. `VLLM_PLUGINS` is always set: unset, vLLM loads every plugin there is. `threads` is
-    `OMP_NUM_THREADS`; `hash_seed` (`PYTHONHASHSEED`) is what the arms of a block share. With `hub` the process may load what a hub has,
+    An overlay's vLLM comes first on `PYTHONPATH`, before the interpreter's own. The side folder there gives the patches and their entry
+    points to every process that vLLM starts. `VLLM_PLUGINS` is always set, because without it vLLM loads every plugin. `threads` is
+    `OMP_NUM_THREADS`; `hash_seed` is `PYTHONHASHSEED`, which the arms of a block share. With `hub` the process may load models of a hub,
     and gets the user's token for it.
     """
     added = arm.environment.get("PYTHONPATH") if arm else None
@@ -112,12 +112,12 @@ def build_environment(build: ReadyBuild, arm: Arm | None = None, *, threads: int
 
 
 def own_variables(arm: Arm) -> dict[str, str]:
-    """What the arm's scenario says of its environment, but for `PYTHONPATH`, which would take the side folder away."""
+    """The variables that the scenario sets for the arm, without `PYTHONPATH`, which would remove the side folder."""
     return {name: value for name, value in arm.environment.items() if name != "PYTHONPATH"}
 
 
 def own_plugins(arm: Arm) -> list[str]:
-    """The plugins that the arm lists beside the suite's patches."""
+    """The plugins that the arm lists besides the suite's patches."""
     return [name for name in arm.environment.get("VLLM_PLUGINS", "").split(",") if name]
 
 
@@ -128,11 +128,11 @@ def shown_variables(build: ReadyBuild, arm: Arm) -> dict[str, str]:
 
 
 def arm_variables(arm: Arm, *, attest: Path, watch: Iterable[str]) -> dict[str, str]:
-    """What tells one arm from another: its patches, its own variables, and where it attests.
+    """The variables that distinguish an arm: its patches, its own variables, and the folder of its attestations.
 
-    The user's own plugins stay what they are if the arm lists them in its `VLLM_PLUGINS`.
+    The user's own plugins stay active if the arm lists them in its `VLLM_PLUGINS`.
     """
-    said = {
+    variables = {
         **own_variables(arm),
         "VLLM_PLUGINS": ",".join([ATTEST_PLUGIN, *arm.patches, *own_plugins(arm)]),
         VARIABLES: " ".join(sorted(arm.environment)),
@@ -140,5 +140,5 @@ def arm_variables(arm: Arm, *, attest: Path, watch: Iterable[str]) -> dict[str, 
         "PERFPROOF_WATCH": " ".join(sorted(set(watch))),
     }
     if arm.allow_unverified:
-        said["PERFPROOF_ALLOW_UNVERIFIED"] = "1"
-    return said
+        variables["PERFPROOF_ALLOW_UNVERIFIED"] = "1"
+    return variables

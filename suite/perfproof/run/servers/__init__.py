@@ -1,4 +1,4 @@
-"""How a server and its client are launched, pooled, recognised, watched and asked, and what their logs say when they die.
+"""Servers and their client: launched, pooled, identified, watched, and diagnosed by their logs when they die.
 
-Nothing here decides what is measured or whether a trial counts: the room of its kind and the attestation do.
+Nothing here decides what is measured or whether a trial counts: the room of the kind and the attestation do.
 """

@@ -1,8 +1,7 @@
-"""The one client of a scenario: `vllm bench serve` of the baseline's build, kept imported between trials.
+"""The client of a scenario: `vllm bench serve` of the baseline's build, which stays imported between trials.
 
-Every arm is measured by the same client, with the same explicit arguments but for address and name. What a
-scenario may say of the client is validated by the client's own parser before any server starts; what the suite must
-decide itself (where to send, how much, which seed, what to save) is refused there.
+The same client measures every arm, with the same explicit arguments except address and name. Before any server starts, the client's own
+parser checks the scenario's flags; flags that the suite must set itself (where to send, how much, which seed, what to save) are refused.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ OURS = frozenset(
         *("percentile-metrics", "metric-percentiles"),
     ]
 )
-"""Flags that the suite sets itself, or that would change what is measured behind its back."""
+"""Flags that the suite sets itself, or that would silently change what is measured."""
 
 SEVERAL = frozenset(["goodput", "lora-modules", "metadata"])
 """Flags that take several values."""
 
 DATASET = frozenset(["dataset-name", "dataset-path"])
-"""Flags that the suite sets itself where it makes the data set."""
+"""Flags that the suite sets itself if it makes the data set."""
 
 PACKED = "random-batch-size"
-"""The flag that puts several inputs into one request, of which the client then counts one."""
+"""The flag that puts several inputs into one request, which the client then counts as one."""
 
 SAMPLING = frozenset(["openai", "vllm", "openai-chat"])
 """Backends that take sampling parameters; the others refuse them."""
@@ -54,35 +53,37 @@ POOLING: Mapping[str, str] = {
     "vllm-pooling": "pooling",
     "vllm-rerank": "rerank",
 }
-"""Backends of models that pool, and what their endpoint must end with; unsaid, the client would ask for completions."""
+"""Backends of pooling models, and how their endpoint must end; by default the client would ask for completions."""
 
 
 class ClientEnded(Ended):
-    """The client has ended in the midst of a trial."""
+    """The client has ended during a trial."""
 
 
 def client_faults(where: str, client: Mapping[str, str | int | float | bool], *, ours: frozenset[str] = OURS) -> list[str]:
-    """Why these flags can't be a scenario's, whole or cut short; empty if they can, as far as is seen without the client's parser."""
-    found = {name: meant([f"--{name.replace('_', '-')}"], {f"--{each}" for each in ours}) for name in client}
+    """Why a scenario can't set these flags, in full or abbreviated; empty if it can, as far as shows without the client's parser."""
+    set_by_suite = {name: meant([f"--{name.replace('_', '-')}"], {f"--{each}" for each in ours}) for name in client}
     return [
-        f"{where}.client.{name}: {_said(name, flags)}is set by the suite and can't be set here" for name, flags in found.items() if flags
+        f"{where}.client.{name}: {_abbreviation(name, flags)}is set by the suite and can't be set here"
+        for name, flags in set_by_suite.items()
+        if flags
     ]
 
 
-def _said(name: str, flags: Sequence[str]) -> str:
-    """What a flag that is cut short may be short for; "" for a whole one."""
+def _abbreviation(name: str, flags: Sequence[str]) -> str:
+    """The full names that an abbreviated flag may stand for; "" for a full name."""
     return "" if flags == [f"--{name.replace('_', '-')}"] else f"short for {' or '.join(flags)}, which "
 
 
 def meant(given: Iterable[str], names: Collection[str]) -> list[str]:
-    """Those of the names that a flag is or is short for: vLLM's parsers take the beginning of a name, too, where it is no other's."""
+    """The names that a flag equals or abbreviates: vLLM's parsers also take the beginning of a name if it is unique."""
     exact = set(given) & set(names)
     short = {name for flag in set(given) - exact if flag != "--" for name in names if name.startswith(flag)}
     return sorted(exact | short)
 
 
 def packed_faults(where: str, client: Mapping[str, str | int | float | bool]) -> list[str]:
-    """A flag that would have the client count one request where it sends several inputs."""
+    """A fault for the flag that makes the client count several inputs as one request."""
     return [
         f"{where}.client.{name}: several inputs in one request are not counted one by one; leave it at 1 (see 'max-concurrency')"
         for name, value in client.items()
@@ -91,7 +92,7 @@ def packed_faults(where: str, client: Mapping[str, str | int | float | bool]) ->
 
 
 def endpoint_faults(where: str, client: Mapping[str, str | int | float | bool]) -> list[str]:
-    """A pooling backend and the endpoint that it refuses, which it would only say when it measures."""
+    """A fault for a pooling backend with an endpoint that it refuses; the client itself would only refuse it when it measures."""
     backend, endpoint = str(client.get("backend", "openai")), str(client.get("endpoint", "/v1/completions"))
     wanted = POOLING.get(backend, "")
     if endpoint.endswith(wanted):
@@ -100,7 +101,7 @@ def endpoint_faults(where: str, client: Mapping[str, str | int | float | bool]) 
 
 
 def flags(client: Mapping[str, str | int | float | bool]) -> list[str]:
-    """The scenario's flags as arguments: true is the bare flag, false leaves it out; several values are split at blanks."""
+    """The scenario's flags as arguments: true gives the bare flag, false leaves it out; several values are split at blanks."""
     words: list[str] = []
     for name, value in client.items():
         if value is False:
@@ -115,17 +116,17 @@ def flags(client: Mapping[str, str | int | float | bool]) -> list[str]:
 def spoken(
     client: Mapping[str, str | int | float | bool], dataset: Dataset | None, file: Path | None
 ) -> dict[str, str | int | float | bool]:
-    """The scenario's flags with what is said unasked.
+    """The scenario's flags with the suite's defaults.
 
-    Temperature and the ignored end of sequence are always said where text is generated: unsaid, the server's own defaults would
-    decide, and they differ between versions. A data set of the suite's is sent as it stands, without a chat template.
+    Temperature and the ignored end of sequence are always set where text is generated: otherwise the server's own defaults would decide,
+    and they differ between versions. The suite's own data set is sent without a chat template.
     """
     sampled = {"temperature": 0, "ignore-eos": True} if client.get("backend", "openai") in SAMPLING else {}
-    said: dict[str, str | int | float | bool] = {**sampled, **client}
+    flags_sent: dict[str, str | int | float | bool] = {**sampled, **client}
     if dataset is None:
-        return said
+        return flags_sent
     drawn = {"custom-output-len": -1} if dataset.output_tokens else {}
-    return {"skip-chat-template": True, **said, **drawn, "dataset-name": "custom", "dataset-path": str(file)}
+    return {"skip-chat-template": True, **flags_sent, **drawn, "dataset-name": "custom", "dataset-path": str(file)}
 
 
 def arguments_for(
@@ -133,12 +134,12 @@ def arguments_for(
 ) -> list[str]:
     """The whole argument list of one measured run.
 
-    `seed` is the block's: the same for its arms, another in every block. `dataset` is the file of the scenario's own data set.
+    `seed` is the block's: the same for its arms, different in every block. `dataset` is the file of the scenario's own data set.
     """
-    said = spoken({**workload.client, **arm.client}, workload.dataset, dataset)
-    pooling = said.get("backend") in POOLING
+    flags_sent = spoken({**workload.client, **arm.client}, workload.dataset, dataset)
+    pooling = flags_sent.get("backend") in POOLING
     return [
-        *flags(said),
+        *flags(flags_sent),
         f"--base-url={url}",
         f"--model={model}",
         f"--served-model-name={name}",
@@ -156,7 +157,7 @@ def arguments_for(
 
 
 class Client:
-    """The client's process. Made ready by the first use; a dead one is not revived, make another."""
+    """The client's process. The first use waits until it is ready; a dead client is not restarted: make another."""
 
     def __init__(self, build: ReadyBuild, *, log: Path, folder: Path, offline: bool) -> None:
         self.build = build
@@ -177,12 +178,12 @@ class Client:
         return self.running.poll() is None
 
     def wait_ready(self) -> float:
-        """Seconds that its imports took. Raises `CannotRun` if they failed."""
+        """Waits until it is ready; returns the seconds of its imports. Raises `CannotRun` if they failed."""
         if self.import_seconds is None:
-            said = self._receive(IMPORT_TIMEOUT)
-            if said is None:
+            answer = self._receive(IMPORT_TIMEOUT)
+            if answer is None:
                 raise CannotRun(f"{self.build.label}: the client was not ready after {IMPORT_TIMEOUT:.0f} s; {self.log_end()}")
-            self.import_seconds = float(said["seconds"])
+            self.import_seconds = float(answer["seconds"])
         return self.import_seconds
 
     def fault(self, arguments: list[str], bench: str = "serve") -> str:
@@ -194,20 +195,20 @@ class Client:
         return self._refused("vllm serve", "check server", arguments)
 
     def _refused(self, command: str, what: str, arguments: list[str], bench: str = "serve") -> str:
-        said = self._ask(what, arguments, bench)
-        return "" if said["ok"] else f"'{command}' of {self.build.label} refuses it: {said['fault']}"
+        answer = self._ask(what, arguments, bench)
+        return "" if answer["ok"] else f"'{command}' of {self.build.label} refuses it: {answer['fault']}"
 
     def _ask(self, what: str, arguments: list[str], bench: str = "serve") -> dict[str, Any]:
-        """The answer to what takes no time."""
+        """The answer to a quick request."""
         self.wait_ready()
         self._send(what, arguments, bench)
-        said = self._receive(CHECK_TIMEOUT)
-        if said is None:
+        answer = self._receive(CHECK_TIMEOUT)
+        if answer is None:
             raise CannotRun(f"{self.build.label}: the client did not answer within {CHECK_TIMEOUT:.0f} s; {self.log_end()}")
-        return said
+        return answer
 
     def measure(self, arguments: list[str], *, timeout: float, watch: Callable[[], None], every: float = 0.5) -> dict[str, Any]:
-        """One `vllm bench serve`: its answer, `{"ok", "fault" or "seconds" and "cpu_seconds"}`.
+        """Runs `vllm bench serve` once; returns its answer, `{"ok", "fault" or "seconds" and "cpu_seconds"}`.
 
         `watch` is called every so many seconds and may raise. Raises `ClientEnded` if the client ends or takes longer than `timeout`.
         """
@@ -216,15 +217,15 @@ class Client:
         self._busy = True
         self._send("run", arguments)
         while time.monotonic() < deadline:
-            said = self._receive(every)
-            if said is not None:
+            answer = self._receive(every)
+            if answer is not None:
                 self._busy = False
-                return said
+                return answer
             watch()
-        raise ClientEnded(f"the client was not done after {timeout:.0f} s: ask for fewer 'requests' or shorter outputs; {self.log_end()}")
+        raise ClientEnded(f"the client had not ended after {timeout:.0f} s: set fewer 'requests' or shorter outputs; {self.log_end()}")
 
     def idle(self, timeout: float) -> bool:
-        """Whether it is done with a run that was given up, or is so within `timeout` seconds: what it then answers is nobody's."""
+        """Whether it has ended an abandoned run, or does so within `timeout` seconds; the answer of that run is dropped."""
         if self._busy and self._receive(timeout) is not None:
             self._busy = False
         return not self._busy
@@ -247,7 +248,7 @@ class Client:
         return ClientEnded(f"the client {how}; {self.log_end()}", killed=code == -9)
 
     def log_end(self) -> str:
-        """The last words of its log."""
+        """The last lines of its log."""
         return f"the end of its log:\n{last_words(tail(self.running.log))}"
 
     def close(self) -> None:

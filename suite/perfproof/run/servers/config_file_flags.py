@@ -1,7 +1,7 @@
-"""Arguments that a scenario does not say itself: refused, because no check could read them and no record would hold them.
+"""Refuses arguments that come from another file: no check could read them and no record would hold them.
 
-vLLM's own parsers put the lines of a YAML file in the place of `--config FILE`. A scenario names what it compares; what stands in
-another file can change behind it, could set what the suite sets, and two arms with the same words could run different servers.
+vLLM's own parsers replace `--config FILE` with the lines of a YAML file. A scenario must name what it compares: another file can change
+unnoticed, could set what the suite sets, and two arms with the same arguments could run different servers.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ Flags = Mapping[str, str | int | float | bool]
 
 
 def faults(scenario: Scenario) -> list[str]:
-    """Every place of a scenario that lets in arguments which it does not say, one sentence each."""
-    found = [*_workload(scenario.workload), *(fault for arm in scenario.arms for fault in _arm(arm))]
-    return [f"{scenario.source}: {fault}" for fault in found]
+    """Every place of a scenario that takes arguments from another file, one sentence each."""
+    faults_found = [*_workload(scenario.workload), *(fault for arm in scenario.arms for fault in _arm(arm))]
+    return [f"{scenario.source}: {fault}" for fault in faults_found]
 
 
 def _workload(workload: Workload) -> Iterator[str]:
     for key, words in workload.vllm_words.items():
         yield from _in_words(f"workload.{key}", words)
-    for key, said in workload.vllm_flags.items():
-        yield from _in_flags(f"workload.{key}", said)
+    for key, flags_given in workload.vllm_flags.items():
+        yield from _in_flags(f"workload.{key}", flags_given)
 
 
 def _arm(arm: Arm) -> Iterator[str]:
@@ -37,15 +37,15 @@ def _arm(arm: Arm) -> Iterator[str]:
     yield from _in_flags(f"arms.{arm.name}.client", arm.client)
 
 
-def _in_flags(where: str, said: Flags) -> Iterator[str]:
-    """Flags without their dashes, and those that the values of one smuggle in, where it takes several."""
-    for name, value in said.items():
+def _in_flags(where: str, flags_given: Flags) -> Iterator[str]:
+    """Faults of flags without their dashes, and of flags that hide among the values of a flag with several values."""
+    for name, value in flags_given.items():
         own, *values = flags({name.replace("_", "-"): value}) or [""]
         yield from _in_words(f"{where}.{name}", [own])
         for word in (word for word in values if word.startswith("--")):
-            yield f"{where}.{name}: {word} among its values would be a flag of its own: say it as one, without its dashes"
+            yield f"{where}.{name}: {word} among its values would be a separate flag: set it separately, without its dashes"
 
 
 def _in_words(where: str, words: Sequence[str]) -> Iterator[str]:
     for flag in meant(flags_of(words), FROM_FILE):
-        yield f"{where}: {flag} takes arguments from a file, which are neither checked nor recorded: write what the file says here instead"
+        yield f"{where}: {flag} takes arguments from a file, which are neither checked nor recorded: write its arguments here instead"

@@ -1,7 +1,7 @@
-"""What a dead server's log means, in words, for the ends that are common.
+"""Finds the cause of a dead server in its log, for the common causes.
 
-A pure function over text: the first rule that finds its words speaks. Where none does, the last lines of the
-log have to speak for themselves.
+A pure function over text: the first rule that matches gives the cause. If none does, the last lines of the log
+are all there is.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ RULES: tuple[tuple[str, str], ...] = (
     (
         r"larger than the available KV cache|KV cache is (?:too small|needed)|No available memory for the cache blocks|max seq len .* KV"
         r"|larger than the maximum number of tokens that can be stored in KV cache",
-        "the KV cache is too small for the model's context: give less context, or more cache memory",
+        "the KV cache is too small for the model's context: use less context, or more cache memory",
     ),
     (
         r"CUDA out of memory|torch\.OutOfMemoryError|DefaultCPUAllocator: can't allocate|MemoryError|Cannot allocate memory"
         r"|Free memory on device .* is less than desired|on kv cache allocation is less than requested",
-        "it ran out of memory: a smaller model, fewer sequences, or a machine with more",
+        "it ran out of memory: use a smaller model, fewer sequences, or a machine with more",
     ),
     (
         r"Value error, Model Runner V2 requires Triton",
-        "the Model Runner V2 was asked for, and this build has no Triton for it (as on a CPU)",
+        "the Model Runner V2 was wanted, but this build has no Triton for it (as on a CPU)",
     ),
     (
         r"No CUDA GPUs are available|Found no NVIDIA driver|libcuda\.so\.1: cannot open|NVML Shared Library Not Found"
@@ -64,18 +64,18 @@ SIGNALS: tuple[tuple[int, str, str], ...] = (
     (
         signal.SIGBUS,
         r"[Ee]xit ?code:? ?=?-7\b|SIGBUS|Bus error",
-        "SIGBUS is memory shared between processes for which there was no room: see that /dev/shm and the disk are not full (df /dev/shm)",
+        "SIGBUS means that there was no room for memory shared between processes: see whether /dev/shm or the disk is full (df /dev/shm)",
     ),
 )
-"""Signals with a common cause: how vLLM, a shell or Python says that one ended a process, and what it means."""
+"""Signals with a common cause: how vLLM, a shell or Python reports that one ended a process, and what it means."""
 
 NO_ROOM = {**{os.strerror(number): cause for number, cause in CAUSES.items()}, "SIGXFSZ": CAUSES[errno.EFBIG]}
-"""Words of a program that found no room for what it wrote, and what they mean."""
+"""Messages of a program that found no disk space for its files, and what they mean."""
 
 
 def interrupted(reason: str) -> str:
-    """Why what a trial met is the machine's affair and not its arm's: a sentence, or ""."""
-    cause = next((cause for said, cause in NO_ROOM.items() if said in reason), "")
+    """Why a trial's failure is the machine's fault and not its arm's: a sentence, or ""."""
+    cause = next((cause for message, cause in NO_ROOM.items() if message in reason), "")
     return f"{INTERRUPTED}: {cause}: {reason}" if cause else ""
 
 
@@ -83,32 +83,31 @@ NOISE = re.compile(
     r"^(nanobind: | - leaked | - \.\.\. skipped remainder|See https://nanobind)"
     r"|^(\(\w+ pid=\d+\) )?(ERROR [^]]*\] )?[\s^~]*$"
 )
-"""What a server that ended in an orderly way prints after what matters; and lines of a traceback that only point at the one before."""
+"""Lines that an orderly end prints after those that matter, and lines of a traceback that only point at the line before."""
 PACKAGES = re.compile(r'(?<=")/[^"]*/(?=site-packages/)')
-"""Where an interpreter's packages lie: the machine's affair."""
+"""The folder of an interpreter's packages, which differs between machines."""
 
 LAST = 12
-"""Lines of a log that a reason ends with."""
+"""Log lines at the end of a reason."""
 
 
-def telling(log: str) -> list[str]:
-    """The lines of a log without those that no one can use."""
+def without_noise(log: str) -> list[str]:
+    """The lines of a log without `NOISE`."""
     return [line for line in log.splitlines() if not NOISE.match(line)]
 
 
 def last_words(log: str, most: int = LAST) -> str:
-    """The last lines of a log that say something, harmless to look at and of bounded length."""
-    return lines(PACKAGES.sub("…/", "\n".join(telling(log)[-most:])), most)
+    """The last useful lines of a log, safe to print and of bounded length."""
+    return lines(PACKAGES.sub("…/", "\n".join(without_noise(log)[-most:])), most)
 
 
 def diagnose(log: str, signals: Sequence[int] = ()) -> str:
-    """The cause of a program's end as one clause, or "" where none that is known is named: by its log, or by the signals that ended
-    processes of it."""
+    """The cause of a program's end as one clause, from its log or from the signals that ended its processes; "" if it is unknown."""
     for number, pattern, words in SIGNALS:
         if number in signals or re.search(pattern, log):
             return words
     for pattern, words in RULES:
-        found = re.search(pattern, log)
-        if found:
-            return found.expand(words).strip()
+        match = re.search(pattern, log)
+        if match:
+            return match.expand(words).strip()
     return ""

@@ -1,10 +1,9 @@
-"""The servers of one scenario, shared over its blocks or fresh for every trial.
+"""The servers of one scenario, shared over its blocks or new for every trial.
 
-With shared launches all arms' servers are up before the first is measured, so that none starts while another is
-measured; one that has ended between trials is launched again, and the trial says so. They start together, but one after
-another where a server makes its KV cache as large as the memory that it finds free: it would count what the others take as its own.
-With fresh launches a server lives for one trial, and the next is launched when the GPUs have their memory back. How long a start may
-take is learnt from those before.
+With shared launches the servers of all arms are up before the first is measured, so that none starts while another is measured; a server
+that ended between trials is launched again, with a warning in the trial. They start at the same time, but one after another if a server
+makes its KV cache as large as the free memory: it would count the others' memory as its own. With fresh launches a server lives for one
+trial, and the next is launched once the GPU memory is free again. Earlier starts set the limit for how long a start may take.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ from perfproof.run.servers.server import BROKEN_GRACE, GRACE, Say, Server, Serve
 from perfproof.run.servers.startup_history import Starts, patience, start_key
 
 ATTEMPTS = 3
-"""How often a server is launched whose port was taken between the choice and the start."""
+"""How often a server is launched if its port is taken between the choice and the start."""
 
 
 class ServerPool:
-    """ServerPool, keeps and ends servers.
+    """Launches, keeps and ends servers.
 
-    `builds` maps the scenario's build names to ready ones; `idle` is what GPUs hold without them, in bytes; `scratch` takes what is
-    needed only while they run, `logs` what is kept; `watch` are functions of vLLM whose calls are counted in every arm. `last` is how
-    each arm's server was launched last, those that did not become ready included.
+    `builds` maps the scenario's build names to ready ones; `idle` are the bytes that GPUs hold without servers; `scratch` takes temporary
+    files, `logs` those that are kept; `watch` are functions of vLLM whose calls are counted in every arm. `last` is each arm's last launch,
+    also one that did not become ready.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class ServerPool:
         self._up: dict[str, Server] = {}
         self._keys: dict[str, tuple[Starts, str]] = {}
         self._broken: set[str] = set()
-        self._untold: dict[str, ServerEnded] = {}
+        self._failed_starts: dict[str, ServerEnded] = {}
         self.last: dict[str, Launch] = {}
 
     @property
@@ -79,22 +78,23 @@ class ServerPool:
         return self._workload.launches == "shared"
 
     def ready(self, arm: Arm) -> tuple[Server, list[str]]:
-        """The arm's server, ready to be measured, and what to be warned of. Raises `ServerEnded` if it does not become so.
+        """The arm's server, ready to be measured, and warnings. Raises `ServerEnded` if it does not become ready.
 
-        One that did not start when the servers of all arms were wanted is told by the trial of its own arm, and not tried again before.
+        If a server failed while the servers of all arms started, the next trial of its own arm raises that error; before, it is not tried
+        again.
         """
-        self._tell(arm)
+        self._raise_failed_start(arm)
         sound = [one for one in self._scenario.arms if one.name not in self._broken or one.name == arm.name]
         wanted = sound if self.shared else [arm]
         warnings = [f"the server of arm {name} had ended between trials and was launched again" for name in self._bury()]
         missing = [one for one in wanted if one.name not in self._up]
         for together in self._groups(missing):
             self._start(together)
-        self._tell(arm)
+        self._raise_failed_start(arm)
         return self._up[arm.name], warnings
 
     def _groups(self, missing: Sequence[Arm]) -> list[Sequence[Arm]]:
-        """Those of the arms whose servers may start at the same moment, in order."""
+        """The arms in groups whose servers may start at the same time, in order."""
         measuring = any(measures_memory(self._builds[one.build], self._workload, one) for one in missing)
         if not measuring or len(missing) < 2:
             return [missing]
@@ -102,7 +102,7 @@ class ServerPool:
         return [[one] for one in missing]
 
     def _start(self, together: Sequence[Arm]) -> None:
-        """ServerPool the servers of these arms, then waits for all of them; what keeps one from starting is kept for its own trial."""
+        """Launches the servers of these arms, then waits for all of them; a failed start is kept for the trial of its arm."""
         for one in together:
             self._broken.discard(one.name)
             self._attempt(one, self._launch)
@@ -110,13 +110,13 @@ class ServerPool:
             if one.name in self._up:
                 self._attempt(one, self._wait)
 
-    def _tell(self, arm: Arm) -> None:
-        """Raises what kept the arm's server from starting, once."""
-        if arm.name in self._untold:
-            raise self._untold.pop(arm.name)
+    def _raise_failed_start(self, arm: Arm) -> None:
+        """Raises the error of the arm's failed start, once."""
+        if arm.name in self._failed_starts:
+            raise self._failed_starts.pop(arm.name)
 
     def _bury(self) -> list[str]:
-        """Forgets servers that have ended, and lets the GPUs have their memory back; the names of their arms."""
+        """Drops servers that have ended, and waits until their GPU memory is free; returns the names of their arms."""
         ended = [name for name, server in self._up.items() if not server.whole]
         for name in ended:
             self.drop(name, lost=True)
@@ -125,12 +125,12 @@ class ServerPool:
         return ended
 
     def _attempt(self, arm: Arm, what: Callable[[Arm], None]) -> None:
-        """What goes wrong with a server is kept for the trial of its own arm; the others may still be measured."""
+        """Keeps a server's error for the trial of its own arm; the other arms may still be measured."""
         try:
             what(arm)
         except ServerEnded as error:
             self._broken.add(arm.name)
-            self._untold[arm.name] = error
+            self._failed_starts[arm.name] = error
             self.drop(arm.name, lost=True)
 
     def _wait(self, arm: Arm) -> None:
@@ -138,7 +138,7 @@ class ServerPool:
         starts.add(key, self._wait_with(arm, starts.known(key), ATTEMPTS))
 
     def _wait_with(self, arm: Arm, known: Sequence[float], attempts: int) -> float:
-        """Waits for the server, whose earlier starts took `known` seconds, and launches it again where its port was taken meanwhile."""
+        """Waits for the server, whose earlier starts took `known` seconds, and launches it again if its port was taken meanwhile."""
         try:
             return self._up[arm.name].wait_ready(self._say, patience(known, self._timeout), known[-1] if known else None)
         except ServerEnded as error:
@@ -150,7 +150,7 @@ class ServerPool:
         return self._wait_with(arm, known, attempts - 1)
 
     def _launch(self, arm: Arm) -> None:
-        """ServerPool the arm's server. Raises `MemoryKept` where a GPU still holds the memory of one before."""
+        """Launches the arm's server. Raises `MemoryKept` where a GPU still holds the memory of an earlier server."""
         if not self._up:
             gpus.wait_free(self._idle)
         build, port, mark = self._builds[arm.build], self._pick_port(), uuid.uuid4().hex[:8]
@@ -163,9 +163,9 @@ class ServerPool:
         words = server_words(self._workload, arm, self._model, name, port)
         if build.fingerprint.device == "cpu":
             words, environment = without_worker(words, environment)
-        told = [word for word in words if word not in (f"--port={port}", f"--served-model-name={name}")]
+        key_words = [word for word in words if word not in (f"--port={port}", f"--served-model-name={name}")]
         cache = Path(environment["VLLM_CACHE_ROOT"])
-        self._keys[arm.name] = Starts(cache.parent / "starts.json"), start_key(cache.name, *told)
+        self._keys[arm.name] = Starts(cache.parent / "starts.json"), start_key(cache.name, *key_words)
         self.last[arm.name] = Launch(
             arm=arm.name,
             name=name,
@@ -179,13 +179,13 @@ class ServerPool:
         self._up[arm.name] = Server(self.last[arm.name])
 
     def drop(self, arm: str, *, lost: bool = False) -> None:
-        """Ends an arm's server, if it has one; one that is lost already is not waited for."""
+        """Ends an arm's server, if it has one; without the usual wait if it is lost already."""
         server = self._up.pop(arm, None)
         if server is not None:
             server.stop(BROKEN_GRACE if lost else GRACE)
 
     def close(self) -> None:
-        """Ends all of them, asking all before waiting for any."""
+        """Ends all servers: asks all of them first, then waits."""
         stop_all(list(self._up.values()))
         self._up.clear()
 
@@ -198,7 +198,7 @@ def stop_all(servers: Sequence[Server]) -> None:
 
 
 def next_log(folder: Path, what: str) -> Path:
-    """A log that is not there yet: every start has one of its own."""
+    """The path of a new log: every start has its own."""
     number = 1
     while (folder / f"{what}-{number}.log").exists():
         number += 1

@@ -1,6 +1,6 @@
-"""A server looked at from outside while it is measured: its counters, its CPU time, its memory, that it lives and works.
+"""Watches a server from outside while it is measured: its counters, CPU time and memory, and whether it lives and works.
 
-A server that hangs is told from one that works slowly: it takes no CPU time at all, or takes it and makes no token.
+A server that hangs differs from a slow one: it takes no CPU time at all, or takes it and makes no token.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from perfproof.run.processes import attestation
 from perfproof.run.servers.server import Patience, Server, ServerEnded, cpu_seconds, resident
 
 STALLED = 90.0
-"""Seconds without CPU time in the server's processes, during a measurement, after which it is taken to hang."""
+"""Seconds without CPU time in the server's processes, during a measurement, after which it counts as hanging."""
 FRUITLESS = 300.0
-"""Seconds without a token, during a measurement, after which it is taken to hang however busy it is."""
+"""Seconds without a token, during a measurement, after which it counts as hanging even if it is busy."""
 ASKED_EVERY = 30.0
-"""Seconds between two looks at the server's own counters while it is measured: a page of them costs it milliseconds."""
+"""Seconds between two reads of the server's own counters while it is measured: the page takes it milliseconds."""
 IDLE = 0.02
-"""CPU seconds below which a server is taken not to have worked."""
+"""CPU seconds below which a server counts as idle."""
 COMPARED: Mapping[str, str] = {
     "requests": "vllm:request_success_total",
     "prompt_tokens": "vllm:prompt_tokens_total",
@@ -27,42 +27,42 @@ COMPARED: Mapping[str, str] = {
     "prefix_cache_hits": "vllm:prefix_cache_hits_total",
     "preemptions": "vllm:num_preemptions_total",
 }
-"""What the arms of a block must have done alike, by the server's own count, warm-ups included."""
-TOLD: Mapping[str, str] = {
+"""Counters that must be equal in the arms of a block, warm-ups included."""
+INFORMATIVE: Mapping[str, str] = {
     "prefix_cache_queries": "vllm:prefix_cache_queries_total",
     "spec_decode_drafts": "vllm:spec_decode_num_drafts_total",
     "spec_decode_draft_tokens": "vllm:spec_decode_num_draft_tokens_total",
     "spec_decode_accepted_tokens": "vllm:spec_decode_num_accepted_tokens_total",
 }
-"""What is kept beside it: the shares of prompts found in the cache, and of drafts accepted, explain a time and need not be alike."""
+"""Counters that are recorded but need not be equal: the shares of cached prompts and of accepted drafts explain a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """What a server has done so far: its counters (those compared, those told), the calls that its processes counted, their CPU seconds."""
+    """A server's work so far: its counters (compared and informative), the calls that its processes counted, their CPU seconds."""
 
     counters: Mapping[str, int]
-    told: Mapping[str, int]
+    informative: Mapping[str, int]
     calls: Mapping[str, int]
     cpu_seconds: float
 
 
 def moment_of(server: Server) -> Moment:
-    """Reads everything now; counters that the server does not have are left out."""
+    """Reads everything now; counters that the server lacks are left out."""
     page = server.counters()
     return Moment(
         counters={name: round(page[key]) for name, key in COMPARED.items() if key in page},
-        told={name: round(page[key]) for name, key in TOLD.items() if key in page},
+        informative={name: round(page[key]) for name, key in INFORMATIVE.items() if key in page},
         calls=attestation.total(attestation.read_counts(file) for file in server.launch.attest.glob("*.counts")),
         cpu_seconds=cpu_seconds(server.processes()),
     )
 
 
 def between(before: Moment, after: Moment) -> Moment:
-    """What was done from one moment to the other: a shared server counts over its whole life."""
+    """The work between two moments: a shared server counts over its whole life."""
     return Moment(
         counters=_grown(before.counters, after.counters),
-        told=_grown(before.told, after.told),
+        informative=_grown(before.informative, after.informative),
         calls=_grown(before.calls, after.calls),
         cpu_seconds=after.cpu_seconds - before.cpu_seconds,
     )
@@ -73,7 +73,7 @@ def _grown(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int
 
 
 class Watcher:
-    """Looks at a server now and then, at a millisecond a look; `peak` is the most resident memory seen, in bytes."""
+    """Looks at a server now and then, a millisecond each; `peak` is the most resident memory seen, in bytes."""
 
     def __init__(self, server: Server, stalled: float = STALLED, fruitless: float = FRUITLESS) -> None:
         self.server = server
@@ -101,12 +101,10 @@ class Watcher:
                 self._hangs(f"it takes CPU time and has made no token for {self._fruitless.seconds:.0f} s")
 
     def _made_tokens(self) -> bool:
-        """Whether it has taken in or given out a token since the last time that this was asked."""
+        """Whether it has processed or made a token since the last call."""
         page = self.server.counters()
         before, self._tokens = self._tokens, sum(page.get(COMPARED[name], 0.0) for name in ("prompt_tokens", "generation_tokens"))
         return self._tokens != before and bool(page)
 
     def _hangs(self, how: str) -> None:
-        raise ServerEnded(
-            f"arm {self.server.arm}: the server hangs: {how} in the midst of a measurement; the end of its log:\n{self.server.tail()}"
-        )
+        raise ServerEnded(f"arm {self.server.arm}: the server hangs: {how} during a measurement; the end of its log:\n{self.server.tail()}")

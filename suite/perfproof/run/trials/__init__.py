@@ -1,4 +1,4 @@
-"""What runners of every kind share: the runner's interface, a trial from its start to its end, and the record that it leaves.
+"""What runners of all kinds share: the runner's interface, a trial from start to end, and its record.
 
-Nothing here knows one kind from another: what differs by kind is in `kinds`.
+Nothing here knows a kind by name: what differs by kind is in `kinds`.
 """

@@ -1,8 +1,8 @@
-"""Counting processes: one a build, side by side, each leaves its count in a file that is kept.
+"""Counting processes: one per build, all at the same time, each with a file of counts that is kept.
 
-A file is named by what the count depends on: vLLM's files, Python, PyTorch and the packages of the build, the counter's own files, and
-which functions were looked at closely. What it holds is not counted again, so a command that was broken off goes on where it was. Counts
-don't depend on what else a machine does: nothing is waited for, and both sides run at once.
+A file is named by what the count depends on: vLLM's files, Python, PyTorch and the packages of the build, the counter's own files, and the
+functions whose lines are counted. What is in the file is not counted again, so an interrupted command continues where it stopped. Counts
+don't depend on the machine's load: there is no wait for an idle machine, and both sides run at once.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from perfproof.run.processes.scratch_folders import Scratch
 from perfproof.run.processes.trial_process import Running, build_environment, start
 
 MODEL = ToyModel(layers=2, hidden=64, heads=2, vocabulary=512, context=8192)
-"""The generated model: the host's work at a step hardly depends on its dimensions."""
+"""The generated model: the host's work in a step hardly depends on its dimensions."""
 FOLDER = "counts"
-"""Below the builds: where counts are kept."""
+"""The folder of counts, below the builds."""
 ENGINE = 900.0
 """Seconds that one engine with all its features may take."""
 PAUSE = 0.5
-"""Seconds between two looks at what the processes have counted."""
+"""Seconds between two looks at the counts so far."""
 QUIET: Mapping[str, str] = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     "VLLM_CPU_KVCACHE_SPACE": "1",
@@ -45,7 +45,7 @@ QUIET: Mapping[str, str] = {
     "HF_HUB_OFFLINE": "1",
     "OMP_WAIT_POLICY": "PASSIVE",
 }
-"""What a counting process has beside its build's own environment: the engine in the process, and nothing that comes with a clock or a
+"""Variables of a counting process besides its build's environment: the engine in the process, and nothing that depends on a clock or a
 random name."""
 
 RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
@@ -59,8 +59,8 @@ Say = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is to be counted of a build: features with their numbers of requests. `closely` are functions whose lines are counted;
-    `process` tells a second process from the first, whose counts it is to confirm; `runner` is vLLM's model runner."""
+    """What to count in a build: features with their numbers of requests. `closely` are functions whose lines are counted;
+    `process` separates a second process from the first, whose counts it has to confirm; `runner` is vLLM's model runner."""
 
     build: ReadyBuild
     cells: Cells
@@ -77,21 +77,20 @@ def count(
     seconds: float | None = None,
     enough: Callable[[Sequence[Count]], bool] | None = None,
 ) -> list[Count]:
-    """The count of each, in order; what is not kept yet is counted now, all at the same time. It ends after so many `seconds`, or once what
-    is known of each is `enough`; what was counted until then is kept. Raises `CannotRun` for a build whose vLLM can't be imported, or was
-    not within the time."""
+    """The count of each, in order; missing counts are made now, all at the same time. Counting ends after `seconds`, or once `enough`
+    accepts the counts so far; these are kept. Raises `CannotRun` for a build whose vLLM can't be imported, or could not within the time."""
     files = [kept_file(one, builds.resolve()) for one in wanted]
     ends = None if seconds is None else time.monotonic() + seconds
     if enough is not None and enough(kept := [read_count(file).only(one.cells) for file, one in zip(files, wanted, strict=True)]):
         return kept
     with contextlib.ExitStack() as stack:
         runs = {file: stack.enter_context(_Run(one, builds, say)) for file, one in dict(zip(files, wanted, strict=True)).items()}
-        going, said = True, -1
+        going, seen = True, -1
         while going:
             looks = [run.going() for run in runs.values()]
             going = any(looks) and (ends is None or time.monotonic() < ends)
-            if going and enough is not None and (now := sum(run.told for run in runs.values())) != said:
-                said = now
+            if going and enough is not None and (now := sum(run.lines_read for run in runs.values())) != seen:
+                seen = now
                 going = not enough([runs[file].so_far() for file in files])
     return [runs[file].count() for file in files]
 
@@ -109,18 +108,18 @@ def order_for(models: Path, cells: Cells, closely: Sequence[str], scratch: Path)
 
 
 def kept_file(wanted: Wanted, builds: Path) -> Path:
-    """Where the count of a build is kept."""
+    """The file with the count of a build."""
     print_ = wanted.build.fingerprint
     defining = [print_.sources, print_.python, print_.torch_version, sorted(print_.packages.items()), wanted.build.lock]
-    said = json.dumps(
+    key = json.dumps(
         [defining, _counter_files(wanted.build), sorted(wanted.closely), wanted.runner, [one["name"] for one in gpus.describe()]],
         default=str,
     )
-    return builds / FOLDER / f"{wanted.build.id}-{hashlib.sha256(said.encode()).hexdigest()[:12]}-{wanted.process}.jsonl"
+    return builds / FOLDER / f"{wanted.build.id}-{hashlib.sha256(key.encode()).hexdigest()[:12]}-{wanted.process}.jsonl"
 
 
 def _counter_files(build: ReadyBuild) -> str:
-    """A hash over the files that count, as the build's processes see them."""
+    """A hash over the counter's own files, as the build's processes see them."""
     total = hashlib.sha256()
     for room in ("counting", "engine"):
         for file in sorted((build.child / room).glob("*.py")):
@@ -135,14 +134,14 @@ def environment_of(build: ReadyBuild, runner: Runner) -> dict[str, str]:
 
 
 class _Run:
-    """One build's process while it counts; as a context manager it holds its file, and is ended on leaving."""
+    """One build's process while it counts. As a context manager it locks its file, and it is ended on leaving."""
 
     def __init__(self, wanted: Wanted, builds: Path, say: Say) -> None:
         self._wanted, self._say, self._builds = wanted, say, builds.resolve()
         self._file = kept_file(wanted, self._builds)
         self._stack = contextlib.ExitStack()
         self._running: Running | None = None
-        self.told = 0
+        self.lines_read = 0
 
     def __enter__(self) -> _Run:
         self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -158,12 +157,12 @@ class _Run:
         self._stack.close()
 
     def _held(self) -> contextlib.AbstractContextManager[object]:
-        """The file, held against another command that counts the same."""
+        """A lock on the file, so that no other command counts the same."""
         lock = FileLock(self._file.with_suffix(".lock"))
         try:
             return lock.acquire(timeout=0)
         except Timeout:
-            self._say(f"{self._wanted.build.label}: another command counts it just now; waiting for it")
+            self._say(f"{self._wanted.build.label}: another command is counting it; waiting for that one")
             return lock.acquire()
 
     def _missing(self) -> dict[str, list[int]]:
@@ -172,18 +171,18 @@ class _Run:
         return {name: sizes for name, sizes in cells.items() if sizes}
 
     def _cut_off_end(self) -> None:
-        """A line that a process was ended in goes."""
+        """Removes the incomplete last line of a process that was ended."""
         if self._file.exists() and not (text := self._file.read_bytes()).endswith(b"\n"):
             self._file.write_bytes(text[: text.rfind(b"\n") + 1])
 
     def _start(self, missing: Mapping[str, Sequence[int]]) -> None:
         build, scratch = self._wanted.build, Scratch(self._builds / FOLDER / ".running", "count")
         self._stack.callback(scratch.close)
-        asked = scratch.folder / "order.json"
-        asked.write_text(json.dumps(order_for(self._builds / "models", missing, self._wanted.closely, scratch.folder)))
+        order_file = scratch.folder / "order.json"
+        order_file.write_text(json.dumps(order_for(self._builds / "models", missing, self._wanted.closely, scratch.folder)))
         self.told = self._lines()
         self._running = start(
-            [build.interpreter, build.child / "engine" / "run.py", asked, self._file],
+            [build.interpreter, build.child / "engine" / "run.py", order_file, self._file],
             environment=environment_of(build, self._wanted.runner),
             log=self._log,
         )
@@ -196,32 +195,32 @@ class _Run:
         return self._file.read_bytes().count(b"\n") if self._file.exists() else 0
 
     def going(self) -> bool:
-        """Waits a moment for the process and tells what it has counted meanwhile; False once it has ended."""
+        """Waits a moment for the process and reports what it has counted meanwhile; False once it has ended."""
         if self._running is None:
             return False
         ended = self._running.wait(PAUSE) is not None
-        self._tell()
+        self._report_lines()
         return not ended
 
-    def _tell(self) -> None:
+    def _report_lines(self) -> None:
         lines = self._file.read_text().split("\n")[:-1] if self._file.exists() else []
-        for line in lines[self.told :]:
-            said = json.loads(line)
-            if "took" in said:
-                self._say(f"{self._wanted.build.label}: {said['feature']}, {said['requests']} requests: counted in {said['took']:.0f} s")
-        self.told = len(lines)
+        for line in lines[self.lines_read :]:
+            entry = json.loads(line)
+            if "took" in entry:
+                self._say(f"{self._wanted.build.label}: {entry['feature']}, {entry['requests']} requests: counted in {entry['took']:.0f} s")
+        self.lines_read = len(lines)
 
     def so_far(self) -> Count:
-        """What is known of the build while it is being counted."""
+        """The count of the build so far."""
         return read_count(self._file).only(self._wanted.cells)
 
     def count(self) -> Count:
-        """What is known of the build at last. Raises `CannotRun` where its process counted nothing."""
-        found, label = read_count(self._file), self._wanted.build.label
-        if found.refused:
-            self._file.unlink()  # what kept it from being imported may be gone next time
-            raise CannotRun(f"{label}: vLLM does not import: {found.refused}")
-        if not found.vllm:
+        """The final count of the build. Raises `CannotRun` where its process counted nothing."""
+        counted, label = read_count(self._file), self._wanted.build.label
+        if counted.refused:
+            self._file.unlink()  # the reason of the failed import may be gone next time
+            raise CannotRun(f"{label}: vLLM does not import: {counted.refused}")
+        if not counted.vllm:
             how = self._running.finished().how() if self._running else "was not started"
             raise CannotRun(f"{label}: the counting process {how} before vLLM was imported; its log: {self._log}")
-        return found.only(self._wanted.cells)
+        return counted.only(self._wanted.cells)

@@ -1,7 +1,7 @@
-"""A trial that has ended becomes a Record, whatever runner it ran in.
+"""Makes a Record of a trial that has ended, for every runner.
 
-What is the same for all of them happens here: the block and the scenario say what was asked, texts are scrubbed, seconds rounded, the
-machine is looked at once more. A trial that does not count brings the end of its log along: the record is all that some readers are handed.
+The common steps are here: block and scenario are copied, texts are scrubbed, seconds are rounded, and the machine is looked at once more.
+The record of a trial that does not count also has the end of its log: some readers get nothing but the record.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from perfproof.run.processes.trial_process import scrub, tail
 from perfproof.run.servers.log_diagnosis import last_words
 
 LOG_LINES = 40
-"""Lines of its log, at most, that a trial which does not count brings along (`environment.log_end`)."""
+"""The most log lines in the record of a trial that does not count (`environment.log_end`)."""
 
 
 def recorded(
@@ -34,14 +34,15 @@ def recorded(
     results: Path,
     attestation: Attestation | None,
     seconds: Mapping[str, float],
-    told: Mapping[str, Any],
+    known: Mapping[str, Any],
     warnings: Sequence[str],
     measurements: Mapping[str, float],
     raw: Mapping[str, Sequence[float]],
     work: Mapping[str, int],
     witnesses: Mapping[str, float] | None = None,
+    counts: Mapping[str, Any] | None = None,
 ) -> Record:
-    """The Record of one trial of a block. `log` lies below `results`, both absolute; `told` is what is known of its environment."""
+    """The Record of one trial of a block. `log` lies below `results`, both absolute; `known` is its environment so far."""
     scenario = block.scenario
     there = log is not None and log.exists()
     end = last_words(tail(log, 4 * LOG_LINES), LOG_LINES) if log is not None and status != "ok" else ""
@@ -67,6 +68,7 @@ def recorded(
         seconds={name: round(spent, 4) for name, spent in seconds.items()},
         warnings=tuple(map(scrub, [*warnings, *attest.notes(attestation)])),
         attestation=attestation,
-        environment={**told, "after": environment.moment(), **({"log_end": end} if end else {})},
+        environment={**known, "after": environment.moment(), **({"log_end": end} if end else {})},
         log=str(log.relative_to(results)) if log is not None and there else "",
+        counts=counts or {},
     )

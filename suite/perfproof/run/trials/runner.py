@@ -1,4 +1,4 @@
-"""What a way of running trials must offer, and how one is opened for each kind of workload."""
+"""The interface of a runner of trials, and how a runner is opened for each kind of workload."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Runner(Protocol):
     """Runs trials of one kind of workload; owns whatever it keeps alive between them."""
 
     def check(self) -> None:
-        """Raises `BadInput` for what only shows once the builds are ready, `CannotRun` where that can't be asked."""
+        """Raises `BadInput` for faults that only show once the builds are ready, `CannotRun` where they can't be checked."""
         ...
 
     def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
-        """Runs one fresh trial of each of `arms` (names, in the order to run them), yielding each record as its trial ends."""
+        """Runs one fresh trial of each of `arms` (names, in the order to run them), and yields each record as its trial ends."""
         ...
 
     def rest(self) -> None:
-        """Ends the servers that it keeps up between trials: another runner is to measure. A later trial starts them anew."""
+        """Ends the servers that it keeps up between trials, because another runner measures next. A later trial starts them again."""
         ...
 
     def close(self) -> None:
@@ -38,7 +38,7 @@ class Runner(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What runners are opened with: `ready` builds by their keys, the results folder, the plan's seed, and who is told what takes long."""
+    """What runners need: `ready` builds by their keys, the results folder, the plan's seed, and `say` for messages about slow steps."""
 
     ready: Mapping[str, ReadyBuild]
     results: Path
@@ -52,9 +52,9 @@ class Opening:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerKind:
-    """How the scenarios of a kind are run. `faults` are those of one scenario, as far as can be seen before anything is made.
+    """How the scenarios of a kind are run. `faults` gives the faults of one scenario that show before anything is made.
 
-    `open` makes the runner of a scenario, or where one runner is `shared`, of all scenarios of the kind that a plan has.
+    `open` makes the runner of one scenario; if the runner is `shared`, of all scenarios of the kind in a plan.
     """
 
     kind: Kind
@@ -72,7 +72,7 @@ class OpensScenario(Protocol):
 
 
 def one_each(runner: OpensScenario, watched: Callable[[Scenario], Sequence[str]]) -> Callable[[Sequence[Scenario], Opening], Runner]:
-    """Opens a runner a scenario; `watched` names what of vLLM is counted in its arms."""
+    """Opens one runner per scenario; `watched` names the functions of vLLM that are counted in its arms."""
 
     def opens(scenarios: Sequence[Scenario], opening: Opening) -> Runner:
         (scenario,) = scenarios

@@ -1,4 +1,4 @@
-"""What runners share whose trials are attempts: what they are made of, and that every trial leaves a record, whatever becomes of it."""
+"""Base classes of runners whose trials are processes of their own: every trial leaves a record, also one that fails."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ from perfproof.run.servers.server_pool import next_log
 from perfproof.run.trials.runner import Say
 from perfproof.run.trials.trial_run import TrialRun, start_trial
 
-Asked = TypeVar("Asked", bound=Workload)
+AnyWorkload = TypeVar("AnyWorkload", bound=Workload)
 Loaded = TypeVar("Loaded", bound=ModelWorkload)
 
 
-class ProcessRunner(ABC, Generic[Asked]):
-    """A runner whose trials are attempts; a kind of workload says what is wrong with a scenario of it, and how one is attempted.
+class ProcessRunner(ABC, Generic[AnyWorkload]):
+    """A runner whose trials are processes of their own. A kind of workload adds the faults of its scenarios, and how one trial runs.
 
     `builds` maps the scenario's build names to ready ones; `watch` are functions of vLLM whose calls are counted in every arm; `seed` is
-    the plan's. Logs are kept under `results/logs/<scenario>`; `say` is told what takes long. Raises `BadInput` for a scenario with faults.
+    the plan's. Logs are kept under `results/logs/<scenario>`; `say` gets messages about slow steps.
+    Raises `BadInput` for a scenario with faults.
     """
 
     how = "process"
-    """How a trial is isolated, as its record tells it."""
+    """How a trial is isolated; its record has this word."""
 
     def __init__(
         self, scenario: Scenario, builds: Mapping[str, ReadyBuild], results: Path, *, seed: int, watch: Iterable[str], say: Say
     ) -> None:
         if faults := self.faults(scenario):
             raise BadInput(*faults)
-        self.workload: Asked = self.asked(scenario)
+        self.workload: AnyWorkload = self.workload_from(scenario)
         self.scenario, self.builds = scenario, builds
         self.results, self.seed, self.say = results.resolve(), seed, say
         self.watch = tuple(sorted({*watch, *attestation.RUNNERS.values()}))
@@ -55,32 +56,32 @@ class ProcessRunner(ABC, Generic[Asked]):
     @staticmethod
     @abstractmethod
     def faults(scenario: Scenario) -> list[str]:
-        """What is wrong with a scenario, as far as can be seen before anything is made; one sentence each."""
+        """The faults of a scenario that show before anything is made, one sentence each."""
 
     @staticmethod
     @abstractmethod
-    def asked(scenario: Scenario) -> Asked:
+    def workload_from(scenario: Scenario) -> AnyWorkload:
         """The scenario's workload."""
 
     @abstractmethod
     def check(self) -> None:
-        """Raises `BadInput` for what only shows once the builds are ready."""
+        """Raises `BadInput` for faults that only show once the builds are ready."""
 
     @abstractmethod
     def _attempt(self, trial: TrialRun) -> None:
-        """Does what the trial is for, and keeps in it what came of that; `CannotRun` ends the trial alone."""
+        """Runs the trial and puts its results into it; a `CannotRun` ends this trial only."""
 
     def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
-        """One trial of each of the arms named, in that order; every one leaves a record, whatever becomes of it."""
+        """Runs one trial of each of the arms named, in that order; every trial leaves a record, also one that fails."""
         of = {arm.name: arm for arm in self.scenario.arms}
         for name in arms:
             yield self._trial(block, of[name])
 
     def rest(self) -> None:
-        """Nothing, where every trial is a process of its own."""
+        """Nothing to end: every trial is a process of its own."""
 
     def close(self) -> None:
-        """Removes what was only needed while trials ran."""
+        """Removes the temporary files of the trials."""
         self._scratch.close()
 
     def _trial(self, block: Block, arm: Arm) -> Record:
@@ -93,20 +94,20 @@ class ProcessRunner(ABC, Generic[Asked]):
         trial.finish(build)
         return trial.record(seed=self.seed, how=self.how, results=self.results)
 
-    def _start(self, trial: TrialRun, command: Sequence[str | Path], variables: Mapping[str, str], told: Sequence[str]) -> Running:
-        """Starts a trial's process; the trial keeps its log, its environment and what it was told.
+    def _start(self, trial: TrialRun, command: Sequence[str | Path], variables: Mapping[str, str], arguments: Sequence[str]) -> Running:
+        """Starts a trial's process; the trial keeps its log, its environment and its arguments.
 
-        Raises `MemoryKept` where a GPU still holds the memory of a trial before.
+        Raises `MemoryKept` where a GPU still holds the memory of an earlier trial.
         """
         gpus.wait_free(self._idle)
         trial.log = next_log(self._logs, trial.arm.name)
-        told_of = {"arguments": shown([scrub(word) for word in told])}
-        trial.environment |= {**environment.of_build(self._build(trial.arm), variables), **told_of}
+        recorded_words = {"arguments": shown([scrub(word) for word in arguments])}
+        trial.environment |= {**environment.of_build(self._build(trial.arm), variables), **recorded_words}
         words = [str(word) for word in command]
         return start(words, environment=variables, log=trial.log, folder=self._here, grace=5.0)
 
     def _folder(self, name: str) -> Path:
-        """A new folder that goes with the runner."""
+        """A new folder, which is removed when the runner closes."""
         folder = self._scratch.folder / f"{name}-{len(list(self._scratch.folder.iterdir()))}"
         folder.mkdir()
         return folder
@@ -116,7 +117,7 @@ class ProcessRunner(ABC, Generic[Asked]):
 
 
 class ModelProcessRunner(ProcessRunner[Loaded]):
-    """A runner whose trials load a model, and run where it is and nothing else lies."""
+    """A runner whose trials load a model, and run in a folder with nothing but the model."""
 
     def __init__(
         self, scenario: Scenario, builds: Mapping[str, ReadyBuild], results: Path, *, seed: int, watch: Iterable[str], say: Say
@@ -126,6 +127,6 @@ class ModelProcessRunner(ProcessRunner[Loaded]):
         self._model = locate_model(self.workload.model, models, self._scratch.folder)
         self._here = self._model.folder
 
-    def hub_faults(self, said: Sequence[str]) -> list[str]:
-        """Why a hub's model can't be loaded; `said` is what the workload says of vLLM's arguments. Raises `CannotRun` for a silent hub."""
-        return hub_faults(self.scenario, self._build(self.scenario.baseline), self._model, said, next_log(self._logs, "hub"))
+    def hub_faults(self, flags_given: Sequence[str]) -> list[str]:
+        """Why a hub's model can't be loaded; `flags_given` are the workload's vLLM arguments. Raises `CannotRun` if the hub is silent."""
+        return hub_faults(self.scenario, self._build(self.scenario.baseline), self._model, flags_given, next_log(self._logs, "hub"))

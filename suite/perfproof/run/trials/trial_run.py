@@ -1,4 +1,4 @@
-"""A trial while it runs: what is known of it so far, what it leaves, and how one is waited for whose own process does all the work."""
+"""A trial while it runs: its state, the record that it leaves, and the wait for its process."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from perfproof.run.trials.record_builder import recorded
 EVERY = 0.5
 """Seconds between two looks at a process."""
 LONGEST = 3600.0
-"""Seconds after which a process is given up."""
+"""Seconds after which a process is stopped."""
 LOG_LINES = 20_000
-"""Lines of a log that are searched for what happened."""
+"""Lines of a log that are searched for the cause of a failure."""
 
 
 @dataclass(slots=True, kw_only=True)
 class TrialRun:
-    """What is known of a trial so far; `began` is the monotonic clock at its start. It has failed until something else is said."""
+    """The state of a trial; `began` is the monotonic clock at its start. Its status is "failed" until another is set."""
 
     block: Block
     arm: Arm
@@ -52,26 +52,26 @@ class TrialRun:
     warnings: list[str] = field(default_factory=list)
 
     def failed(self, reason: str, *, outside: bool = False) -> None:
-        """Why it does not count; what came from `outside` is none of the arm's."""
+        """Sets why it does not count; a cause from `outside` is not the arm's fault."""
         self.status, self.reason = ("invalid" if outside else "failed"), reason
 
     def record_error(self, error: CannotRun) -> None:
-        """What kept it from going on; what came from outside (a SIGKILL, memory that a GPU keeps) is none of the arm's."""
+        """Sets the error that ended it; a cause from outside (a SIGKILL, memory that a GPU keeps) is not the arm's fault."""
         killed = isinstance(error, Ended) and error.killed
         self.failed(f"{INTERRUPTED}: {error}" if killed else str(error), outside=killed or isinstance(error, MemoryKept))
 
     def process_died(self, running: Running, cause: str, what: str = "") -> None:
-        """Its process ended before its time; `what` names a process that is not the arm's own."""
+        """Sets that its process ended too early; `what` names a process that is not the arm's own."""
         self.failed(f"arm {self.arm.name}: {what}{ending(running, cause)}", outside=running.poll() == -9)
 
     def prove(self, build: ReadyBuild) -> bool:
-        """Whether its processes proved what they ran: then it counts."""
+        """Sets whether it counts: it does if its processes proved what they ran."""
         unproven = attest.verify(self.attestation, self.arm, build, tail(self.log, LOG_LINES) if self.log else "")
         self.status, self.reason = ("unattested", unproven) if unproven else ("ok", "")
         return not unproven
 
     def finish(self, build: ReadyBuild) -> None:
-        """Stops the clock; a failure that somebody outside brought about is none of the arm's."""
+        """Stops the clock; a failure with a cause from outside makes the trial invalid, because it is not the arm's fault."""
         self.seconds["total"] = time.monotonic() - self.began
         if self.status == "ok" and (why := changed(build)):
             self.failed(why, outside=True)
@@ -81,7 +81,7 @@ class TrialRun:
             self.status, self.reason = "invalid", outside
 
     def record(self, *, seed: int, how: str, results: Path) -> Record:
-        """What it leaves; `seed` is the plan's."""
+        """Its record; `seed` is the plan's."""
         return recorded(
             self.block,
             self.arm.name,
@@ -94,7 +94,7 @@ class TrialRun:
             results=results,
             attestation=self.attestation,
             seconds=self.seconds,
-            told=self.environment,
+            known=self.environment,
             warnings=self.warnings,
             measurements=self.measurements,
             raw=self.raw,
@@ -104,7 +104,7 @@ class TrialRun:
 
 
 def start_trial(block: Block, arm: Arm, build: ReadyBuild) -> TrialRun:
-    """A trial that begins now, with the machine as it is and what its build warns of."""
+    """A trial that begins now, with the machine's present state and the warnings of its build."""
     return TrialRun(
         block=block,
         arm=arm,
@@ -116,25 +116,25 @@ def start_trial(block: Block, arm: Arm, build: ReadyBuild) -> TrialRun:
 
 
 def looks(running: Running, tell: Callable[[str], None], doing: str, longest: float = LONGEST) -> Iterator[None]:
-    """One look after the other until the process has ended; `tell` is told now and then that it is still `doing`.
+    """Yields at every look until the process has ended; now and then `tell` gets the message that it is still `doing`.
 
-    Raises `CannotRun` for one that is at it for longer than `longest` seconds.
+    Raises `CannotRun` for a process that takes longer than `longest` seconds.
     """
     tell_at = 10.0
     while running.wait(EVERY) is None:
         yield
         if running.seconds > longest:
-            raise CannotRun(f"{doing}, and was not done after {longest:.0f} s")
+            raise CannotRun(f"{doing}, and had not ended after {longest:.0f} s")
         if running.seconds >= tell_at:
             tell(f"{doing}, {running.seconds:.0f} s so far")
             tell_at = running.seconds + max(10.0, running.seconds / 4)
 
 
 def ending(running: Running, cause: str) -> str:
-    """How a process ended, why if that is known, and the last words of its log."""
+    """How a process ended, why if known, and the last lines of its log."""
     return f"{running.finished().how()}{f': {cause}' if cause else ''}; the end of its log:\n{last_words(tail(running.log, 400))}"
 
 
 def cause_of(running: Running, attests: Path) -> str:
-    """Why a process of vLLM ended, by its log and by what its processes attested in `attests`; "" where nothing that is known is told."""
+    """Why a process of vLLM ended, from its log and from what its processes attested in `attests`; "" if the cause is unknown."""
     return diagnose(tail(running.log, LOG_LINES), [*attest.signals(attests), -(running.poll() or 0)])

@@ -1,6 +1,6 @@
-"""Detectors of steps: this suite's, and two that people use alone, by their own code. Otava is asked where it is installed.
+"""Detectors of steps: this suite's, and two others by their own code. Otava runs where it is installed.
 
-`ruptures` is a dependency; `apache-otava` is installed by `make validate`, without its dependencies, of which its detector needs none.
+`make validate` installs `ruptures`, and `apache-otava` without its dependencies, of which its detector needs none.
 """
 
 from __future__ import annotations
@@ -15,21 +15,23 @@ from itertools import pairwise
 
 import numpy as np
 import ruptures
+from ruptures.base import BaseCost
 
 from perfproof.analysis.steps import find
-from perfproof.analysis.steps.pelt_partition import AbsoluteDeviations
+from perfproof.analysis.steps.deviation_partition import costs
+from perfproof.analysis.steps.rank_scan import LEAST
 from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
 from perfproof.validation.simulated.noise import Floats
 
 NEAR = 3
-"""How many points off a step may be placed and still be the one that is there."""
+"""The largest distance in points between a found step and the true one."""
 
 Found = list[tuple[int, str]]
 Detector = Callable[[Floats], Found]
 
 
 def perfproof(values: Floats) -> Found:
-    """The steps that this suite tells, as places and directions."""
+    """The steps that this suite finds, as places and directions."""
     return [(one.index, one.direction) for one in find(list(values[:, None]), floor=DEFAULT_MARGIN, kind="timed").changes]
 
 
@@ -40,6 +42,23 @@ def otava(values: Floats, pvalue: float) -> Found:
     return [(int(one.index), "rise" if one.stats.mean_2 > one.stats.mean_1 else "fall") for one in found]
 
 
+class AbsoluteDeviations(BaseCost):  # type: ignore[misc]
+    """The cost l1 of ruptures, of all stretches at once: a look-up instead of a sort."""
+
+    model = "l1 by table"
+    min_size = LEAST
+
+    def fit(self, signal: Floats) -> AbsoluteDeviations:
+        """Fills the table; `signal` has shape (n,)."""
+        self.signal = signal.reshape(-1, 1)
+        self.table = costs(signal)
+        return self
+
+    def error(self, start: int, end: int) -> float:
+        """The cost of the stretch [start, end)."""
+        return float(self.table[start, end])
+
+
 def pelt(values: Floats, price: float) -> Found:
     """`ruptures.Pelt` on l1 with segments of 5 points or more, priced in deviations (by the MAD) times log n, and the same floor."""
     scale = 1.4826 * float(np.median(np.abs(values - np.median(values))))
@@ -48,8 +67,8 @@ def pelt(values: Floats, price: float) -> Found:
     search = ruptures.Pelt(custom_cost=AbsoluteDeviations(), min_size=5, jump=1).fit(values / scale)
     bounds = [0, *search.predict(pen=price * math.log(values.size))]
     levels = [float(np.median(values[start:end])) for start, end in pairwise(bounds)]
-    told = [(bounds[i], levels[i] / levels[i - 1] - 1) for i in range(1, len(levels))]
-    return [(place, "rise" if change > 0 else "fall") for place, change in told if abs(change) >= DEFAULT_MARGIN]
+    changes = [(bounds[i], levels[i] / levels[i - 1] - 1) for i in range(1, len(levels))]
+    return [(place, "rise" if change > 0 else "fall") for place, change in changes if abs(change) >= DEFAULT_MARGIN]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,16 +92,16 @@ def test_blocks_asked_for_on_the_command_line_are_for_others(folder: Path) -> No
         ({"generation": {"seed": 1}}, "generation.seed: is set by the suite"),
         ({"generation": {"max_tokens": 4}}, "generation.max_gen_toks is lm_eval's name"),
         ({"limit": 0}, "workload.limit: "),
-        ({"blocks": 6}, "blocks: a workload of kind 'accuracy' is asked once"),
+        ({"blocks": 6}, "blocks: a workload of kind 'accuracy' runs once"),
         ({"metrics": {"output_throughput": {"primary": True}}}, "metrics.output_throughput: a workload of kind 'accuracy' does not"),
-        ({"metrics": {"accuracy@words": {"primary": True}}}, "metrics.accuracy@words: the workload asks no such task, it asks sums"),
+        ({"metrics": {"accuracy@words": {"primary": True}}}, "metrics.accuracy@words: the workload has no such task, it has sums"),
         (
             {"arms": {"a": {"baseline": True}, "b": {"client": {"x": 1}}}},
             "arms.b.client: a workload of kind 'accuracy' has none",
         ),
     ],
 )
-def test_what_a_file_may_not_say_is_told(folder: Path, changes: dict[str, Any], told: str) -> None:
+def test_what_a_file_may_not_say_is_reported(folder: Path, changes: dict[str, Any], told: str) -> None:
     """Each fault with its path, before anything is made."""
     with pytest.raises(BadInput) as fault:
         loaded(folder, **changes)

@@ -1,4 +1,4 @@
-"""The accuracy runner on stand-ins for vLLM and lm_eval: what a record keeps, what keeps a trial from counting, what is told before."""
+"""The accuracy runner on stand-ins for vLLM and lm_eval: what a record keeps, what keeps a trial from counting, what is reported before."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_fresh_launches_ask_the_baseline_again_in_a_process_of_its_own(runner: R
 @pytest.mark.parametrize(
     ("fake", "told"),
     [
-        ("nan", "sums: 200 items have a logprob that is no number (NaN)"),
+        ("nan", "sums: 200 items have a logprob that is not a number (NaN)"),
         ("silent", "the server gave no answer to 1 items"),
         ("unscored", "sums, exact_match: 197 of 200 items have a score"),
         ("lower", "workload.tasks.sums: of exact_match less is better"),
@@ -214,13 +214,13 @@ def test_an_unpatched_arm_that_names_a_patch_is_unattested(runner: Runner) -> No
     assert "was never called" in patched.reason
 
 
-def test_a_task_that_does_not_exist_is_told_with_near_names(runner: Runner) -> None:
+def test_a_task_that_does_not_exist_is_reported_with_near_names(runner: Runner) -> None:
     """lm_eval is asked before any engine starts."""
     with pytest.raises(BadInput, match=r"toy.yaml: workload.tasks: unknown task 'gsm8', did you mean gsm8k\?"):
         runner(tasks={"sums": {}, "gsm8": {}})
 
 
-def test_a_metric_that_was_not_written_is_told_with_those_that_were(runner: Runner) -> None:
+def test_a_metric_that_was_not_written_is_reported_with_those_that_were(runner: Runner) -> None:
     """What a scenario names for a task must be there."""
     plain, _ = run(runner(tasks={"sums": {"metric": "acc"}}))
     assert plain.status == "failed"
@@ -237,7 +237,7 @@ def test_a_metric_that_was_not_written_is_told_with_those_that_were(runner: Runn
     ],
 )
 def test_what_can_not_be_asked_is_refused(changes: dict[str, Any], told: str, toy_build: ReadyBuild, tasks: Path) -> None:
-    """Each fault is told with its place, before anything is made."""
+    """Each fault is reported with its place, before anything is made."""
     (fault,) = scenario_faults(scenario(toy_build, tasks, **changes))
     assert fault.startswith(f"toy.yaml: {told}")
 
@@ -246,7 +246,7 @@ def test_logprobs_are_not_asked_of_a_chat_endpoint(toy_build: ReadyBuild, tasks:
     """A task of multiple choice can't be asked there; the words say which and why."""
     (tasks / "sums.yaml").write_text("task: sums\noutput_type: multiple_choice\n")
     (fault,) = scenario_faults(scenario(toy_build, tasks, through="server", endpoint="chat"))
-    assert fault == "toy.yaml: workload.tasks.sums: it asks for logprobs (multiple_choice), which a chat endpoint has none of"
+    assert fault == "toy.yaml: workload.tasks.sums: it needs logprobs (multiple_choice), which a chat endpoint does not give"
 
 
 def test_a_scenario_is_asked_in_one_block(toy_build: ReadyBuild, tasks: Path) -> None:

@@ -109,10 +109,10 @@ POOLER = {"toy": "splade", "layers": 1, "hidden": 64, "heads": 2, "vocabulary": 
             "arms.other.server_arguments: --runner",
         ),
         ({"metrics": ("embeddings",)}, "metrics: a llama gives no embeddings"),
-        ({"model": POOLER}, "metrics: a splade is asked for embeddings"),
+        ({"model": POOLER}, "metrics: a splade gives embeddings only"),
         (
             {"metrics": ("embeddings", "greedy_outputs"), "model": POOLER},
-            "metrics.embeddings: a model that gives embeddings answers nothing",
+            "metrics.embeddings: a model that gives embeddings gives nothing else",
         ),
         ({"dataset": {"template": "{i}"}}, "workload.dataset.output_tokens: is missing"),
         ({"metrics": ("sampled_outputs",)}, "workload.sampled: is missing"),
@@ -120,7 +120,7 @@ POOLER = {"toy": "splade", "layers": 1, "hidden": 64, "heads": 2, "vocabulary": 
     ],
 )
 def test_what_can_not_be_asked_is_refused(changes: Mapping[str, Any], told: str) -> None:
-    """Each fault is told with its place, before anything is made."""
+    """Each fault is reported with its place, before anything is made."""
     faults = scenario_faults(scenario(**changes))
     assert len(faults) == 1
     assert faults[0].startswith(f"equal.yaml: {told}")
@@ -145,10 +145,10 @@ def test_answers_are_kept_joined_with_their_lengths() -> None:
 
 
 def test_numbers_that_are_none_and_missing_answers_fail_the_trial() -> None:
-    """A NaN is told with its prompt and place; so are fewer answers than prompts."""
-    with pytest.raises(CannotRun, match=r"logprobs of prompt 1 hold a value that is no number \(NaN or infinite\), first at 0"):
+    """A NaN is reported with its prompt and place; so are fewer answers than prompts."""
+    with pytest.raises(CannotRun, match=r"logprobs of prompt 1 hold a value that is not a number \(NaN or infinite\), first at 0"):
         answers_of(said(tokens=[[5], [8]], logprobs=[[-0.1], [math.nan]]), ORDER)
-    with pytest.raises(CannotRun, match="1 answers to 2 prompts"):
+    with pytest.raises(CannotRun, match="1 answers for 2 prompts"):
         answers_of(said(tokens=[[5]], logprobs=[[-0.1]]), ORDER)
 
 
@@ -171,7 +171,7 @@ def test_the_suites_own_text_is_seven_paragraphs_of_plain_words() -> None:
 @pytest.mark.vllm
 @pytest.mark.slow
 def test_a_planted_fault_is_seen(served_build: ReadyBuild, tmp_path: Path) -> None:
-    """A tiny model answers with penalties, as released and with one token counted twice: attested, told apart, judged *regressed*."""
+    """A tiny model answers with penalties, as released and with one token counted twice: attested, distinguished, judged *regressed*."""
     from perfproof.analysis.equality.equality_verdict import judge
 
     arms = {

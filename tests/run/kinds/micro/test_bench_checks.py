@@ -1,4 +1,4 @@
-"""What a microbenchmark's scenario gets wrong, told before anything runs."""
+"""What a microbenchmark's scenario gets wrong, reported before anything runs."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def faults(made: Scenario) -> list[str]:
         ),
     ],
 )
-def test_an_unknown_name_is_told_with_the_near_ones(made: Scenario, words: str) -> None:
-    """A benchmark, parameter or patch that is not there is told with its place in the file and the nearest names."""
+def test_an_unknown_name_is_reported_with_the_near_ones(made: Scenario, words: str) -> None:
+    """A benchmark, parameter or patch that is not there is reported with its place in the file and the nearest names."""
     (fault,) = faults(made)
     assert words in fault
 
@@ -53,7 +53,7 @@ def test_an_unknown_name_is_told_with_the_near_ones(made: Scenario, words: str) 
     ],
 )
 def test_a_metric_of_a_case_that_is_not_there_is_refused(cases: tuple[dict[str, Any], ...], words: str) -> None:
-    """A metric may name one of the workload's cases; any other would be waited for in vain, and the cases that there are are told."""
+    """A metric may name one of the workload's cases; any other is refused, with the cases that exist."""
     choice = MetricChoice(name="round_time@swaps=7", primary=True, margin=0.02)
     found = faults(dataclasses.replace(scenario(cases=cases), metrics=(choice,)))
     assert found == ([f"toy.yaml: {words}"] if words else [])
@@ -77,7 +77,7 @@ def asking(metric: str, *cases: dict[str, Any], bench: str = "swap_states") -> S
     ],
 )
 def test_a_size_that_cannot_work_is_refused_before_anything_runs(made: Scenario, words: str) -> None:
-    """Integers whose default is positive must be positive, others no less than nought, but where the benchmark itself says how small."""
+    """Integers whose default is positive must be positive, others no less than 0, but where the benchmark itself says how small."""
     assert faults(made) == ([words] if words else [])
 
 
@@ -96,12 +96,27 @@ def test_a_size_that_cannot_work_is_refused_before_anything_runs(made: Scenario,
     ],
 )
 def test_a_text_that_cannot_work_is_refused_before_anything_runs(made: Scenario, words: str) -> None:
-    """A text that the benchmark knows nothing of is told with its place in the file and the texts that there are."""
+    """A text that the benchmark knows nothing of is reported with its place in the file and the texts that there are."""
     assert faults(made) == ([f"toy.yaml: workload.{words}"] if words else [])
 
 
+def test_the_size_of_a_counted_round_is_one_that_the_benchmark_takes() -> None:
+    """An unknown parameter, or a size that is none, is refused; counts may be asked for."""
+    plain = scenario()
+    workload = dataclasses.replace(plain.workload, count_at={"swap": 2, "requests": 1})  # type: ignore[call-arg]
+    asked = (
+        MetricChoice(name="python_instructions", primary=True, margin=0.005),
+        MetricChoice(name="round_time", primary=False, margin=0.02),
+    )
+    found = faults(dataclasses.replace(plain, workload=workload, metrics=asked))
+    assert [fault.partition("workload.")[2].partition(",")[0] for fault in found] == [
+        "count_at: unknown parameter 'swap'",
+        "count_at.requests: expected 2 or more",
+    ]
+
+
 def test_a_metric_of_no_case_is_refused_where_every_value_has_one() -> None:
-    """With cases a metric without one would never have a value; how to write it is told. An empty case is the one without a name."""
+    """With cases a metric without one would never have a value; how to write it is reported. An empty case is the one without a name."""
     (fault,) = faults(asking("round_time", {"requests": 64}, {"requests": 128}))
     assert fault == "toy.yaml: metrics.round_time: with cases write round_time@requests=64 or round_time@requests=128"
     assert faults(asking("round_time", {}, {"requests": 64})) == []
@@ -134,6 +149,6 @@ def test_every_scenario_of_the_project_asks_what_its_benchmark_leaves() -> None:
                 assert faults(made) == [], file
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     """A scenario with three faults has three sentences."""
     assert len(faults(scenario(toy.arm("plain", "a"), toy.arm("patched", "b"), nonsense=1))) == 3

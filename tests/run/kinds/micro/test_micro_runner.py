@@ -42,7 +42,7 @@ def test_a_block_leaves_one_attested_record_an_arm(run_toy: RunToy) -> None:
     assert plain.measurements["round_time"] == sorted(plain.raw["round_time"])[1]
     assert plain.witnesses == {"bytes_per_swap": 80}
     assert plain.work == patched.work == {"swaps": 4}
-    assert set(plain.seconds) == {"import", "setup", "measure", "overhead", "total"}
+    assert set(plain.seconds) == {"import", "setup", "measure", "count", "overhead", "total"}
     assert plain.attestation is not None
     assert patched.attestation is not None
     assert plain.attestation.patches == {}
@@ -109,29 +109,29 @@ def test_cases_are_metrics_of_their_own(run_toy: RunToy) -> None:
     assert set(record.work) == {"swaps@length=5", "swaps@length=50"}
 
 
-def test_a_plugin_that_does_not_import_is_told(run_toy: RunToy) -> None:
-    """vLLM goes on unpatched when a plugin fails to import; the trial is unattested and the reason is the import's own."""
+def test_a_plugin_that_does_not_import_is_reported(run_toy: RunToy) -> None:
+    """vLLM continues unpatched when a plugin fails to import; the trial is unattested and the reason is the import's own."""
     (record,) = run_toy(toy.arm("patched", "toy_broken"))
     assert record.status == "unattested"
     assert "toy_broken was not applied: its plugin failed to import: ModuleNotFoundError" in record.reason
 
 
-def test_a_plugin_of_the_users_own_that_does_not_import_is_told(run_toy: RunToy) -> None:
+def test_a_plugin_of_the_users_own_that_does_not_import_is_reported(run_toy: RunToy) -> None:
     """An arm that lists a plugin in its `VLLM_PLUGINS` is not measured without it: vLLM only logs that it failed to import."""
     (record,) = run_toy(toy.arm("plain", environment={"VLLM_PLUGINS": "toy_broken"}))
     assert record.status == "unattested"
     assert "plugin toy_broken failed to import: ModuleNotFoundError" in record.reason
 
 
-def test_a_plugin_that_nobody_has_installed_is_told(run_toy: RunToy) -> None:
-    """vLLM says nothing of a name in `VLLM_PLUGINS` that no package has; the trial is unattested all the same."""
+def test_a_plugin_that_nobody_has_installed_is_reported(run_toy: RunToy) -> None:
+    """vLLM says nothing of a name in `VLLM_PLUGINS` that no package has; the trial is unattested anyway."""
     (record,) = run_toy(toy.arm("plain", environment={"VLLM_PLUGINS": "nothing_has_this_name"}))
     assert record.status == "unattested"
-    assert record.reason.startswith("plugin nothing_has_this_name was not loaded: nothing that is installed there")
+    assert record.reason.startswith("plugin nothing_has_this_name was not loaded: no package that is installed there")
 
 
 def test_a_plugin_and_a_variable_of_the_users_own_are_shown(run_toy: RunToy, tmp_path: Path) -> None:
-    """A plugin that lies on the arm's PYTHONPATH and is loaded counts, and so does a variable; one that vLLM does not know is told."""
+    """A plugin that lies on the arm's PYTHONPATH and is loaded counts, and so does a variable; one that vLLM does not know is reported."""
     (tmp_path / "theirs-1.dist-info").mkdir()
     (tmp_path / "theirs-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1\n")
     (tmp_path / "theirs-1.dist-info" / "entry_points.txt").write_text("[vllm.general_plugins]\ntheirs = theirs_module:register\n")
@@ -156,14 +156,14 @@ def test_nothing_is_imported_from_where_a_command_stands(run_toy: RunToy, tmp_pa
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_patched_function_that_is_never_called_is_told(run_toy: RunToy) -> None:
+def test_a_patched_function_that_is_never_called_is_reported(run_toy: RunToy) -> None:
     """A patch whose function the workload does not call proves nothing: unattested."""
     (record,) = run_toy(toy.arm("patched", "toy_idle"))
     assert record.status == "unattested"
     assert "the function that patch toy_idle replaces was never called" in record.reason
 
 
-def test_a_workload_that_misses_its_function_is_told(run_toy: RunToy) -> None:
+def test_a_workload_that_misses_its_function_is_reported(run_toy: RunToy) -> None:
     """A benchmark that does not call what it exercises is unattested in the unpatched arm too."""
     (record,) = run_toy(toy.arm("plain"), mode="uncalled")
     assert record.status == "unattested"
@@ -251,7 +251,7 @@ def test_no_secret_gets_into_record_or_log(run_toy: RunToy, tmp_path: Path, monk
 
 
 def test_killing_the_parent_spoils_the_trial_and_leaves_no_process(toy_build: ReadyBuild, tmp_path: Path) -> None:
-    """`kill -9` on the importing process in the midst of a trial: the record says so, and nothing runs on."""
+    """`kill -9` on the importing process during a trial: the record has that reason, and no process stays."""
     scenario = toy.scenario(toy_build.interpreter, toy.arm("plain"), mode="hang")
     runner = MicroRunner({scenario.builds["default"].key: toy_build}, tmp_path / "logs", seed=0, bench_of=toy.bench)
     victims: list[psutil.Process] = []
@@ -291,7 +291,7 @@ list(runner.trials(Block(scenario=scenario, number=1, order=("plain",), seed=0),
 
 
 def test_killing_the_runner_leaves_no_process(toy_build: ReadyBuild, tmp_path: Path) -> None:
-    """`kill -9` on the runner in the midst of a trial ends the importing process and the trial too."""
+    """`kill -9` on the runner during a trial ends the importing process and the trial too."""
     package = toy.package(tmp_path / "perfproof")
     words = [sys.executable, "-c", RUNNER, toy_build.interpreter, tmp_path / "builds", package, tmp_path / "results"]
     launcher = subprocess.Popen([str(word) for word in words], cwd=Path(__file__).parents[4])
@@ -320,7 +320,7 @@ def _words(process: psutil.Process) -> list[str]:
 
 
 def test_a_trial_that_runs_out_of_time_is_ended(toy_build: ReadyBuild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trial that hangs is killed at its limit and told as failed; the next arm gets a process of its own."""
+    """A trial that hangs is killed at its limit and reported as failed; the next arm gets a process of its own."""
     monkeypatch.setattr("perfproof.run.kinds.micro.micro_runner.TRIAL_LIMIT", 1.0)
     scenario = toy.scenario(toy_build.interpreter, toy.arm("plain"), toy.arm("patched", "toy_patch"), mode="hang")
     runner = MicroRunner({scenario.builds["default"].key: toy_build}, tmp_path / "logs", seed=0, bench_of=toy.bench)

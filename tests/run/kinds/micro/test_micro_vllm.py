@@ -73,7 +73,7 @@ def test_nothing_leaks_between_forked_trials(run: Run, results: Path) -> None:
 
 
 def test_plugins_and_variables_of_an_arms_own_are_attested(run: Run) -> None:
-    """A name that no package has makes a trial unattested, as vLLM says nothing of it; a variable is shown, a misspelt one is told."""
+    """A name that no package has makes a trial unattested, as vLLM says nothing of it; a variable is shown, a misspelt one is reported."""
     arms = (
         toy.arm("ghost", environment={"VLLM_PLUGINS": "nothing_has_this_name"}),
         toy.arm("misspelt", environment={"VLLM_LOGING_LEVEL": "ERROR", "OMP_DYNAMIC": "false"}),
@@ -83,11 +83,11 @@ def test_plugins_and_variables_of_an_arms_own_are_attested(run: Run) -> None:
     assert (misspelt.status, misspelt.reason) == ("ok", "")
     assert misspelt.attestation is not None
     assert misspelt.attestation.variables == {"OMP_DYNAMIC": "", "VLLM_LOGING_LEVEL": ""}
-    assert any("VLLM_LOGING_LEVEL: this release of vLLM knows no variable so called" in one for one in misspelt.warnings)
+    assert any("VLLM_LOGING_LEVEL: this release of vLLM knows no variable of that name" in one for one in misspelt.warnings)
 
 
 def test_the_swap_moves_less_where_it_copies_active_prefixes(run: Run) -> None:
-    """On a real batch, whole rows and active prefixes do the same swaps, and the witness tells them apart exactly."""
+    """On a real batch, whole rows and active prefixes do the same swaps, and the witness distinguishes them exactly."""
     whole, active = run(
         "swap_states",
         toy.arm("whole", "swap_states_full_rows"),

@@ -1,4 +1,4 @@
-"""What the rounds of a microbenchmark say of themselves is told beside its times."""
+"""What the rounds of a microbenchmark say of themselves is reported beside its times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perfproof.run.kinds.micro.round_checks import warnings
 
 
 @pytest.mark.parametrize("times", [10, 73, 650, 1140])
-def test_a_first_round_far_off_the_others_is_told(times: int) -> None:
+def test_a_first_round_far_off_the_others_is_reported(times: int) -> None:
     """A benchmark that uses up what it works on does its work once: the first round says so, with the remedy."""
     [told] = warnings("round_time", [1e-3 * times, *[1e-3] * 19])
     assert told.startswith(f"round_time: the first round took {times:,} times the median of all 20")
@@ -29,7 +29,7 @@ def test_ordinary_rounds_are_told_nothing_of(rounds: list[float]) -> None:
 def test_rounds_that_are_over_before_the_clock_can_tell_offer_iterations(seconds: float, iterations: int, offered: int) -> None:
     """Where the clock's own time is a part of a round that matters, more calls a round are offered."""
     [told] = warnings("round_time", [seconds] * 20, iterations)
-    assert "the clock is a part of what was measured" in told
+    assert "the clock is part of what was measured" in told
     assert f"iterations={offered} " in told
 
 

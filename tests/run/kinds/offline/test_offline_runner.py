@@ -49,7 +49,7 @@ def test_latencies_become_their_median_and_the_work_done() -> None:
     assert twice.work == {"batches": 1, "output_tokens": 80}
 
 
-def test_throughput_becomes_rates_and_a_short_run_is_told() -> None:
+def test_throughput_becomes_rates_and_a_short_run_is_reported() -> None:
     """Requests and tokens a second; standard asks for half a minute."""
     said = {"elapsed_time": 4.0, "num_requests": 8, "total_num_tokens": 80, "requests_per_second": 2.0, "tokens_per_second": 20.0}
     found = read_throughput(said, workload("throughput"), "standard")
@@ -70,7 +70,7 @@ def test_a_latency_run_of_too_few_steps_made_shorter_outputs(length: int, warm_u
     assert bool(latency_fault(found, work, [], steps)) == (steps < (3 + warm_ups) * length)
     assert latency_fault(found, work, [], 0) == latency_fault(found, work, ["--speculative-config={}"], 1) == ""
     asked = workload(arguments={"output-len": length, "num-iters": 4})
-    assert latency_fault(found, asked, [], 10**6) == "3 batches were measured, 4 were asked for"
+    assert latency_fault(found, asked, [], 10**6) == "3 batches were measured, not the 4 asked for"
 
 
 @given(st.integers(1, 50), st.integers(1, 300), st.sampled_from(["random", "prefix_repetition"]), st.integers(0, 15_000))
@@ -85,7 +85,7 @@ def test_a_throughput_run_makes_just_the_tokens_asked_for(requests: int, length:
     drawn = workload("throughput", {"dataset-name": "sharegpt", "dataset-path": "x.json"})
     assert bool(throughput_fault(found, drawn, made)) == (made < requests)
     more = workload("throughput", {"num-prompts": requests + 1})
-    assert throughput_fault(found, more, None) == f"{requests} requests were measured, {requests + 1} were asked for"
+    assert throughput_fault(found, more, None) == f"{requests} requests were measured, not the {requests + 1} asked for"
 
 
 def test_the_tokens_of_a_throughput_run_are_read_from_what_it_printed() -> None:
@@ -150,18 +150,18 @@ def test_an_arms_own_flags_come_last_and_the_prefix_cache_is_off() -> None:
         (
             workload(),
             ("--output-len", "64"),
-            "arms.other.server_arguments: --output-len changes the work, which all arms must do alike: say it",
+            "arms.other.server_arguments: --output-len changes the work, which must be the same in all arms: set it",
         ),
         (workload(), ("--batch_size=64",), "arms.other.server_arguments: --batch-size changes the work"),
         (workload("throughput"), ("--random-o=64",), "arms.other.server_arguments: --random-output-len changes the work"),
         (workload("throughput"), ("--num-prom=64",), "arms.other.server_arguments: --num-prompts changes the work"),
         (workload(), ("--see=3",), "arms.other.server_arguments: --seed is set by the suite"),
-        (workload(model=dataclasses.replace(MODEL, vocabulary=512)), (), "workload.model.vocabulary: the latency benchmark asks for ids"),
+        (workload(model=dataclasses.replace(MODEL, vocabulary=512)), (), "workload.model.vocabulary: the latency benchmark uses ids"),
         (workload(model=dataclasses.replace(MODEL, toy="splade")), (), "workload.model.toy: a splade generates nothing"),
     ],
 )
 def test_what_can_not_be_measured_is_refused(work: OfflineWorkload, server: tuple[str, ...], told: str) -> None:
-    """Each fault is told with its place, before anything is made."""
+    """Each fault is reported with its place, before anything is made."""
     faults = scenario_faults(scenario(work, *server))
     assert len(faults) == 1
     assert faults[0].startswith(f"off.yaml: {told}")
@@ -183,7 +183,7 @@ def test_a_trial_is_one_run_and_a_file_of_another_kind_fails_that_trial_alone(
 ) -> None:
     """What vLLM wrote is measured; where it is not what is known, the record says so, and the other arm's trial still runs.
 
-    Memory that a GPU keeps from a trial before is none of the arm's.
+    Memory that a GPU keeps from a trial before is not the arm's fault.
     """
     asked = scenario(workload(arguments={"batch-size": 2, "output-len": 4}), "--fake=other file")
     runner = OfflineRunner(asked, {"default": toy_build}, tmp_path, seed=1, watch=(), say=print)
@@ -201,7 +201,7 @@ def test_a_trial_is_one_run_and_a_file_of_another_kind_fails_that_trial_alone(
     early, _ = ended.trials(Block(scenario=short, number=1, order=("other", "plain"), seed=1), ("other", "plain"))
     assert (early.status, early.reason) == (
         "invalid",
-        "the engine took 12 steps, outputs of 4 tokens take 48: they were shorter than asked for",
+        "the engine took 12 steps, but outputs of 4 tokens take 48: the outputs were shorter than asked for",
     )
     ended.close()
     monkeypatch.setattr(gpus, "wait_free", kept)

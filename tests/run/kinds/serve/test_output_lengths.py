@@ -60,7 +60,7 @@ def test_where_outputs_may_end_by_themselves_none_is_empty_or_too_long_and_not_a
     assume(max(made) > 1)
     assert output_lengths.fault(made, work, asked, False) == ""
     place = data.draw(st.integers(0, len(asked) - 1))
-    for odd, told in ((0, "hold no token"), (asked[place] + 1, "are longer than was asked for")):
+    for odd, told in ((0, "are empty"), (asked[place] + 1, "are longer than asked for")):
         assert told in output_lengths.fault([*made[:place], odd, *made[place + 1 :]], work, asked, False)
     assert "ended with their first token" in output_lengths.fault([1] * len(asked), work, asked, False)
 
@@ -76,7 +76,7 @@ def test_a_client_that_tells_no_lengths_is_no_measurement() -> None:
     """A result without the length of every output, of a backend that generates, is a fault; backends that pool have none."""
     work = workload(2, {"random-output-len": 4})
     for told in (None, [], [4], 0, "44"):
-        assert "the client told no length of each of the 2 outputs" in output_lengths.fault(told, work, None, None)
+        assert "the client did not give the length of each of the 2 outputs" in output_lengths.fault(told, work, None, None)
     assert output_lengths.fault(None, workload(2, {"backend": "openai-embeddings"}), None, None) == ""
 
 
@@ -87,7 +87,7 @@ def test_a_client_that_notes_no_lengths_is_taken_at_the_scenarios_word() -> None
     )
     drawn = workload(2, {"dataset-name": "sharegpt"})
     assert output_lengths.asked_for(drawn, None) is None
-    assert output_lengths.fault([4, 0], drawn, None, None) == "1 of 2 outputs hold no token"
+    assert output_lengths.fault([4, 0], drawn, None, None) == "1 of 2 outputs are empty"
 
 
 @pytest.mark.parametrize("body", [{"stop": ["."]}, {"guided_json": {}}, {"structured_outputs": {"json": {}}}, {"ignore_eos": False}])
@@ -95,7 +95,7 @@ def test_what_ends_an_output_in_the_body_makes_lengths_the_most(body: Mapping[st
     """A stop or a grammar in the `extra-body` may end outputs: then what was asked for is the most."""
     work = workload(2, {"random-output-len": 8, "extra-body": json.dumps(body)})
     assert output_lengths.fault([3, 8], work, [8, 8], True) == ""
-    assert "hold no token" in output_lengths.fault([0, 8], work, [8, 8], True)
+    assert "are empty" in output_lengths.fault([0, 8], work, [8, 8], True)
 
 
 def test_a_cap_in_the_body_cuts_outputs_short() -> None:
@@ -115,7 +115,7 @@ def test_several_outputs_of_a_request_are_counted_together() -> None:
 def test_a_result_carries_the_checksum_of_its_lengths() -> None:
     """Work holds one number for all lengths in their order."""
     said = {"duration": 1.0, "completed": 2, "total_input_tokens": 1, "total_output_tokens": 3, "output_lens": [1, 2]}
-    found = read_result(said, workload(2, {"dataset-name": "sharegpt"}), asked=[1, 2], ignored=True)
+    found = read_result(said, workload(2, {"dataset-name": "sharegpt"}), requested=[1, 2], ignored=True)
     assert found.work["output_lengths_checksum"] == output_lengths.checksum([1, 2])
     assert found.fault == ""
 

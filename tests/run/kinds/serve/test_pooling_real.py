@@ -110,7 +110,7 @@ def test_a_pooler_that_reads_token_ids_is_measured(reading_build: ReadyBuild, tm
 def test_an_offline_block_is_measured_and_attested(real_build: ReadyBuild, tmp_path: Path) -> None:
     """`vllm bench throughput` in a process a trial: both arms count, did the same work, and prove what they ran.
 
-    Engine and worker are no processes of their own here, each of which imports vLLM anew; of servers they are.
+    Engine and worker are no processes of their own here, each of which imports vLLM again; of servers they are.
     """
     asked = scenario(tmp_path, OFFLINE)
     records = block_of(OfflineRunner(asked, {"default": real_build}, tmp_path / "results", seed=5, watch=(), say=print))

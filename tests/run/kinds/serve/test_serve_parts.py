@@ -89,8 +89,8 @@ def test_embeddings_have_end_to_end_latencies_alone() -> None:
     assert read_result(said, workload()).raw == {"e2el": [0.4, 0.5]}
 
 
-def test_a_failed_request_is_told_with_its_error() -> None:
-    """A run in which a request failed is no measurement; the last line of the first error is told."""
+def test_a_failed_request_is_reported_with_its_error() -> None:
+    """A run in which a request failed is no measurement; the last line of the first error is reported."""
     said = result(completed=1, failed=1, errors=["", "Traceback\nServer disconnected"])
     assert read_result(said, workload()).fault == "1 of 2 requests completed, 1 failed (the first: Server disconnected)"
 
@@ -124,7 +124,8 @@ ARRIVING = [{"request-rate": 40}, {"request-rate": "40.0"}, {"ramp-up-strategy":
 
 @pytest.mark.parametrize("client", ARRIVING)
 def test_nobody_knows_how_many_run_at_once_where_they_arrive_at_a_rate(client: dict[str, str | int]) -> None:
-    """That depends on how long each takes: no wave is told, unless `max-concurrency` bounds it, and warm-ups are two seconds of them."""
+    """That depends on how long each takes: no wave is reported, unless `max-concurrency` bounds it, and warm-ups are two seconds of
+    them."""
     assert one_wave(1200, client) is None
     assert one_wave(1200, {**client, "max-concurrency": 8}) == default_warmups(1200, {**client, "max-concurrency": 8}) == 8
     assert default_warmups(1200, client) == 80
@@ -142,7 +143,7 @@ def test_warm_ups_that_are_left_out_are_at_least_one_request() -> None:
 
 
 def test_each_doubt_is_a_warning_with_its_remedy() -> None:
-    """Short runs, few warm-ups, a busy client, cache hits and preemptions are told; a run without them is silent."""
+    """Short runs, few warm-ups, a busy client, cache hits and preemptions are reported; a run without them is silent."""
     found = read_result(result(duration=1.0), workload())
     told = warnings_for(workload(warmups=0), found, profile="quick", client_load=0.97, server={"prefix_cache_hits": 8, "preemptions": 1})
     assert len(told) == 5
@@ -152,13 +153,13 @@ def test_each_doubt_is_a_warning_with_its_remedy() -> None:
     )
 
 
-def test_small_batches_are_told() -> None:
+def test_small_batches_are_reported() -> None:
     """The same tokens in many more steps mean that requests ran one after another: a warning, unless they were to arrive at a rate."""
     found, counted = read_result(result(), workload()), {"generation_tokens": 16}
     assert warnings_for(workload(), found, profile="quick", client_load=0.5, server=counted, steps=10) == []
     told = warnings_for(workload(), found, profile="quick", client_load=0.5, server=counted, steps=20)
     assert len(told) == 1
-    assert "0.8 tokens where 2 requests were to run together" in told[0]
+    assert "0.8 tokens, but 2 requests were to run together" in told[0]
     assert warnings_for(workload({"request-rate": 1}), found, profile="quick", client_load=0.5, server=counted, steps=20) == []
 
 
@@ -174,7 +175,7 @@ def test_one_long_output_among_short_ones_is_no_small_batch() -> None:
 
 
 def test_temperature_and_ignored_end_are_always_said() -> None:
-    """What the scenario leaves unsaid would be the server's to decide: temperature 0 and ignored end of sequence are explicit."""
+    """What the scenario does not set would be the server's to decide: temperature 0 and ignored end of sequence are explicit."""
     said = arguments_for(workload(), AN_ARM, model="m", url="http://x", name="n", seed=5, result=Path("/r/f.json"))
     assert {"--temperature=0", "--ignore-eos", "--seed=5", "--num-warmups=2", "--num-prompts=2", "--save-detailed"} <= set(said)
     chosen = arguments_for(workload({"temperature": 0.6}), AN_ARM, model="m", url="http://x", name="n", seed=5, result=Path("/r/f.json"))
@@ -271,7 +272,7 @@ def test_every_model_has_processes_that_run_in_a_folder_of_its_own(tmp_path: Pat
 
 
 def test_a_metrics_page_is_summed_over_labels() -> None:
-    """Counters of several engines are added; comments and odd lines are passed over."""
+    """Counters of several engines are added; comments and odd lines are skipped."""
     page = '# HELP x y\nvllm:a_total{engine="0"} 1.0\nvllm:a_total{engine="1"} 2.0\nvllm:b 3e2\nvllm:c not-a-number\n'
     assert parse_metrics(page) == {"vllm:a_total": 3.0, "vllm:b": 300.0}
 
@@ -305,16 +306,16 @@ def test_a_free_port_is_one_that_nothing_answers_on() -> None:
         ("OSError: nowhere/nothing is not a local folder and is not a valid model identifier", "no such model"),
         ("perfproof.patches.guard.PatchRefused: patch swap refused: it was tested with vLLM 0.22.0", "patch swap refused: it was tested"),
         ("RuntimeError: Worker died unexpectedly (exit code: -4)", "SIGILL is an instruction that this processor did not let it run"),
-        ("Bus error (core dumped)", "SIGBUS is memory shared between processes for which there was no room"),
+        ("Bus error (core dumped)", "SIGBUS means that there was no room for memory shared between processes"),
         ("ModuleNotFoundError: No module named 'uvloop'", "a Python package is missing there: No module named 'uvloop'"),
         ("main.py: error: argument --max-num-seqs: invalid int value: 'x'", "a server argument was refused: --max-num-seqs: invalid int"),
-        ("  Value error, Model Runner V2 requires Triton. [type=value_error]", "the Model Runner V2 was asked for, and this build has no"),
+        ("  Value error, Model Runner V2 requires Triton. [type=value_error]", "the Model Runner V2 was wanted, but this build has no"),
         ("ValueError: Free memory on device (3/141 GiB) on startup is less than desired GPU memory utilization", "it ran out of memory"),
         ("1 validation error for VllmConfig\n  Value error, max_model_len is too large [type=x]", "its settings don't fit together"),
         ("ERROR 11-28 [__init__.py:9] Failed to load plugin odd", "the plugin odd does not import"),
     ],
 )
-def test_common_ends_are_told_in_words(line: str, words: str) -> None:
+def test_common_ends_are_reported_in_words(line: str, words: str) -> None:
     """Each of the common ends of a server has a cause in words."""
     assert words in diagnose(f"INFO all is well\n{line}\n")
 
@@ -366,21 +367,21 @@ def test_several_inputs_in_one_request_are_refused() -> None:
     assert fault.startswith("arms.other.client.random_batch_size: several inputs in one request")
 
 
-def test_an_endpoint_that_a_backend_refuses_is_told_before_anything_starts() -> None:
+def test_an_endpoint_that_a_backend_refuses_is_reported_before_anything_starts() -> None:
     """A pooling backend asks for its own endpoint, which the client would only say when it measures."""
     assert endpoint_faults("workload", POOLING) == []
     assert endpoint_faults("workload", {}) == []
     assert "needs one that ends with 'pooling', got '/v1/completions'" in endpoint_faults("workload", {"backend": "vllm-pooling"})[0]
 
 
-def test_as_many_requests_as_would_last_are_told_in_whole_waves() -> None:
+def test_as_many_requests_as_would_last_are_reported_in_whole_waves() -> None:
     """Four requests in two seconds, two at a time: 30 seconds take 60."""
     assert requests_for(30.0, 4, 2.0, 2) == 60
     assert requests_for(30.0, 5, 2.1, 4) == 72
 
 
-def test_near_names_of_an_unknown_flag_are_told() -> None:
-    """A flag that vLLM's parser does not know is told with what it may have meant; other faults are left as they are."""
+def test_near_names_of_an_unknown_flag_are_reported() -> None:
+    """A flag that vLLM's parser does not know is reported with what it may have meant; other faults are left as they are."""
     known = ["--random-output-len", "--random-input-len", "--burstiness"]
     assert near("unrecognized arguments: --random-outptu-len=3", known) == (
         "; instead of --random-outptu-len, did you mean --random-output-len or --random-input-len?"

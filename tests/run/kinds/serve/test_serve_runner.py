@@ -219,7 +219,7 @@ ALONE = "the servers start one after another"
 
 
 def starts(runner: ServeRunner, build: ReadyBuild, device: str) -> tuple[list[str], list[str]]:
-    """What happens in which order when all arms' servers start on such a device, and what was told of it."""
+    """What happens in which order when all arms' servers start on such a device, and what was reported of it."""
     happened: list[str] = []
     told: list[str] = []
 
@@ -251,7 +251,7 @@ def starts(runner: ServeRunner, build: ReadyBuild, device: str) -> tuple[list[st
 def test_servers_that_measure_free_memory_start_one_after_another(
     serve: Serve, toy_build: ReadyBuild, device: str, common: tuple[str, ...], own: tuple[str, ...], together: bool
 ) -> None:
-    """On a GPU each is ready before the next is launched, which is told once, unless every arm fixes its KV cache; on a CPU never."""
+    """On a GPU each is ready before the next is launched, which is reported once, unless every arm fixes its KV cache; on a CPU never."""
     happened, told = starts(serve(PLAIN, arm("other", server=own), server_arguments=common), toy_build, device)
     assert happened == (["launched", "launched", "ready", "ready"] if together else ["launched", "ready"] * 2)
     assert len(told) == (0 if together else 1)
@@ -272,7 +272,7 @@ def test_a_server_that_does_not_start_keeps_none_of_those_after_it_from_starting
 
 
 def test_a_flag_that_the_client_does_not_know_is_refused_before_a_server_starts(serve: Serve, tmp_path: Path) -> None:
-    """An unknown client flag is bad input, told in the parser's words with the file's name, and no server was launched."""
+    """An unknown client flag is bad input, reported in the parser's words with the file's name, and no server was launched."""
     with pytest.raises(BadInput, match=r"toy_serve\.yaml: workload\.client: .*unrecognized arguments: --burst-size"):
         run(serve(client={"burst-size": 3}))
     assert not list((tmp_path / "results").rglob("server-*.log"))
@@ -293,14 +293,15 @@ def test_a_client_value_of_the_wrong_type_is_refused(serve: Serve) -> None:
 
 
 def test_an_arms_client_flags_are_checked_too(serve: Serve) -> None:
-    """A flag of one arm that the client refuses is bad input, told under that arm."""
+    """A flag of one arm that the client refuses is bad input, reported under that arm."""
     odd = dataclasses.replace(arm("odd"), client={"no-such": 1})
     with pytest.raises(BadInput, match=r"toy_serve\.yaml: arms\.odd\.client: .*unrecognized arguments: --no-such=1"):
         serve(PLAIN, odd).check()
 
 
 def test_a_flag_that_the_server_does_not_know_is_refused_before_a_server_starts(serve: Serve, tmp_path: Path) -> None:
-    """Every arm's flags go by the parser of `vllm serve`: file, field, its words and the near name; of all arms' flags it is told once."""
+    """Every arm's flags go by the parser of `vllm serve`: file, field, its words and the near name; of all arms' flags it is reported
+    once."""
     odd = dataclasses.replace(arm("odd"), server_arguments=("--delya=1",))
     with pytest.raises(BadInput) as caught:
         run(serve(PLAIN, odd))
@@ -403,7 +404,7 @@ def test_flags_that_the_suite_sets_are_refused_all_at_once(toy_build: ReadyBuild
 # --- what keeps a trial from counting -------------------------------------------------------------------
 
 
-def test_a_server_that_crashes_at_its_start_is_told_with_cause_and_log(serve: Serve) -> None:
+def test_a_server_that_crashes_at_its_start_is_reported_with_cause_and_log(serve: Serve) -> None:
     """The arm whose server does not start fails with the cause in words and the end of the log; the other arm is measured."""
     plain, broken = run(serve(PLAIN, arm("broken", server=("--fake=crash",))))
     assert plain.status == "ok"
@@ -430,7 +431,7 @@ def test_the_record_of_a_failed_start_names_its_log_and_brings_its_end_along(ser
 
 
 def test_a_server_that_does_not_start_is_tried_once_a_block(serve: Serve, tmp_path: Path) -> None:
-    """The failure is told by the trial of its own arm; neither that trial nor the other arm's starts it again before the next block."""
+    """The failure is reported by the trial of its own arm; neither that trial nor the other arm's starts it again before the next block."""
     runner = serve(PLAIN, arm("broken", server=("--fake=crash",)))
     logs = tmp_path / "results" / "logs" / "toy_serve"
     for blocks in (1, 2):
@@ -467,7 +468,7 @@ def test_memory_that_a_gpu_does_not_give_back_makes_the_trial_invalid(serve: Ser
     assert [record.status for record in run(runner, 2)] == ["ok"] * 2
 
 
-def test_an_instruction_that_the_processor_refuses_is_told_with_its_remedy(serve: Serve) -> None:
+def test_an_instruction_that_the_processor_refuses_is_reported_with_its_remedy(serve: Serve) -> None:
     """An engine that ends by SIGILL fails the trial, with the argument that avoids the kernels that do it."""
     _, ended = run(serve(PLAIN, arm("ended", server=("--fake=engine illegal",))))
     assert ended.status == "failed"
@@ -476,7 +477,7 @@ def test_an_instruction_that_the_processor_refuses_is_told_with_its_remedy(serve
 
 
 def test_a_server_that_dies_in_a_trial_fails_it_and_is_launched_again(serve: Serve) -> None:
-    """A server that dies under its requests fails the trial; the other arm and the next block go on."""
+    """A server that dies under its requests fails the trial; the other arm and the next block continue."""
     runner = serve(PLAIN, arm("dying", server=("--fake=die",)))
     plain, dying = run(runner)
     assert (plain.status, dying.status) == ("ok", "failed")
@@ -493,7 +494,7 @@ def test_a_server_killed_from_outside_makes_the_trial_invalid(serve: Serve) -> N
 
 @pytest.mark.parametrize("fake", ["engine killed", "engine killed, then asked to end", "engine lost"])
 def test_an_engine_killed_from_outside_makes_the_trial_invalid(serve: Serve, fake: str) -> None:
-    """A SIGKILL of the engine's process alone is told from a crash, though vLLM then exits with code 0 or answers on: invalid."""
+    """A SIGKILL of the engine's process alone is distinguished from a crash, though vLLM then exits with code 0 or answers on: invalid."""
     runner = serve(PLAIN, arm("killed", server=(f"--fake={fake}",)))
     _, killed = run(runner)
     assert killed.status == "invalid", killed.reason
@@ -502,14 +503,14 @@ def test_an_engine_killed_from_outside_makes_the_trial_invalid(serve: Serve, fak
 
 
 def test_an_engine_that_crashes_fails_the_trial(serve: Serve) -> None:
-    """An engine that ends by a signal of its own making, such as SIGSEGV, is the arm's failure, and the signal is told."""
+    """An engine that ends by a signal of its own making, such as SIGSEGV, is the arm's failure, and the signal is reported."""
     _, crashed = run(serve(PLAIN, arm("crashed", server=("--fake=engine crashed",))))
     assert crashed.status == "failed"
     assert "SIGSEGV had ended a process that it had started" in crashed.reason
 
 
 def test_a_server_that_hangs_is_found_out(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that takes no CPU time in the midst of a measurement fails the trial instead of holding up the run."""
+    """A server that takes no CPU time during a measurement fails the trial instead of holding up the run."""
     monkeypatch.setattr(server_snapshot.Watcher.__init__, "__defaults__", (1.5, 300.0))
     _, hung = run(serve(PLAIN, arm("hung", server=("--fake=hang",))))
     assert hung.status == "failed"
@@ -534,7 +535,7 @@ def test_a_server_that_is_stopped_makes_the_trial_invalid(serve: Serve) -> None:
 
 
 def test_a_client_whose_run_was_given_up_is_not_believed_for_the_next_one(serve: Serve) -> None:
-    """When a server is lost in the midst of a run, what the client says of it later is not taken for the answer of the next trial."""
+    """When a server is lost during a run, what the client says of it later is not taken for the answer of the next trial."""
     runner = serve(PLAIN, arm("stopped", server=("--fake=stopped",)))
     first = run(runner)
     second = run(runner, 2, seed=12)
@@ -571,7 +572,7 @@ def test_a_server_that_is_not_ours_is_recognised(serve: Serve) -> None:
         runner = serve(pick_port=lambda: port)
         plain, patched = run(runner)
     assert [plain.status, patched.status] == ["failed", "failed"]
-    assert f"port {port} is answered by a program that is not ours" in plain.reason
+    assert f"another program answered on port {port}" in plain.reason
 
 
 def test_a_server_that_took_the_port_meanwhile_is_recognised(serve: Serve) -> None:
@@ -581,11 +582,11 @@ def test_a_server_that_took_the_port_meanwhile_is_recognised(serve: Serve) -> No
     server.launch = dataclasses.replace(server.launch, name="ours")
     plain, _ = run(runner)
     assert plain.status == "failed"
-    assert "a server that is not ours: it serves perfproof-toy_serve-plain-" in plain.reason
+    assert " is not ours: it serves perfproof-toy_serve-plain-" in plain.reason
 
 
 def test_a_port_shared_with_another_program_is_never_measured(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where sockets that are not ours listen on the port too, requests are dealt out to both: the trial fails and says so."""
+    """If sockets of another program listen on the port too, the kernel spreads requests over both: the trial fails with that reason."""
     monkeypatch.setattr(server, "shared_with_others", lambda port, ours: True)
     plain, _ = run(serve())
     assert plain.status == "failed"
@@ -643,11 +644,11 @@ def test_outputs_of_another_length_make_a_trial_invalid(serve: Serve) -> None:
         ({"random-range-ratio": 0.5}, "short", "3 of 3 outputs were not as long as asked for (the first: output 1, "),
         ({"random-range-ratio": 0.5}, "first token", "3 of 3 outputs were not as long as asked for (the first: output 1, 1 tokens of "),
         ({"ignore-eos": False}, "first token", "all 3 outputs ended with their first token, of up to 8 asked for: nothing was decoded"),
-        ({"ignore-eos": False}, "no token", "3 of 3 outputs hold no token"),
+        ({"ignore-eos": False}, "no token", "3 of 3 outputs are empty"),
     ],
 )
 def test_drawn_lengths_and_open_ends_are_looked_at_too(serve: Serve, client: Mapping[str, Any], fake: str, told: str) -> None:
-    """Where lengths are drawn each output is held against its own; where outputs may end earlier, none and one token each are no run."""
+    """Where lengths are drawn each output is compared with its own; where outputs may end earlier, none and one token each are no run."""
     plain, odd = run(serve(PLAIN, arm("odd", server=(f"--fake={fake}",)), client=client))
     assert (plain.status, plain.reason) == ("ok", "")
     assert UNKNOWN not in plain.warnings
@@ -673,7 +674,7 @@ def test_a_client_killed_from_outside_makes_the_trial_invalid_and_is_replaced(se
 
 
 def test_a_client_that_raises_fails_the_trial_with_its_words(serve: Serve) -> None:
-    """An exception in vLLM's client is told, and the client lives on for the next trial."""
+    """An exception in vLLM's client is reported, and the client lives on for the next trial."""
     plain, patched = run(serve(client={"fake": "raise"}))
     assert plain.status == patched.status == "failed"
     assert "ValueError: the dataset is empty" in plain.reason
@@ -681,7 +682,7 @@ def test_a_client_that_raises_fails_the_trial_with_its_words(serve: Serve) -> No
 
 
 def test_a_client_that_leaves_no_result_fails_the_trial(serve: Serve) -> None:
-    """vLLM's client may end without its file and without a word when its server dies under it: the trial says so, the run goes on."""
+    """vLLM's client may end without its file and without a word when its server dies under it: the trial says so, the run continues."""
     plain, patched = run(serve(client={"fake": "no result"}))
     assert plain.status == patched.status == "failed"
     assert "the client failed: it ended without a result file" in plain.reason
@@ -695,7 +696,7 @@ def test_a_result_file_of_another_kind_fails_the_trial(serve: Serve) -> None:
 
 
 def test_a_short_run_and_few_warm_ups_are_warned_of(serve: Serve) -> None:
-    """A run of a fraction of a second is told as a warning with the remedy; warm-ups of a whole wave are not."""
+    """A run of a fraction of a second is reported as a warning with the remedy; warm-ups of a whole wave are not."""
     plain, _ = run(serve())
     assert any("measured for 0.0 s only" in warning for warning in plain.warnings)
     assert not any("warm-ups" in warning for warning in plain.warnings)

@@ -1,7 +1,7 @@
 """A soak: trial after trial, a third of whose servers are killed, stopped or slow to start, at random.
 
 The short form measures the stand-in for vLLM, `PERFPROOF_SOAK_BLOCKS` blocks of two trials (9). `PERFPROOF_SOAK=real` takes a real one
-(about a minute a trial, 20 blocks), as many trials as `PERFPROOF_SOAK_MINUTES` allow; with `PERFPROOF_SOAK_RESULTS` it goes on from the
+(about a minute a trial, 20 blocks), as many trials as `PERFPROOF_SOAK_MINUTES` allow; with `PERFPROOF_SOAK_RESULTS` it continues from the
 records in that folder, so that it can be run in pieces.
 """
 

@@ -1,4 +1,4 @@
-"""The document of `kind: accuracy`, what a scenario file may say of tasks that every arm answers, and its traits."""
+"""The document of `kind: accuracy`: the schema of tasks that every arm answers, and its traits."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ class AccuracyDoc(WorkloadDoc):
             launches=launches_of(self.launches, profile),
         )
 
-    def in_vain(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:
-        """Tasks that it does not ask, and blocks that it has none of."""
+    def unsatisfiable(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:
+        """Metrics of tasks that the workload does not have, and blocks, which it can't have."""
         for name in metrics:
             if "@" in name and name.partition("@")[2] not in self.tasks:
-                yield f"metrics.{name}: the workload asks no such task, it asks {', '.join(self.tasks)}"
+                yield f"metrics.{name}: the workload has no such task, it has {', '.join(self.tasks)}"
         if blocks is not None:
-            yield f"blocks: a workload of kind {self.kind!r} is asked once, it has none"
+            yield f"blocks: a workload of kind {self.kind!r} runs once, it has none"
 
 
 def _measures(name: str) -> bool:

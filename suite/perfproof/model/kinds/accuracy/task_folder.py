@@ -1,6 +1,6 @@
 """A folder of lm_eval's task YAMLs: which tasks it holds, how many items they have, and a hash over all its files.
 
-Only what can be told without lm_eval is looked at; a YAML with tags of lm_eval's own (`!function`) is read by its lines.
+This does not need lm_eval; a YAML with lm_eval's own tags (`!function`) is read line by line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LINE = re.compile(r"^(task|output_type):\s*['\"]?([^'\"#\n]+?)['\"]?\s*(?:#.*)?
 
 
 def read_task_folder(named: str, sha256: str | None, folder: Path | None, faults: list[str]) -> TaskFolder | None:
-    """The folder that a scenario names, from the scenario's own folder; what is wrong with it goes to `faults`.
+    """The folder that a scenario names, relative to the scenario's own folder; its faults go to `faults`.
 
     `folder` None reads nothing: a record keeps only name and hash.
     """
@@ -35,7 +35,9 @@ def read_task_folder(named: str, sha256: str | None, folder: Path | None, faults
     files = sorted(file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
     size = sum(file.stat().st_size for file in files)
     if size > MOST_BYTES:
-        faults.append(f"{where}: {named}: it has {size:,} bytes, at most {MOST_BYTES:,} are taken: keep data elsewhere, named by its path")
+        faults.append(
+            f"{where}: {named}: it has {size:,} bytes, at most {MOST_BYTES:,} are allowed: keep data elsewhere, and name its path"
+        )
         return None
     own = tuple(_tasks(files))
     if not own:
@@ -58,21 +60,21 @@ def _digest(path: Path, files: list[Path]) -> str:
 def _tasks(files: list[Path]) -> Iterator[OwnTask]:
     for file in files:
         if file.suffix in (".yaml", ".yml"):
-            said = _said(file)
-            if isinstance(said.get("task"), str):
-                yield OwnTask(name=said["task"], output_type=str(said.get("output_type", "")), items=_items(said, file.parent))
+            task = _read_task(file)
+            if isinstance(task.get("task"), str):
+                yield OwnTask(name=task["task"], output_type=str(task.get("output_type", "")), items=_items(task, file.parent))
 
 
-def _said(file: Path) -> Mapping[str, Any]:
+def _read_task(file: Path) -> Mapping[str, Any]:
     try:
         return read_mapping(file)
     except BadInput:
         return dict(_LINE.findall(file.read_text(encoding="utf-8", errors="replace")))
 
 
-def _items(said: Mapping[str, Any], folder: Path) -> int | None:
-    """The lines of the JSON lines file that the task's test split is read from."""
-    arguments, split = said.get("dataset_kwargs"), said.get("test_split") or said.get("validation_split")
+def _items(task: Mapping[str, Any], folder: Path) -> int | None:
+    """The number of lines in the JSON lines file of the task's test split."""
+    arguments, split = task.get("dataset_kwargs"), task.get("test_split") or task.get("validation_split")
     files = arguments.get("data_files") if isinstance(arguments, dict) else None
     named = files.get(split) if isinstance(files, dict) else None
     if not isinstance(named, str) or not named.endswith(".jsonl") or not (folder / named).is_file():

@@ -1,4 +1,4 @@
-"""The document of `kind: equality`, what a scenario file may say of prompts whose answers are compared across arms, and its traits."""
+"""The document of `kind: equality`: the schema of prompts whose answers are compared across arms, and its traits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_PROMPTS = 10_000
 OURS = frozenset({"n", "seed", "logprobs", "prompt_logprobs", "max_tokens", "ignore_eos", "detokenize", "output_kind"})
 """Sampling parameters that the suite sets itself."""
 GREEDY = frozenset({"temperature", "top_k", "top_p", "min_p"})
-"""Sampling parameters that greedy answers have none of."""
+"""Sampling parameters that greedy answers do not have."""
 Scalar = str | int | float | bool
 InTurn = Scalar | Annotated[list[Scalar], Field(min_length=1)]
 
@@ -37,11 +37,11 @@ class EqualityDoc(WorkloadDoc):
 
     @model_validator(mode="after")
     def _sampling_is_ours_or_theirs(self) -> EqualityDoc:
-        said = [(where, name) for where in ("sampling", "sampled") for name in getattr(self, where)]
-        faults = [f"{where}.{name}: is set by the suite" for where, name in said if name in OURS]
-        faults += [f"sampling.{name}: greedy answers have none, say it under 'sampled'" for name in self.sampling if name in GREEDY]
+        named = [(where, name) for where in ("sampling", "sampled") for name in getattr(self, where)]
+        faults = [f"{where}.{name}: is set by the suite" for where, name in named if name in OURS]
+        faults += [f"sampling.{name}: greedy answers have none, set it under 'sampled'" for name in self.sampling if name in GREEDY]
         if self.sampled and not self.sampled.get("temperature"):
-            faults.append("sampled.temperature: is missing; with none, answers are greedy")
+            faults.append("sampled.temperature: is missing; without it, answers are greedy")
         if faults:
             raise ValueError("; ".join(faults))
         return self
@@ -60,8 +60,8 @@ class EqualityDoc(WorkloadDoc):
         )
 
 
-def _in_turn(said: Mapping[str, Any]) -> Sampling:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
+def _in_turn(parameters: Mapping[str, Any]) -> Sampling:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in parameters.items()}
 
 
 def _measures(name: str) -> bool:

@@ -1,6 +1,6 @@
-"""What an equality run asks: the prompts that every arm answers, and how.
+"""The workload of an equality run: the prompts that every arm answers, and how.
 
-A *part* is one way of asking, and one metric of the registry (`metrics.Part`).
+A *part* is one way to answer, and one metric of the registry (`metrics.Part`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Sampling = Mapping[str, "Value | tuple[Value, ...]"]
 class EqualityWorkload(ModelWorkload):
     """The same prompts for every arm, in one process that batches them the same way each time.
 
-    `arguments` are flags of the engine without their dashes. `prompts` prompts are made of `dataset`, with the lengths of their answers;
-    a model that pools has none. `sampling` are vLLM's sampling parameters in every answer, of several values each prompt has one, in
-    turn; `sampled` are those that seeded sampling has beyond them. `text` is what the model is led through, `passage` for the suite's own.
-    Logprobs that differ by no more than `tolerance` (nats; for embeddings the largest difference of a value, and the cosine distance)
-    count as equal. The baseline runs `again` so often, in processes of its own: the floor.
+    `arguments` are flags of the engine without their dashes. `prompts` prompts are made of `dataset`, with the lengths of their answers; a
+    pooling model has no lengths. `sampling` are vLLM's sampling parameters for every answer; of several values each prompt gets one, in
+    turn. `sampled` are the additional ones of seeded sampling. `text` is the text whose perplexity is measured, `passage` for the suite's
+    own. Logprobs that differ by no more than `tolerance` (nats; for embeddings the largest difference of a value, and the cosine distance)
+    count as equal. The baseline runs `again` more times, in new processes: the noise floor.
     """
 
     arguments: Flags

@@ -1,4 +1,4 @@
-"""Answers that are scored: lm_eval puts the same tasks to every arm, through its server or offline in its build.
+"""Answers that are scored: lm_eval runs the same tasks on every arm, through its server or offline in its build.
 
-Its samples files are read by `perfproof.importers`, and judged in `perfproof.analysis`.
+`perfproof.importers` reads its samples files; `perfproof.analysis` judges them.
 """

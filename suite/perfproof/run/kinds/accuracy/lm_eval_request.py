@@ -1,4 +1,4 @@
-"""What lm_eval is asked on behalf of a scenario: its model and arguments, its tasks, the folder that it runs in."""
+"""The request to lm_eval for a scenario: its model and arguments, its tasks, the folder that it runs in."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from perfproof.run.servers.bench_client import meant
 from perfproof.run.servers.launch_spec import PREFIX_CACHE, SET_BY_SUITE, Launch, ModelAt, flags_of, linked, model_faults
 
 ENGINE_INSIDE: Mapping[str, str] = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
-"""Offline the engine runs in the process that asks, so that one import of vLLM is enough; an arm may say otherwise."""
+"""Offline, the engine runs in lm_eval's process, so that vLLM is imported only once; an arm may set another value."""
 OURS = frozenset([*SET_BY_SUITE, "--seed", "--max-num-seqs"])
-"""Flags that the suite sets itself: `concurrency` says how many sequences run at once offline."""
+"""Flags that the suite sets itself; offline, `concurrency` says how many sequences run at once."""
 REQUEST_SECONDS = 1200
-"""Seconds after which lm_eval takes a request to a server to have failed."""
+"""Seconds after which lm_eval counts a request to a server as failed."""
 BOOTSTRAPS = 100_000
-"""lm_eval's own default, so that its standard errors are those that everybody prints."""
+"""lm_eval's own default, so that its standard errors are the usual ones."""
 MODELS = {"completions": "local-completions", "chat": "local-chat-completions"}
 PATHS = {"completions": "/v1/completions", "chat": "/v1/chat/completions"}
 GENERATES = "generate_until"
@@ -32,31 +32,33 @@ def workload_of(scenario: Scenario) -> AccuracyWorkload:
 
 
 def scenario_faults(scenario: Scenario) -> list[str]:
-    """What is wrong with an accuracy scenario, as far as can be seen before anything is made; one sentence each."""
+    """The faults of an accuracy scenario that show before anything is made, one sentence each."""
     workload = workload_of(scenario)
-    said = {"workload": workload.server_arguments, **{f"arms.{arm.name}": arm.server_arguments for arm in scenario.arms}}
+    arguments = {"workload": workload.server_arguments, **{f"arms.{arm.name}": arm.server_arguments for arm in scenario.arms}}
     ours = OURS if workload.through == "offline" else OURS - {"--max-num-seqs"}
-    found = [
-        f"{where}.server_arguments: {flag} is set by the suite" for where, words in said.items() for flag in meant(flags_of(words), ours)
+    faults = [
+        f"{where}.server_arguments: {flag} is set by the suite"
+        for where, words in arguments.items()
+        for flag in meant(flags_of(words), ours)
     ]
-    found += [f"workload.{fault}" for fault in model_faults(workload.model)]
+    faults += [f"workload.{fault}" for fault in model_faults(workload.model)]
     if isinstance(workload.model, ToyModel) and workload.model.pools:
-        found.append(f"workload.model.toy: a {workload.model.toy} generates nothing, and lm_eval asks for text or logprobs")
-    found += answers_fault(workload, {name: task.output_type for name, task in workload.own.items()})
-    return [f"{scenario.source}: {fault}" for fault in found]
+        faults.append(f"workload.model.toy: a {workload.model.toy} generates nothing, but lm_eval needs text or logprobs")
+    faults += answers_fault(workload, {name: task.output_type for name, task in workload.own.items()})
+    return [f"{scenario.source}: {fault}" for fault in faults]
 
 
 def answers_fault(workload: AccuracyWorkload, kinds: Mapping[str, str]) -> list[str]:
-    """Tasks that this road can't ask; `kinds` maps tasks to lm_eval's output types, "" where that is not known."""
+    """Tasks that the workload's endpoint can't answer; `kinds` maps tasks to lm_eval's output types, "" where unknown."""
     if workload.through == "offline" or workload.endpoint != "chat":
         return []
-    asked = {task.name for task in workload.tasks}
-    odd = {name: kind for name, kind in kinds.items() if kind not in ("", GENERATES) and (name in asked or name not in workload.own)}
-    return [f"workload.tasks.{name}: it asks for logprobs ({kind}), which a chat endpoint has none of" for name, kind in odd.items()]
+    task_names = {task.name for task in workload.tasks}
+    odd = {name: kind for name, kind in kinds.items() if kind not in ("", GENERATES) and (name in task_names or name not in workload.own)}
+    return [f"workload.tasks.{name}: it needs logprobs ({kind}), which a chat endpoint does not give" for name, kind in odd.items()]
 
 
 def served(workload: AccuracyWorkload) -> ServeWorkload:
-    """The same model and flags as a workload of servers, which is what launches and environments are made from."""
+    """The same model and flags as a serve workload, from which launches and environments are made."""
     return ServeWorkload(
         model=workload.model, server_arguments=workload.server_arguments, client={}, requests=1, warmups=0, launches=workload.launches
     )
@@ -64,7 +66,7 @@ def served(workload: AccuracyWorkload) -> ServeWorkload:
 
 def engine_settings(words: Sequence[str]) -> dict[str, Any]:
     """Flags of `vllm serve` as arguments of vLLM's class: `--max-model-len=512` is `max_model_len=512`, `--no-x` is `x=False`."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for place, word in enumerate(words):
         if not word.startswith("--"):
             continue
@@ -74,16 +76,16 @@ def engine_settings(words: Sequence[str]) -> dict[str, Any]:
             given, value = "=", after
         name = name.replace("-", "_")
         if given:
-            found[name] = _value(value)
+            settings[name] = _value(value)
         elif name.startswith("no_"):
-            found[name.removeprefix("no_")] = False
+            settings[name.removeprefix("no_")] = False
         else:
-            found[name] = True
-    return found
+            settings[name] = True
+    return settings
 
 
 def _value(text: str) -> Any:
-    """A number, true, false or a JSON object where it is one, else the text."""
+    """The text as a number, true, false or JSON object if it is one, else as it stands."""
     try:
         return json.loads(text)
     except ValueError:
@@ -93,23 +95,23 @@ def _value(text: str) -> Any:
 def order_for(
     workload: AccuracyWorkload, arm: Arm, model: ModelAt, seed: int, outputs: Sequence[Path], launch: Launch | None = None
 ) -> dict[str, Any]:
-    """What the child is asked: offline of the arm's own engine, through a server that was launched so.
+    """The order for the child: offline for the arm's own engine, else for the server of `launch`.
 
-    The prefix cache is off unless the scenario speaks of it: a second evaluation would be answered from the first.
+    The prefix cache is off unless the scenario sets it: a second evaluation would be answered from the first.
     """
     words = [*workload.server_arguments, *arm.server_arguments]
     if workload.through == "offline" or launch is None:
         which, arguments = "vllm", _engine(workload, words, model, seed)
     else:
         which, arguments = MODELS[workload.endpoint], _client(workload, words, model, seed, launch)
-    asked = [task.name for task in workload.tasks]
+    task_names = [task.name for task in workload.tasks]
     return {
         "do": "run",
         "model": which,
         "model_arguments": arguments,
-        "tasks": asked,
+        "tasks": task_names,
         "folder": FOLDER if workload.folder else None,
-        "defaults": not set(asked) <= set(workload.own),
+        "defaults": not set(task_names) <= set(workload.own),
         "fewshot": workload.fewshot,
         "limit": workload.limit,
         "generation": dict(workload.generation),
@@ -152,18 +154,18 @@ def _client(workload: AccuracyWorkload, words: Sequence[str], model: ModelAt, se
 
 
 FOLDER = "tasks"
-"""What the folder of tasks is called where lm_eval runs."""
+"""Name of the folder of tasks where lm_eval runs."""
 
 
 def importable(entry: Path) -> bool:
-    """Whether Python could import a file or folder from where it lies: no process finds code of the tasks under a module's name."""
+    """Whether Python could import a file or folder from its place; no process may find code of the tasks under a module's name."""
     return entry.suffix in (".py", ".so", ".pyc") or (entry / "__init__.py").exists()
 
 
 def work_folder(folder: Path, workload: AccuracyWorkload, model: ModelAt) -> None:
-    """Makes the folder that lm_eval runs in: the model and the tasks lie there under their bare names, the tasks' data beside them.
+    """Makes the folder that lm_eval runs in, with model and tasks under their bare names and the tasks' data beside them.
 
-    So data files are named relative to the folder of tasks, and no path of this machine gets into lm_eval's files.
+    Data files are then named relative to the folder of tasks, and no path of this machine gets into lm_eval's files.
     """
     folder.mkdir()
     if (model.folder / model.name).is_dir():

@@ -1,4 +1,4 @@
-"""Answers that are compared: one process an arm, which answers the same prompts in the same batches.
+"""Answers that are compared: one process per arm answers the same prompts in the same batches.
 
-Whether answers differ is judged in `perfproof.analysis.equality`, not here.
+`perfproof.analysis.equality` judges whether answers differ, not this room.
 """

@@ -1,4 +1,4 @@
-"""Microbenchmarks: trials forked from a parent that has only imported, and what their rounds say.
+"""Microbenchmarks: trials forked from a parent that has only imported vLLM, and the checks of their rounds.
 
-The benchmarks themselves are in `perfproof.bench`, and what runs inside the interpreter is `perfproof/child/micro.py`.
+The benchmarks themselves are in `perfproof.bench`; `perfproof/child/micro.py` runs inside the interpreter.
 """

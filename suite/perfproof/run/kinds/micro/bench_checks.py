@@ -1,4 +1,4 @@
-"""What is wrong with a microbenchmark's scenario, from the literals of the benchmark's file: known before anything is made."""
+"""The faults of a microbenchmark's scenario. The literals of the benchmark's file show them before anything is made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perfproof.run.checks.catalog import Bench, benches, case_name, unknown
 
 
 def bench_faults(scenario: Scenario) -> list[str]:
-    """Unknown benchmarks, parameters and cases, values that a parameter can't have, and metrics that the benchmark does not leave."""
+    """Unknown benchmarks, parameters and cases, values that a parameter can't have, and metrics that the benchmark does not measure."""
     return [f"{scenario.source}: {fault}" for fault in _faults(MicroWorkload.of(scenario.workload), scenario)]
 
 
@@ -19,38 +19,42 @@ def _faults(workload: MicroWorkload, scenario: Scenario) -> Iterator[str]:
     if workload.bench not in benches():
         yield f"workload.bench: {unknown('bench', workload.bench, benches())}"
         return
-    asked = benches()[workload.bench]
-    given = [("parameters", workload.parameters), *((f"cases.{n}", case) for n, case in enumerate(workload.cases))]
+    bench = benches()[workload.bench]
+    given = [
+        ("parameters", workload.parameters),
+        ("count_at", workload.count_at),
+        *((f"cases.{n}", case) for n, case in enumerate(workload.cases)),
+    ]
     for where, values in given:
         for key, value in values.items():
-            if key not in asked.parameters:
-                yield f"workload.{where}: {unknown('parameter', key, asked.parameters)}"
-            elif expected := _expected(asked, key, value):
+            if key not in bench.parameters:
+                yield f"workload.{where}: {unknown('parameter', key, bench.parameters)}"
+            elif expected := _expected(bench, key, value):
                 yield f"workload.{where}.{key}: expected {expected}, got {value!r}"
     cases = [case_name(case) for case in workload.cases]
     for choice in scenario.metrics:
-        if fault := _metric_fault(choice.name, asked, cases):
+        if fault := _metric_fault(choice.name, bench, cases):
             yield f"metrics.{choice.name}: {fault}"
 
 
-def _expected(asked: Bench, key: str, value: Any) -> str:
-    """What a known parameter should be where it can't have that value; "" where it can."""
-    default, least = asked.parameters[key], asked.least(key)
+def _expected(bench: Bench, key: str, value: Any) -> str:
+    """The values that a known parameter can have, if this is none of them; "" if it is one."""
+    default, least = bench.parameters[key], bench.least(key)
     if not fits(value, default):
         return f"{_kind(default)} such as {default!r}"
     if least is not None and value < least:
         return f"{least} or more, such as {default!r}"
-    if value not in asked.choices.get(key, (value,)):
-        return " or ".join(map(repr, asked.choices[key]))
+    if value not in bench.choices.get(key, (value,)):
+        return " or ".join(map(repr, bench.choices[key]))
     return ""
 
 
-def _metric_fault(name: str, asked: Bench, cases: Sequence[str]) -> str:
-    """Why a benchmark leaves no such metric, "" if it does: each is left case by case, under the case's name."""
+def _metric_fault(name: str, bench: Bench, cases: Sequence[str]) -> str:
+    """Why a benchmark has no such metric; "" if it has it. With cases, each case has its own value, under the case's name."""
     base, at, case = name.partition("@")
     named = [each for each in cases if each]
-    if base not in asked.metrics:
-        return f"the benchmark {asked.name} does not measure it; it measures {', '.join(asked.metrics)}"
+    if base not in (*bench.metrics, *bench.counts):
+        return f"the benchmark {bench.name} does not measure it; it measures {', '.join(bench.metrics)}"
     if at and not named:
         return "the workload has no cases"
     if at and case not in named:
@@ -61,7 +65,7 @@ def _metric_fault(name: str, asked: Bench, cases: Sequence[str]) -> str:
 
 
 def fits(value: object, default: object) -> bool:
-    """Whether a parameter may have that value: of the default's type, a whole number for a float, anything for None."""
+    """Whether a parameter may have that value: one of the default's type, an integer for a float, anything for None."""
     return default is None or type(value) is type(default) or (isinstance(default, float) and type(value) is int)
 
 

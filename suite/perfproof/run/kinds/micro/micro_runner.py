@@ -1,12 +1,10 @@
-"""Trials of microbenchmarks: forked from a parent that has only imported, the parent fresh for every block.
+"""Trials of microbenchmarks: forked from a parent that has only imported vLLM; every block has new parents.
 
-For a block, one parent is started for every build (and for every set of environment variables that its
-arms ask for, since vLLM reads some of them while it is imported; those of the suite's own patches, which only a trial reads, do not
-count), all parents import at the same time, and
-then the arms run one after the other in the block's order. A trial is a fork of its parent: it takes the arm's
-plugins, runs the benchmark under pytest-benchmark, and dies. What it left is read, its attestation verified,
-and a Record made of it. Blocks of the same number of several scenarios share their parents, because importing
-vLLM takes longer than most trials; a parent never lives into the next number.
+A block has one parent for every build and every set of environment variables that its arms set, because vLLM reads some variables while
+it is imported. (Variables of the suite's own patches do not count: only a trial reads them.) All parents import at the same time; then the
+arms run one after the other in the block's order. A trial is a fork of its parent: it takes the arm's plugins, runs the benchmark under
+pytest-benchmark, and ends. Its files are read, its attestation is verified, and it becomes a Record. Blocks of the same number share their
+parents over several scenarios, because importing vLLM takes longer than most trials; no parent lives into the next number.
 """
 
 from __future__ import annotations
@@ -52,15 +50,15 @@ from perfproof.run.trials.runner import Opening, RunnerKind
 
 IMPORT_LIMIT = 600.0
 TRIAL_LIMIT = 1800.0
-"""Seconds after which an import or a trial is ended and told as failed."""
+"""Seconds after which an import or a trial is ended and counts as failed."""
 NO_ROOM = 74
-"""The exit code of a trial that found no room for what it leaves; `suite/perfproof/child/micro.py` has it, too."""
+"""The exit code of a trial that found no disk space for its files; `suite/perfproof/child/micro.py` has the same."""
 OURS = "PERFPROOF_"
-"""How the variables begin that only the suite's own code inside a trial reads."""
+"""Prefixes of variables that only the suite's own code inside a trial reads."""
 
 
 class Parent:
-    """A process of one build that has imported what a benchmark needs, and forks a trial for every order."""
+    """A process of one build that has imported what its benchmarks need, and forks a trial for every order."""
 
     def __init__(self, build: ReadyBuild, benches: Sequence[str], variables: Mapping[str, str], log: Path) -> None:
         self.build = build
@@ -74,36 +72,36 @@ class Parent:
         self.fault = ""
 
     def ready(self, limit: float = IMPORT_LIMIT) -> None:
-        """Waits until it has imported; one that can't is closed, and `fault` says why."""
+        """Waits until it has imported; a parent that can't is closed, and `fault` says why."""
         try:
-            said = self._hear(limit, "importing vLLM")
+            answer = self._hear(limit, "importing vLLM")
         except CannotRun as error:
             self.fault = str(error)
             self.close()
             return
-        self.seconds, self.threads, self.faults = float(said["seconds"]), int(said["threads"]), said["faults"]
+        self.seconds, self.threads, self.faults = float(answer["seconds"]), int(answer["threads"]), answer["faults"]
 
-    def trial(self, bench: str, variables: Mapping[str, str], seed: int, folder: Path, log: Path) -> int:
-        """Runs one trial, its random numbers seeded with `seed`; its exit code, -N for signal N.
+    def trial(self, bench: str, variables: Mapping[str, str], seed: int, folder: Path, log: Path, count: Mapping[str, Any]) -> int:
+        """Runs one trial, its random numbers seeded with `seed`, and counts a round of each case; its exit code, -N for signal N.
 
         Raises `CannotRun` if the parent died or time ran out.
         """
         try:
             said = {"bench": str(self.build.bench / f"{bench}.py"), "seed": seed, "folder": str(folder), "log": str(log)}
-            self._channel.send({**said, "environment": dict(variables)})
+            self._channel.send({**said, "environment": dict(variables), "count": count})
         except BrokenPipeError:
             raise CannotRun(f"the process that imports vLLM {self._end()}") from None
         return int(self._hear(TRIAL_LIMIT, "the trial")["code"])
 
     def _hear(self, limit: float, what: str) -> dict[str, Any]:
         try:
-            said = self._channel.receive(limit)
+            answer = self._channel.receive(limit)
         except EOFError:
             raise CannotRun(f"the process that imports vLLM {self._end()}") from None
-        if said is None:
+        if answer is None:
             self._running.kill_now()
             raise CannotRun(f"{what} {how_ended(None, limit)}")
-        return said
+        return answer
 
     def _end(self) -> str:
         """How it ended, with the last lines of its log."""
@@ -120,7 +118,7 @@ class Parent:
         return self._running.poll() is None
 
     def close(self) -> None:
-        """Ends it; once more does nothing."""
+        """Ends it; a second call does nothing."""
         if not self._closed:
             self._closed = True
             self._running.kill_now()
@@ -130,8 +128,8 @@ class Parent:
 class MicroRunner:
     """Runs blocks of micro scenarios.
 
-    `builds` maps a build's key to the ready build; `folder`, in the results folder, takes what the trials leave.
-    `seed` is the plan's; `benches` are all that it will run, for which its parents import. `threads` is `OMP_NUM_THREADS` in
+    `builds` maps a build's key to the ready build; `folder`, in the results folder, takes the files of the trials.
+    `seed` is the plan's; `benches` are all that it will run, so that parents import what they need. `threads` is `OMP_NUM_THREADS` in
     every arm, the usable cores if None. `bench_of` finds a benchmark by name.
     """
 
@@ -170,19 +168,19 @@ class MicroRunner:
             yield self._trial(block, _arm(block, name), imports / len(arms))
 
     def check(self) -> None:
-        """Nothing: what a benchmark refuses, its parent tells in the first trial."""
+        """Nothing to check: a benchmark that refuses its parameters fails in its first trial."""
 
     def rest(self) -> None:
-        """Nothing: parents that wait for orders take nothing of what others measure."""
+        """Nothing to end: waiting parents do not disturb what others measure."""
 
     def close(self) -> None:
-        """Ends every parent, and the trial in hand with it."""
+        """Ends every parent, and with it the trial that runs."""
         parents, self._parents, self._round = self._parents, {}, None
         for parent in parents.values():
             parent.close()
 
     def _start(self, block: Block, arms: Sequence[str]) -> None:
-        """Starts the parents that these arms lack, together, and waits until all have imported; one that can't leaves its reason."""
+        """Starts the missing parents of these arms at the same time, and waits until all have imported; one that can't has a `fault`."""
         starting: dict[tuple[str, str], Parent] = {}
         for name in arms:
             arm = _arm(block, name)
@@ -208,11 +206,11 @@ class MicroRunner:
         folder = self._empty_folder(block, arm)
         log, variables = folder / "trial.log", self._variables(block, arm, folder)
         started, before, quiet, began = clock.now(), environment.moment(), telemetry.read(), time.monotonic()
-        fault = parent.fault or _run(parent, block, variables, folder, log)
+        bench = self._bench_of(_workload(block).bench)
+        fault = parent.fault or _run(parent, block, variables, folder, log, _counting(block, bench))
         spent = time.monotonic() - began
         seen = telemetry.between(quiet, telemetry.read(gpus=True))
         scrub_file(log)
-        bench = self._bench_of(_workload(block).bench)
         reading, attestation = read_trial(folder, _cases(block, bench)), attest.read(folder / "attest", build, arm)
         unproven = attest.verify(attestation, arm, build, log.read_text(errors="replace") if log.exists() else "", bench.exercises)
         status, reason = judge(reading, fault, unproven, folder, log)
@@ -232,16 +230,17 @@ class MicroRunner:
             results=self._folder.parent,
             attestation=attestation,
             seconds=phases(folder, reading, imports, spent),
-            told={**self._describe(build, variables, before), "telemetry": seen, "threads_at_fork": parent.threads or None},
+            known={**self._describe(build, variables, before), "telemetry": seen, "threads_at_fork": parent.threads or None},
             warnings=[*build.warnings, *reading.warnings, *(f"did not import: {one}" for one in parent.faults)],
             measurements=reading.measurements,
             raw=reading.raw,
             work=reading.work,
             witnesses=reading.witnesses,
+            counts=reading.counts,
         )
 
     def _empty_folder(self, block: Block, arm: Arm) -> Path:
-        """The trial's own folder among the logs, without what an earlier try left there."""
+        """The trial's own folder among the logs, emptied of an earlier try's files."""
         folder = self._folder / block.scenario.name / f"block{block.number:03d}-{arm.name}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -265,8 +264,8 @@ class MicroRunner:
 
 
 def _hash_seed(seed: int, number: int) -> int:
-    """The hash seed of all blocks of that number, whichever scenario is measured first in them: their trials share imports, also when a
-    block is measured again or goes on in a later run."""
+    """The hash seed of all blocks of that number, whatever scenario comes first: their trials share imports, also when a block is measured
+    again or continued in a later run."""
     return random.Random(f"{seed}/imports/{number}").randrange(2**31)
 
 
@@ -281,7 +280,7 @@ def _key(block: Block, arm: Arm) -> tuple[str, str]:
 
 
 def _of_imports(arm: Arm) -> dict[str, str]:
-    """The arm's variables that an import may read; those of the suite's own patches are read in the trial, and set there."""
+    """The arm's variables that an import may read; those of the suite's own patches are set and read in the trial."""
     return {name: value for name, value in own_variables(arm).items() if not name.startswith(OURS)}
 
 
@@ -290,7 +289,7 @@ def _workload(block: Block) -> MicroWorkload:
 
 
 def _cases(block: Block, bench: Bench) -> dict[str, dict[str, Any]]:
-    """The parameters of every case by its name; one alone has the name ""."""
+    """The parameters of every case by its name; a single case has the name ""."""
     workload = _workload(block)
     cases = workload.cases or ({},)
     if len(cases) == 1:
@@ -298,17 +297,22 @@ def _cases(block: Block, bench: Bench) -> dict[str, dict[str, Any]]:
     return {catalog.case_name(case): {**workload.parameters, **case} for case in cases}
 
 
-def _run(parent: Parent, block: Block, variables: Mapping[str, str], folder: Path, log: Path) -> str:
+def _counting(block: Block, bench: Bench) -> dict[str, Any]:
+    """The cases of which a round is counted, and how large one is at most, by the scenario or else by the benchmark."""
+    return {"cases": _cases(block, bench), "at": {**bench.count_at, **_workload(block).count_at}}
+
+
+def _run(parent: Parent, block: Block, variables: Mapping[str, str], folder: Path, log: Path, count: Mapping[str, Any]) -> str:
     """Runs a trial to its end; how it failed, "" if it did not."""
     try:
-        code = parent.trial(_workload(block).bench, variables, block.seed, folder, log)
+        code = parent.trial(_workload(block).bench, variables, block.seed, folder, log, count)
     except CannotRun as error:
         return str(error)
     return "" if code == 0 else UNWRITTEN if code == NO_ROOM else f"the trial {how_ended(code, 0.0)}"
 
 
 def _opened(scenarios: Sequence[Scenario], opening: Opening) -> MicroRunner:
-    """One runner for all, for scenarios share the parents of a block number."""
+    """One runner for all scenarios, because they share the parents of a block number."""
     benches = [scenario.workload.benchmark for scenario in scenarios]
     return MicroRunner(opening.ready, opening.results / "logs", benches=benches, seed=opening.seed)
 

@@ -1,4 +1,4 @@
-"""Trials without a server: `vllm bench latency` and `vllm bench throughput`, a fresh process a trial, and what they wrote.
+"""Trials without a server: `vllm bench latency` and `vllm bench throughput`, a new process per trial, and their result files.
 
 Nothing here looks at answers.
 """

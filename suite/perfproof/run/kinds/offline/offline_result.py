@@ -1,7 +1,7 @@
-"""What `vllm bench latency` and `vllm bench throughput` wrote becomes measurements in base units and counts of work.
+"""Turns the result files of `vllm bench latency` and `vllm bench throughput` into measurements in base units and counts of work.
 
-Neither file tells how long outputs were. A batch's outputs take an engine step a token, which the engine's processes counted; the tokens
-of a throughput run stand in what it printed. Where they fell short, the run measured something else.
+Neither file says how long outputs were. A batch takes one engine step per output token, and the engine's processes counted the steps. A
+throughput run prints its tokens. If there are too few, the run measured something else.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ BATCH, OUTPUT = 8, 128
 WARM_UPS = 10
 """vLLM's own default of `--num-iters-warmup`."""
 SEVERAL_A_STEP = ("--speculative", "--num-speculative", "--num-scheduler-steps", "-sc")
-"""How flags begin with which a step of the engine may make several tokens of an output."""
-UNCOUNTED = "how many tokens were made is not known: outputs that ended early would not have shown"
-"""What makes one doubt a run whose steps or tokens nobody counted."""
+"""Prefixes of flags that let one engine step make several tokens of an output."""
+UNCOUNTED = "the number of output tokens is unknown: outputs that ended early would not show"
+"""The warning for a run whose steps or tokens were not counted."""
 _MADE = re.compile(r"Total num output tokens:\s+(\d+)")
 FIXED = {"random": "random-output-len", "prefix_repetition": "prefix-repetition-output-len"}
 """The flag that names the one length of a data set's outputs."""
@@ -39,9 +39,9 @@ class OfflineResult:
     warnings: tuple[str, ...]
 
 
-def read_latency(said: Mapping[str, Any], workload: OfflineWorkload, profile: Profile) -> OfflineResult:
-    """The content of `bench latency`'s file. Raises `KeyError` for one that is not one."""
-    times = [float(f"{value:.6g}") for value in said["latencies"]]
+def read_latency(payload: Mapping[str, Any], workload: OfflineWorkload, profile: Profile) -> OfflineResult:
+    """The content of `bench latency`'s file. Raises `KeyError` for another file."""
+    times = [float(f"{value:.6g}") for value in payload["latencies"]]
     batch, length = int(workload.arguments.get("batch-size", BATCH)), int(workload.arguments.get("output-len", OUTPUT))
     tokens, seconds = batch * length * int(workload.arguments.get("n", 1)), sum(times)
     return OfflineResult(
@@ -57,51 +57,51 @@ def read_latency(said: Mapping[str, Any], workload: OfflineWorkload, profile: Pr
     )
 
 
-def latency_fault(found: OfflineResult, workload: OfflineWorkload, words: Sequence[str], steps: int) -> str:
-    """Why the batches of `bench latency` did not make the tokens asked for, by the steps that its engine took; "" if they may have.
+def latency_fault(result: OfflineResult, workload: OfflineWorkload, words: Sequence[str], steps: int) -> str:
+    """Why the batches of `bench latency` can't have made the tokens asked for, judged by the engine's steps; "" if they may have.
 
-    `words` are all flags of the command; `steps` is 0 where nothing counted them.
+    `words` are all flags of the command; `steps` is 0 where they were not counted.
     """
-    asked, batches = workload.arguments.get("num-iters"), found.work["batches"]
-    if asked is not None and batches != int(asked):
-        return f"{batches} batches were measured, {int(asked)} were asked for"
+    wanted, batches = workload.arguments.get("num-iters"), result.work["batches"]
+    if wanted is not None and batches != int(wanted):
+        return f"{batches} batches were measured, not the {int(wanted)} asked for"
     length = int(workload.arguments.get("output-len", OUTPUT))
     least = (batches + int(workload.arguments.get("num-iters-warmup", WARM_UPS))) * length
     if not steps or steps >= least or any(word.startswith(SEVERAL_A_STEP) for word in words):
         return ""
-    return f"the engine took {steps:,} steps, outputs of {length} tokens take {least:,}: they were shorter than asked for"
+    return f"the engine took {steps:,} steps, but outputs of {length} tokens take {least:,}: the outputs were shorter than asked for"
 
 
 def made_by(log: str) -> int | None:
-    """The output tokens that `bench throughput` printed; None where it did not."""
-    found = _MADE.findall(log)
-    return int(found[-1]) if found else None
+    """The number of output tokens that `bench throughput` printed; None where it printed none."""
+    counts = _MADE.findall(log)
+    return int(counts[-1]) if counts else None
 
 
-def throughput_fault(found: OfflineResult, workload: OfflineWorkload, made: int | None) -> str:
-    """Why the requests of `bench throughput` did not make the tokens asked for; "" if they did, or nobody counted them."""
-    said, requests = workload.arguments, found.work["requests"]
-    if "num-prompts" in said and not said.get("no-oversample") and requests != int(said["num-prompts"]):
-        return f"{requests} requests were measured, {int(said['num-prompts'])} were asked for"
+def throughput_fault(result: OfflineResult, workload: OfflineWorkload, made: int | None) -> str:
+    """Why the requests of `bench throughput` did not make the tokens asked for; "" if they did, or the tokens were not counted."""
+    arguments, requests = workload.arguments, result.work["requests"]
+    if "num-prompts" in arguments and not arguments.get("no-oversample") and requests != int(arguments["num-prompts"]):
+        return f"{requests} requests were measured, not the {int(arguments['num-prompts'])} asked for"
     if made is None:
         return ""
-    outputs, length = requests * int(said.get("n", 1)), said.get(FIXED.get(str(said.get("dataset-name")), ""))
-    if length is not None and str(said.get("random-range-ratio", 0)) in ("0", "0.0") and made != outputs * int(length):
-        return f"{made:,} output tokens were made, {outputs} outputs of {int(length)} tokens were asked for"
-    return f"{made} output tokens of {outputs} outputs: some hold none" if made < outputs else ""
+    outputs, length = requests * int(arguments.get("n", 1)), arguments.get(FIXED.get(str(arguments.get("dataset-name")), ""))
+    if length is not None and str(arguments.get("random-range-ratio", 0)) in ("0", "0.0") and made != outputs * int(length):
+        return f"{made:,} output tokens were made, not the {outputs} outputs of {int(length)} tokens asked for"
+    return f"{made} output tokens in {outputs} outputs: some outputs are empty" if made < outputs else ""
 
 
-def read_throughput(said: Mapping[str, Any], workload: OfflineWorkload, profile: Profile) -> OfflineResult:
-    """The content of `bench throughput`'s file. Raises `KeyError` for one that is not one."""
-    seconds = float(said["elapsed_time"])
+def read_throughput(payload: Mapping[str, Any], workload: OfflineWorkload, profile: Profile) -> OfflineResult:
+    """The content of `bench throughput`'s file. Raises `KeyError` for another file."""
+    seconds = float(payload["elapsed_time"])
     return OfflineResult(
         measurements={
-            "request_throughput": float(said["requests_per_second"]),
-            "total_token_throughput": float(said["tokens_per_second"]),
+            "request_throughput": float(payload["requests_per_second"]),
+            "total_token_throughput": float(payload["tokens_per_second"]),
             "duration": seconds,
         },
         raw={},
-        work={"requests": int(said["num_requests"]), "tokens": int(said["total_num_tokens"])},
+        work={"requests": int(payload["num_requests"]), "tokens": int(payload["total_num_tokens"])},
         seconds=seconds,
         warnings=_short(seconds, "num-prompts", profile),
     )
@@ -109,4 +109,4 @@ def read_throughput(said: Mapping[str, Any], workload: OfflineWorkload, profile:
 
 def _short(seconds: float, flag: str, profile: Profile) -> tuple[str, ...]:
     least = LEAST_SECONDS[profile]
-    return () if seconds >= least else (f"measured for {seconds:.1f} s only; {profile} asks for {least:.0f} s: raise '{flag}'",)
+    return () if seconds >= least else (f"measured for {seconds:.1f} s only; {profile} needs {least:.0f} s: raise '{flag}'",)

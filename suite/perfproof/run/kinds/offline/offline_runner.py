@@ -1,8 +1,8 @@
-"""Trials without a server: `vllm bench latency` and `vllm bench throughput`, a fresh process a trial.
+"""Trials without a server: `vllm bench latency` and `vllm bench throughput`, a new process per trial.
 
-In order: each arm's flags are checked by its build's own parser, the model is written, and then each trial is one whole run of
-vLLM's command: engine start, warm-up, measurement, end. What it prints is kept, what it measured is read from its own JSON, and a
-trial counts only if its processes proved what they ran and did the work asked for. What this refuses: to go on with a run that hangs.
+In order: each build's own parser checks the flags of its arms, the model is written, and then each trial is one whole run of vLLM's
+command: engine start, warm-up, measurement, end. Its output is kept, and its measurements are read from its own JSON. A trial counts only
+if its processes proved what they ran and did the work asked for. A run that hangs is ended.
 """
 
 from __future__ import annotations
@@ -50,33 +50,31 @@ WORK = frozenset(
         *("--prefix-repetition-output-len", "--asr-min-audio-len-sec", "--asr-max-audio-len-sec"),
     ]
 )
-"""Flags of vLLM's two commands that say what is to be done: no arm may have its own."""
+"""Flags of vLLM's two commands that define the work: no arm may have its own."""
 PRINTED = 400
-"""Lines of the end of a log among which the count of tokens stands that the command prints: the engine's farewell comes after it."""
+"""Lines at the end of a log that hold the printed count of tokens: the engine's last messages come after it."""
 LATENCY_IDS = 10_000
-"""`vllm bench latency` asks for token ids below this, whatever the model's vocabulary."""
+"""`vllm bench latency` uses token ids below this, whatever the model's vocabulary."""
 
 
 def scenario_faults(scenario: Scenario) -> list[str]:
-    """What is wrong with an offline scenario, as far as can be seen before anything is made; one sentence each."""
+    """The faults of an offline scenario that show before anything is made, one sentence each."""
     workload = workload_of(scenario)
-    found = [fault.replace(".client.", ".arguments.") for fault in client_faults("workload", workload.arguments, ours=OURS)]
+    faults = [fault.replace(".client.", ".arguments.") for fault in client_faults("workload", workload.arguments, ours=OURS)]
     for arm in scenario.arms:
         where, given = f"arms.{arm.name}.server_arguments", flags_of(arm.server_arguments)
-        found += [f"{where}: {flag} is set by the suite" for flag in meant(given, {f"--{name}" for name in OURS})]
-        found += [
-            f"{where}: {flag} changes the work, which all arms must do alike: say it under workload.arguments"
+        faults += [f"{where}: {flag} is set by the suite" for flag in meant(given, {f"--{name}" for name in OURS})]
+        faults += [
+            f"{where}: {flag} changes the work, which must be the same in all arms: set it under workload.arguments"
             for flag in meant(given, WORK)
         ]
-    found += [f"workload.{fault}" for fault in model_faults(workload.model)]
+    faults += [f"workload.{fault}" for fault in model_faults(workload.model)]
     if isinstance(workload.model, ToyModel):
         if workload.bench == "latency" and workload.model.vocabulary < LATENCY_IDS:
-            found.append(
-                f"workload.model.vocabulary: the latency benchmark asks for ids up to {LATENCY_IDS}, got {workload.model.vocabulary}"
-            )
+            faults.append(f"workload.model.vocabulary: the latency benchmark uses ids up to {LATENCY_IDS}, got {workload.model.vocabulary}")
         if workload.model.pools:
-            found.append(f"workload.model.toy: a {workload.model.toy} generates nothing; an offline workload generates")
-    return [f"{scenario.source}: {fault}" for fault in found]
+            faults.append(f"workload.model.toy: a {workload.model.toy} generates nothing; an offline workload needs a model that does")
+    return [f"{scenario.source}: {fault}" for fault in faults]
 
 
 def workload_of(scenario: Scenario) -> OfflineWorkload:
@@ -85,21 +83,21 @@ def workload_of(scenario: Scenario) -> OfflineWorkload:
 
 
 def arguments_for(workload: OfflineWorkload, arm: Arm, model: ModelAt, *, seed: int, result: Path) -> list[str]:
-    """The words after `vllm bench latency` or `throughput`. The prefix cache is off unless the scenario speaks of it."""
-    asked = [*flags(workload.arguments), *arm.server_arguments]
-    cache = [] if flags_of(asked) & PREFIX_CACHE else ["--no-enable-prefix-caching"]
-    defaults = [word for word in model.arguments if word.partition("=")[0] not in flags_of(asked)]
-    return [f"--model={model.name}", f"--seed={seed}", f"--output-json={result}", *defaults, *cache, *asked]
+    """The words after `vllm bench latency` or `throughput`. The prefix cache is off unless the scenario sets it."""
+    flags_given = [*flags(workload.arguments), *arm.server_arguments]
+    cache = [] if flags_of(flags_given) & PREFIX_CACHE else ["--no-enable-prefix-caching"]
+    defaults = [word for word in model.arguments if word.partition("=")[0] not in flags_of(flags_given)]
+    return [f"--model={model.name}", f"--seed={seed}", f"--output-json={result}", *defaults, *cache, *flags_given]
 
 
 class OfflineRunner(ModelProcessRunner[OfflineWorkload]):
-    """Runs the trials of one offline scenario; nothing is kept alive between them."""
+    """Runs the trials of one offline scenario, each in its own process."""
 
     faults = staticmethod(scenario_faults)
-    asked = staticmethod(workload_of)
+    workload_from = staticmethod(workload_of)
 
     def check(self) -> None:
-        """Has a hub say that it has the model, and the own parser of every arm's build look at its flags.
+        """Checks that the hub has the model, and has the parser of every arm's build check its flags.
 
         Raises `BadInput` if one of them refuses, `CannotRun` where the hub does not answer.
         """
@@ -116,7 +114,7 @@ class OfflineRunner(ModelProcessRunner[OfflineWorkload]):
             raise BadInput(*faults)
 
     def _refused(self, arm: Arm, client: Client) -> str:
-        """Why the parser does not take the arm's flags. A candidate's build that has none to ask has trials that tell."""
+        """Why the parser does not take the arm's flags. If a candidate's build has no parser to ask, its trials will fail."""
         words = arguments_for(self.workload, arm, self._model, seed=0, result=Path("result.json"))
         try:
             return client.fault(words, self.workload.bench)
@@ -126,15 +124,15 @@ class OfflineRunner(ModelProcessRunner[OfflineWorkload]):
             return ""
 
     def _attempt(self, trial: TrialRun) -> None:
-        """Runs vLLM's command once and judges whether what it measured counts."""
+        """Runs vLLM's command once and judges whether its measurement counts."""
         build, result, attests = self._build(trial.arm), self._folder("result") / "result.json", self._folder("attest")
         trial.environment["block_seed"] = trial.block.seed
         words = arguments_for(self.workload, trial.arm, self._model, seed=trial.block.seed, result=result)
         variables = server_environment(build, trial.arm, self.workload, offline=self._model.offline, attests=attests, watch=self.watch)
-        told = [word for word in words if not word.startswith("--output-json")]
+        recorded_words = [word for word in words if not word.startswith("--output-json")]
         command = [build.interpreter, "-m", "vllm.entrypoints.cli.main", "bench", self.workload.bench, *words]
         quiet, sampler = telemetry.read(), telemetry.Sampler()
-        with self._start(trial, command, variables, ["bench", self.workload.bench, *told]) as running:
+        with self._start(trial, command, variables, ["bench", self.workload.bench, *recorded_words]) as running:
             peak = self._wait(trial.arm, running, sampler)
         trial.environment |= telemetry.meanwhile(quiet, sampler)
         trial.warnings += telemetry.warnings(trial.environment)
@@ -142,34 +140,34 @@ class OfflineRunner(ModelProcessRunner[OfflineWorkload]):
         if running.poll() != 0 or not result.exists():
             trial.process_died(running, cause_of(running, attests) or raised(tail(running.log, LOG_LINES)))
             return
-        found = self._read(result)
-        self._take(trial, found, peak, running.seconds)
-        fault = self._other_lengths(trial, found, words, tail(running.log, PRINTED))
+        measured = self._read(result)
+        self._take(trial, measured, peak, running.seconds)
+        fault = self._other_lengths(trial, measured, words, tail(running.log, PRINTED))
         if trial.prove(build) and fault:
             trial.status, trial.reason = "invalid", fault
 
-    def _other_lengths(self, trial: TrialRun, found: OfflineResult, words: Sequence[str], log: str) -> str:
-        """Why outputs were not as long as asked for; "" if they were. Uncounted ones are a warning; tokens are part of the work."""
+    def _other_lengths(self, trial: TrialRun, measured: OfflineResult, words: Sequence[str], log: str) -> str:
+        """Why outputs were not as long as asked for; "" if they were. Uncounted tokens are a warning; counted ones are part of the work."""
         if self.workload.bench == "latency":
             counts = trial.attestation.counts if trial.attestation else {}
             steps = sum(counts.get(f"calls {runner}", 0) for runner in attestation.RUNNERS.values())
             trial.warnings += [] if steps else [UNCOUNTED]
-            return latency_fault(found, self.workload, words, steps)
+            return latency_fault(measured, self.workload, words, steps)
         made = made_by(log)
         trial.warnings += [UNCOUNTED] if made is None else []
         trial.work |= {} if made is None else {"output_tokens": made}
-        return throughput_fault(found, self.workload, made)
+        return throughput_fault(measured, self.workload, made)
 
-    def _take(self, trial: TrialRun, found: OfflineResult, peak: int, lived: float) -> None:
-        """What was measured, by a process that lived so many seconds and held so much memory."""
-        trial.measurements |= {**found.measurements, **({"peak_memory": float(peak)} if peak else {})}
-        trial.raw |= found.raw
-        trial.work |= found.work
-        trial.warnings += found.warnings
-        trial.seconds |= {"measuring": found.seconds, "engine start and end": lived - found.seconds}
+    def _take(self, trial: TrialRun, measured: OfflineResult, peak: int, lived: float) -> None:
+        """Puts the measurements into the trial; the process lived `lived` seconds and held at most `peak` bytes."""
+        trial.measurements |= {**measured.measurements, **({"peak_memory": float(peak)} if peak else {})}
+        trial.raw |= measured.raw
+        trial.work |= measured.work
+        trial.warnings += measured.warnings
+        trial.seconds |= {"measuring": measured.seconds, "engine start and end": lived - measured.seconds}
 
     def _read(self, result: Path) -> OfflineResult:
-        """What vLLM wrote; raises `CannotRun` where that is not what this command is known to write."""
+        """Reads vLLM's result file; raises `CannotRun` for content that this command is not known to write."""
         read = read_latency if self.workload.bench == "latency" else read_throughput
         try:
             return read(json.loads(result.read_text()), self.workload, self.scenario.profile)
@@ -177,7 +175,7 @@ class OfflineRunner(ModelProcessRunner[OfflineWorkload]):
             raise CannotRun(f"the file of 'vllm bench {self.workload.bench}' can't be read: {type(error).__name__}: {error}") from error
 
     def _wait(self, arm: Arm, running: Running, sampler: telemetry.Sampler) -> int:
-        """Until it ends, looked at with the machine; the most memory that its processes held, in bytes."""
+        """Waits for the process and samples the machine; returns the most memory that its processes held, in bytes."""
         peak = 0
         for _ in looks(running, self.say, f"arm {arm.name}: 'vllm bench {self.workload.bench}' runs"):
             sampler.look()
@@ -186,9 +184,9 @@ class OfflineRunner(ModelProcessRunner[OfflineWorkload]):
 
 
 def raised(log: str) -> str:
-    """The last exception that a log names at the start of a line: vLLM's engine says much while it ends, and nothing of why."""
-    found = re.findall(r"^(?:\(\w+ pid=\d+\) )?((?:\w+\.)*\w*(?:Error|Exception|Refused): .+)$", log, re.MULTILINE)
-    return str(found[-1])[:300] if found else ""
+    """The last exception that a log names at the start of a line: vLLM's engine prints much while it ends, but not why."""
+    exceptions = re.findall(r"^(?:\(\w+ pid=\d+\) )?((?:\w+\.)*\w*(?:Error|Exception|Refused): .+)$", log, re.MULTILINE)
+    return str(exceptions[-1])[:300] if exceptions else ""
 
 
 RUNNER = RunnerKind(kind=OFFLINE, faults=scenario_faults, open=one_each(OfflineRunner, catalog.watched))

@@ -1,4 +1,4 @@
-"""Servers under load: `vllm serve` measured by `vllm bench serve`, its result file, its requests and output lengths accounted for.
+"""Servers under load: `vllm serve` measured by `vllm bench serve`; its result file, its requests and its output lengths.
 
-How a server is launched and watched is in `run.servers`: other kinds need it too.
+`run.servers` launches and watches servers: other kinds need it too.
 """

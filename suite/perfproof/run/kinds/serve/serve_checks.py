@@ -1,4 +1,4 @@
-"""What is wrong with a scenario that serves, as far as can be seen before anything is made."""
+"""The faults of a serve scenario that show before anything is made."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from perfproof.run.servers.launch_spec import SET_BY_SUITE, flags_of, model_faul
 
 
 def scenario_faults(scenario: Scenario) -> list[str]:
-    """What is wrong with a serve scenario, as far as can be seen before anything is made; one sentence each."""
+    """The faults of a serve scenario that show before anything is made, one sentence each."""
     workload = workload_of(scenario)
     ours = OURS if workload.dataset is None else OURS | DATASET
-    found = endpoint_faults("workload", workload.client)
+    faults = endpoint_faults("workload", workload.client)
     for where, client in {"workload": workload.client, **{f"arms.{arm.name}": arm.client for arm in scenario.arms}}.items():
-        found += client_faults(where, client, ours=ours) + packed_faults(where, client)
-    found += [f"workload.{fault}" for fault in model_faults(workload.model)]
-    said = {"workload": workload.server_arguments, **{f"arms.{arm.name}": arm.server_arguments for arm in scenario.arms}}
-    for where, arguments in said.items():
-        found += [f"{where}.server_arguments: {flag} is set by the suite" for flag in meant(flags_of(arguments), SET_BY_SUITE)]
-    return [f"{scenario.source}: {fault}" for fault in found]
+        faults += client_faults(where, client, ours=ours) + packed_faults(where, client)
+    faults += [f"workload.{fault}" for fault in model_faults(workload.model)]
+    server_arguments = {"workload": workload.server_arguments, **{f"arms.{arm.name}": arm.server_arguments for arm in scenario.arms}}
+    for where, arguments in server_arguments.items():
+        faults += [f"{where}.server_arguments: {flag} is set by the suite" for flag in meant(flags_of(arguments), SET_BY_SUITE)]
+    return [f"{scenario.source}: {fault}" for fault in faults]

@@ -1,13 +1,12 @@
 """Trials against real servers: `vllm serve` measured by `vllm bench serve`.
 
-In order: the scenario's flags are checked by the client's own parser, the model is written, servers are launched and
-recognised, and then each trial is one run of the client, with the server's counters, CPU time and attested calls
-taken before and after. With shared launches both arms' servers stay up for all blocks, one idle while the other is
-measured; with fresh ones every trial has a server of its own.
+In order: the client's own parser checks the scenario's flags, the model is written, and servers are launched and identified. Then each
+trial is one run of the client, with the server's counters, CPU time and attested calls read before and after. With shared launches both
+arms' servers stay up for all blocks, one idle while the other is measured. With fresh launches every trial has its own server.
 
-A trial counts only if every request completed with the length asked for, and if the server proved, from the inside, that it
-ran what its arm names and that the patched function was called during this very trial. A server or client that was killed
-from outside says nothing of the arm: its block is invalid and measured again.
+A trial counts only if every request completed with the length asked for, and if the server proved, from the inside, that it ran what its
+arm names and that the patched function was called during this very trial. If a server or client is killed from outside, that is not the
+arm's fault: its block is invalid and measured again.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from perfproof.run.processes.trial_process import scrub, scrub_file
 from perfproof.run.servers import flag_validation
 from perfproof.run.servers.bench_client import Client, ClientEnded, arguments_for
 from perfproof.run.servers.hub_models import hub_faults
-from perfproof.run.servers.launch_spec import Launch, ModelAt, asked_of, locate_model, workload_of
+from perfproof.run.servers.launch_spec import Launch, ModelAt, locate_model, with_arm_flags, workload_of
 from perfproof.run.servers.server import Say, Server, ServerEnded
 from perfproof.run.servers.server_pool import ServerPool, next_log
 from perfproof.run.servers.server_snapshot import Moment, Watcher, between, moment_of
@@ -54,19 +53,19 @@ from perfproof.run.trials.trial_run import TrialRun, start_trial
 __all__ = ["ServeRunner", "scenario_faults"]
 
 LONGEST_TRIAL = 3600.0
-"""Seconds after which a run of the client is given up."""
+"""Seconds after which a run of the client is stopped."""
 GIVEN_UP = 10.0
-"""Seconds in which a client may end a run whose server was lost, before another takes its place."""
+"""Seconds that a client gets to end a run whose server was lost, before a new client replaces it."""
 DYING = 5.0
-"""Seconds in which a server whose requests failed may turn out to have ended."""
+"""Seconds to wait for the end of a server whose requests failed."""
 
 
 class ServeRunner:
     """Runs the trials of one serve scenario; keeps the client, and with shared launches the servers, until `close`.
 
     `builds` maps the scenario's build names to ready ones; `watch` are functions of vLLM whose calls are counted in every
-    arm; `seed` is the plan's. Logs and the client's result files are kept under `results/logs/<scenario>`; `say` is told what
-    takes long.
+    arm; `seed` is the plan's. Logs and the client's result files are kept under `results/logs/<scenario>`; `say` gets
+    messages about slow steps.
     """
 
     def __init__(
@@ -101,15 +100,15 @@ class ServeRunner:
         self._spent: dict[str, float] = {}
         self._idle = gpus.used()
 
-    # --- the way in --------------------------------------------------------------------------
+    # --- checks ------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Has a hub say that it has the model, starts the client, and has its own parser and the servers' look at the scenario's flags.
+        """Checks that the hub has the model, starts the client, and has its own parser and the servers' check the scenario's flags.
 
         Raises `BadInput` if one of them refuses, `CannotRun` where the hub does not answer.
         """
-        baseline, said = self._build(self.scenario.baseline), self.workload.server_arguments
-        faults = hub_faults(self.scenario, baseline, self._model_at(), said, next_log(self._logs, "hub"))
+        baseline, flags_given = self._build(self.scenario.baseline), self.workload.server_arguments
+        faults = hub_faults(self.scenario, baseline, self._model_at(), flags_given, next_log(self._logs, "hub"))
         with contextlib.ExitStack() as stack:
             others = [
                 stack.enter_context(contextlib.closing(self._parser_of(build)))
@@ -118,13 +117,13 @@ class ServeRunner:
             client = self._ready_client()
             faults += [*self._client_faults(client), *self._server_faults(client)]
             for other in others:
-                with contextlib.suppress(CannotRun):  # what has no parser to ask has a server that tells
+                with contextlib.suppress(CannotRun):  # if there is no parser to ask, the server will refuse the flags
                     faults += self._server_faults(other)
         if faults:
             raise BadInput(*faults)
 
     def _client_faults(self, client: Client) -> list[str]:
-        """What the client's own parser refuses, by its place in the scenario; what all arms have is told once."""
+        """What the client's own parser refuses, by its place in the scenario; what all arms share is named once."""
         unmeant = ("http://127.0.0.1:1", "check", self.scenario.seed, self._scratch.folder / "check.json")
         faults: dict[str, str] = {}
         for arm in self.scenario.arms:
@@ -137,12 +136,12 @@ class ServeRunner:
         return flag_validation.server_faults(self.scenario, client, self._build, self._model_at())
 
     def _parser_of(self, build: ReadyBuild) -> Client:
-        """A client of that build, which is only asked what its server's parser takes: it imports vLLM while the arms' own client does."""
-        self.say(f"{self.scenario.name}: {build.label} is asked for its server's flags")
+        """A client of that build, only for the server's parser in it; it imports vLLM while the arms' own client does."""
+        self.say(f"{self.scenario.name}: {build.label} checks its server's flags")
         return flag_validation.parser_of(build, self._model_at(), self._logs)
 
     def trials(self, block: Block, arms: Sequence[str]) -> Iterator[Record]:
-        """One trial of each of the arms named, in that order; every one leaves a record, whatever becomes of it."""
+        """Runs one trial of each of the arms named, in that order; every trial leaves a record, also one that fails."""
         if self._client is None:
             self.check()
         of = {arm.name: arm for arm in self.scenario.arms}
@@ -155,7 +154,7 @@ class ServeRunner:
             self._servers.close()
 
     def close(self) -> None:
-        """Ends servers and client, and removes what was only needed while they ran."""
+        """Ends servers and client, and removes their temporary files."""
         self.rest()
         self._drop_client()
         self._scratch.close()
@@ -196,19 +195,19 @@ class ServeRunner:
         return server
 
     def _measure(self, trial: TrialRun, client: Client, server: Server) -> None:
-        """Has the client measure once and judges whether that counts."""
+        """Runs the client once and judges whether its measurement counts."""
         result = self._scratch.folder / f"block{trial.block.number:03d}-{trial.arm.name}.json"
         before, watcher = moment_of(server), Watcher(server)
         answer = self._answer(trial, client, watcher, result)
-        found = self._read(result, trial.arm, answer) if answer["ok"] else None
-        server.check_well(DYING if found is None or found.fault else 0.0)
+        measured = self._read(result, trial.arm, answer) if answer["ok"] else None
+        server.check_well(DYING if measured is None or measured.fault else 0.0)
         done = between(before, moment_of(server))
         trial.attestation = self._attestation(server, trial.arm, done)
-        if found is None:
+        if measured is None:
             trial.failed(f"the client failed: {answer['fault']}; {client.log_end()}")
             return
         self._keep(result)
-        self._fill(trial, found, done, answer)
+        self._fill(trial, measured, done, answer)
         trial.measurements = {
             **trial.measurements,
             "peak_memory": float(watcher.peak),
@@ -216,12 +215,12 @@ class ServeRunner:
             **host_cost.kv_blocks(server.metrics()),
             **host_cost.gpu_memory(trial.environment.get("while_measuring", {})),
         }
-        fault = found.fault or disagreement(asked_of(self.workload, trial.arm), done.counters)
+        fault = measured.fault or disagreement(with_arm_flags(self.workload, trial.arm), done.counters)
         if trial.prove(self._build(trial.arm)) and fault:
             trial.status, trial.reason = "invalid", fault
 
     def _answer(self, trial: TrialRun, client: Client, watcher: Watcher, result: Path) -> Mapping[str, Any]:
-        """What the client says of one run that is to leave `result`; what machine and server did meanwhile is told in the trial."""
+        """The client's answer about one run that is to write `result`; the trial gets what machine and server did meanwhile."""
         launch = watcher.server.launch
         arguments = self._arguments(trial.arm, launch.url, launch.name, trial.block.seed, result)
         counting = Instructions(process.pid for process in watcher.server.processes())
@@ -238,36 +237,36 @@ class ServeRunner:
         trial.warnings += telemetry.warnings(trial.environment)
         counted = counting.stop()
         trial.environment |= {"no_instructions": counting.why} if counted is None else {"instructions": counted}
-        if answer["ok"] and not result.exists():  # so it ends where the server died under it
+        if answer["ok"] and not result.exists():  # it ends like this when its server dies
             return {"ok": False, "fault": "it ended without a result file"}
         return answer
 
     def _read(self, result: Path, arm: Arm, answer: Mapping[str, Any]) -> BenchResult:
-        """What the client wrote; raises `CannotRun` where that is not what `vllm bench serve` is known to write."""
+        """Reads the client's result file; raises `CannotRun` for content that `vllm bench serve` is not known to write."""
         try:
-            told = {"asked": answer["asked_lengths"], "ignored": answer["ignore_eos"]}
-            return read_result(json.loads(result.read_text()), asked_of(self.workload, arm), **told)
+            noted = {"requested": answer["asked_lengths"], "ignored": answer["ignore_eos"]}
+            return read_result(json.loads(result.read_text()), with_arm_flags(self.workload, arm), **noted)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CannotRun(f"the result file of 'vllm bench serve' can't be read: {type(error).__name__}: {error}") from error
 
-    def _fill(self, trial: TrialRun, found: BenchResult, done: Moment, answer: Mapping[str, Any]) -> None:
-        """Measurements, counts of work, seconds and warnings of a run that ended.
+    def _fill(self, trial: TrialRun, measured: BenchResult, done: Moment, answer: Mapping[str, Any]) -> None:
+        """Puts measurements, counts of work, seconds and warnings of a run into the trial.
 
-        The server's CPU time covers the warm-ups too, and so do the tokens that it is divided by.
+        The server's CPU time covers the warm-ups too, and so does the number of tokens that divides it.
         """
         tokens = done.counters.get("generation_tokens", 0)
         sent = self.workload.requests + self.workload.warmups
         host = host_cost.per_unit(done.cpu_seconds, trial.environment.get("instructions"), tokens=tokens, requests=sent)
-        trial.measurements, trial.raw = {**found.measurements, **host}, dict(found.raw)
-        trial.work = {**found.work, **{f"server_{name}": count for name, count in done.counters.items()}}
+        trial.measurements, trial.raw = {**measured.measurements, **host}, dict(measured.raw)
+        trial.work = {**measured.work, **{f"server_{name}": count for name, count in done.counters.items()}}
         steps = sum(done.calls.get(f"calls {runner}", 0) for runner in attestation.RUNNERS.values())
-        trial.environment["server_counted"] = {**done.told, "engine_steps": steps}
+        trial.environment["server_counted"] = {**done.informative, "engine_steps": steps}
         whole = float(answer["seconds"])
-        trial.seconds |= {"warming up": max(0.0, whole - found.seconds), "measuring": found.seconds}
+        trial.seconds |= {"warming up": max(0.0, whole - measured.seconds), "measuring": measured.seconds}
         load = float(answer["cpu_seconds"]) / max(1e-9, whole)
-        asked, profile = asked_of(self.workload, trial.arm), self.scenario.profile
-        trial.warnings += warnings_for(asked, found, profile=profile, client_load=load, server=done.counters, steps=steps)
-        trial.warnings += [UNKNOWN] if found.longest and asked_for(asked, answer["asked_lengths"]) is None else []
+        workload, profile = with_arm_flags(self.workload, trial.arm), self.scenario.profile
+        trial.warnings += warnings_for(workload, measured, profile=profile, client_load=load, server=done.counters, steps=steps)
+        trial.warnings += [UNKNOWN] if measured.longest and asked_for(workload, answer["asked_lengths"]) is None else []
 
     def _start_time(self, server: Server) -> dict[str, float]:
         """Launch to ready, where no other server started at the same time."""
@@ -275,15 +274,15 @@ class ServeRunner:
         return {"start_time": float(server.ready_after or 0.0)} if fresh else {}
 
     def _attestation(self, server: Server, arm: Arm, done: Moment) -> Attestation | None:
-        """What the server's processes said, with the calls of this trial alone."""
-        said = attestation.read(server.launch.attest, self._build(arm), arm)
-        if said is None:
+        """The attestation of the server's processes, with the calls of this trial alone."""
+        attested = attestation.read(server.launch.attest, self._build(arm), arm)
+        if attested is None:
             return None
         runners = [name for name, target in attestation.RUNNERS.items() if done.calls.get(f"calls {target}")]
-        return dataclasses.replace(said, counts=done.calls, runner=" and ".join(runners))
+        return dataclasses.replace(attested, counts=done.calls, runner=" and ".join(runners))
 
     def _lost(self, trial: TrialRun, error: ServerEnded | ClientEnded) -> None:
-        """A trial whose server or client ended: neither is used again."""
+        """Drops the server or client that ended during a trial: it is not used again."""
         trial.record_error(error)
         if isinstance(error, ClientEnded):
             self._drop_client()
@@ -362,7 +361,7 @@ class ServeRunner:
 
     @staticmethod
     def _is_idle(client: Client) -> bool:
-        """Whether the client waits for orders: a run that was given up ends soon after the server that was lost, or not at all."""
+        """Whether the client waits for orders: after a lost server its run ends soon, or not at all."""
         try:
             return client.idle(GIVEN_UP)
         except ClientEnded:
@@ -374,7 +373,7 @@ class ServeRunner:
         self._client = None
 
     def _spend(self, phase: str, seconds: float) -> None:
-        """Time that no single trial is to blame for; told with the next record."""
+        """Notes time that no single trial caused; the next record has it."""
         if seconds >= 0.05:
             self._spent[phase] = self._spent.get(phase, 0.0) + seconds
 

@@ -1,0 +1,197 @@
+"""What people paste into pull requests, read in three steps: items, readings, pairs.
+
+The text is cut into items: headings, tables, blocks of clients, lines with a name and a number, sentences (`text_items`). Each item but
+headings is read into readings (`readings`): a number, its side, its section, what it measures. Readings are paired section by section
+(`pairing`): the names of the sides say which is the baseline, and what they don't say is a guess, which is told.
+
+It refuses to guess where a sign may be turned round: workloads, sizes, ratios and claims are no sides, a comma that may be either is asked
+about. What it does not pair is told by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from perfproof.importers.pasted_text import pairing, refusals, sentences, text_items
+from perfproof.importers.pasted_text.cells import unit_of
+from perfproof.importers.pasted_text.client_blocks import Block
+from perfproof.importers.pasted_text.headings import Context, Heading, contexts
+from perfproof.importers.pasted_text.named_values import Named, arrowed
+from perfproof.importers.pasted_text.readings import Found, Paste, Reading, ordinal
+from perfproof.importers.pasted_text.tables import lm_eval_tables, table_readings
+from perfproof.importers.pasted_text.tables.table_shapes import Table
+from perfproof.importers.pasted_text.text_items import Item, Sentence
+from perfproof.importers.pasted_text.text_lines import lines_of, load
+from perfproof.model.base import numerals
+from perfproof.model.base.errors import BadInput
+from perfproof.model.scenarios.side_names import role
+
+_WAY = re.compile(r"(?i)\b(?:lower|less|smaller|higher|more|larger) (?:is|are|=) better\b")
+
+__all__ = ["parse", "read"]
+
+
+def read(path: Path) -> Paste:
+    """The pairs of a file. Raises `BadInput`, in three lines at most, where it can't be read or holds none."""
+    found = parse(load(path))
+    if why := refusals.why(found):
+        raise BadInput(*(f"{path}: {reason}" for reason in why))
+    return found
+
+
+def parse(text: str) -> Paste:
+    """What a text holds."""
+    items = text_items.items_of(lines_of(text))
+    found = _found(items)
+    paste = pairing.pair(found)
+    said = sentences.read(_words(items))
+    if paste.pairs or paste.scores:
+        told = [f"a sentence: {one.metric} {one.before:g} to {one.after:g} {one.unit}" for one in said]
+        return replace(paste, left_out=tuple(dict.fromkeys([*paste.left_out, *told])))
+    if not said or paste.faults or paste.scores:
+        return replace(paste, reasons=(*paste.reasons, *refusals.claims(text))) if not paste.reasons else paste
+    return replace(pairing.pair(_of_sentences(said)), left_out=paste.left_out)
+
+
+def _words(items: Sequence[Item]) -> str:
+    """The sentences of a text: what is neither a table nor a line with a name and a number; parted where something else stands between."""
+    found, last = [], 0
+    for item in items:
+        if isinstance(item, Sentence):
+            found += ["" if item.number > last + 1 else None, item.text]
+            last = item.number
+    return "\n".join(text for text in found if text is not None)
+
+
+def _found(items: Sequence[Item]) -> Found:
+    """What all readers find, each item below its headings."""
+    found = Found()
+    around = iter(contexts([item if isinstance(item, Heading) else not isinstance(item, Sentence) for item in items]))
+    by = numerals.convention([each for item in items if isinstance(item, Table) for row in item.rows for each in row])
+    sides, caption = _Sides(), ""
+    for place, item in enumerate(items):
+        if isinstance(item, Heading):
+            continue
+        context = next(around)
+        if caption and not isinstance(item, Sentence):
+            context = replace(context, caption=caption)
+        if isinstance(item, Sentence):
+            caption = item.text if _WAY.search(item.text) else caption
+            sides.remark()
+        elif isinstance(item, Block):
+            found.add(_block(item, sides.of_block(context, item), place))
+            found.conditions[place] = dict(item.conditions)
+        elif isinstance(item, Named):
+            found.add(_named(item, context, place))
+        elif lm_eval_tables.is_scores(item):
+            context = sides.of_scores(context)
+            found.add(lm_eval_tables.read(item, context, context.side, by))
+        else:
+            found.add(table_readings.read(item, context, place))
+    return found
+
+
+class _Sides:
+    """The sides of blocks and score tables: after a remark, a second one below the same heading is no longer of the side it names."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[str, object]] = set()
+        self._remarked = False
+        self._unnamed = 0
+
+    def remark(self) -> None:
+        self._remarked = True
+
+    def of_block(self, context: Context, block: Block) -> Context:
+        if block.side:
+            return replace(context, side=block.side)
+        return self._own(context, "block")
+
+    def of_scores(self, context: Context) -> Context:
+        context = self._own(context, "scores")
+        if context.side:
+            return context
+        self._unnamed += 1
+        return replace(context, side=ordinal(self._unnamed))
+
+    def _own(self, context: Context, kind: str) -> Context:
+        seen = (kind, (context.side, context.section, context.weak, context.run))
+        again = seen in self._seen and self._remarked and not context.run
+        self._seen.add(seen)
+        self._remarked = False
+        return replace(context, side="") if again else context
+
+
+def _block(block: Block, context: Context, place: int) -> Found:
+    """One run of a client."""
+    readings = [
+        Reading(
+            side=side or context.side,
+            context=context,
+            label=name,
+            measure=name.replace(".", " "),
+            digits=digits,
+            named=unit_of(name),
+            run=context.run,
+            single=True,
+            place=place,
+            number=block.number,
+            kind="block",
+        )
+        for whole, digits in dict(block.values).items()
+        for side, name in [_inside(whole)]
+    ]
+    return Found(readings=readings, left_out=[f"{name}: {text[:40]}" for name, text in block.unread if unit_of(name)])
+
+
+def _inside(name: str) -> tuple[str, str]:
+    """The side and the name of a number within JSON: "main.ttft" is main's, "p99.9" is of no side."""
+    side, dot, rest = name.partition(".")
+    return (side, rest) if dot and role(side) in ("baseline", "candidate") else ("", name)
+
+
+def _named(item: Named, context: Context, place: int) -> Found:
+    """The numbers of one line."""
+    above = next(iter([*reversed(context.weak), *reversed(context.section)]), "")
+    said = next((sides for text in (context.side, *context.section, *context.weak) if (sides := arrowed(text))), ("before", "after"))
+    named = dict(zip(("before", "after"), said, strict=True))
+    readings = [
+        Reading(
+            side=named.get(value.side, value.side) or context.side,
+            context=context,
+            label=value.name or above or "value",
+            measure=value.name or above,
+            digits=value.digits,
+            unit=value.unit,
+            named=unit_of(value.name) or ("" if value.name else unit_of(above)),
+            run=value.run or context.run,
+            place=place,
+            number=item.number,
+            kind="line",
+        )
+        for value in item.values
+    ]
+    return Found(readings=readings, left_out=[f"{name}: {text}" for name, text in item.unread])
+
+
+def _of_sentences(said: Sequence[sentences.Said]) -> Found:
+    """Sentences as readings of two sides."""
+    return Found(
+        readings=[
+            Reading(
+                side=side,
+                context=Context(),
+                label=one.metric,
+                measure=one.metric,
+                digits=repr(value),
+                unit=one.unit,
+                place=place,
+                kind="line",
+            )
+            for place, one in enumerate(said)
+            for side, value in zip(one.sides, (one.before, one.after), strict=True)
+        ]
+    )

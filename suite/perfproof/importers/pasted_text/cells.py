@@ -1,0 +1,127 @@
+"""What one cell says: a value with its unit, a change from one value to another, a claim about a change, nothing, or words.
+
+Digits survive: a number stays the text that was written until the commas of the whole text are known (`numerals`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from perfproof.model.base import numerals
+from perfproof.model.base.quantities import known
+from perfproof.model.scenarios.metric_directions import word_set
+
+Kind = Literal["value", "change", "versus", "claim", "missing", "words"]
+DIGITS = (
+    rf"[-+]?(?:[0-9][0-9.,]{{0,40}}(?:[{numerals.MARKS}][0-9]{{3}}(?![0-9])[0-9.,]{{0,40}}){{0,6}}|\.[0-9]{{1,30}})"
+    r"(?:[eE][-+]?[0-9]{1,3})?"
+)
+UNIT = r"[A-Za-zµμ%][\w/µμ%·]{0,30}"
+_SPREAD = rf"(?:\s*(?:±|\+/-|\+-)\s*[0-9.,]+(?:e[-+]?[0-9]+)?\s*(?P<late>{UNIT})?)?"
+_VALUE = re.compile(rf"^(?P<value>{DIGITS})\s*(?P<own>{UNIT})?{_SPREAD}(?P<rest>\s*[(\[].*|\s*,\s.*|\s*;.*)?$")
+_CHANGE = re.compile(
+    rf"^(?P<before>{DIGITS})\s*(?P<own>{UNIT})?\s*(?:→|->|=>|➔|➜|⟶)\s*(?P<value>{DIGITS})\s*(?P<late>{UNIT})?(?P<rest>\s*[(\[].*)?$"
+)
+_VERSUS = re.compile(
+    rf"(?i)^(?P<before>{DIGITS})\s*(?P<own>{UNIT})?\s*(?:/|\||\bvs\.?|\bversus\b)\s*(?P<value>{DIGITS})\s*(?P<late>{UNIT})?(?P<rest>\s*[(\[].*)?$"
+)
+"""Two numbers of which the head of the column says whose they are."""
+_CLAIM = re.compile(
+    rf"(?i)^[(\[]?\s*(?:[~≈<>≤≥]?\s*(?:[-+]\s?[0-9][0-9.,]*\s?(?:%|pts?|pp|percent)|{DIGITS}\s?[x×](?![\w/])|[x×]\s?[0-9][0-9.,]*"
+    rf"|{DIGITS}\s?(?:%|[x×])\s*(?:\w+\s+)?(?:faster|slower|better|worse|less|more|lower|higher|saved|improvement|reduction|speed-?up))).*$"
+)
+_MISSING = word_set(
+    "- – — -- --- n/a na nan none null inf -inf +inf infinity ∞ oom tbd todo ? … ... fail failed error timeout x ✗ ❌ unset "
+    "skipped crash crashed"
+) | {"not set", "not run", "not measured", "not available", "not supported", "out of memory", "cuda oom"}
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\s\"[^\"]*\")?\)")
+_MARKS = re.compile(r"[*`]+|~~|(?<!\w)_{1,2}|_{1,2}(?!\w)")
+_PICTURES = re.compile("[\u2600-\u27b0\u2b05-\u2bff\U0001f000-\U0001faff\ufe0f\u200d]|:[a-z_]{3,30}:")
+_BEGINS = re.compile(r"^[~≈<>≤≥+ -]*\.?[0-9]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A cell: `text` as it reads; `digits` and `unit` of a value; of a change, and of two numbers beside each
+    other, `before` and `first_unit` too."""
+
+    text: str
+    kind: Kind
+    digits: str = ""
+    unit: str = ""
+    before: str = ""
+    first_unit: str = ""
+
+    @property
+    def numbered(self) -> bool:
+        """Whether it begins as a number does, though it may be none."""
+        return bool(_BEGINS.match(self.text))
+
+
+def is_digits(text: str) -> bool:
+    """Whether a text is a number that a float can hold."""
+    return numerals.is_number(text) and math.isfinite(numerals.value(text, ""))
+
+
+def bare(text: str) -> str:
+    """A text without marks of markdown, links and pictures."""
+    plain = _MARKS.sub("", _LINK.sub(r"\1", text))
+    pictured = _PICTURES.sub(" ", plain)
+    return " ".join((pictured if re.search(r"\w", pictured) else plain).split())
+
+
+@lru_cache(maxsize=4096)
+def cell(text: str) -> Cell:
+    """What a cell says."""
+    plain = bare(text)
+    if not plain or plain.lower().strip("().") in _MISSING:
+        return Cell(text=plain, kind="missing")
+    if (found := _CHANGE.match(plain)) and all(map(is_digits, (found["before"], found["value"]))):
+        own, late = found["own"] or "", found["late"] or ""
+        return Cell(text=plain, kind="change", digits=found["value"], unit=late or own, before=found["before"], first_unit=own or late)
+    if (found := _VERSUS.match(plain)) and all(map(is_digits, (found["before"], found["value"]))):
+        own, late = found["own"] or "", found["late"] or ""
+        return Cell(text=plain, kind="versus", digits=found["value"], unit=late or own, before=found["before"], first_unit=own or late)
+    if _CLAIM.match(plain) and not known_share(plain):
+        return Cell(text=plain, kind="claim")
+    found = _VALUE.match(plain)
+    if found and is_digits(found["value"]):
+        return Cell(text=plain, kind="value", digits=found["value"], unit=found["own"] or found["late"] or "")
+    return Cell(text=plain, kind="words")
+
+
+def known_share(plain: str) -> bool:
+    """Whether a per cent has no sign and no word: "78.1 %" is a value."""
+    return bool(re.fullmatch(rf"{DIGITS}\s?%", plain)) and plain[0] not in "+-"
+
+
+_AT_END = re.compile(rf"[(\[]\s*(?:(?:time )?in )?(?P<unit>[^()\[\]]{{1,20}}?)\s*[)\]]\s*[↑↓⬆⬇]?$|,\s*(?:in )?(?P<late>{UNIT})$")
+_LAST_WORD = re.compile(rf"(?:^|[\s_])(?P<unit>{UNIT})$")
+_SNAKE_RATE = re.compile(r"(?i)(?:^|[_\s])(?P<what>tok|toks|token|tokens|req|reqs|requests)_(?:per_)?(?:s|sec|second)$")
+
+
+def unit_of(name: str) -> str:
+    """The unit that a name ends with, "" where none is surely one: "before (us)", "TTFT, ms", "mean_ttft_ms", but not "arm (B)"."""
+    found = _AT_END.search(name)
+    unit = (found["unit"] or found["late"]) if found else ""
+    if unit and unit not in ("B", "x") and known(_spelt(unit)):
+        return _spelt(unit)
+    if rate := _SNAKE_RATE.search(name):
+        return f"{rate['what']}/s"
+    last = _LAST_WORD.search(name)
+    word = _spelt(last["unit"]) if last else ""
+    return word if last and known(word) and word not in ("B", "s", "min", "time") and not _at_work(name, word) else ""
+
+
+def _at_work(name: str, unit: str) -> bool:
+    """Whether the last word is part of a condition: "at 16 req/s"."""
+    return bool(re.search(rf"[0-9]\s*{re.escape(unit)}$", name))
+
+
+def _spelt(unit: str) -> str:
+    """A unit as it is known: "tokens/sec" for "tokens / sec", "tok/s" for "tok per s"."""
+    return re.sub(r"\s*/\s*|\s+per\s+", "/", unit.strip())

@@ -1,0 +1,247 @@
+"""Which lines are headings, and what holds below them: the side that was named last, and the section.
+
+A heading that names a side (main, this PR, before) holds until another one does, or until a section of a higher level begins. Any other is
+a section. Numbered runs ("Run 2") are neither: they count runs of what stands above.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from perfproof.importers.pasted_text.cells import DIGITS, bare
+from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.model.scenarios.side_names import release, role, split
+
+BOLD, COLON, PLAIN, BULLET = 7, 8, 9, 10
+"""Levels of headings, below the six of markdown's own."""
+HEADING_WORDS = 4
+"""A line of more words is a sentence, unless it is marked as a heading or ends with a colon."""
+COLON_WORDS, SIDE_WORDS = 12, 6
+LONGEST = 100
+SENTENCES = (("main", "master", "before", "baseline", "as released", "upstream", "without"), ("after", "this pr", "patched", "candidate"))
+"""Words of a sentence that name a side: the baseline's, and the other's."""
+_MIXING = re.compile(
+    r"(?i)\b(merg\w+|rebas\w+|cherry\W?pick\w*|top of|compared|against|versus|vs|than|into|onto|remov\w+|drop\w+|delet\w+|appl(y|ied)"
+    r"|differ\w*)\b"
+)
+"""Words with which a sentence that names the baseline may be of the other side, or of both."""
+RUN = re.compile(
+    r"(?i)(?:^|[\s,(_-]+)\(?(?:(?:run|trial|rep|repeat|repetition|attempt|pass|seed|round)\s*(?:no\.?|number|#|=|_)?\s*#?(?P<number>[0-9]{1,4})"
+    r"(?:\s*(?:/|of)\s*[0-9]{1,4})?|(?P<ordinal>first|second|third|fourth|fifth|1st|2nd|3rd|[4-9]th) (?:run|trial|attempt"
+    r"|time|repetition))\)?\s*$"
+)
+_MARK = re.compile(r"^(?P<mark>#{1,6})(?:\s+|(?=[A-Za-z]))(?P<text>.*?)\s*#*$")
+_BOLD = re.compile(r"^(?P<mark>\*\*|__)(?P<text>[^*]+)(?P=mark)\s*:?\s*$|^(?P<early>\*\*|__)(?P<colon>[^*]+):(?P=early)$")
+_BULLET = re.compile(r"^(?:[-*+•]|[0-9]{1,2}[.)])\s+(?P<text>.+)$")
+_FRAMED = re.compile(r"^(?:={2,}|-{2,}|\*{3,}|~{2,}|>{2,})\s*(?P<text>[^=~*-][^=~]*?)\s*(?:={2,}|-{2,}|\*{3,}|~{2,}|<{2,})$")
+_SETUP = re.compile(r"(?i)^(?:config\w*|case|setup|scenario|test|workload|model|experiment|section|part)\b[^:]{0,20}: ")
+_QUANTITY = re.compile(r"(?i)[0-9]\s?(?:ns|us|µs|μs|ms|s|tok(?:ens)?/s|req(?:uests)?/s|[kmg]i?b)\b.*(?:->|→|=>|\bto\b|\bvs\b)")
+_UNDERLINE = re.compile(r"^(?:={3,}|-{3,})$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """A heading with its level, 1 the highest; `weak` where it may as well be a remark. `run` is the number of a run, "" for none."""
+
+    text: str
+    level: int
+    number: int
+    weak: bool = False
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What holds at a place: the side, "" for none; its section, outermost name first; weak names apart; the run's number, "" for
+    none; a remark above that says which way is better."""
+
+    side: str = ""
+    section: tuple[str, ...] = ()
+    weak: tuple[str, ...] = ()
+    run: str = ""
+    caption: str = ""
+
+
+def marked_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None:
+    """A heading that is marked as one: # or bold or framed or underlined, or a bullet that ends with a colon or is a side's name."""
+    line = lines[at]
+    if found := _MARK.match(line.text):
+        return _heading(found["text"], len(found["mark"]), line), at + 1
+    if (found := _BOLD.match(line.text)) and len(line.text) <= LONGEST:
+        return _heading(found["text"] or found["colon"], BOLD, line), at + 1
+    if (found := _FRAMED.match(line.text)) and len(line.text) <= 2 * LONGEST:
+        remark = line.text.startswith("-") and not _SETUP.match(f"{found['text']}: ")
+        return _heading(found["text"], BOLD, line, weak=remark), at + 1
+    below = lines[at + 1].text if at + 1 < len(lines) else ""
+    if _UNDERLINE.match(below) and len(line.text) <= LONGEST and re.match(r"[^\W\d_]", line.text) and ": " not in line.text:
+        return _heading(line.text, 2, line), at + 2
+    bullet = _BULLET.match(line.text)
+    text = bare(bullet["text"]) if bullet else ""
+    sided = role(text) and len(text.split()) <= HEADING_WORDS and not re.search(rf"[:=]|{DIGITS}\s?[A-Za-z%/]", text)
+    if bullet and len(text) <= LONGEST and (text.endswith(":") or sided):
+        return _heading(text, BULLET + line.indent, line), at + 1
+    return None
+
+
+def plain_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None:
+    """A short line of plain words, one that ends with a colon, or the one word for a side that a sentence has."""
+    line = lines[at]
+    text = bare(line.text)
+    words = text.strip(":").split()
+    if line.text.startswith(("-", "=", "$", "|", "{", "}", "[")) or not words or not re.search(r"[^\W\d_]", text):
+        return None
+    if ": " in text and not _SETUP.match(text):
+        return None
+    if len(words) > SIDE_WORDS and (side := _said(text) or role(text)):
+        return (_heading(side, PLAIN, line), at + 1) if _said(text) else None
+    if text.endswith(":") and len(words) <= COLON_WORDS and len(text) <= LONGEST:
+        return _heading(text, COLON, line), at + 1
+    if len(words) <= HEADING_WORDS and len(text) <= LONGEST and not text.endswith((".", "!", "?", ",")) and not _QUANTITY.search(text):
+        return _heading(text, PLAIN, line, weak=not _SETUP.match(f"{text}: ")), at + 1
+    if role(text) and len(words) <= 2 * HEADING_WORDS and not re.search(rf"\s{DIGITS}\s?[a-z]", text) and not text.endswith("."):
+        return _heading(text, PLAIN, line), at + 1
+    side = _said(text)
+    return (_heading(side, PLAIN, line), at + 1) if side else None
+
+
+def _heading(text: str, level: int, line: Line, weak: bool = False) -> Heading:
+    plain = bare(text).strip(": \t")
+    run = RUN.search(plain)
+    if not run:
+        return Heading(text=plain, level=level, number=line.number, weak=weak)
+    return Heading(
+        text=plain[: run.start()].strip(" ,:(-–—"),
+        level=level,
+        number=line.number,
+        weak=weak,
+        run=(run["number"] or run["ordinal"]).lower(),
+    )
+
+
+def _said(words: str) -> str:
+    """The one word for a side that a sentence has, "" where it has none, or words for both."""
+    if _MIXING.search(words) or re.search(r"[0-9]\s?(?:ms|us|µs|s|tok/s|req/s|%|x)\b", words):
+        return ""
+    base, other = ([word for word in named if _says(words, word)] for named in SENTENCES)
+    first = next((word for word in (*base, *other) if words.lower().startswith(word)), "")
+    return first or ("" if bool(base) == bool(other) else (base or other)[0])
+
+
+def _says(text: str, word: str) -> bool:
+    return bool(re.search(rf"\b{re.escape(word)}\b", text.lower()))
+
+
+# --- what holds below them ---------------------------------------------------------------------------------------
+
+
+def contexts(marks: Iterable[Heading | bool]) -> list[Context]:
+    """What holds at each place that is no heading, of a text's headings and other places in order: False for a remark."""
+    marks = list(marks)
+    texts = [mark.text.casefold() for mark in marks if isinstance(mark, Heading)]
+    repeated = frozenset(text for text, count in Counter(texts).items() if count > 1)
+    open_ = _Open(repeated=repeated, shared=_shared_rests(texts), adopted=_adopted(marks, repeated))
+    found = []
+    for mark in marks:
+        if isinstance(mark, Heading):
+            open_.take(mark)
+        else:
+            found.append(open_.context(remark=not mark))
+    return found
+
+
+def _adopted(marks: Sequence[Heading | bool], repeated: frozenset[str]) -> frozenset[int]:
+    """The headings (by line) that name no side and are the other one nonetheless: all those that do name one side, and these stand on its
+    level, right above data."""
+    sided = [mark for mark in marks if isinstance(mark, Heading) and role(mark.text)]
+    if len({role(mark.text) for mark in sided}) != 1 or len({mark.text.casefold() for mark in sided}) != 1:
+        return frozenset()
+    levels = {mark.level for mark in sided}
+    return frozenset(
+        mark.number
+        for mark, after in pairwise(marks)
+        if isinstance(mark, Heading)
+        and mark.level in levels
+        and after is True
+        and not role(mark.text)
+        and mark.text.casefold() not in repeated
+    )
+
+
+def _shared_rests(texts: Sequence[str]) -> frozenset[str]:
+    """What stands beside either side in headings that name a side and a case: "main, 8 users" and "PR, 8 users"."""
+    roles: dict[str, set[str]] = {}
+    for text in texts:
+        for side, rest in split(text):
+            roles.setdefault(rest.casefold(), set()).add(role(side))
+    return frozenset(rest for rest, found in roles.items() if {"baseline", "candidate"} <= found)
+
+
+class _Open:
+    """The headings that hold, and whether anything was read since the side was named."""
+
+    def __init__(self, repeated: frozenset[str], shared: frozenset[str], adopted: frozenset[int]) -> None:
+        self._repeated, self._shared, self._adopted = repeated, shared, adopted
+        self._side: Heading | None = None
+        self._sections: list[Heading] = []
+        self._run, self._read, self._read_section = "", False, False
+
+    def take(self, heading: Heading) -> None:
+        """One heading more."""
+        if heading.run:
+            self._run = heading.run
+        if not heading.text:
+            return
+        self._run = heading.run
+        side, rest = self._sided(heading.text)
+        if not side and heading.number in self._adopted and not (self._side and not self._read):
+            side = heading.text
+        if side:
+            self._close(heading.level, of_side=True)
+            self._side = Heading(text=side, level=heading.level, number=heading.number, weak=heading.weak)
+            self._sections += [Heading(text=rest, level=heading.level + 1, number=heading.number)] if rest else []
+            self._read = False
+            return
+        if (
+            self._side
+            and self._read
+            and (heading.level < self._side.level or (heading.level == self._side.level and not self._again(heading)))
+        ):
+            self._side = None
+        self._close(heading.level, of_side=False)
+        self._sections.append(heading)
+
+    def _again(self, heading: Heading) -> bool:
+        return heading.text.casefold() in self._repeated
+
+    def _sided(self, text: str) -> tuple[str, str]:
+        """A heading as a side and the case beside it; "" where it names no side."""
+        for side, rest in split(text):
+            if rest.casefold() in self._shared and role(side):
+                return side, rest
+        return (text, "") if role(text) or release(text) is not None else ("", "")
+
+    def _close(self, level: int, *, of_side: bool) -> None:
+        """Ends the sections that a heading of this level ends: those of its own level and below; of a side, those that stand inside the
+        last side alone."""
+        if of_side and self._side is not None:
+            self._sections = [
+                each for each in self._sections if each.level < level or (each.number < self._side.number and each.level <= level)
+            ]
+        elif of_side:
+            self._sections = [each for each in self._sections if each.level <= level or each.weak]
+        else:
+            self._sections = [each for each in self._sections if each.level < level]
+
+    def context(self, *, remark: bool) -> Context:
+        """What holds here; a remark is no data."""
+        self._read = self._read or not remark
+        return Context(
+            side=self._side.text if self._side else "",
+            section=tuple(each.text for each in self._sections if not each.weak),
+            weak=tuple(each.text for each in self._sections if each.weak),
+            run=self._run,
+        )

@@ -1,0 +1,181 @@
+"""Lines that name a number: `TTFT: 12 ms`, `main: 810, 812, 815`, `branch=main run=1 total_ms=42.7`, `TTFT: 64 ms (main), 59 ms (PR)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, cell, is_digits, unit_of
+from perfproof.importers.pasted_text.headings import RUN
+from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.model.base.quantities import known
+from perfproof.model.scenarios.metric_directions import better, better_in, word_set
+from perfproof.model.scenarios.side_names import role, split
+
+SIDE_KEYS = word_set("side branch build version commit arm variant label name tag rev revision ref patch impl config mode")
+RUN_KEYS = word_set("run trial rep repeat iteration iter seed attempt round")
+LONGEST_NAME = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """One number of a line: what is measured ("" where a heading says it), its digits and unit, its side and run where the "
+    "line has them."""
+
+    name: str
+    digits: str
+    unit: str = ""
+    side: str = ""
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """The numbers of one line, and what of it could not be read, as (name, text)."""
+
+    values: tuple[Value, ...]
+    unread: tuple[tuple[str, str], ...]
+    number: int
+
+
+_BULLET = re.compile(r"^(?:[-*+•·]|[0-9]{1,2}[.)])\s+")
+_NAMED = re.compile(
+    r"^(?P<name>[^\W\d_%#\"'(\[][^:=]{0,80}?|[0-9]{1,3}% percentile[^:=]{0,40}"
+    r"|[Pp]?[0-9.]{1,5}(?:th)?(?: percentile)? [^:=]{2,60}?)\s*(?P<mark>:|=|\s-\s|\s–\s|\t|\s{2})\s*(?P<rest>\S.*)$"
+)
+_PLAIN = re.compile(rf"^(?P<name>[^\W\d_][^:=.;|]{{1,60}}?)\s+(?P<rest>{DIGITS}\s*{UNIT})$")
+_FIELD = re.compile(r"(?<![\w.])(?P<key>[A-Za-z_][\w./%-]{0,40})=(?P<value>\"[^\"]*\"|[^\s,;]+)")
+_LIST = re.compile(
+    rf"^[\[(]?\s*(?P<first>{DIGITS})\s*(?P<unit>{UNIT})?(?:(?:\s*[,;/|]\s+|\s{{2,}}|\s){DIGITS}\s*(?P<last>{UNIT})?)+\s*[\])]?\s*(?P<all>{UNIT})?\.?$"
+)
+_PART = re.compile(rf"^(?P<before>[^\d]*?)\s*(?P<digits>{DIGITS})\s*(?P<after>[^\d(\[]*?)(?:\s*[(\[](?P<inside>[^()\[\]]*)[)\]])?\.?$")
+_ARROWED = re.compile(r"(?P<first>[\w~^#]+(?: \w+)?)\s*(?:→|->|=>)\s*(?P<second>[\w~^#]+(?: \w+)?)")
+_COMMAS = re.compile(r"[,;]\s+|\s+\|\s+|\s+(?:and|vs\.?|versus)\s+")
+_REMARK = re.compile(r"^(?:mean|average|avg|median|about|approx\.?|of)\b")
+_ODD = re.compile(r"^[~≈<>≤≥]?\s?-?[0-9]|^(?:inf|n/?a|nan|oom)\b", re.IGNORECASE)
+
+
+def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
+    """A line with a name and its number, or its numbers."""
+    spaced = re.match(r"([^\t:=]*?[^\W\d_][^\t:=]*?)(?:\t|\s{2,})(?=[-+]?[0-9])", lines[at].text)
+    line = f"{spaced[1]}: {lines[at].text[spaced.end() :]}" if spaced else lines[at].text
+    text = _BULLET.sub("", bare(line)) or bare(line)
+    found = _NAMED.match(text)
+    if not found or len(found["name"]) > LONGEST_NAME or "//" in found["rest"][:3]:
+        plain = _PLAIN.match(text)
+        if not plain or better_in(plain["name"], unit_of(plain["rest"]) or "") is None or better(plain["name"]) is None:
+            return None
+        found = plain
+    name, rest = found["name"].strip(), found["rest"].strip()
+    values = tuple(_sided(value) for value in _values(name, rest))
+    if values:
+        return Named(values=values, unread=(), number=lines[at].number), at + 1
+    missing = cell(rest).kind == "missing" or (
+        _ODD.match(rest) and not re.search(r"\s(?:vs\.?|versus|->|→|to)\s", rest) and len(rest) <= 40
+    )
+    if missing and (better(name) or unit_of(name)):
+        return Named(values=(), unread=((name, rest),), number=lines[at].number), at + 1
+    return None
+
+
+def _values(name: str, rest: str) -> Iterator[Value]:
+    """The numbers behind a name."""
+    found = cell(rest)
+    if found.kind == "change":
+        first, second = arrowed(name) or ("before", "after")
+        yield Value(name=name, digits=found.before, unit=found.first_unit, side=first)
+        yield Value(name=name, digits=found.digits, unit=found.unit, side=second)
+    elif _LIST.match(rest) and not is_digits(rest.strip("[]() .")) and (runs := list(_runs(name, rest))):
+        yield from runs
+    elif found.kind == "value" and not re.search(rf"[,;]\s+{DIGITS}\s*[A-Za-z(]", rest):
+        yield Value(name=name, digits=found.digits, unit=found.unit)
+    else:
+        yield from _several(name, rest)
+
+
+def arrowed(name: str) -> tuple[str, str] | None:
+    """The sides that a name itself gives the numbers behind it, "TTFT (after -> before)", in their order; None without any."""
+    found = _ARROWED.search(name)
+    sides = (found["first"].strip(), found["second"].strip()) if found else ("", "")
+    return sides if found and {role(side) for side in sides} == {"baseline", "candidate"} else None
+
+
+def _runs(name: str, rest: str) -> Iterator[Value]:
+    """Several numbers of one kind: runs, in their order."""
+    texts = [found for found in re.split(r"[,;/|]\s+|\s+", re.sub(r"[\[\]()]", " ", rest).strip(" .")) if found]
+    units = [text for text in texts if not is_digits(text)]
+    numbers = [text for text in texts if is_digits(text)]
+    if len(set(units)) <= 1:
+        for run, digits in enumerate(numbers, 1):
+            yield Value(name=name, digits=digits, unit=units[0] if units else "", run=str(run))
+
+
+def _several(name: str, rest: str) -> list[Value]:
+    """Numbers with a word or a unit each: "23.5 requests/s, 972 total tokens/s", "59 ms (PR), 64 ms (main)", "TTFT 12 ms, TPOT 3 ms"."""
+    parts = [_PART.match(part.strip()) for part in _COMMAS.split(rest) if part.strip()]
+    if not parts or not all(part and is_digits(part["digits"]) for part in parts):
+        return []
+    found = [_part(name, part) for part in parts if part]
+    sides = [value.side for value in found]
+    if any(sides) and not all(side == name for side in sides):
+        return found if all(sides) and len(set(sides)) == len(sides) else []
+    names = [value.name for value in found]
+    return found if len(set(names)) == len(names) and (len(found) > 1 or name not in names[0]) else []
+
+
+def _part(name: str, part: re.Match[str]) -> Value:
+    before, after, inside = part["before"].strip(" :=-"), part["after"].strip(), (part["inside"] or "").strip()
+    word, _, rest = after.partition(" ")
+    unit = word if word and (known(word) or not rest) else ""
+    words = rest if unit else after
+    if after and not unit and known(last := after.rsplit(" ", 1)[-1]):
+        unit, words = last, after
+    side = next((each for each in (inside, before, words) if each and role(re.sub(r"^(?:on|with|for|in)\s+(?=\S)", "", each))), "")
+    label = before if before and before != side and not _REMARK.match(before) else ""
+    if side:
+        return Value(name=name, digits=part["digits"], unit=unit, side=re.sub(r"^(?:on|for|in)\s+", "", side))
+    if label and role(name):
+        return Value(name=label, digits=part["digits"], unit=unit, side=name)
+    if role(name) and better(name) is None and better(words) is not None:
+        return Value(name=words, digits=part["digits"], unit=unit, side=name)
+    case = label or words or (unit if unit else "")
+    return Value(name=f"{name}, {case}" if case else name, digits=part["digits"], unit=unit)
+
+
+def _sided(value: Value) -> Value:
+    """A value whose name is a side's, or begins or ends with one."""
+    if value.side:
+        return value
+    ran = RUN.search(value.name)
+    name, run = (value.name[: ran.start()].strip(" ,:(-–—"), ran["number"] or ran["ordinal"]) if ran else (value.name, value.run)
+    for side, rest in split(name):
+        if better_in(rest, value.unit) is not None and better(rest) is not None:
+            return replace(value, name=rest, side=side, run=run)
+    if role(name) and better(name) is None:
+        return replace(value, name="", side=name, run=run)
+    return replace(value, name=name, run=run)
+
+
+def fields_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
+    """A line of `key=value` fields, one of which says the side, the run or a case."""
+    text = _BULLET.sub("", lines[at].text)
+    fields = {found["key"]: found["value"].strip('"') for found in _FIELD.finditer(text)}
+    left = re.sub(r"[\s,;|\[\]()-]+", " ", _FIELD.sub(" ", text)).strip()
+    named = left if role(left) else ""
+    if len(fields) < (1 if named else 2) or len(left.split()) > 2:
+        return None
+    numbers = {key: value for key, value in fields.items() if cell(value).kind == "value"}
+    side = next((value for key, value in fields.items() if key.lower() in SIDE_KEYS and key not in numbers), named)
+    run = next((value for key, value in fields.items() if key.lower() in RUN_KEYS), "")
+    metrics = [
+        key for key in numbers if key.lower() not in RUN_KEYS | SIDE_KEYS and (unit_of(key) or better(key) or cell(fields[key]).unit)
+    ]
+    cases = [f"{key}={fields[key]}" for key in fields if key not in metrics and key.lower() not in RUN_KEYS and fields[key] != side]
+    if not metrics:
+        return None
+    values = tuple(
+        Value(name=", ".join([key, *cases]), digits=cell(fields[key]).digits, unit=cell(fields[key]).unit, side=side, run=run)
+        for key in metrics
+    )
+    return Named(values=values, unread=(), number=lines[at].number), at + 1

@@ -1,0 +1,157 @@
+"""What sentences say of a metric on both sides: "fell from 13 ms to 115 us", "190 ms on main vs 181 ms here", "12 ms, down from 14 ms".
+
+It refuses to guess: two numbers of one kind, one metric, and words that say which number is whose. A range, a wish and a revert are none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from perfproof.importers.pasted_text.cells import UNIT
+from perfproof.model.base import numerals
+from perfproof.model.base.quantities import changes, converted, known, scale
+from perfproof.model.scenarios.metric_directions import NOUNS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One metric with its two numbers as they were written, and their units."""
+
+    metric: str
+    before: float
+    after: float
+    unit: str
+    sides: tuple[str, str] = ("before", "after")
+
+
+_DIGITS = r"[0-9][0-9,]{0,30}(?:\.[0-9]{1,30})?"
+_QUANTITY = re.compile(rf"(?<![\w.,#-])(?P<digits>{_DIGITS})\s?(?P<unit>{UNIT})(?![\w/])")
+_END = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")
+_BULLET = re.compile(r"(?m)^\s*(?:[-*+•]|[0-9]{1,2}[.)])\s+")
+_HALVES = re.compile(
+    r"(?i)\s*,?\s+\b(?:vs\.?|versus|compared (?:to|with)|as opposed to|against|instead of|rather than|whereas|while|and"
+    r"|but)\b\s+|\s*[,;(]\s*"
+)
+_FROM = re.compile(r"(?i)\b(?:down|up) from\b|\binstead of\b|\bwas\b(?=[^.]{0,12}$)|\bpreviously\b|\brather than\b")
+_BASE = re.compile(
+    r"(?i)\b(?:on|in|of|for|with|at|under|from)?\s*(?:the\s+)?\b(?P<word>main|master|baseline|base|before|old|original(?:ly)?|previous(?:ly)?|stock|unpatched|upstream"
+    r"|without|used to|earlier|prior|vanilla|control)\b"
+)
+_OTHER = re.compile(
+    r"(?i)\b(?:with |in |on )?(?P<word>\bthis (?:pr|patch|change|branch|commit)\b|\b(?:the |my |our )?(?:pr|patch(?:ed)?)\b"
+    r"|\bafter(?:wards)?\b|\bnow\b|\bnew\b|\bwith (?:it|the patch|the change|this)\b"
+    r"|\bcandidate\b|\bhead\b|\bproposed\b)"
+)
+_DOUBT = re.compile(
+    r"(?i)\b(?:rang\w+|var(?:y|ies|ied|ying)|between|could|would|might|should|may|expect\w*|not|target|goal|budget|revert\w*"
+    r"|roll\w* back|undo\w*|limit|up to|at least)\b|n't\b|\?"
+)
+_NOUN = "|".join(
+    sorted((re.escape(noun).replace(r"\ ", r"[\s-]+") for noun in NOUNS if noun not in ("score", "failed", "times")), key=len, reverse=True)
+)
+_METRIC = re.compile(
+    rf"(?i)\b(?P<label>(?:(?:mean|median|average|avg\.?|p\d\d?(?:\.\d)?|total|output|input|request|token|inter-token|end-to-end|prefill|decode|step|round|peak|startup|generation|kernel)\s+){{0,4}}"
+    rf"(?:{_NOUN}))\b"
+)
+
+
+def read(text: str) -> list[Said]:
+    """What the sentences of a text say; nothing of a metric of which two of them say different things."""
+    found = [Said(metric=one.metric, before=one.before, after=one.after, unit=one.unit) for one in changes(text)]
+    sentences = _END.split(_BULLET.sub("\n\n", text))
+    by = numerals.convention([each["digits"].rstrip(",") for each in _QUANTITY.finditer(text)])
+    if by != "mixed":
+        found += [one for sentence in sentences for one in _compared(sentence, by)]
+        found += _told_apart(sentences, by)
+    first: dict[str, Said] = {}
+    for one in found:
+        first.setdefault(one.metric.casefold(), one)
+    clashing = {
+        one.metric.casefold()
+        for one in found
+        if (one.before, one.after) != (first[one.metric.casefold()].before, first[one.metric.casefold()].after)
+    }
+    return [one for name, one in first.items() if name not in clashing]
+
+
+def _compared(sentence: str, by: numerals.Convention) -> Iterator[Said]:
+    """A sentence with one metric, two numbers of its kind, and words for whose they are."""
+    numbers = _quantities(sentence)
+    metrics = list(dict.fromkeys(match["label"].lower() for match in _METRIC.finditer(sentence)))
+    if len(numbers) != 2 or len(metrics) != 1 or _DOUBT.search(sentence):
+        return
+    first, second = numbers
+    between = sentence[first.end() : second.start()]
+    if re.fullmatch(r"\s*(?:->|→|=>|to|-|–)\s*", between):
+        return
+    sides = _whose(sentence, first, second, between)
+    if sides is None:
+        return
+    before, after = (first, second) if sides == "baseline first" else (second, first)
+    said = _fitting(_METRIC.search(sentence), before, after, by)
+    if said:
+        base, other = _BASE.search(sentence), _OTHER.search(sentence)
+        yield replace(said, sides=(base["word"] if base else "before", other["word"].strip() if other else "after"))
+
+
+def _whose(sentence: str, first: re.Match[str], second: re.Match[str], between: str) -> str | None:
+    """Whether the baseline's number stands first or second; None where no words say so, or they say both."""
+    if _FROM.search(between):
+        return "baseline second"
+    cut = next((found for found in _HALVES.finditer(between)), None)
+    middle = first.end() + (cut.start() if cut else len(between) // 2)
+    after_cut = first.end() + (cut.end() if cut else len(between) // 2)
+    left, right = (_side(part) for part in (sentence[:middle], sentence[after_cut:]))
+    if left and right and left != right:
+        return f"{'baseline first' if left == 'baseline' else 'baseline second'}"
+    if cut and bool(left) != bool(right):
+        return "baseline first" if (left == "baseline" or right == "candidate") else "baseline second"
+    return None
+
+
+def _side(words: str) -> str:
+    base, other = bool(_BASE.search(words)), bool(_OTHER.search(words))
+    lead = re.match(r"(?i)\s*(?:before|without|prior to)\b", words)
+    if lead:
+        return "baseline"
+    return "" if base == other else "baseline" if base else "candidate"
+
+
+def _told_apart(sentences: Sequence[str], by: numerals.Convention) -> Iterator[Said]:
+    """Two sentences of one metric with a number each, one for either side."""
+    ones: dict[tuple[str, str], re.Match[str]] = {}
+    labels: dict[str, re.Match[str]] = {}
+    for sentence in sentences:
+        numbers, metrics, side = _quantities(sentence), list(_METRIC.finditer(sentence)), _side(sentence)
+        if len(numbers) == 1 and len(metrics) == 1 and side and not _DOUBT.search(sentence):
+            key = " ".join(metrics[0]["label"].lower().split())
+            if (key, side) in ones:
+                return
+            ones[key, side], labels[key] = numbers[0], metrics[0]
+    for key, label in labels.items():
+        base, other = ones.get((key, "baseline")), ones.get((key, "candidate"))
+        said = _fitting(label, base, other, by) if base and other else None
+        if said:
+            yield said
+
+
+def _quantities(sentence: str) -> list[re.Match[str]]:
+    """Numbers with a unit of time, rate, memory or share."""
+    return [match for match in _QUANTITY.finditer(sentence) if known(match["unit"]) and match["unit"] not in ("B", "min")]
+
+
+def _fitting(metric: re.Match[str] | None, before: re.Match[str], after: re.Match[str], by: numerals.Convention) -> Said | None:
+    """Both numbers in the unit of the first, where that is one of what the metric is."""
+    texts = [match["digits"].rstrip(",") for match in (before, after)]
+    if metric is None or not all(map(numerals.is_number, texts)) or numerals.doubtful(texts):
+        return None
+    kind = NOUNS.get(" ".join(re.sub(r"[\s-]+", " ", metric["label"].lower()).split()[-1:]), ("", ""))[1]
+    dimension = scale(before["unit"])[0]
+    fits = {"time": dimension.startswith("time"), "rate": "/time" in dimension, "memory": dimension == "bytes", "share": dimension == "%"}
+    values = [numerals.value(text, by) for text in texts]
+    same = converted(values[1], after["unit"], before["unit"])
+    if same is None or not fits.get(str(kind), True) or (dimension == "%" and kind != "share"):
+        return None
+    return Said(metric=" ".join(metric["label"].split()), before=values[0], after=same, unit=before["unit"])

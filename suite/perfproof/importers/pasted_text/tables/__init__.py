@@ -1,0 +1,2 @@
+"""Tables of every shape: cut from the text (`table_shapes`), their columns told apart (`table_columns`), their numbers read with their
+sides (`table_readings`, `headless_table`); lm_eval's are read as scores (`lm_eval_tables`). No other item of a text belongs here."""

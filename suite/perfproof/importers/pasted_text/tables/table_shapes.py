@@ -1,0 +1,185 @@
+"""Tables as they stand in a text: rows of bars, drawn frames, values separated by commas or tabs, columns aligned by blanks."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perfproof.importers.pasted_text.cells import cell
+from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.model.scenarios.side_names import describes, release, role
+
+LEAST_ROWS = 2
+MOST_ROWS = 5_000
+_BARS = "|│┃║"
+_RULE = re.compile(r"^[\s|:+=\-─━═┄┈┌┐└┘├┤┬┴┼┏┓┗┛┣┫┳┻╋┡┩╇╈╭╮╰╯╞╡╪╔╗╚╝╠╣╦╩╬╟╢╫╤╧┠┨┯┷╂┢┪]{3,}$")
+_FRAME = re.compile(r"^[+┌┏╭╔├┡└┗╰╚┣┢╞╟╠]")
+_SPLIT = re.compile(rf"(?<!\\)[{_BARS}]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table: its rows of cells; `ruled` says that the first is a head, as a rule stands below it, `drawn` that a program made it, `cut`
+    that its first line has lost its beginning."""
+
+    rows: tuple[tuple[str, ...], ...]
+    ruled: bool
+    drawn: bool
+    number: int
+    cut: bool = False
+
+
+def barred_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
+    """Rows of bars, with or without one at either end, framed or not."""
+    if not _barred(lines, at):
+        return None
+    rows: list[tuple[str, ...]] = []
+    ruled, drawn, place = False, False, at
+    while place < len(lines) and len(rows) < MOST_ROWS and (text := lines[place].text):
+        if _is_rule(text):
+            ruled = ruled or len(rows) == 1
+            drawn = drawn or bool(_FRAME.match(text))
+        elif _SPLIT.search(text):
+            if rows and ruled and place + 1 < len(lines) and _is_rule(lines[place + 1].text) and _starts_anew(rows, text, drawn):
+                break
+            rows.append(tuple(each.strip().replace("\\|", "|") for each in _SPLIT.split(_unframed(text))))
+        else:
+            break
+        place += 1
+    if not rows:
+        return None
+    begins = [line.text[0] in _BARS for line in lines[at:place] if not _FRAME.match(line.text)]
+    cut = not begins[0] and any(begins[1:])
+    return Table(rows=tuple(_joined(rows) if drawn else rows), ruled=ruled, drawn=drawn, number=lines[at].number, cut=cut), place
+
+
+def _barred(lines: Sequence[Line], at: int) -> bool:
+    text = lines[at].text
+    below = lines[at + 1].text if at + 1 < len(lines) else ""
+    if text[0] in _BARS:
+        return len(_SPLIT.findall(text)) > 1
+    if _is_rule(text):
+        return bool(_FRAME.match(text)) and below[:1] in tuple(_BARS) and below != ""
+    return " | " in text and _is_rule(below) and bool(set(below) & set("|+┼"))
+
+
+def _is_rule(text: str) -> bool:
+    return bool(_RULE.match(text)) and bool(re.search(r"-:?\||\|:?-(?!\s)|[-=─━═]{2}", text))
+
+
+def _starts_anew(rows: Sequence[Sequence[str]], text: str, drawn: bool) -> bool:
+    """Whether a second head stands in the middle of bars: its rule below it, and no number in it."""
+    cells = [each.strip() for each in _SPLIT.split(_unframed(text))]
+    return not drawn and len(rows) > 1 and not any(cell(each).kind in ("value", "change") for each in cells)
+
+
+def _unframed(text: str) -> str:
+    text = text[1:] if text[0] in _BARS else text
+    return text[:-1] if text and text[-1] in _BARS and not text.endswith("\\|") else text
+
+
+def _joined(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Rows of a drawn table with the lines that go on in the next row: those with words in brackets, or in small letters, alone."""
+    found: list[tuple[str, ...]] = []
+    for row in rows:
+        filled = [each for each in row if each]
+        if (
+            found
+            and filled
+            and all(re.match(r"[(\[a-z]", each) and cell(each).kind == "words" for each in filled)
+            and len(row) == len(found[-1])
+        ):
+            found[-1] = tuple(f"{one} {more}".strip() for one, more in zip(found[-1], row, strict=True))
+        else:
+            found.append(row)
+    return found
+
+
+def separated_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
+    """Two lines or more with as many tabs, commas or semicolons each, the first a head of words and the others with numbers."""
+    for mark in ("\t", ",", ";"):
+        if mark not in lines[at].text or at + 1 >= len(lines) or not re.search(r"[0-9]", lines[at + 1].text):
+            continue
+        if not _headed([lines[at].text.split(mark), lines[at + 1].text.split(mark)]) and '"' not in lines[at].text + lines[at + 1].text:
+            continue
+        place = at
+        while place < len(lines) and lines[place].text.count(mark) and place - at < MOST_ROWS:
+            place += 1
+        try:
+            rows = [
+                tuple(each.strip() for each in row)
+                for row in csv.reader([line.text for line in lines[at:place]], delimiter=mark, strict=True)
+            ]
+        except csv.Error:
+            continue
+        rows = rows[: next((place for place, row in enumerate(rows) if len(row) != len(rows[0])), len(rows))]
+        if _headed(rows) and (mark != "," or not any(" " in each and len(each.split()) > 6 for each in rows[0])):
+            return Table(rows=tuple(rows), ruled=True, drawn=False, number=lines[at].number), at + len(rows)
+    return None
+
+
+def aligned_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
+    """Columns aligned by blanks: a head of words, then lines with numbers, with as many columns; the head may lack the first."""
+    rows: list[tuple[str, ...]] = []
+    place, ruled = at, False
+    if not _may_be_head(lines, at):
+        return None
+    while place < len(lines) and len(rows) < MOST_ROWS and (text := lines[place].text):
+        if _RULE.match(text) or re.fullmatch(r"[-= ]{3,}", text):
+            ruled = ruled or len(rows) == 1
+        elif ":" in text and rows and re.match(r"^[A-Z]\w+:", text):
+            break
+        else:
+            rows.append(tuple(re.split(r"\s{2,}|\t+", text)))
+        place += 1
+    if len(rows) < LEAST_ROWS:
+        return None
+    width = len(rows[1])
+    head = ("", *rows[0]) if len(rows[0]) == width - 1 else rows[0]
+    body = [row for row in rows[1:] if len(row) == width]
+    if len(head) == width and len(body) == len(rows) - 1 and _headed([head, *body]) and width > (2 if not ruled else 1):
+        return Table(rows=(head, *body), ruled=True, drawn=False, number=lines[at].number), place
+    return _loose(lines, at, place)
+
+
+def _may_be_head(lines: Sequence[Line], at: int) -> bool:
+    """Whether a line has several words and no value, and one of the two below it has numbers."""
+    cells = re.split(r"\s{2,}|\t+", lines[at].text)
+    words = cells if len(cells) > 1 else lines[at].text.split()
+    below = " ".join(line.text for line in lines[at + 1 : at + 3])
+    return len(words) > 1 and ": " not in lines[at].text and bool(re.search(r"[0-9]", below)) and not lines[at].text.endswith(":")
+
+
+def _loose(lines: Sequence[Line], at: int, end: int) -> tuple[Table, int] | None:
+    """Columns one blank apart, where the head's last words name sides and every line ends with as many numbers."""
+    head = lines[at].text.split()
+    sided = len(head)
+    while sided and (role(head[sided - 1]) or release(head[sided - 1]) or describes(head[sided - 1])):
+        sided -= 1
+    count = len(head) - sided
+    if count < 2 or sum(bool(role(word)) for word in head[sided:]) < 1:
+        return None
+    rows = []
+    for line in lines[at + 1 : end]:
+        words = line.text.split()
+        if len(words) <= count or not all(cell(word).kind in ("value", "claim", "missing") for word in words[-count:]):
+            break
+        rows.append((" ".join(words[:-count]), *words[-count:]))
+    if not rows:
+        return None
+    return Table(rows=((" ".join(head[:sided]), *head[sided:]), *rows), ruled=True, drawn=False, number=lines[at].number), at + 1 + len(
+        rows
+    )
+
+
+def _headed(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether rows are a table: a head without values, and a value in every other row."""
+    if len(rows) < LEAST_ROWS or len(rows[0]) < 2:
+        return False
+    if any(cell(each).kind in ("value", "change") and release(each) is None and not re.fullmatch(r"[0-9]{1,6}", each) for each in rows[0]):
+        return False
+    if not any(re.search(r"[^\W\d_]", each) for each in rows[0]):
+        return False
+    return all(any(cell(each).kind in ("value", "change") for each in row) for row in rows[1:])

@@ -1,0 +1,87 @@
+"""A text cut into its items, in order: headings, tables, blocks of clients, JSON, lines with a name and a value, sentences.
+
+Each shape has a recogniser, which takes the lines from one place on and says what stands there and where it ends. A new shape is one more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from perfproof.importers.pasted_text import headings, named_values
+from perfproof.importers.pasted_text.client_blocks import Block, json_block, serving_block
+from perfproof.importers.pasted_text.headings import Heading
+from perfproof.importers.pasted_text.named_values import Named
+from perfproof.importers.pasted_text.tables import table_shapes
+from perfproof.importers.pasted_text.tables.table_shapes import Table
+from perfproof.importers.pasted_text.text_lines import Line
+
+MOST_ITEMS = 50_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """A line of words that is no heading."""
+
+    text: str
+    number: int
+
+
+Item = Heading | Table | Block | Named | Sentence
+Found = tuple[Item, int] | None
+"""What stands at a place, and the place after it."""
+_COMMAND = re.compile(r"(?:^|\s)--[A-Za-z][\w-]*(?:[= ]|$)|^\$\s|^(?:export|pip|uv|git|cd|python3?|VLLM_[A-Z_]+=\S+)\s")
+_LOG = re.compile(
+    r"(?i)^(?:\(\w+ pid=\d+\)\s*)?(?:INFO|WARNING|DEBUG|ERROR)\b[: ]|^namespace\(|\d+%\|[^|]*\||\bit/s\]|\bs/it\]|^warming up"
+    r"|^starting (?:initial|main)"
+    r"|^initial test run|^profiling iterations|^burstiness factor|^processed prompts|^benchmarking\b.*\.\.\.$"
+    r"|^rendering prompts|^adding requests|^capturing\b"
+)
+"""Lines that clients and servers print of themselves: commands, logs, progress bars."""
+
+
+def items_of(lines: Sequence[Line]) -> list[Item]:
+    """The items of a text. Lines that clients print of themselves are none."""
+    found: list[Item] = []
+    at = 0
+    while at < len(lines) and len(found) < MOST_ITEMS:
+        if lines[at].empty:
+            at += 1
+            continue
+        item, after = next((each for shape in _SHAPES if (each := shape(lines, at))), (None, at + 1))
+        at = max(after, at + 1)
+        found += [item] if item is not None else []
+    return found
+
+
+def _noise(lines: Sequence[Line], at: int) -> tuple[None, int] | None:
+    text = lines[at].text
+    plain = text.strip("*_`#> ")
+    if (
+        not re.search(r"\w", text)
+        or (_LOG.search(plain) and not text.startswith("#"))
+        or (_COMMAND.search(text) and not text.startswith("|"))
+    ):
+        return None, at + 1
+    return None
+
+
+def _sentence(lines: Sequence[Line], at: int) -> Found:
+    """A line of words; what stands in the next line may go on with it."""
+    return Sentence(text=lines[at].text, number=lines[at].number), at + 1
+
+
+_SHAPES: tuple[Callable[[Sequence[Line], int], tuple[Item | None, int] | None], ...] = (
+    serving_block,
+    json_block,
+    table_shapes.barred_table,
+    _noise,
+    table_shapes.separated_table,
+    table_shapes.aligned_table,
+    named_values.fields_line,
+    headings.marked_heading,
+    named_values.named_line,
+    headings.plain_heading,
+    _sentence,
+)

@@ -1,0 +1,96 @@
+"""The lines of a pasted text without what only dresses them: quote marks, colours, tags, fences; tables in HTML become tables of bars."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfproof.model.base.errors import BadInput
+
+LARGEST_FILE = 10_000_000
+LONGEST_LINE = 4_000
+"""What is longer was written by a program for a program; its beginning is read."""
+_ESCAPES = re.compile(r"\x1b\[[0-9;:?]*[A-Za-z]")
+_QUOTE = re.compile(r"^(?:\s{0,3}>(?!=)\s?)+")
+_INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+_BETWEEN_TAGS = re.compile(r"(?i)\s+(?=</?t(?:r|h|d|head|body|able)\b)")
+_ROW = re.compile(
+    r"(?is)(?:</?t(?:head|body)\b[^>]*>)*<tr\b[^>]*>(?P<cells>.*?)(?=<tr\b|</t(?:r|head|body|able)\b|$)(?:</tr\s*>)?(?:</?t(?:head|body)\b[^>]*>)*"
+)
+_CELL = re.compile(r"(?i)<t[hd]\b[^>]*>")
+_SUMMARY = re.compile(r"(?i)<summary\b[^>]*>(.*?)</summary\s*>", re.DOTALL)
+_HEADER = re.compile(r"(?is)<h([1-6])\b[^>]*>(.*?)</h\1\s*>")
+_BOLD = re.compile(r"(?i)</?(?:b|strong)\s*>")
+_TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]{0,15}(?:\s[^<>]{0,200})?/?>")
+_FENCE = re.compile(r"^\s*(?:```|~~~)\s*(?P<language>\w*)")
+_SIGNS = str.maketrans({"−": "-", "‒": "-", "\u00ad": None, "ǀ": "|", "｜": "|"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line: its text without blanks at either end, how far it is indented, and its number in the file."""
+
+    text: str
+    indent: int
+    number: int
+
+    @property
+    def empty(self) -> bool:
+        return not self.text
+
+
+def load(path: Path) -> str:
+    """A file's text. Raises `BadInput` where it can't be read, is too large, or is no text in UTF-8."""
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read(LARGEST_FILE + 1)  # what is no file, such as a pipe, does not say its size
+    except OSError as error:
+        raise BadInput(f"{path}: can't be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: not a text in UTF-8: {error}") from error
+    if len(text) > LARGEST_FILE:
+        raise BadInput(f"{path}: larger than {LARGEST_FILE // 1_000_000} MB")
+    return text
+
+
+def lines_of(text: str) -> list[Line]:
+    """The lines in their order, fences left out."""
+    found, in_diff = [], False
+    for number, raw in enumerate(_plain(text).splitlines(), 1):
+        line = _QUOTE.sub("", raw)[:LONGEST_LINE].expandtabs(4) if "\t" not in raw else _QUOTE.sub("", raw)[:LONGEST_LINE]
+        stripped = line.strip(" ") if "\t" in line.strip() else line.strip()
+        if fence := _FENCE.match(line):
+            in_diff = fence["language"].lower() == "diff" and not in_diff
+        else:
+            stripped = _side_of_diff(stripped) if in_diff else stripped
+            found.append(Line(text=stripped, indent=len(line) - len(line.lstrip()), number=number))
+    return found
+
+
+def _side_of_diff(text: str) -> str:
+    """A line of a diff with its side: what was taken away was before."""
+    words = re.match(r"(?P<sign>[-+])\s*(?P<text>[A-Za-z].*)", text)
+    return f"{'before' if words['sign'] == '-' else 'after'} {words['text']}" if words else text
+
+
+def _plain(text: str) -> str:
+    """The text with markup of HTML told in that of markdown."""
+    text = _INVISIBLE.sub("", _ESCAPES.sub("", text)).translate(_SIGNS)
+    if "<" not in text:
+        return text
+    text = _SUMMARY.sub(lambda found: f"\n\n##### {_bare(found[1])}\n\n", text)
+    text = _HEADER.sub(lambda found: f"\n\n{'#' * int(found[1])} {_bare(found[2])}\n\n", text)
+    return html.unescape(_TAG.sub(" ", _BOLD.sub("**", _tables(text))))
+
+
+def _bare(text: str) -> str:
+    return " ".join(_TAG.sub(" ", text).split())
+
+
+def _tables(text: str) -> str:
+    """Rows of HTML as rows of bars."""
+    if not re.search(r"(?i)<tr\b", text):
+        return text
+    return _ROW.sub(lambda row: f"\n| {' | '.join(map(_bare, _CELL.split(row['cells'])[1:]))} |", _BETWEEN_TAGS.sub("", text))
