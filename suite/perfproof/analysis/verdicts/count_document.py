@@ -28,7 +28,7 @@ def document(
         "schema": SCHEMA,
         "builds": list(builds),
         "comparisons": [_entry(one, lines) for one in found.compared],
-        "source_lines": {name: {str(number): text for number, text in said.items()} for name, said in (texts or {}).items()},
+        "source_lines": {name: {str(number): text for number, text in lines.items()} for name, lines in (texts or {}).items()},
         "warnings": list(warnings),
     }
 
