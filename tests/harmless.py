@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from perfproof.analysis.verdicts.count_comparison import compare
+from perfproof.analysis.counts.count_comparison import compare
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
 from perfproof.model.records.counts import Count, PhaseWork

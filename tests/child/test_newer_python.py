@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from perfproof.analysis.verdicts.count_comparison import disagreeing
+from perfproof.analysis.counts.count_comparison import disagreeing
 from perfproof.builds.install.side_folder import PACKAGE
 from perfproof.builds.prepare import prepare
 from perfproof.model.scenarios.scenario import PythonBuild

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perfproof.analysis.verdicts.count_comparison import compare, disagreeing
+from perfproof.analysis.counts.count_comparison import compare, disagreeing
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
 from perfproof.builds.processes.supervised_process import run_to_end

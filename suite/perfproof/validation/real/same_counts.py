@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from perfproof.analysis.verdicts.count_comparison import compare
+from perfproof.analysis.counts.count_comparison import compare
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
 from perfproof.builds.processes.supervised_process import start

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perfproof.analysis.verdicts.count_comparison import Compared, Comparisons
+from perfproof.analysis.counts.count_comparison import Compared, Comparisons
 from perfproof.child.engine.features import POSITIONS
 from perfproof.model.records.counts import METRICS, Lines, outermost
 

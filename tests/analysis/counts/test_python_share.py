@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from perfproof.analysis.verdicts.python_share import python_share, python_shares
+from perfproof.analysis.counts.python_share import python_share, python_shares
 from perfproof.model.records.counts import Cell, Count
 
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from perfproof.analysis.verdicts.count_comparison import WORDS, Comparisons, Where, compare, disagreeing, ran
-from perfproof.analysis.verdicts.count_document import document
-from perfproof.analysis.verdicts.count_growth import growths
-from perfproof.analysis.verdicts.python_share import python_shares
-from perfproof.changes.count_sources import Sides, idle_lines, new_lines, texts_of, touched_functions
-from perfproof.changes.count_words import line_of, ranges
+from perfproof.analysis.counts.count_comparison import WORDS, Comparisons, Where, compare, disagreeing, ran
+from perfproof.analysis.counts.count_document import document
+from perfproof.analysis.counts.count_growth import growths
+from perfproof.analysis.counts.python_share import python_shares
+from perfproof.changes.counting.count_sources import Sides, idle_lines, new_lines, texts_of, touched_functions
+from perfproof.changes.counting.count_words import line_of, ranges
 from perfproof.child.engine.features import FEATURES, NAMES, POSITIONS
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, CannotRun
 from perfproof.model.base.name_lists import few

@@ -10,8 +10,8 @@ from typing import cast
 import pytest
 
 from perfproof.builds.install.ready_build import ReadyBuild
-from perfproof.changes import count_findings
-from perfproof.changes.count_findings import UNCONFIRMED, Setting, Told, concluded, warnings
+from perfproof.changes.counting import count_findings
+from perfproof.changes.counting.count_findings import UNCONFIRMED, Setting, Told, concluded, warnings
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, CannotRun
 from perfproof.model.records.counts import Count
 from perfproof.run.trials.engine_counting import Wanted

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from perfproof.analysis.verdicts.count_comparison import Changed, Compared, Comparisons
-from perfproof.analysis.verdicts.count_document import document
+from perfproof.analysis.counts.count_comparison import Changed, Compared, Comparisons
+from perfproof.analysis.counts.count_document import document
 from perfproof.changes import count_findings
-from perfproof.changes.count_command import CountRequest, builds_of
-from perfproof.changes.count_findings import Findings, behind, cells_of
-from perfproof.changes.count_words import line_of, one_sided, ranges, sentences
+from perfproof.changes.counting.count_command import CountRequest, builds_of
+from perfproof.changes.counting.count_findings import Findings, behind, cells_of
+from perfproof.changes.counting.count_words import line_of, one_sided, ranges, sentences
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE, BadInput
 
