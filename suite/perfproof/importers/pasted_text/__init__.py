@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perfproof.importers.pasted_text import pairing, refusals, sentences, text_items
+from perfproof.importers.pasted_text import refusals, sentences, text_items
 from perfproof.importers.pasted_text.cells import unit_of
 from perfproof.importers.pasted_text.client_blocks import Block
 from perfproof.importers.pasted_text.headings import Context, Heading, contexts
 from perfproof.importers.pasted_text.named_values import Named, arrowed
+from perfproof.importers.pasted_text.pairs import pairing
 from perfproof.importers.pasted_text.readings import Found, Paste, Reading, ordinal
 from perfproof.importers.pasted_text.tables import lm_eval_tables, table_readings
 from perfproof.importers.pasted_text.tables.table_shapes import Table

@@ -1,0 +1,49 @@
+"""A table whose cells are typed, and what its rows and columns say of a number in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from perfproof.importers.pasted_text.cells import Cell
+from perfproof.importers.pasted_text.headings import Context
+from perfproof.importers.pasted_text.readings import Reading
+from perfproof.importers.pasted_text.tables.table_columns import Column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """A table whose cells are typed: head, columns, rows with the section inside the table that each stands in."""
+
+    head: tuple[str, ...]
+    columns: Sequence[Column]
+    rows: tuple[tuple[Cell, ...], ...]
+    parts: tuple[str, ...]
+    context: Context
+    number: int
+    place: int
+
+
+def labels(grid: Grid, row: Sequence[Cell]) -> list[tuple[str, bool]]:
+    """What tells a row from others: its words, and its keys with their names; whether each is a key."""
+    found = []
+    for column, one in zip(grid.columns, row, strict=True):
+        if column.kind == "label" and one.text:
+            found.append((one.text, False) if one.kind == "words" or not column.name else (f"{column.name} {one.text}", True))
+        elif column.kind == "key" and one.text:
+            found.append((f"{column.name} {one.text}".strip(), True))
+    return found
+
+
+def unit_in(grid: Grid, row: Sequence[Cell]) -> str:
+    return next((one.text for column, one in zip(grid.columns, row, strict=True) if column.kind == "unit"), "")
+
+
+def run_in(grid: Grid, row: Sequence[Cell]) -> str:
+    return next((one.text for column, one in zip(grid.columns, row, strict=True) if column.kind == "run"), "") or grid.context.run
+
+
+def reading(grid: Grid, part: str, **told: str) -> Reading:
+    """A number of the table, in the section that a row above names."""
+    context = replace(grid.context, section=(*grid.context.section, part)) if part else grid.context
+    return Reading(context=context, place=grid.place, number=grid.number, **told)  # type: ignore[arg-type]
