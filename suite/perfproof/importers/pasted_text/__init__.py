@@ -53,7 +53,7 @@ def parse(text: str) -> Paste:
         told = [f"a sentence: {one.metric} {one.before:g} to {one.after:g} {one.unit}" for one in said]
         return replace(paste, left_out=tuple(dict.fromkeys([*paste.left_out, *told])))
     if not said or paste.faults or paste.scores:
-        return replace(paste, reasons=(*paste.reasons, *refusals.claims(text))) if not paste.reasons else paste
+        return replace(paste, reasons=(*paste.reasons, *refusals.unread(text))) if not paste.reasons else paste
     return replace(pairing.pair(_of_sentences(said)), left_out=paste.left_out)
 
 

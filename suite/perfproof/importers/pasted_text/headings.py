@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from perfproof.importers.pasted_text.cells import DIGITS, bare
@@ -38,8 +38,13 @@ _MARK = re.compile(r"^(?P<mark>#{1,6})(?:\s+|(?=[A-Za-z]))(?P<text>.*?)\s*#*$")
 _BOLD = re.compile(r"^(?P<mark>\*\*|__)(?P<text>[^*]+)(?P=mark)\s*:?\s*$|^(?P<early>\*\*|__)(?P<colon>[^*]+):(?P=early)$")
 _BULLET = re.compile(r"^(?:[-*+•]|[0-9]{1,2}[.)])\s+(?P<text>.+)$")
 _FRAMED = re.compile(r"^(?:={2,}|-{2,}|\*{3,}|~{2,}|>{2,})\s*(?P<text>[^=~*-][^=~]*?)\s*(?:={2,}|-{2,}|\*{3,}|~{2,}|<{2,})$")
-_SETUP = re.compile(r"(?i)^(?:config\w*|case|setup|scenario|test|workload|model|experiment|section|part)\b[^:]{0,20}: ")
+SETUP = re.compile(r"(?i)^(?:config\w*|case|setup|scenario|test|workload|model|experiment|section|part)\b[^:]{0,20}: ")
 _QUANTITY = re.compile(r"(?i)[0-9]\s?(?:ns|us|µs|μs|ms|s|tok(?:ens)?/s|req(?:uests)?/s|[kmg]i?b)\b.*(?:->|→|=>|\bto\b|\bvs\b)")
+_OF_PATCH = (
+    r"(?=\W*$|\s*[(:,;.]|\s+(?:(?:this|the|that|my|our|your|applying|these|those)\b\s*)*"
+    r"(?:pr|patch\w*|chang\w+|fix\w*|commit\w*|branch|optimi[sz]\w+|refactor\w*|updat\w+|upgrad\w+|it|this|that|i|we|you|they|#[0-9]+)\b)"
+)
+"""What may stand behind "before", "after" and "without" in a sentence for them to name a side."""
 _UNDERLINE = re.compile(r"^(?:={3,}|-{3,})$")
 
 
@@ -74,7 +79,7 @@ def marked_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None
     if (found := _BOLD.match(line.text)) and len(line.text) <= LONGEST:
         return _heading(found["text"] or found["colon"], BOLD, line), at + 1
     if (found := _FRAMED.match(line.text)) and len(line.text) <= 2 * LONGEST:
-        remark = line.text.startswith("-") and not _SETUP.match(f"{found['text']}: ")
+        remark = line.text.startswith("-") and not SETUP.match(f"{found['text']}: ")
         return _heading(found["text"], BOLD, line, weak=remark), at + 1
     below = lines[at + 1].text if at + 1 < len(lines) else ""
     if _UNDERLINE.match(below) and len(line.text) <= LONGEST and re.match(r"[^\W\d_]", line.text) and ": " not in line.text:
@@ -94,14 +99,16 @@ def plain_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None:
     words = text.strip(":").split()
     if line.text.startswith(("-", "=", "$", "|", "{", "}", "[")) or not words or not re.search(r"[^\W\d_]", text):
         return None
-    if ": " in text and not _SETUP.match(text):
+    if ": " in text and not SETUP.match(text):
         return None
-    if len(words) > SIDE_WORDS and (side := _said(text) or role(text)):
+    if SETUP.match(text) and len(words) <= COLON_WORDS and len(text) <= LONGEST and not role(text):
+        return _heading(text, PLAIN, line), at + 1
+    if len(re.sub(r"\([^()]*\)", "", text).split()) > SIDE_WORDS and (side := _said(text) or role(text)):
         return (_heading(side, PLAIN, line), at + 1) if _said(text) else None
     if text.endswith(":") and len(words) <= COLON_WORDS and len(text) <= LONGEST:
         return _heading(text, COLON, line), at + 1
     if len(words) <= HEADING_WORDS and len(text) <= LONGEST and not text.endswith((".", "!", "?", ",")) and not _QUANTITY.search(text):
-        return _heading(text, PLAIN, line, weak=not _SETUP.match(f"{text}: ")), at + 1
+        return _heading(text, PLAIN, line, weak=not SETUP.match(f"{text}: ")), at + 1
     if role(text) and len(words) <= 2 * HEADING_WORDS and not re.search(rf"\s{DIGITS}\s?[a-z]", text) and not text.endswith("."):
         return _heading(text, PLAIN, line), at + 1
     side = _said(text)
@@ -132,7 +139,9 @@ def _said(words: str) -> str:
 
 
 def _says(text: str, word: str) -> bool:
-    return bool(re.search(rf"\b{re.escape(word)}\b", text.lower()))
+    """Whether a sentence has a word for a side; before and after are of the patch, or of nothing, rather than of a warm-up."""
+    behind = _OF_PATCH if word in ("before", "after", "without") else ""
+    return bool(re.search(rf"\b{re.escape(word)}\b{behind}", text.lower()))
 
 
 # --- what holds below them ---------------------------------------------------------------------------------------
@@ -140,7 +149,7 @@ def _says(text: str, word: str) -> bool:
 
 def contexts(marks: Iterable[Heading | bool]) -> list[Context]:
     """What holds at each place that is no heading, of a text's headings and other places in order: False for a remark."""
-    marks = list(marks)
+    marks = _raised(list(marks))
     texts = [mark.text.casefold() for mark in marks if isinstance(mark, Heading)]
     repeated = frozenset(text for text, count in Counter(texts).items() if count > 1)
     open_ = _Open(repeated=repeated, shared=_shared_rests(texts), adopted=_adopted(marks, repeated))
@@ -151,6 +160,15 @@ def contexts(marks: Iterable[Heading | bool]) -> list[Context]:
         else:
             found.append(open_.context(remark=not mark))
     return found
+
+
+def _raised(marks: Sequence[Heading | bool]) -> list[Heading | bool]:
+    """The headings; one of a setup that is there once, "Config 2: TP=4", stands above the sides below it."""
+    setups = Counter(mark.text.casefold() for mark in marks if isinstance(mark, Heading) and SETUP.match(mark.text))
+    return [
+        replace(mark, level=min(mark.level, BOLD)) if isinstance(mark, Heading) and setups[mark.text.casefold()] == 1 else mark
+        for mark in marks
+    ]
 
 
 def _adopted(marks: Sequence[Heading | bool], repeated: frozenset[str]) -> frozenset[int]:

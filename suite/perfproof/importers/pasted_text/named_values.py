@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, cell, is_digits, unit_of
-from perfproof.importers.pasted_text.headings import RUN
+from perfproof.importers.pasted_text.headings import RUN, SETUP
 from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better, better_in, word_set
@@ -16,6 +16,8 @@ from perfproof.model.scenarios.side_names import role, split
 SIDE_KEYS = word_set("side branch build version commit arm variant label name tag rev revision ref patch impl config mode")
 RUN_KEYS = word_set("run trial rep repeat iteration iter seed attempt round")
 LONGEST_NAME = 80
+SETTING = re.compile(r"^[-*+•·]?\s*[\"'`]?(?:export )?[A-Z][A-Z0-9]*_[A-Z0-9_]*=\S*(?:\s+\([^()]*\))?:?$")
+"""A line with a variable of the environment and its value alone: the heading of what was measured with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,8 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     spaced = re.match(r"([^\t:=]*?[^\W\d_][^\t:=]*?)(?:\t|\s{2,})(?=[-+]?[0-9])", lines[at].text)
     line = f"{spaced[1]}: {lines[at].text[spaced.end() :]}" if spaced else lines[at].text
     text = _BULLET.sub("", bare(line)) or bare(line)
+    if SETTING.match(text):
+        return None
     found = _NAMED.match(text)
     if not found or len(found["name"]) > LONGEST_NAME or "//" in found["rest"][:3]:
         plain = _PLAIN.match(text)
@@ -69,6 +73,8 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
         found = plain
     name, rest = found["name"].strip(), found["rest"].strip()
     values = tuple(_sided(value) for value in _values(name, rest))
+    if SETUP.match(text) and cell(rest).kind == "words" and not any(value.side for value in values):
+        return None
     if values:
         return Named(values=values, unread=(), number=lines[at].number), at + 1
     missing = cell(rest).kind == "missing" or (
@@ -139,6 +145,8 @@ def _part(name: str, part: re.Match[str]) -> Value:
         return Value(name=label, digits=part["digits"], unit=unit, side=name)
     if role(name) and better(name) is None and better(words) is not None:
         return Value(name=words, digits=part["digits"], unit=unit, side=name)
+    if role(name) and better(name) is None and not (label or words) and better_in("", unit):
+        return Value(name=unit, digits=part["digits"], unit=unit, side=name)
     case = label or words or (unit if unit else "")
     return Value(name=f"{name}, {case}" if case else name, digits=part["digits"], unit=unit)
 

@@ -15,6 +15,11 @@ FORMS = (
 )
 _CLAIM = re.compile(r"(?i)[0-9]\s?(?:%|percent)|[0-9]\s?[x×]\b|\b(?:half|third|quarter|twice|double)\b")
 
+_DIFF = re.compile(r"(?m)^\s*(?:diff --git |@@ -[0-9]|\+\+\+ [ab]/)")
+_LOGGED = re.compile(r"(?m)^[>\s]*(?:\(\w+ pid=[0-9]+\)\s*)?(?:[0-9:., -]{8,30}\s)?(?:INFO|WARNING|DEBUG|ERROR)\b[: ].*[0-9]")
+LEAST_LOGGED = 2
+"""How many lines of a log make a text one of a log."""
+
 
 def why(found: Paste) -> list[str]:
     """The reasons for which nothing can be compared, [] where something can."""
@@ -31,8 +36,12 @@ def why(found: Paste) -> list[str]:
     return ["nothing that can be compared was found: no number stands beside the name of a side, such as main or before", FORMS]
 
 
-def claims(text: str) -> list[str]:
-    """That a text has claims alone: per cents and factors, but no before and no after."""
+def unread(text: str) -> list[str]:
+    """What a text without a comparison holds instead: a diff of code, lines of a server's log, or claims alone."""
+    if _DIFF.search(text):
+        return ["a diff of code or settings holds no measurements"]
+    if len(_LOGGED.findall(text)) >= LEAST_LOGGED:
+        return ["lines of a log are not read: write their numbers below each side as 'name: value unit', or in a table"]
     return ["no before and no after was found: per cents and factors alone are claims"] if _CLAIM.search(text) else []
 
 

@@ -36,7 +36,7 @@ _LOG = re.compile(
     r"(?i)^(?:\(\w+ pid=\d+\)\s*)?(?:INFO|WARNING|DEBUG|ERROR)\b[: ]|^namespace\(|\d+%\|[^|]*\||\bit/s\]|\bs/it\]|^warming up"
     r"|^starting (?:initial|main)"
     r"|^initial test run|^profiling iterations|^burstiness factor|^processed prompts|^benchmarking\b.*\.\.\.$"
-    r"|^rendering prompts|^adding requests|^capturing\b"
+    r"|^(?:traffic request rate|maximum request concurrency): *(?:inf|none)\b|^rendering prompts|^adding requests|^capturing\b"
 )
 """Lines that clients and servers print of themselves: commands, logs, progress bars."""
 
@@ -61,7 +61,7 @@ def _noise(lines: Sequence[Line], at: int) -> tuple[None, int] | None:
     if (
         not re.search(r"\w", text)
         or (_LOG.search(plain) and not text.startswith("#"))
-        or (_COMMAND.search(text) and not text.startswith("|"))
+        or (_COMMAND.search(text) and not text.startswith("|") and not named_values.SETTING.match(text))
     ):
         return None, at + 1
     return None

@@ -21,7 +21,7 @@ CACHED = 4096
 """Names of which the answer is kept: a text has the same few over and over."""
 BASELINES = word_set(
     "main master baseline base upstream old released original originally unpatched unmodified vanilla stock control reference previous "
-    "previously existing legacy default untuned parent earlier head~1 head^ unoptimized unoptimised trunk"
+    "previously existing legacy default plain untuned parent earlier head~1 head^ unoptimized unoptimised trunk"
 )
 FIRST = word_set("before without prior no w/o pre")
 """Words that make a name the baseline's where they are its first, whatever follows: "before this PR"."""
@@ -32,7 +32,7 @@ _SURE = word_set(
 """Words that speak of the other side wherever they stand."""
 CANDIDATES = _SURE | word_set("this these after with post my our ours fix fixed changed change w/")
 """Words that make a name the other side's where they are its first."""
-_ELSE = word_set("model models memory loop thread menu page effect")
+_ELSE = word_set("model models memory loop thread menu page effect text attention")
 """Words beside which a baseline's word means something else: "base model", "main memory"."""
 _MIXING = word_set(
     "than vs versus compared against over instead merged merge merging rebased rebase top cherry-picked cherry picked plus + "
@@ -190,4 +190,4 @@ def _words(text: str) -> list[str]:
         for word in words
         if word and word != "@" and (word in _OFF | _ON or not re.search(r"\d", word)) and word not in _NEUTRAL | STATISTICS
     ]
-    return kept[1:] if len(kept) > 1 and kept[0] in ("on", "at") else kept
+    return kept[1:] if len(kept) > 1 and kept[0] in ("on", "at", "and", "then", "but", "so") else kept

@@ -13,7 +13,7 @@ from typing import Literal
 
 from perfproof.importers.pasted_text.cells import Cell, unit_of
 from perfproof.model.base.quantities import known
-from perfproof.model.scenarios.metric_directions import STATISTICS, better
+from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in
 from perfproof.model.scenarios.side_names import describes, release, role, split, switched
 
 Kind = Literal["side", "metric", "label", "key", "unit", "run", "claim", "unclear"]
@@ -29,6 +29,8 @@ _SURE_KEY = re.compile(
     r"(?i)^(?:size|model size|params|parameters|ngl|tp|pp|dp|ep|bs|isl|osl|batch|batch[ _-]?size|concurrency"
     r"|max[ _-]concurrency|num[ _-]prompts|(?:input|output)[ _-]len(?:gth)?)$"
 )
+_LOAD = re.compile(r"(?i)^(?:(?:target|request|max|input|offered)[ _-])?(?:qps|rps|rate)\b")
+"""Names of metrics that are keys where their numbers are whole: what was asked of a run."""
 _SIDE_HEAD = re.compile(
     r"(?i)^(?:branch|build|version|side|arm|variant|commit|code|ref|revision|implementation|impl|patch|state|command)s?$"
 )
@@ -72,7 +74,8 @@ def _column(name: str, cells: Sequence[Cell], place: int) -> Column:
         return Column(kind="claim", name=name)
     if kinds["words"] > numbers or not numbers or (place == 0 and not (role(name) or better(name) or unit)):
         return Column(kind="label" if kinds["words"] or not _whole(cells) else "key", name=name, unit=unit)
-    if (_SURE_KEY.match(_without_unit(name)) or (_KEY.match(_without_unit(name)) and _whole(cells))) and not role(name):
+    may_be_key = _KEY.match(_without_unit(name)) and _whole(cells) and (better_in(name, unit) is None or _LOAD.search(name))
+    if (_SURE_KEY.match(_without_unit(name)) or may_be_key) and not role(name):
         return Column(kind="key", name=name)
     if better(name) or unit or _statistic(name) or _PLAIN_VALUE.match(name):
         return Column(kind="metric", name=name, metric="" if _PLAIN_VALUE.match(name) else name, unit=unit)
