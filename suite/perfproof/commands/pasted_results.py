@@ -127,11 +127,14 @@ def _sentences(found: Paste) -> list[str]:
     if not found.pairs:
         return _left(found)
     told = []
-    for (section, candidate, base, runs), own in groupby(
-        found.pairs, lambda pair: (pair.section, pair.candidate, pair.baseline, pair.runs)
+    for (section, candidate, base, runs, medians), own in groupby(
+        found.pairs, lambda pair: (pair.section, pair.candidate, pair.baseline, pair.runs, _spread(pair))
     ):
         under = f"{section}: " if section else ""
-        told += [line(f"{under}{candidate} against {base}, {_counted(runs)}{BRACKETS}:"), *(f"  {line(_told(pair))}" for pair in own)]
+        told += [
+            line(f"{under}{candidate} against {base}, {_counted(runs, medians)}{BRACKETS}:"),
+            *(f"  {line(_told(pair))}" for pair in own),
+        ]
     unseen = ", or ".join(
         f"{number_format.percent(single_run.unseen(share), signed=False)} if runs of one build scatter by {100 * share:g} %"
         for share in SCATTERS
@@ -145,7 +148,12 @@ def _sentences(found: Paste) -> list[str]:
     ]
 
 
-def _counted(runs: tuple[int | None, int | None]) -> str:
+def _spread(pair: Pair) -> bool:
+    """Whether the runs of either side are there, rather than a number that was made of them."""
+    return any(least < most for least, most in pair.spans)
+
+
+def _counted(runs: tuple[int | None, int | None], medians: bool) -> str:
     """How many runs are behind the numbers, as far as that is told."""
     first, second = runs
     if first is None or second is None:
@@ -153,7 +161,7 @@ def _counted(runs: tuple[int | None, int | None]) -> str:
     return (
         "one run each"
         if first == second == 1
-        else f"medians of {number_format.count(first, 'run')} and {number_format.count(second, 'run')}"
+        else f"{'medians of' if medians else 'over'} {number_format.count(first, 'run')} and {number_format.count(second, 'run')}"
     )
 
 
@@ -173,7 +181,7 @@ def _left(found: Paste) -> list[str]:
 
 def _told(pair: Pair) -> str:
     numbers = f"{pair.label}: {pair.before:.10g} to {pair.after:.10g}"
-    if max(filter(None, pair.runs), default=1) > 1:
+    if _spread(pair):
         (low, high), (least, most) = pair.spans
         numbers += f" (runs {low:.10g} to {high:.10g}, and {least:.10g} to {most:.10g})"
     ratio = _ratio(pair)

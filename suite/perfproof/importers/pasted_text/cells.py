@@ -99,7 +99,10 @@ def known_share(plain: str) -> bool:
     return bool(re.fullmatch(rf"{DIGITS}\s?%", plain)) and plain[0] not in "+-"
 
 
-_AT_END = re.compile(rf"[(\[]\s*(?:(?:time )?in )?(?P<unit>[^()\[\]]{{1,20}}?)\s*[)\]]\s*[↑↓⬆⬇]?$|,\s*(?:in )?(?P<late>{UNIT})$")
+_AT_END = re.compile(
+    rf"[(\[]\s*(?:(?:time )?in )?(?P<unit>[^()\[\]]{{1,20}}?)\s*[)\]]\s*[↑↓⬆⬇]?$"
+    rf"|(?:,\s*(?:in )?|\sin )(?P<late>{UNIT}(?:\s+(?:per|/)\s+\w{{1,12}})?)$"
+)
 _LAST_WORD = re.compile(rf"(?:^|[\s_])(?P<unit>{UNIT})$")
 _SNAKE_RATE = re.compile(r"(?i)(?:^|[_\s])(?P<what>tok|toks|token|tokens|req|reqs|requests)_(?:per_)?(?:s|sec|second)$")
 

@@ -38,15 +38,15 @@ DEEPEST = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One run of a client: names and digits in their order, `conditions` under which it ran, what could not be read as (name, text), `side`
-    where the block itself names it."""
+    """What a client printed of its `runs`, None where it does not say how many: names and digits in their order, `conditions` under which
+    it ran, what could not be read as (name, text), `side` where the block itself names it."""
 
     values: tuple[tuple[str, str], ...]
     conditions: tuple[tuple[str, str], ...]
     unread: tuple[tuple[str, str], ...]
     number: int
     side: str = ""
-    part: str = ""
+    runs: int | None = 1
 
 
 def serving_block(lines: Sequence[Line], at: int) -> tuple[Block, int] | None:

@@ -62,13 +62,14 @@ class Heading:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """What holds at a place: the side, "" for none; its section, outermost name first; weak names apart; the run's number, "" for
-    none; a remark above that says which way is better."""
+    none; the sentence right above that says what the numbers are; an earlier remark that says which way is better."""
 
     side: str = ""
     section: tuple[str, ...] = ()
     weak: tuple[str, ...] = ()
     run: str = ""
     caption: str = ""
+    remark: str = ""
 
 
 def marked_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None:

@@ -52,9 +52,14 @@ _NOUN = "|".join(
     sorted((re.escape(noun).replace(r"\ ", r"[\s-]+") for noun in NOUNS if noun not in ("score", "failed", "times")), key=len, reverse=True)
 )
 _METRIC = re.compile(
-    rf"(?i)\b(?P<label>(?:(?:mean|median|average|avg\.?|p\d\d?(?:\.\d)?|total|output|input|request|token|inter-token|end-to-end|prefill|decode|step|round|peak|startup|generation|kernel)\s+){{0,4}}"
+    rf"(?i)\b(?P<label>(?:(?:mean|median|average|avg\.?|p\d\d?(?:\.\d)?|total|output|input|request|token|inter-token|end-to-end|prefill|decode|step|round|peak|startup|generation|kernel|scheduling|queu(?:e|e?ing))\s+){{0,4}}"
     rf"(?:{_NOUN}))\b"
 )
+
+_FROM_TO = re.compile(
+    rf"(?i)(?<![\w.,#-])(?P<before>{_DIGITS})(?:\s?{UNIT})?\s*(?:->|→|=>|\bto\b|\bvs\.?|\bversus\b)\s*(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})(?![\w/])"
+)
+LONGEST_QUOTED = 80
 
 
 def read(text: str) -> list[Said]:
@@ -74,6 +79,18 @@ def read(text: str) -> list[Said]:
         if (one.before, one.after) != (first[one.metric.casefold()].before, first[one.metric.casefold()].after)
     }
     return [one for name, one in first.items() if name not in clashing]
+
+
+def unread(text: str, found: Sequence[Said]) -> list[str]:
+    """The sentences that say from what to what something went, or that compare two quantities, and of which nothing was read."""
+    numbers = {number for one in found for number in (one.before, one.after)}
+    odd = []
+    for sentence in _END.split(_BULLET.sub("\n\n", text)):
+        pairs = [match for match in _FROM_TO.finditer(sentence) if known(match["unit"])]
+        values = {float(match[part].replace(",", "")) for match in pairs for part in ("before", "after")}
+        if pairs and not values & numbers:
+            odd.append(f"a sentence, whose metric or sides are not clear: {' '.join(sentence.split())[:LONGEST_QUOTED]}")
+    return odd
 
 
 def _compared(sentence: str, by: numerals.Convention) -> Iterator[Said]:

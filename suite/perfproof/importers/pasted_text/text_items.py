@@ -11,11 +11,13 @@ from dataclasses import dataclass
 
 from perfproof.importers.pasted_text import headings, named_values
 from perfproof.importers.pasted_text.client_blocks import Block, json_block, serving_block
+from perfproof.importers.pasted_text.client_setup import Setup, setup_line
 from perfproof.importers.pasted_text.headings import Heading
 from perfproof.importers.pasted_text.named_values import Named
 from perfproof.importers.pasted_text.tables import table_shapes
 from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.importers.pasted_text.timing_blocks import hyperfine_block
 
 MOST_ITEMS = 50_000
 
@@ -28,7 +30,7 @@ class Sentence:
     number: int
 
 
-Item = Heading | Table | Block | Named | Sentence
+Item = Heading | Table | Block | Named | Setup | Sentence
 Found = tuple[Item, int] | None
 """What stands at a place, and the place after it."""
 _COMMAND = re.compile(r"(?:^|\s)--[A-Za-z][\w-]*(?:[= ]|$)|^\$\s|^(?:export|pip|uv|git|cd|python3?|VLLM_[A-Z_]+=\S+)\s")
@@ -75,7 +77,9 @@ def _sentence(lines: Sequence[Line], at: int) -> Found:
 _SHAPES: tuple[Callable[[Sequence[Line], int], tuple[Item | None, int] | None], ...] = (
     serving_block,
     json_block,
+    hyperfine_block,
     table_shapes.barred_table,
+    setup_line,
     _noise,
     table_shapes.separated_table,
     table_shapes.aligned_table,

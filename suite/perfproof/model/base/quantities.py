@@ -87,9 +87,9 @@ _UNDONE = re.compile(
     r" (?:to|back to|->|→|=>|vs\.?) (?:the )?(?:main|master|base\w*|before|old|stock|upstream)\b)"
 )
 """Words of a sentence in which the second number may be the earlier one."""
-_KIND = r"(?P<lower>latency|ttft|tpot|itl|e2el|duration|runtime|time)|(?P<rate>throughput|goodput)"
+_KIND = r"(?P<lower>latency|ttft|tpot|itl|e2el|duration|runtime|time|delay|stall)|(?P<rate>throughput|goodput)"
 _METRIC = re.compile(
-    rf"(?i)\b(?P<label>(?:(?:mean|median|average|p\d\d?|total|output|input|request|token|inter-token|end-to-end|prefill|decode|step|round|peak)\s+)*"
+    rf"(?i)\b(?P<label>(?:(?:mean|median|average|p\d\d?|total|output|input|request|token|inter-token|end-to-end|prefill|decode|step|round|peak|scheduling|queu(?:e|e?ing))\s+)*"
     rf"(?:{_KIND})(?:\s+per\s+(?:output\s+)?\w+)?)\b"
 )
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")

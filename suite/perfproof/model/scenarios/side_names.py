@@ -52,7 +52,7 @@ _DESCRIBING = word_set(
     "pct percent x × δ p value pvalue q t z stat significance significant sig confidence ci interval std stdev sd stddev stderr se "
     "cv error noise margin runs n samples sample count reps repeats iterations iters trials seeds unit units better direction "
     "verdict status notes saved saving savings benefit win overhead winner cost note comment comments factor reduction "
-    "increase decrease uplift faster slower"
+    "increase decrease uplift faster slower rounds outliers loops"
 )
 """Words of columns that tell of the sides' numbers, and are none."""
 _RELEASE = re.compile(
@@ -142,6 +142,8 @@ def _is_more(rest: str) -> bool:
     """Whether what stands beside a side's name is more than words of such names: "branch", "vLLM" and "the patch" are not."""
     words = set(re.findall(r"[^\W_]+", rest.lower()))
     first = re.match(r"[^\W_]+|[%<>≤≥]", rest.lower())
+    if better(rest) is not None:
+        return True
     return first is not None and first[0] not in BASELINES | CANDIDATES and not words <= BASELINES | CANDIDATES | FIRST | _NEUTRAL
 
 

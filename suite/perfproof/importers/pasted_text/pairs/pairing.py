@@ -145,7 +145,7 @@ def _are_runs(ones: Sequence[tuple[Reading, float]]) -> bool:
 def _runs(ones: Sequence[tuple[Reading, float]]) -> int | None:
     if len(ones) > 1:
         return len(ones)
-    return 1 if ones[0][0].single else None
+    return ones[0][0].runs
 
 
 # --- pairs --------------------------------------------------------------------------------------------------------

@@ -8,16 +8,19 @@ from collections.abc import Iterator, Sequence
 from perfproof.importers.pasted_text.cells import Cell, unit_of
 from perfproof.importers.pasted_text.named_values import arrowed
 from perfproof.importers.pasted_text.readings import Reading
+from perfproof.importers.pasted_text.tables.captions import above
 from perfproof.importers.pasted_text.tables.table_columns import Column
 from perfproof.importers.pasted_text.tables.table_grid import Grid, labels, reading, run_in, unit_in
 from perfproof.model.scenarios.metric_directions import STATISTICS, better
-from perfproof.model.scenarios.side_names import describes
+from perfproof.model.scenarios.side_names import describes, release
 
 
 def columns_of_sides(grid: Grid) -> Iterator[Reading | str]:
+    """The numbers of either side, row by row; what only tells of the sides, and versions of software, by name."""
+    versions = any(release(one.text) is not None for row in grid.rows for one in _of_sides(grid, row))
     for row, part in zip(grid.rows, grid.parts, strict=True):
         words = labels(grid, row)
-        if _tells([text for text, is_key in words if not is_key]):
+        if _tells([text for text, is_key in words if not is_key]) or (versions and _of_software(grid, row)):
             yield ", ".join(text for text, _ in words)
             continue
         for column, one in zip(grid.columns, row, strict=True):
@@ -25,11 +28,22 @@ def columns_of_sides(grid: Grid) -> Iterator[Reading | str]:
                 yield from _of_side(grid, row, part, column, one)
 
 
+def _of_sides(grid: Grid, row: Sequence[Cell]) -> list[Cell]:
+    return [one for column, one in zip(grid.columns, row, strict=True) if column.kind == "side"]
+
+
+def _of_software(grid: Grid, row: Sequence[Cell]) -> bool:
+    """Whether a row beside versions such as 2.8.0 holds versions too: plain numbers of no known metric, such as 3.4 and 12.8."""
+    label = " ".join(text for text, _ in labels(grid, row))
+    plain = all(not one.unit for one in _of_sides(grid, row))
+    return plain and better(label) is None and not unit_of(label) and not unit_in(grid, row)
+
+
 def _of_side(grid: Grid, row: Sequence[Cell], part: str, column: Column, one: Cell) -> Iterator[Reading | str]:
     label, measure, named = _label(grid, row, column)
     if one.kind == "change" or (one.kind == "versus" and " → " in column.side):
-        above = (label, grid.context.side, *grid.context.section, *grid.context.weak)
-        said = next((sides for text in above if (sides := arrowed(text))), ("before", "after"))
+        texts = (label, grid.context.side, *grid.context.section, *grid.context.weak)
+        said = next((sides for text in texts if (sides := arrowed(text))), ("before", "after"))
         names = column.side.split(" → ") if " → " in column.side else said
         if " → " not in column.side and column.kind != "side" and column.name and not column.metric and not better(label):
             label = f"{label}, {column.name}" if label else column.name
@@ -60,20 +74,13 @@ def _label(grid: Grid, row: Sequence[Cell], column: Column) -> tuple[str, str, s
     ways = [column.metric, *named] if column.metric else named
     measure = next((text for text in ways if better(text)), "") or next((text for text in ways if unit_of(text)), "") or column.metric
     rest = [text for text in (column.metric, *(text for text, _ in words)) if text and text != measure]
-    above = [*grid.context.section, *grid.context.weak]
-    above = [grid.context.caption, *above]
-    caption = next((text for text in reversed(above) if better(text) or (not measure and unit_of(text))), "")
+    caption = above(grid.context)
     head = next((name for name, each in zip(grid.head, grid.columns, strict=True) if each.kind == "label" and better(name)), "")
-    label = ", ".join(part for part in (measure, *rest) if part) or caption or "value"
-    decides = measure if better(measure) else head or caption or measure or label
-    unit = unit_of(measure)
-    if not unit and decides == measure:
-        unit = ""
-    if not unit and not measure:
-        unit = next((each.unit for each in grid.columns if each.kind == "label" and each.unit), "") or unit_of(caption)
-    elif not unit:
-        unit = next((each.unit for each in grid.columns if each.kind == "label" and each.unit), "")
-    return label, decides, unit
+    label = ", ".join(part for part in (measure, *rest) if part) or caption.label or "value"
+    said = caption.decides if not measure or (better(caption.decides) and not unit_of(measure)) else ""
+    decides = measure if better(measure) else head or said or measure or label
+    unit = unit_of(measure) or next((each.unit for each in grid.columns if each.kind == "label" and each.unit), "")
+    return label, decides, unit or ("" if measure else caption.unit)
 
 
 def _tells(labels: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ from perfproof.importers.pasted_text.cells import Cell, unit_of
 from perfproof.importers.pasted_text.headings import RUN
 from perfproof.importers.pasted_text.readings import Reading
 from perfproof.importers.pasted_text.tables import table_columns
+from perfproof.importers.pasted_text.tables.captions import above
 from perfproof.importers.pasted_text.tables.table_grid import Grid, labels, reading, run_in, unit_in
 from perfproof.model.scenarios.metric_directions import better
 from perfproof.model.scenarios.side_names import role, split
@@ -28,24 +29,13 @@ def _with_run(name: str) -> tuple[str, str]:
 
 def _values(grid: Grid, row: Sequence[Cell], part: str, side: str, run: str = "", of_row: str = "") -> Iterator[Reading | str]:
     """The numbers of a row that is of one side, each under its column's metric."""
-    words = labels(grid, row)
+    words = [text for text, _ in labels(grid, row)]
     for column, one in zip(grid.columns, row, strict=True):
         if column.kind != "metric":
             continue
-        rest = [text for text, _ in words]
         numbered = RUN.fullmatch(column.metric)
-        metric = "" if numbered else column.metric
-        own = next((text for text in rest if better(text)), "") if not better(metric) else ""
-        label = ", ".join(text for text in ((own, *(text for text in rest if text != own), metric) if own else (metric, *rest)) if text)
-        measure = own or metric or label
+        label, measure, named = _called(grid, words, "" if numbered else column.metric, column.unit)
         if one.kind == "value":
-            unit = one.unit or unit_in(grid, row) or of_row
-            named = (
-                unit_of(own)
-                or column.unit
-                or next((each.unit for each in grid.columns if each.kind in ("label", "side") and each.unit), "")
-            )
-            run = numbered["number"] or numbered["ordinal"] if numbered else run
             yield reading(
                 grid,
                 part,
@@ -53,13 +43,24 @@ def _values(grid: Grid, row: Sequence[Cell], part: str, side: str, run: str = ""
                 label=label or "value",
                 measure=measure,
                 digits=one.digits,
-                unit=unit,
+                unit=one.unit or unit_in(grid, row) or of_row,
                 named=named,
-                run=run or run_in(grid, row),
+                run=(numbered["number"] or numbered["ordinal"] if numbered else run) or run_in(grid, row),
                 kind="column",
             )
         elif one.text:
             yield f"{label} of {side}: {one.text}" if side else f"{label}: {one.text}"
+
+
+def _called(grid: Grid, words: Sequence[str], metric: str, unit: str) -> tuple[str, str, str]:
+    """What a number is called, what decides its direction, and the unit of its name: its column's, its row's, or the caption's."""
+    own = next((text for text in words if better(text)), "") if not better(metric) else ""
+    parts = [own, *(text for text in words if text != own), metric] if own else [metric, *words]
+    named = unit_of(own) or unit or next((each.unit for each in grid.columns if each.kind in ("label", "side") and each.unit), "")
+    label, measure = ", ".join(text for text in parts if text), own or metric
+    if not named and better(measure) is None and (caption := above(grid.context)).decides:
+        return ", ".join(text for text in (caption.label, label) if text), caption.decides, caption.unit
+    return label, measure or label, named
 
 
 def sides_in_labels(grid: Grid) -> Iterator[Reading | str] | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from perfproof.importers.pasted_text.cells import Cell, unit_of
+from perfproof.importers.pasted_text.headings import RUN
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in
 from perfproof.model.scenarios.side_names import describes, release, role, split, switched
@@ -59,7 +60,16 @@ def columns(head: Sequence[str], body: Body) -> list[Column]:
     by_side = _with_sides(found, body)
     if by_side:
         return by_side
-    return [replace(column, kind="metric") if column.kind == "unclear" else column for column in found]
+    counted = sum(bool(RUN.fullmatch(column.name)) for column in found) > 1
+    made_of_runs = {column.name for column in found if counted and _statistic(column.name)}
+    return [
+        replace(column, kind="claim")
+        if column.name in made_of_runs
+        else replace(column, kind="metric")
+        if column.kind == "unclear"
+        else column
+        for column in found
+    ]
 
 
 def _column(name: str, cells: Sequence[Cell], place: int) -> Column:
@@ -131,8 +141,12 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
     if not _enough(list(sides.values())):
         return []
     first = min(sides)
+    metrics = {column.metric.casefold() for column in sides.values() if column.metric}
+    if "time" in metrics:
+        sides = {place: replace(column, metric="CPU time") if column.metric == "CPU" else column for place, column in sides.items()}
     return [
-        sides.get(place) or (replace(column, kind="claim") if place in spreads else _beside(column, place < first))
+        sides.get(place)
+        or (replace(column, kind="claim") if place in spreads or column.name.casefold() in metrics else _beside(column, place < first))
         for place, column in enumerate(found)
     ]
 

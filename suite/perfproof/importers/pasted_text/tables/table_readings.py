@@ -45,7 +45,10 @@ def read(table: Table, context: Context, place: int) -> Found:
 
 def _grid(grid: Grid) -> Found:
     if any(column.kind == "side" for column in grid.columns):
-        return _collected(grid, columns_of_sides(grid))
+        found = _collected(grid, columns_of_sides(grid))
+        if not found.readings and any(release(one.text) is not None for row in grid.rows for one in row):
+            found.sideless.append(f"the table in line {grid.number} holds versions of software, which are no measurements")
+        return found
     if shared := sides_in_labels(grid):
         return _collected(grid, shared)
     side = table_columns.side_column(grid.columns, grid.rows)

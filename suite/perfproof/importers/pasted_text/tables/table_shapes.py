@@ -132,7 +132,9 @@ def aligned_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
         elif ":" in text and rows and re.match(r"^[A-Z]\w+:", text):
             break
         else:
-            rows.append(tuple(re.split(r"\s{2,}|\t+", text)))
+            cells = re.split(r"\s{2,}|\t+", text)
+            remark = rows and len(cells) == len(rows[0]) + 1 and re.fullmatch(r"\(.*\)", cells[-1])
+            rows.append(tuple([*cells[:-2], f"{cells[-2]} {cells[-1]}"] if remark else cells))
         place += 1
     if len(rows) < LEAST_ROWS:
         return None
