@@ -36,7 +36,7 @@ def paste(file: Path, *, margin: float, items: int | None, as_json: bool, consol
             baseline=found.sides[0],
             baseline_guessed=bool(found.guessed),
             guessed=found.guessed or None,
-            left_out=list(found.left_out),
+            left_out=_left_out(found),
         )
         return EXIT_PASS
     if rows:
@@ -173,10 +173,14 @@ def _no_bars(pairs: Sequence[Pair]) -> str:
     return "Numbers of untold runs have no error bars"
 
 
+def _left_out(found: Paste) -> list[str]:
+    """What was left out, in the order of the text: the same in words and in JSON."""
+    return list(dict.fromkeys([*found.left_out, *found.faults]))
+
+
 def _left(found: Paste) -> list[str]:
-    faults = [*found.faults] if found.pairs or found.scores else []
-    left = [*found.left_out, *faults]
-    return [line(f"Left out: {'; '.join(left)}", 4_000)] if left else []
+    """What was left out, in one line."""
+    return [f"Left out: {'; '.join(line(each) for each in left)}"] if (left := _left_out(found)) else []
 
 
 def _told(pair: Pair) -> str:
@@ -185,6 +189,8 @@ def _told(pair: Pair) -> str:
         (low, high), (least, most) = pair.spans
         numbers += f" (runs {low:.10g} to {high:.10g}, and {least:.10g} to {most:.10g})"
     ratio = _ratio(pair)
+    if pair.is_work and pair.same_work:
+        return f"{numbers}, nearly the same work on both sides"
     if pair.is_work:
         return f"{numbers}: not the same work on both sides, which alone changes the rest"
     if pair.after == pair.before:

@@ -24,7 +24,7 @@ from perfproof.importers.pasted_text.pairs import pairing
 from perfproof.importers.pasted_text.readings import Found, Paste, Reading, ordinal
 from perfproof.importers.pasted_text.tables import captions, lm_eval_tables, table_readings
 from perfproof.importers.pasted_text.tables.table_shapes import Table
-from perfproof.importers.pasted_text.text_items import Item, Sentence
+from perfproof.importers.pasted_text.text_items import Data, Item, Sentence
 from perfproof.importers.pasted_text.text_lines import lines_of, load
 from perfproof.model.base import numerals
 from perfproof.model.base.errors import BadInput
@@ -70,11 +70,12 @@ def _words(items: Sequence[Item]) -> str:
 def _found(items: Sequence[Item]) -> Found:
     """What all readers find, each item below its headings."""
     found = Found()
-    models, items = _models(items), [item for item in items if not isinstance(item, Setup)]
-    around = iter(contexts([item if isinstance(item, Heading) else not isinstance(item, Sentence) for item in items]))
+    models = _models(items)
+    data: list[Data] = [item for item in items if not isinstance(item, Setup)]
+    around = iter(contexts([item if isinstance(item, Heading) else not isinstance(item, Sentence) for item in data]))
     by = numerals.convention([each for item in items if isinstance(item, Table) for row in item.rows for each in row])
     sides, caption, remark = _Sides(), "", ""
-    for place, item in enumerate(items):
+    for place, item in enumerate(data):
         if isinstance(item, Heading):
             continue
         context = next(around)

@@ -76,7 +76,8 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     if SETUP.match(text) and cell(rest).kind == "words" and not any(value.side for value in values):
         return None
     if values:
-        return Named(values=values, unread=(), number=lines[at].number), at + 1
+        spread = ((name, "±"),) if cell(rest).spread else ()
+        return Named(values=values, unread=spread, number=lines[at].number), at + 1
     missing = cell(rest).kind == "missing" or (
         _ODD.match(rest) and not re.search(r"\s(?:vs\.?|versus|->|→|to)\s", rest) and len(rest) <= 40
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from perfproof.importers.pasted_text.cells import unit_of
 from perfproof.importers.pasted_text.readings import Paste
 from perfproof.model.base.untrusted import line
+from perfproof.model.scenarios.metric_directions import better
 
 MOST, LONGEST = 3, 200
 FORMS = (
@@ -29,6 +31,8 @@ def why(found: Paste) -> list[str]:
         return _few(found.faults)
     if found.reasons:
         return [*_few(found.reasons)[: MOST - 1], FORMS]
+    if len(found.sides) == 1 and (better(found.sides[0]) or unit_of(found.sides[0]) or unit_of(found.sides[0].rpartition(",")[2].strip())):
+        return [f"no column and no row names a side, and {line(found.sides[0], 60)!r} above them is none, or one side alone", FORMS]
     if len(found.sides) == 1:
         return [f"two sides are needed, only {line(found.sides[0], 60)!r} was found; put a heading such as '# main' above each", FORMS]
     if found.sides:

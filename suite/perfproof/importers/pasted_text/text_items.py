@@ -30,7 +30,8 @@ class Sentence:
     number: int
 
 
-Item = Heading | Table | Block | Named | Setup | Sentence
+Data = Heading | Table | Block | Named | Sentence
+Item = Data | Setup
 Found = tuple[Item, int] | None
 """What stands at a place, and the place after it."""
 _COMMAND = re.compile(r"(?:^|\s)--[A-Za-z][\w-]*(?:[= ]|$)|^\$\s|^(?:export|pip|uv|git|cd|python3?|VLLM_[A-Z_]+=\S+)\s")

@@ -34,6 +34,8 @@ _SPOKEN = re.compile(
 )
 """The time and the name before what is said in a chat."""
 LEAST_SPOKEN = 2
+_OUTPUTS = (".txt", ".log", ".out", ".md", ".csv", ".tsv")
+"""Files that hold what a run printed, whose diff has a before and an after."""
 _UNDERSCORED = re.compile(r"(?<![\w.])[1-9][0-9]{0,2}(?:_[0-9]{3})+(?!\w)")
 _THOUSANDS = re.compile(r"(?<=[0-9])\s?(?P<mark>[kKM])\s+(?=(?:tok\w*|req\w*|op|ops|it|iters?|steps?)(?:/|\s+per\s)s)")
 _SIGNS = str.maketrans({"−": "-", "‒": "-", "\u00ad": None, "ǀ": "|", "｜": "|"})
@@ -88,8 +90,8 @@ def lines_of(text: str) -> list[Line]:
 
 def _of_code(text: str) -> bool:
     """Whether a line of a diff names a file that is no output of a run."""
-    path = re.match(r"(?:\+\+\+|---|diff --git)\s+(?P<path>\S+)", text)
-    return bool(path) and bool(re.search(r"\.\w+$", path["path"])) and not re.search(r"\.(?:txt|log|out|md|csv|tsv)$", path["path"])
+    found = re.match(r"(?:\+\+\+|---|diff --git)\s+\S*(?P<kind>\.\w+)$|diff --git ", text)
+    return found is not None and found["kind"] not in _OUTPUTS
 
 
 def _side_of_diff(text: str) -> str:

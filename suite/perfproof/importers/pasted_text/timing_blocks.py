@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT
 from perfproof.importers.pasted_text.client_blocks import Block
@@ -55,7 +55,7 @@ def _values(text: str) -> Iterator[tuple[str, str]]:
 
 def _apart(name: str, names: Sequence[str]) -> str:
     """A name without the words that all of them end with."""
-    common = os.path.commonprefix([each[::-1] for each in names])[::-1]
-    cut = re.search(r"[\s:]", common)
-    short = name[: len(name) - len(common) + cut.start()].strip(" :") if cut and len(set(names)) > 1 else name
+    alike = list(takewhile(lambda letters: len(set(letters)) == 1, zip(*(each[::-1] for each in names), strict=False)))
+    cut = re.search(r"[\s:]", name[len(name) - len(alike) :])
+    short = name[: len(name) - len(alike) + cut.start()].strip(" :") if cut and len(set(names)) > 1 else name
     return short or name

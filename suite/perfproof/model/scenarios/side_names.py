@@ -40,6 +40,8 @@ _MIXING = word_set(
     "applied apply onto into"
 )
 """Words with which a name that speaks of the baseline may be of the other side, or of both."""
+_OF_BOTH = word_set("relative normalized normalised ratio speedup")
+"""Words with which a name begins that is of numbers made of both sides: "relative to main"."""
 _NEUTRAL = word_set(
     "the a an as is in of at from vllm sglang origin current latest today branch branches commit sha build run runs code version release "
     "results result numbers number case side only itself one implementation path measured benchmark bench state tip nightly local "
@@ -82,6 +84,8 @@ def _role(words: Sequence[str]) -> Role:
     if not words or "/" in words:
         return ""
     first, last, every = words[0], words[-1], set(words)
+    if first in _OF_BOTH:
+        return ""
     if first in FIRST:
         return "" if BASELINES & set(words[1:]) else "baseline"
     others = (CANDIDATES & every) - {"head", "after", "with", "post"}

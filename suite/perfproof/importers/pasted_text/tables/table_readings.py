@@ -120,8 +120,9 @@ def _collected(grid: Grid, readings: Iterator[Reading | str]) -> Found:
     found = Found()
     for each in readings:
         (found.left_out if isinstance(each, str) else found.readings).append(each)  # type: ignore[arg-type]
+    spreads = [f"± of {name or 'a column without a name'}" for at, name in enumerate(grid.head) if any(row[at].spread for row in grid.rows)]
     claimed = [column.name or "a column without a name" for column in grid.columns if column.kind == "claim"]
-    found.left_out += list(dict.fromkeys(claimed)) if found.readings else []
+    found.left_out += list(dict.fromkeys([*claimed, *spreads])) if found.readings else []
     return found
 
 
