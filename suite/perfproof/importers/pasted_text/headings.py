@@ -22,7 +22,10 @@ HEADING_WORDS = 4
 """A line of more words is a sentence, unless it is marked as a heading or ends with a colon."""
 COLON_WORDS, SIDE_WORDS = 12, 6
 LONGEST = 100
-SENTENCES = (("main", "master", "before", "baseline", "as released", "upstream", "without"), ("after", "this pr", "patched", "candidate"))
+SENTENCES = (
+    ("main", "master", "before", "baseline", "as released", "upstream", "without", "stock", "vanilla", "unpatched"),
+    ("after", "this pr", "patched", "candidate"),
+)
 """Words of a sentence that name a side: the baseline's, and the other's."""
 _MIXING = re.compile(
     r"(?i)\b(merg\w+|rebas\w+|cherry\W?pick\w*|top of|compared|against|versus|vs|than|into|onto|remov\w+|drop\w+|delet\w+|appl(y|ied)"

@@ -15,6 +15,7 @@ from perfproof.importers.pasted_text.client_setup import Setup, setup_line
 from perfproof.importers.pasted_text.headings import Heading
 from perfproof.importers.pasted_text.named_values import Named
 from perfproof.importers.pasted_text.tables import table_shapes
+from perfproof.importers.pasted_text.tables.benchstat_tables import benchstat_table
 from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.importers.pasted_text.timing_blocks import hyperfine_block
@@ -79,6 +80,7 @@ _SHAPES: tuple[Callable[[Sequence[Line], int], tuple[Item | None, int] | None], 
     serving_block,
     json_block,
     hyperfine_block,
+    benchstat_table,
     table_shapes.barred_table,
     setup_line,
     _noise,

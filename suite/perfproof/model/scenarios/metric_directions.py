@@ -28,7 +28,7 @@ _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
         "time",
         "time to first token|time to first output token|time to second token|time per output token|time per token|inter-token latency",
     ),
-    ("higher", "rate", "throughput|goodput|bandwidth|flops|gflops|tflops|speed|tps|qps|rps"),
+    ("higher", "rate", "throughput|goodput|bandwidth|flops|gflops|tflops|speed|tps|qps|rps|ops"),
     ("higher", "rate", "tokens per second|requests per second|queries per second|tokens per sec|requests per sec"),
     ("lower", "memory", "memory|memory usage|memory used|vram|rss|peak mem|mem"),
     (
@@ -85,6 +85,8 @@ _SCORED_AT = re.compile(r"(?i)\b(?:pass|acc|accuracy|recall|precision|mrr|ndcg|m
 """A score of the best few answers: pass@1, recall@10."""
 _PER_OPERATION = re.compile(r"(?i)(?<=\w)/op(?:eration)?\b")
 """What benchmarks of functions say of every number: time/op, alloc/op."""
+_TIMED = re.compile(r"\w\.time_\w")
+"""A function of a suite whose time asv takes: bench.Suite.time_free."""
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 
 
@@ -125,6 +127,8 @@ def better_in(label: str, unit: str) -> Better | None:
     words = _read(label)[0]
     if named or not unit or _noun(words) or _SAID.search(label) or _UNSURE.search(label) or {"/", "÷"} & set(words):
         return named
+    if _TIMED.search(label):
+        return _by_unit(unit)
     spared = _SPARED_TIME if scale(unit)[0] == "time" else _SPARED | _MISSED | word_set("kv cache")
     return None if spared & set(words) else _by_unit(unit)
 

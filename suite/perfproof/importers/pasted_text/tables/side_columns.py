@@ -10,7 +10,7 @@ from perfproof.importers.pasted_text.named_values import arrowed
 from perfproof.importers.pasted_text.readings import Reading
 from perfproof.importers.pasted_text.tables.captions import above
 from perfproof.importers.pasted_text.tables.table_columns import Column
-from perfproof.importers.pasted_text.tables.table_grid import Grid, labels, reading, run_in, unit_in
+from perfproof.importers.pasted_text.tables.table_grid import Grid, labels, reading, run_in, unit_in, unit_of_labels
 from perfproof.model.scenarios.metric_directions import STATISTICS, better
 from perfproof.model.scenarios.side_names import describes, release
 
@@ -79,7 +79,7 @@ def _label(grid: Grid, row: Sequence[Cell], column: Column) -> tuple[str, str, s
     label = ", ".join(part for part in (measure, *rest) if part) or caption.label or "value"
     said = caption.decides if not measure or (better(caption.decides) and not unit_of(measure)) else ""
     decides = measure if better(measure) else head or said or measure or label
-    unit = unit_of(measure) or next((each.unit for each in grid.columns if each.kind == "label" and each.unit), "")
+    unit = unit_of(measure) or unit_of_labels(grid, measure)
     return label, decides, unit or ("" if measure else caption.unit)
 
 

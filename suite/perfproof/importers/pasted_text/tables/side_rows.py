@@ -9,7 +9,7 @@ from perfproof.importers.pasted_text.headings import RUN
 from perfproof.importers.pasted_text.readings import Reading
 from perfproof.importers.pasted_text.tables import table_columns
 from perfproof.importers.pasted_text.tables.captions import above
-from perfproof.importers.pasted_text.tables.table_grid import Grid, labels, reading, run_in, unit_in
+from perfproof.importers.pasted_text.tables.table_grid import Grid, labels, reading, run_in, unit_in, unit_of_labels
 from perfproof.model.scenarios.metric_directions import better
 from perfproof.model.scenarios.side_names import role, split
 
@@ -56,7 +56,7 @@ def _called(grid: Grid, words: Sequence[str], metric: str, unit: str) -> tuple[s
     """What a number is called, what decides its direction, and the unit of its name: its column's, its row's, or the caption's."""
     own = next((text for text in words if better(text)), "") if not better(metric) else ""
     parts = [own, *(text for text in words if text != own), metric] if own else [metric, *words]
-    named = unit_of(own) or unit or next((each.unit for each in grid.columns if each.kind in ("label", "side") and each.unit), "")
+    named = unit_of(own) or unit or unit_of_labels(grid, own or metric)
     label, measure = ", ".join(text for text in parts if text), own or metric
     if not named and better(measure) is None and (caption := above(grid.context)).decides:
         return ", ".join(text for text in (caption.label, label) if text), caption.decides, caption.unit

@@ -9,6 +9,8 @@ from perfproof.importers.pasted_text.cells import Cell
 from perfproof.importers.pasted_text.headings import Context
 from perfproof.importers.pasted_text.readings import Reading
 from perfproof.importers.pasted_text.tables.table_columns import Column
+from perfproof.model.base.quantities import scale
+from perfproof.model.scenarios.metric_directions import better
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,3 +49,9 @@ def reading(grid: Grid, part: str, **told: str) -> Reading:
     """A number of the table, in the section that a row above names."""
     context = replace(grid.context, section=(*grid.context.section, part)) if part else grid.context
     return Reading(context=context, place=grid.place, number=grid.number, **told)  # type: ignore[arg-type]
+
+
+def unit_of_labels(grid: Grid, metric: str) -> str:
+    """The unit that the head of the rows' names has, "Name (time in us)", where a metric may be in it: OPS is in no time."""
+    unit = next((each.unit for each in grid.columns if each.kind in ("label", "side") and not each.metric and each.unit), "")
+    return "" if better(metric) == "higher" and scale(unit)[0].startswith("time") else unit

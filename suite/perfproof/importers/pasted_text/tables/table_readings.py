@@ -80,8 +80,8 @@ def _two_lines(head: Sequence[str], body: Sequence[Sequence[str]]) -> tuple[Sequ
         return head, body
     below = [cell(text) for text in body[0]]
     words = [each for each in below if each.kind not in ("missing",)]
-    named = sum(bool(role(each.text)) or release(each.text) is not None for each in below[1:])
     sided = sum(bool(role(bare(text))) or release(bare(text)) is not None for text in head[1:])
+    named = sum(bool(role(each.text)) or (sided < 2 and release(each.text) is not None) for each in below[1:])
     numbers = any(each.kind in ("value", "change") and release(each.text) is None for each in below[1:])
     if len(words) < 2 or numbers or (named < 2 and (sided < 2 or "" not in head[1:])):
         return head, body
