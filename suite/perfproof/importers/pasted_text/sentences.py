@@ -57,7 +57,8 @@ _METRIC = re.compile(
 )
 
 _FROM_TO = re.compile(
-    rf"(?i)(?<![\w.,#-])(?P<before>{_DIGITS})(?:\s?{UNIT})?\s*(?:->|→|=>|\bto\b|\bvs\.?|\bversus\b)\s*(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})(?![\w/])"
+    rf"(?i)(?<![\w.,#-])(?:(?P<from>\bfrom)\s+)?(?P<before>{_DIGITS})(?:\s?{UNIT})?\s*(?P<to>->|→|=>|\bto\b|\bvs\.?|\bversus\b)\s*"
+    rf"(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})(?![\w/])"
 )
 LONGEST_QUOTED = 80
 
@@ -86,7 +87,7 @@ def unread(text: str, found: Sequence[Said]) -> list[str]:
     numbers = {number for one in found for number in (one.before, one.after)}
     odd = []
     for sentence in _END.split(_BULLET.sub("\n\n", text)):
-        pairs = [match for match in _FROM_TO.finditer(sentence) if known(match["unit"])]
+        pairs = [match for match in _FROM_TO.finditer(sentence) if known(match["unit"]) and (match["from"] or match["to"] != "to")]
         values = {float(match[part].replace(",", "")) for match in pairs for part in ("before", "after")}
         if pairs and not values & numbers:
             odd.append(f"a sentence, whose metric or sides are not clear: {' '.join(sentence.split())[:LONGEST_QUOTED]}")

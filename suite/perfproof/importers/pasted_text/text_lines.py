@@ -28,11 +28,11 @@ _HEADER = re.compile(r"(?is)<h([1-6])\b[^>]*>(.*?)</h\1\s*>")
 _BOLD = re.compile(r"(?i)</?(?:b|strong)\s*>")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]{0,15}(?:\s[^<>]{0,200})?/?>")
 _FENCE = re.compile(r"^\s*(?:```|~~~)\s*(?P<language>\w*)")
-_SPOKEN = re.compile(
-    r"^\s*\[?(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[ T])?[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?:\s?[AaPp][Mm])?\]?\s+"
-    r"(?:<?[\w.@-]{1,30}(?: [\w.@-]{1,20})?:|<[\w .@-]{1,40}>)\s+"
-)
+_CLOCK = r"\[?(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[ T])?[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?:\s?[AaPp][Mm])?\]?"
+_SPOKEN = re.compile(rf"^\s*{_CLOCK}\s+[\w.@-]{{1,30}}(?: [\w.@-]{{1,20}})?:\s+")
 """The time and the name before what is said in a chat."""
+_NICKNAME = re.compile(rf"(?m)^(?P<clock>[>\s]*{_CLOCK})[ \t]+<(?P<name>[\w.@-]{{1,30}}(?: [\w.@-]{{1,20}})?)>(?=\s)")
+"""A name that stands between angles, as a tag would."""
 LEAST_SPOKEN = 2
 _OUTPUTS = (".txt", ".log", ".out", ".md", ".csv", ".tsv")
 """Files that hold what a run printed, whose diff has a before and an after."""
@@ -112,6 +112,7 @@ def _plain(text: str) -> str:
     text = _INVISIBLE.sub("", _ESCAPES.sub("", text)).translate(_SIGNS)
     if "<" not in text:
         return text
+    text = _NICKNAME.sub(r"\g<clock> \g<name>:", text)
     text = _SUMMARY.sub(lambda found: f"\n\n##### {_bare(found[1])}\n\n", text)
     text = _HEADER.sub(lambda found: f"\n\n{'#' * int(found[1])} {_bare(found[2])}\n\n", text)
     return html.unescape(_TAG.sub(" ", _BOLD.sub("**", _tables(text))))

@@ -21,7 +21,7 @@ CACHED = 4096
 """Names of which the answer is kept: a text has the same few over and over."""
 BASELINES = word_set(
     "main master baseline base upstream old released original originally unpatched unmodified vanilla stock control reference previous "
-    "previously existing legacy default plain untuned parent earlier head~1 head^ unoptimized unoptimised trunk"
+    "previously existing legacy default untuned parent earlier head~1 head^ unoptimized unoptimised trunk"
 )
 FIRST = word_set("before without prior no w/o pre")
 """Words that make a name the baseline's where they are its first, whatever follows: "before this PR"."""
@@ -67,6 +67,8 @@ _LONGEST = 4
 _BETWEEN = re.compile(r"\s*(?:/|÷|→|->|\bvs\b\.?|\bversus\b|\bover\b|\bagainst\b|\brelative to\b|\bcompared (?:to|with)\b)\s*")
 _OF = re.compile(r"\s(?:vs|versus|over|against|of|from|to|relative|compared)\b.*")
 _APART = re.compile(r"[/+&](?!\d)")
+_UNCHANGED = re.compile(r"(?:(?:and|on|with|the) )*plain\b")
+"""What begins the name of a release as it is, "plain 0.31.0", rather than that of a case, "V1, plain"."""
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 
 
@@ -74,6 +76,8 @@ _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 def role(name: str) -> Role:
     """Which side a name says to be, "both" where it has words of either, "" where it has none."""
     plain = _plain(name)
+    if _UNCHANGED.match(plain) and _words(_BRACKETS.sub(" ", plain)) == ["plain"]:
+        return "baseline"
     found = _role(_words(_BRACKETS.sub(" ", plain)))
     inside = [first or second for first, second in _BRACKETS.findall(plain)]
     within: Role = next((each for text in inside if (each := _role(_words(text)))), "")

@@ -69,7 +69,7 @@ def pair(found: Found) -> Paste:
         scores=scores,
         readings=readings,
         totals=totals,
-        left_out=tuple(dict.fromkeys([*found.left_out, *left, *more])),
+        left_out=tuple(dict.fromkeys([*found.left_out, *left, *more, *(found.sideless if pairs or scores else [])])),
         faults=tuple(dict.fromkeys([*found.faults, *faults])),
         reasons=tuple(dict.fromkeys([*reasons, *found.sideless])),
         sides=tuple(sides),

@@ -164,7 +164,7 @@ def _enough(sides: Sequence[Column]) -> bool:
     names = list(dict.fromkeys(column.side for column in sides))
     if any(" → " in name for name in names):
         return True
-    if len(names) < 2:
+    if len(names) < 2 or (len({re.sub(r"(?<![\w.#])[0-9]+(?![\w.])", "", name) for name in names}) == 1):
         return False
     said = {role(name) for name in names} - {""}
     return bool(said) or all(release(name) is not None for name in names) or (len(names) == 2 and switched(*names))
