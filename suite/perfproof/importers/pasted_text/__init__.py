@@ -99,16 +99,21 @@ def _found(items: Sequence[Item]) -> Found:
 
 
 def _models(items: Sequence[Item]) -> list[tuple[str, ...]]:
-    """The model of each item that is no setup, where the text has several: the one named last, since a side was."""
+    """The model of each item that is no setup, where the text has several. One named above a side holds for the sides below, one named
+    below a side for that side alone."""
     several = len({item.model.casefold() for item in items if isinstance(item, Setup)}) > 1
     found: list[tuple[str, ...]] = []
     own: tuple[str, ...] = ()
+    fresh = outer = False
     for item in items:
         if isinstance(item, Setup):
-            own = (item.model,) if several else ()
-        else:
-            own = () if isinstance(item, Heading) and role(item.text) else own
-            found.append(own)
+            own, fresh, outer = ((item.model,) if several else ()), True, False
+            continue
+        if isinstance(item, Heading) and role(item.text):
+            outer = outer or fresh
+            own = own if outer else ()
+        fresh = fresh and isinstance(item, Heading | Sentence)
+        found.append(own)
     return found
 
 

@@ -27,6 +27,8 @@ SENTENCES = (
     ("after", "this pr", "patched", "candidate"),
 )
 """Words of a sentence that name a side: the baseline's, and the other's."""
+ENDING = ("stock", "vanilla", "unpatched")
+"""Of these, the ones that do so only where the sentence ends with a colon."""
 _MIXING = re.compile(
     r"(?i)\b(merg\w+|rebas\w+|cherry\W?pick\w*|top of|compared|against|versus|vs|than|into|onto|remov\w+|drop\w+|delet\w+|appl(y|ied)"
     r"|differ\w*)\b"
@@ -42,12 +44,15 @@ _BOLD = re.compile(r"^(?P<mark>\*\*|__)(?P<text>[^*]+)(?P=mark)\s*:?\s*$|^(?P<ea
 _BULLET = re.compile(r"^(?:[-*+•]|[0-9]{1,2}[.)])\s+(?P<text>.+)$")
 _FRAMED = re.compile(r"^(?:={2,}|-{2,}|\*{3,}|~{2,}|>{2,})\s*(?P<text>[^=~*-][^=~]*?)\s*(?:={2,}|-{2,}|\*{3,}|~{2,}|<{2,})$")
 SETUP = re.compile(r"(?i)^(?:config\w*|case|setup|scenario|test|workload|model|experiment|section|part)\b[^:]{0,20}: ")
+SETTING = re.compile(r"^[-*+•·]?\s*[\"'`]?(?:export )?(?P<variable>[A-Z][A-Z0-9]*_[A-Z0-9_]*)=\S*(?:\s+\([^()]*\))?:?$")
+"""A line with a variable of the environment and its value alone: the heading of what was measured with it."""
 _QUANTITY = re.compile(r"(?i)[0-9]\s?(?:ns|us|µs|μs|ms|s|tok(?:ens)?/s|req(?:uests)?/s|[kmg]i?b)\b.*(?:->|→|=>|\bto\b|\bvs\b)")
 _OF_PATCH = (
-    r"(?=\W*$|\s*[(:,;.]|\s+(?:(?:this|the|that|my|our|your|applying|these|those)\b\s*)*"
-    r"(?:pr|patch\w*|chang\w+|fix\w*|commit\w*|branch|optimi[sz]\w+|refactor\w*|updat\w+|upgrad\w+|it|this|that|i|we|you|they|#[0-9]+)\b)"
+    r"(?=\W*$|\s*[(:,;.]|\s+(?:(?:this|the|that|my|our|your|these|those)\s+)*"
+    r"(?:pr|patch\w*|chang\w+|fix\w*|commit\w*|branch|optimi[sz]\w+|refactor\w*|rewrit\w+|rework\w*|migrat\w+|updat\w+|upgrad\w+"
+    r"|it|this|that|i|we|you|they|#[0-9]+|(?!warm|run|start|load|boot|wait|soak)\w+ing)\b)"
 )
-"""What may stand behind "before", "after" and "without" in a sentence for them to name a side."""
+"""What may stand behind "before" and "after" in a sentence for them to name a side."""
 _UNDERLINE = re.compile(r"^(?:={3,}|-{3,})$")
 
 
@@ -144,7 +149,9 @@ def _said(words: str) -> str:
 
 def _says(text: str, word: str) -> bool:
     """Whether a sentence has a word for a side; before and after are of the patch, or of nothing, rather than of a warm-up."""
-    behind = _OF_PATCH if word in ("before", "after", "without") else ""
+    if word in ENDING and not text.rstrip().endswith(":"):
+        return False
+    behind = _OF_PATCH if word in ("before", "after") else ""
     return bool(re.search(rf"\b{re.escape(word)}\b{behind}", text.lower()))
 
 
@@ -156,7 +163,8 @@ def contexts(marks: Iterable[Heading | bool]) -> list[Context]:
     marks = _raised(list(marks))
     texts = [mark.text.casefold() for mark in marks if isinstance(mark, Heading)]
     repeated = frozenset(text for text, count in Counter(texts).items() if count > 1)
-    open_ = _Open(repeated=repeated, shared=_shared_rests(texts), adopted=_adopted(marks, repeated))
+    plain = any(role(mark.text) and not SETTING.match(mark.text) for mark in marks if isinstance(mark, Heading))
+    open_ = _Open(repeated=repeated, shared=_shared_rests(texts), adopted=_adopted(marks, repeated), settings=not plain)
     found = []
     for mark in marks:
         if isinstance(mark, Heading):
@@ -205,8 +213,8 @@ def _shared_rests(texts: Sequence[str]) -> frozenset[str]:
 class _Open:
     """The headings that hold, and whether anything was read since the side was named."""
 
-    def __init__(self, repeated: frozenset[str], shared: frozenset[str], adopted: frozenset[int]) -> None:
-        self._repeated, self._shared, self._adopted = repeated, shared, adopted
+    def __init__(self, repeated: frozenset[str], shared: frozenset[str], adopted: frozenset[int], *, settings: bool) -> None:
+        self._repeated, self._shared, self._adopted, self._settings = repeated, shared, adopted, settings
         self._side: Heading | None = None
         self._sections: list[Heading] = []
         self._run, self._read, self._read_section = "", False, False
@@ -241,6 +249,8 @@ class _Open:
 
     def _sided(self, text: str) -> tuple[str, str]:
         """A heading as a side and the case beside it; "" where it names no side."""
+        if SETTING.match(text) and not self._settings:
+            return "", ""
         for side, rest in split(text):
             if rest.casefold() in self._shared and role(side):
                 return side, rest

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, cell, is_digits, unit_of
-from perfproof.importers.pasted_text.headings import RUN, SETUP
+from perfproof.importers.pasted_text.headings import RUN, SETTING, SETUP
 from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better, better_in, word_set
@@ -16,8 +16,6 @@ from perfproof.model.scenarios.side_names import role, split
 SIDE_KEYS = word_set("side branch build version commit arm variant label name tag rev revision ref patch impl config mode")
 RUN_KEYS = word_set("run trial rep repeat iteration iter seed attempt round")
 LONGEST_NAME = 80
-SETTING = re.compile(r"^[-*+•·]?\s*[\"'`]?(?:export )?[A-Z][A-Z0-9]*_[A-Z0-9_]*=\S*(?:\s+\([^()]*\))?:?$")
-"""A line with a variable of the environment and its value alone: the heading of what was measured with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,6 +47,7 @@ _LOG = re.compile(
 
 def items_of(lines: Sequence[Line]) -> list[Item]:
     """The items of a text. Lines that clients print of themselves are none."""
+    lines = _without_settings(lines)
     found: list[Item] = []
     at = 0
     while at < len(lines) and len(found) < MOST_ITEMS:
@@ -59,13 +60,23 @@ def items_of(lines: Sequence[Line]) -> list[Item]:
     return found
 
 
+def _without_settings(lines: Sequence[Line]) -> list[Line]:
+    """The lines but those that set a variable which the text sets to one value alone: these tell nothing apart."""
+    values: dict[str, set[str]] = {}
+    ways = {line.number: found["variable"] for line in lines if (found := headings.SETTING.match(line.text))}
+    for line in lines:
+        if line.number in ways:
+            values.setdefault(ways[line.number], set()).add(line.text.split("=")[1].split(" ")[0].strip(":\"'`"))
+    return [line for line in lines if line.number not in ways or len(values[ways[line.number]]) > 1]
+
+
 def _noise(lines: Sequence[Line], at: int) -> tuple[None, int] | None:
     text = lines[at].text
     plain = text.strip("*_`#> ")
     if (
         not re.search(r"\w", text)
         or (_LOG.search(plain) and not text.startswith("#"))
-        or (_COMMAND.search(text) and not text.startswith("|") and not named_values.SETTING.match(text))
+        or (_COMMAND.search(text) and not text.startswith("|") and not headings.SETTING.match(text))
     ):
         return None, at + 1
     return None

@@ -95,7 +95,7 @@ def _goes_on(above: Sequence[str], row: Sequence[str]) -> bool:
     """Whether a row is the rest of the one above: words in brackets or in small letters, half of a bracket, what "per" wants."""
     filled = [(one, more) for one, more in zip(above, row, strict=True) if more]
     return bool(filled) and all(
-        cell(more).kind in ("words", "missing")
+        cell(more).kind == "words"
         and bool(re.match(r"[(\[a-z/]", more) or more.count("(") != more.count(")") or re.search(r"(?i)\b(?:per|of|to|for|by)$", one))
         for one, more in filled
     )
