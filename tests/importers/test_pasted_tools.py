@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perfproof.cli import main
 from perfproof.importers import pasted_text
 from perfproof.importers.pasted_text import refusals
 from perfproof.importers.pasted_text.readings import Paste
@@ -93,6 +97,58 @@ def test_letters_of_thousands_multiply_both_sides_alike(names: tuple[str, str], 
     for pair in pasted_text.parse(text).pairs:
         assert pair.after / pair.before == pytest.approx((two * thousands // 10) / (one * thousands / 10), rel=1e-9)
         assert pair.better == "higher"
+
+
+LEFT = """
+| metric | main | PR |
+|---|---|---|
+| TTFT (ms) | 41.2 ± 0.3 | 40.1 ± 0.2 |
+| ITL (ms) | 3.1 | N/A |
+| peak | 4 GiB | 3 ms |
+
+The frobnication went from 3.0 ms to 2.0 ms here.
+
+| model | req/s |
+|---|---|
+| a | 3.1 |
+"""
+
+
+def test_what_was_left_out_is_the_same_in_words_and_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Spreads, rows that can't be compared, sentences and tables without sides: one list."""
+    file = tmp_path / "paste.txt"
+    file.write_text(LEFT)
+    assert main(["pasted", str(file), "--json"]) == 0
+    left = json.loads(capsys.readouterr().out)["left_out"]
+    assert main(["pasted", str(file)]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert [part for part in left if " ".join(part.split()) not in words] == []
+    for part in ("± of main", "ITL (ms) of PR: N/A", "the row 'peak'", "frobnication", "(model, req/s)"):
+        assert any(part in each for each in left), part
+
+
+def test_a_metric_that_is_in_no_time_takes_no_direction_from_a_head_of_times() -> None:
+    """Operations per second rise for the better, and a score says nothing, below "Name (time in ms)"."""
+    text = "Name (time in ms)   Mean   OPS   Score\ntest_a (main)   12.1   82.6   3.0\ntest_a (patched)   11.0   90.9   4.0"
+    assert [pair.better for pair in pasted_text.parse(text).pairs] == ["lower", "higher", None]
+
+
+def test_a_variable_with_one_value_is_no_heading() -> None:
+    """Set alike on both sides it tells nothing apart; set otherwise below each side it is a section."""
+    one = "### main\nVLLM_X=1\nTTFT (ms): 50\n### PR\nVLLM_X=1\nTTFT (ms): 40"
+    assert {(pair.section, pair.baseline, pair.candidate) for pair in pasted_text.parse(one).pairs} == {("", "main", "PR")}
+    two = "\n".join(
+        f"### {side}\nVLLM_X=0\nTTFT (ms): {off}\nVLLM_X=1\nTTFT (ms): {on}" for side, off, on in (("main", 50, 45), ("PR", 40, 35))
+    )
+    assert {(pair.section, pair.before, pair.after) for pair in pasted_text.parse(two).pairs} == {
+        ("VLLM_X=0", 50, 40),
+        ("VLLM_X=1", 45, 35),
+    }
+
+
+def test_columns_that_differ_by_a_number_alone_are_no_sides() -> None:
+    """Sizes behind a word of a side are keys."""
+    assert pasted_text.parse("| points | 4 after | 6 after |\n|---|---|---|\n| 30 | 48 | 78 |\n| 60 | 75 | 88 |").pairs == []
 
 
 @pytest.mark.parametrize("fence", ["```diff\n{}\n```", "{}"])

@@ -119,6 +119,8 @@ def _whose(sentence: str, first: re.Match[str], second: re.Match[str], between: 
     if _FROM.search(between):
         return "baseline second"
     cut = next((found for found in _HALVES.finditer(between)), None)
+    if cut is None and re.search(r"(?i)\bfrom\s+$", sentence[: first.start()]):
+        cut = re.search(r"\s+to\s+", between)
     middle = first.end() + (cut.start() if cut else len(between) // 2)
     after_cut = first.end() + (cut.end() if cut else len(between) // 2)
     left, right = (_side(part) for part in (sentence[:middle], sentence[after_cut:]))

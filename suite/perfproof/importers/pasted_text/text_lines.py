@@ -69,7 +69,7 @@ def load(path: Path) -> str:
 
 
 def lines_of(text: str) -> list[Line]:
-    """The lines in their order, fences and diffs of code left out."""
+    """The lines in their order; a fence is an empty one, diffs of code are left out."""
     plain = _plain(text).splitlines()
     spoken = sum(bool(_SPOKEN.match(raw)) for raw in plain) >= LEAST_SPOKEN
     found, diff = [], ""
@@ -80,6 +80,7 @@ def lines_of(text: str) -> list[Line]:
         stripped = line.strip(" ") if "\t" in line.strip() else line.strip()
         if fence := _FENCE.match(line):
             diff = "of output" if fence["language"].lower() in ("diff", "patch") and not diff else ""
+            found.append(Line(text="", indent=0, number=number))
             continue
         diff = "of code" if diff and _of_code(stripped) else diff
         if diff != "of code":

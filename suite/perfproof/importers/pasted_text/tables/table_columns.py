@@ -61,7 +61,7 @@ def columns(head: Sequence[str], body: Body) -> list[Column]:
     if by_side:
         return by_side
     counted = sum(bool(RUN.fullmatch(column.name)) for column in found) > 1
-    made_of_runs = {column.name for column in found if counted and _statistic(column.name)}
+    made_of_runs = {column.name for column in found if counted and statistic(column.name)}
     return [
         replace(column, kind="claim")
         if column.name in made_of_runs
@@ -87,7 +87,7 @@ def _column(name: str, cells: Sequence[Cell], place: int) -> Column:
     may_be_key = _KEY.match(_without_unit(name)) and _whole(cells) and (better_in(name, unit) is None or _LOAD.search(name))
     if (_SURE_KEY.match(_without_unit(name)) or may_be_key) and not role(name):
         return Column(kind="key", name=name)
-    if better(name) or unit or _statistic(name) or _PLAIN_VALUE.match(name):
+    if better(name) or unit or statistic(name) or _PLAIN_VALUE.match(name):
         return Column(kind="metric", name=name, metric="" if _PLAIN_VALUE.match(name) else name, unit=unit)
     return Column(kind="unclear", name=name, metric=name)
 
@@ -97,13 +97,13 @@ def _claims(name: str) -> bool:
     return (
         bool(name)
         and describes(name)
-        and not _statistic(name)
+        and not statistic(name)
         and not _PLAIN_VALUE.match(name)
         and not re.fullmatch(r"[\W\d_]*\d[\W\d_]*[kKmM]?", name)
     )
 
 
-def _statistic(name: str) -> bool:
+def statistic(name: str) -> bool:
     words = re.sub(r"[()\[\]_]", " ", name.lower()).split()
     return bool(words) and all(word in STATISTICS or known(word) or re.fullmatch(r"p?\d{1,2}(?:\.\d+)?%?(?:th)?", word) for word in words)
 
@@ -198,7 +198,7 @@ def _paired(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 def _measured(rest: str) -> bool:
     """Whether what stands beside a side's name may be a metric or a case, rather than more of the name."""
-    return bool(better(rest) or unit_of(rest) or _statistic(rest) or re.search(r"\d", rest) or len(rest) > 2)
+    return bool(better(rest) or unit_of(rest) or statistic(rest) or re.search(r"\d", rest) or len(rest) > 2)
 
 
 def _cut(name: str, rests: set[str]) -> tuple[str, str] | None:
@@ -225,7 +225,7 @@ def _side(name: str) -> Column:
 def _may_be_side(name: str) -> bool:
     """Whether a name is of no metric, no key and no size."""
     plain = without_unit(name)
-    known_ = better(plain) is not None or _statistic(name) or bool(_KEY.match(_without_unit(name)))
+    known_ = better(plain) is not None or statistic(name) or bool(_KEY.match(_without_unit(name)))
     return not known_ and bool(re.search(r"[^\W\d_]{2}|[A-Z]", plain))
 
 
