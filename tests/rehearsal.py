@@ -190,7 +190,7 @@ def rehearse(
 ) -> Outcome:
     """The gate's decision on one change; comment, JSON, JUnit and report lie in `folder`."""
     began = time.monotonic()
-    asked = gate_change.Asked(
+    asked = gate_change.GateRequest(
         change=Change(build=build, diff=None, repo=tree, ref=change.name, base=change.base),
         build_ref=TAG,
         policy=policy,

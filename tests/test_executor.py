@@ -92,7 +92,7 @@ def test_every_trial_of_the_plan_runs_once_and_is_kept(tmp_path: Path) -> None:
     """Six blocks of two arms are twelve records, in the plan's order."""
     runner, plan = FakeRunner(), make_plan([scenario()], seed=0)
     done = carry_out(plan, tmp_path, runner)
-    assert (done.ran, done.found) == (12, 0)
+    assert (done.ran, done.existing) == (12, 0)
     assert [one.trial for one in store.read(tmp_path).records] == runner.ran
     assert runner.ran == [(block.scenario.name, block.number, arm) for block in plan.blocks for arm in block.order]
     assert runner.closed
@@ -104,7 +104,7 @@ def test_a_run_that_is_whole_starts_nothing(tmp_path: Path) -> None:
     carry_out(plan, tmp_path, FakeRunner())
     again = FakeRunner()
     done = carry_out(plan, tmp_path, again)
-    assert (done.ran, done.found, again.ran, again.closed) == (0, 12, [], False)
+    assert (done.ran, done.existing, again.ran, again.closed) == (0, 12, [], False)
 
 
 @pytest.mark.parametrize("after", [1, 4, 5, 11])
@@ -123,7 +123,7 @@ def test_an_interrupted_run_goes_on_with_the_trials_that_are_missing(tmp_path: P
     assert first.closed
     assert len(store.read(tmp_path).records) == after
     done = carry_out(plan, tmp_path, second)
-    assert (done.ran, done.found) == (12 - after, after)
+    assert (done.ran, done.existing) == (12 - after, after)
     assert len({one.trial for one in store.read(tmp_path).records}) == 12
 
 
@@ -239,7 +239,7 @@ def test_a_run_that_waited_goes_on_from_what_the_other_measured(tmp_path: Path) 
     assert runner.ran == []
     assert not runner.closed, "no runner is opened, so no build is made, where nothing is left"
     assert done.ran == 0
-    assert done.found == len(store.read(tmp_path).records) > 0
+    assert done.existing == len(store.read(tmp_path).records) > 0
 
 
 def test_a_folder_is_read_once_before_a_run_that_did_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,7 +329,7 @@ def test_a_run_that_was_given_up_on_a_restless_machine_is_measured_when_it_is_ca
     plan = make_plan([scenario()], seed=0)
     carry_out(plan, tmp_path, FakeRunner(fate=lambda one, tries: _invalid(one)))
     done = carry_out(plan, tmp_path, FakeRunner())
-    assert (done.ran, done.found) == (12, 0)
+    assert (done.ran, done.existing) == (12, 0)
     (judged,) = judge_records(store.read(tmp_path).records)
     assert [row.verdict for row in judged.judged if row.metric == "round_time"] == ["improved"]
     assert carry_out(plan, tmp_path, FakeRunner()).ran == 0
@@ -435,9 +435,9 @@ def test_a_full_disk_is_told_with_what_to_do_and_the_run_goes_on_from_there(tmp_
         return one
 
     plan = make_plan([scenario()], seed=0)
-    with pytest.raises(CannotRun, match=rf"{told}.*: make room, or raise the limit; every record that was whole is kept"):
+    with pytest.raises(CannotRun, match=rf"{told}.*: make room, or raise the limit; every complete record is kept"):
         carry_out(plan, tmp_path, FakeRunner(fate=full))
-    assert carry_out(plan, tmp_path, FakeRunner()).found == 4
+    assert carry_out(plan, tmp_path, FakeRunner()).existing == 4
 
 
 def test_a_run_on_a_full_disk_ends_at_the_trial_that_met_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -452,7 +452,7 @@ def test_a_run_on_a_full_disk_ends_at_the_trial_that_met_it(tmp_path: Path, monk
         carry_out(plan, tmp_path, FakeRunner(fate=spoilt))
     monkeypatch.undo()
     assert len(store.read(tmp_path).records) == 5
-    assert carry_out(plan, tmp_path, FakeRunner()).found == 4
+    assert carry_out(plan, tmp_path, FakeRunner()).existing == 4
 
 
 @pytest.mark.parametrize(
@@ -591,7 +591,7 @@ def test_a_run_that_goes_on_on_another_machine_pairs_nothing_across_them(tmp_pat
         carry_out(plan, tmp_path, first)
     monkeypatch.setattr("perfproof.run.host.environment.machine", lambda: other)
     done = carry_out(plan, tmp_path, FakeRunner(fate=on(other)))
-    assert (done.ran, done.found) == (12, 0)
+    assert (done.ran, done.existing) == (12, 0)
     assert f"swap_states: {cut} of the {cut} trials were measured on another machine" in done.warnings[0]
     found = [row for one in judge_records(store.read(tmp_path).records) for row in one.judged if row.primary]
     assert [row.blocks for row in found] == [cut // 2, 6]

@@ -22,13 +22,19 @@ OTHERWISE = {
     "child/micro.py": {"pytest"},  # a key of what the process says
     "child/probe.py": {"pytest"},  # a package
     "cli/judge_commands.py": {"accuracy"},  # a verb
+    "importers/pasted_text/tables/table_columns.py": {"command"},  # a column of hyperfine's
+    "importers/result_files/formats/frameworks/hyperfine.py": {"command"},  # a key of its results
+    "importers/result_files/formats/frameworks/pyperf.py": {"command"},  # a key of its results
+    "importers/lm_eval/lm_eval_runs.py": {"engine"},  # a backend of lm_eval's
     "model/documents/policy_documents.py": {"accuracy", "equality"},  # families of a policy's rules
     "model/documents/scenario_documents.py": {"equality"},  # a key of an arm
+    "model/records/count_tables.py": {"engine"},  # a key of a record's environment
     "model/scenarios/metrics.py": {"accuracy"},  # a metric
     "model/verdicts/policy.py": {"accuracy", "equality"},  # families of a policy's rules
     "pytest_plugin/benchmark_blocks.py": {"pytest"},  # the plugin writes scenarios of its own kind, and salts its orders with the word
     "pytest_plugin/benchmark_trials.py": {"pytest"},  # a package, and a key of what the process says
     "report/extract/aa_status.py": {"equality"},  # a key of an arm
+    "run/trials/engine_counting.py": {"engine"},  # a folder of what runs inside
     "run/servers/bench_client.py": {"serve"},  # a word of vLLM's command
     "run/servers/flag_validation.py": {"serve"},  # a word of vLLM's command
     "run/servers/launch_spec.py": {"serve"},  # a word of vLLM's command

@@ -132,7 +132,7 @@ def test_a_metric_that_a_kind_does_not_measure_is_refused(kind: Kind, tmp_path: 
     """It would be waited for in vain; what the kind measures is told."""
     odd = next(name for name in METRICS if not kind.measures(name))
     text = (EXAMPLES / f"{kind.name}.yaml").read_text()
-    (tmp_path / "odd.yaml").write_text(text[: text.index("metrics:")] + f"metrics: {{{odd}: {{primary: true}}}}\n")
+    (tmp_path / "odd.yaml").write_text(text[: text.index("\nmetrics:") + 1] + f"metrics: {{{odd}: {{primary: true}}}}\n")
     with pytest.raises(BadInput, match=f"metrics.{odd}: a workload of kind '{kind.name}' does not measure it"):
         load_scenario(tmp_path / "odd.yaml", "quick")
 
@@ -147,7 +147,7 @@ def test_a_kind_is_planned(kind: Kind) -> None:
     assert sum(len(block.order) for block in plan.blocks) == scenario.most_trials
     (estimate,) = planning.estimates(plan, [], [], "a machine")
     assert estimate.minutes > 0
-    assert estimate.foreseen.told
+    assert estimate.power.sentences
 
 
 @EACH

@@ -31,7 +31,7 @@ def told(folder: Path, more: str, *records: Record) -> tuple[float, tuple[str, .
     scenario = load_scenario(folder / "serving.yaml", "standard")
     mine = [dataclasses.replace(record, scenario="serving", digest=scenario.digest) for record in records]
     (estimate,) = estimates(make_plan([scenario], 0), mine, [], "machine")
-    return estimate.minutes, estimate.foreseen.told
+    return estimate.minutes, estimate.power.sentences
 
 
 def test_a_server_of_its_own_is_part_of_a_trial(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_the_minutes_of_a_plan_are_those_of_its_a_a_until_a_run_has_measured_its
     (known,) = estimates(plan, [], [seen], seen.machine)
     assert known.source == "12 trials, measured in an A/A at 6.0 s each"
     assert known.minutes == pytest.approx(6 * 0.2)
-    (look,) = known.foreseen.looks["round_time"]
+    (look,) = known.power.looks["round_time"]
     assert look.minutes == pytest.approx(known.minutes)
     record = dataclasses.replace(factory.record(), scenario="swap_states", digest=scenario.digest, seconds={"total": 30.0})
     assert estimates(plan, [record], [seen], seen.machine)[0].source == "12 trials, measured at 30.0 s each"

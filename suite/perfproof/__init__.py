@@ -1,7 +1,7 @@
 """perfproof: proves vLLM performance patches, or finds them wanting.
 
 A Scenario is planned into Trials, Trials leave Records, Records become Samples, two Samples make a
-Comparison, a Comparison earns a Verdict; the Report shows it, the Gate acts on it. The rooms, from
+Comparison, a Comparison gets a Verdict; the Report shows it, the Gate acts on it. The rooms, from
 the ground up: `model` (the nouns); `analysis`, `builds`, `store`, `importers`; `planning`, `progress`,
 `run`, `report` and `history`; `executor`; `runners`; `commands`; `tracking`, and `validation`, the proof
 of the statistics; `changes`; `gate`; `cli`. docs/house.md says what each is for. Apart stand `bench`,

@@ -1,9 +1,9 @@
-"""Carries out a Plan: what is missing is run, every record is kept as it comes, and the looks decide when to stop.
+"""Carries out a plan: runs the missing trials, keeps every record at once, and stops when the looks decide.
 
-In order: the records that are there are checked against the plan; names, parameters and versions are checked
-before anything is made; builds are prepared; blocks run in the plan's order, skipping what is done and what is
-decided; blocks that a rule of invalidation threw out are measured again at the end, three times at most. What this refuses: to mix
-records of different scenarios, seeds or profiles, and to run beside another run in the same folder or on the same machine.
+In order: existing records are checked against the plan; names, parameters and versions are checked before anything is made; builds are
+prepared; blocks run in the plan's order, except those that are done or decided; blocks that a rule of invalidation excluded are measured
+again at the end, three times at most. It never mixes records of different scenarios, seeds or profiles, and never runs beside another run
+in the same folder or on the same machine.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ from perfproof.run.trials.runner import Runner
 
 Say = Callable[[str], None]
 
-MAKE_ROOM = "make room, or raise the limit; every record that was whole is kept, and the same command goes on from there"
+MAKE_ROOM = "make room, or raise the limit; every complete record is kept, and the same command continues from there"
 AGAIN = 3
-"""How often a block that was invalid is measured again, at most."""
+"""How often an invalid block is measured again, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conducted:
-    """What a run did: trials it ran, those that were there already, and the seconds of each phase."""
+    """What a run did: the number of trials run and of `existing` ones, and the seconds of each phase."""
 
     ran: int
-    found: int
+    existing: int
     seconds: Mapping[str, float]
     warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stand:
-    """How far the plan is, from the results folder: the records of each scenario, to which those of this run are added, the noise floors,
-    and warnings of what doesn't fit. `stamp` is the folder's as it was read."""
+    """The progress of the plan in the results folder: the records of each scenario, including those of this run, the noise floors, and
+    warnings. `stamp` identifies the state of the folder when it was read."""
 
     kept: Mapping[str, list[Record]]
     floors: Sequence[Floor]
@@ -72,7 +72,7 @@ class _Stand:
         return cls(kept=kept, floors=store.read_floors(results), warnings=tuple(warnings), stamp=stamp)
 
     def by_now(self, plan: Plan, results: Path) -> _Stand:
-        """How far it is now: read anew only where another run has written into the folder meanwhile."""
+        """The progress now: read again only if another run has written into the folder meanwhile."""
         return self if store.stamp(results) == self.stamp else _Stand.of(plan, results)
 
     def open(self, plan: Plan, enough: Enough) -> bool:
@@ -81,7 +81,7 @@ class _Stand:
 
 
 def at_once(say: Say) -> contextlib.AbstractContextManager[None]:
-    """Begins without waiting and without holding anything."""
+    """Starts without waiting and without holding anything."""
     return contextlib.nullcontext()
 
 
@@ -98,14 +98,14 @@ def conduct(
     clock: Callable[[], float] = time.monotonic,
     enough: Enough = decided,
 ) -> Conducted:
-    """Runs what is missing of the plan; every record is on disk before the next trial starts.
+    """Runs the missing trials of the plan; every record is on disk before the next trial starts.
 
-    `open_runners` prepares builds and gives each scenario its runner. `rules` of invalidation are put to what each trial tells of the
-    machine, and kept with it. `alone` holds the machine as long as trials may run, `settle` waits for a quiet one, or refuses.
-    `budget` is minutes for all of it, waiting and builds included: no block is begun that would not end in them, and what runs when they
-    are over is ended. `clock` gives seconds; `enough` says when a scenario is done, by its looks if nobody says otherwise. What a run that
-    was waited for has measured meanwhile is not measured again. Raises `BadInput` for records of another plan, `CannotRun` where another
-    run holds the folder or the machine, and where the budget was spent with nothing measured.
+    `open_runners` prepares builds and gives each scenario its runner. The `rules` of invalidation are applied to each trial's telemetry and
+    kept with it. `alone` holds the machine while trials may run; `settle` waits for a quiet machine, or refuses. `budget` is minutes for
+    everything, including waiting and builds: no block starts that would not end within it, and a trial that still runs then is ended.
+    `clock` gives seconds; `enough` says when a scenario is done, by default by its looks. Trials that another run has made during the wait
+    are not measured again. Raises `BadInput` for records of another plan, `CannotRun` where another run holds the folder or the machine,
+    and where the budget was spent with nothing measured.
     """
     began, tell = clock(), progress.tell
     stand, ran, seconds, skipped = _Stand.of(plan, results), list[Record](), dict[str, float](), list[str]()
@@ -122,7 +122,8 @@ def conduct(
                     stand, held_since = stand.by_now(plan, results), clock()
                     if stand.open(plan, enough):
                         runner_for, prepared = stack.enter_context(open_runners()), clock()
-                        settle(tell)
+                        if not all(kind_of(one.workload).exact for one in plan.scenarios):
+                            settle(tell)
                         waited = held_since - began + clock() - prepared
                         seconds = {"preparing builds": prepared - held_since, "waiting for a quiet machine": waited}
                         _expect(plan, stand.kept, progress)
@@ -136,15 +137,15 @@ def conduct(
                 if not any(stand.kept.values()):
                     raise CannotRun(nothing_measured(budget or 0.0)) from over
                 skipped = _undone(plan, list(open_blocks(plan, stand.kept, stand.floors, enough)))
-    there = sum(len(latest(mine)) for mine in stand.kept.values()) - len({record.trial for record in ran})
+    there = sum(len(latest(records)) for records in stand.kept.values()) - len({record.trial for record in ran})
     took = {**seconds, **_phases(ran), "total": clock() - began}
-    return Conducted(ran=len(ran), found=there, seconds=took, warnings=(*stand.warnings, *skipped))
+    return Conducted(ran=len(ran), existing=there, seconds=took, warnings=(*stand.warnings, *skipped))
 
 
 def _measure(trials: _Trials, results: Path, folder: Held, rules: Rules, ran: list[Record]) -> None:
-    """Runs the trials, which are added to `ran`; each is on disk before the next starts. Raises `CannotRun` where the folder takes no more
-    files or is gone, and where a build is no longer what it was."""
-    untimed = {one.name for one in trials.plan.scenarios if kind_of(one.workload).of_answers}
+    """Runs the trials and adds them to `ran`; each is on disk before the next starts. Raises `CannotRun` where the folder accepts no more
+    files or is gone, and where a build has changed."""
+    untimed = {one.name for one in trials.plan.scenarios if kind_of(one.workload).untimed}
     for trial in trials.run():
         kept = trials.stand.kept[trial.scenario]
         record = ruled(paired(trial, latest([*kept, trial])), NOISE_ALLOWED if trial.scenario in untimed else rules)
@@ -160,22 +161,22 @@ def _measure(trials: _Trials, results: Path, folder: Held, rules: Rules, ran: li
 
 
 def _see_that_there_is_room(results: Path, spoilt: Record) -> None:
-    """Raises `CannotRun` where the folder of a spoilt trial takes no more files, or that for temporary ones, if the trial was interrupted:
-    the next trials would fare no better."""
+    """Raises `CannotRun` where the folder of a spoilt trial accepts no more files, or the temporary folder, if the trial was interrupted:
+    the next trials would fail too."""
     for folder in (results, *([temp_files.folder()] if spoilt.reason.startswith(INTERRUPTED) else [])):
         if cause := unwritable(folder):
             raise CannotRun(f"{folder}: {cause}: {MAKE_ROOM}")
 
 
 def _expect(plan: Plan, kept: Mapping[str, Sequence[Record]], progress: RunProgress) -> None:
-    """Tells the display how many trials of each scenario are still to come."""
+    """Gives the display the number of missing trials of each scenario."""
     for scenario in plan.scenarios:
-        mine = [block for block in plan.blocks if block.scenario is scenario]
-        progress.expect(scenario.name, sum(len(missing(block, kept[scenario.name])) for block in mine))
+        blocks = [block for block in plan.blocks if block.scenario is scenario]
+        progress.expect(scenario.name, sum(len(missing(block, kept[scenario.name])) for block in blocks))
 
 
 def _spent(budget: float | None, began: float, clock: Callable[[], float]) -> Callable[[float], bool]:
-    """Says whether what takes so many seconds would end after the budget, which began at `began`."""
+    """A function that says whether work of some seconds would end after the budget, which began at `began`."""
     end = None if budget is None else began + 60 * budget
     return lambda needed: end is not None and (clock() >= end or clock() + needed > end)
 
@@ -191,15 +192,15 @@ def _phases(ran: Sequence[Record]) -> dict[str, float]:
 
 
 def paired(record: Record, others: Sequence[Record]) -> Record:
-    """The trial, invalid where its environment differs from that of `others` of its block in what the scenario did not ask for."""
+    """The trial, invalid if its environment differs from that of the `others` of its block in ways that the scenario did not request."""
     why = unasked(record, others) if record.status == "ok" else ""
     return dataclasses.replace(record, status="invalid", reason=why) if why else record
 
 
 def ruled(record: Record, rules: Rules = STANDARD) -> Record:
-    """The trial as the rules of invalidation leave it, with the rules that were put to it.
+    """The trial after the rules of invalidation, with the applied rules.
 
-    A trial that failed, or proved nothing, stays what it is: a busy machine excuses no crash.
+    A failed or unattested trial keeps its status: a busy machine does not excuse a crash.
     """
     kept = dataclasses.replace(record, environment={**record.environment, "rules": dataclasses.asdict(rules)})
     why = invalid(record.environment.get("telemetry", {}), rules)
@@ -208,7 +209,7 @@ def ruled(record: Record, rules: Rules = STANDARD) -> Record:
 
 @dataclass(slots=True, kw_only=True)
 class _Trials:
-    """The missing trials in the plan's order. `spent` says whether the time budget is, for a block that takes so many seconds; `stopped`
+    """The missing trials in the plan's order. `spent` says whether the time budget is too small for a block of some seconds; `stopped`
     holds decided scenarios, `longest` the seconds of each one's longest block."""
 
     plan: Plan
@@ -223,21 +224,21 @@ class _Trials:
     left: list[Block] = field(default_factory=list)
 
     def run(self) -> Iterator[Record]:
-        """Each record, as its trial ends; the caller keeps it before asking for the next."""
+        """Yields each record as its trial ends; the caller keeps it before it takes the next."""
         for block in self.plan.blocks:
             name = block.scenario.name
             if name in self.stopped:
                 continue
-            mine = self.stand.kept[name]
-            if missing(block, mine):
-                yield from self._block(block, mine)
-            if mine and self.enough(judge_scenario(name, mine, final=False, floors=self.stand.floors)):
+            records = self.stand.kept[name]
+            if missing(block, records):
+                yield from self._block(block, records)
+            if records and self.enough(judge_scenario(name, records, final=False, floors=self.stand.floors)):
                 self.stopped.add(name)
                 self.progress.done(name)
         for _ in range(AGAIN):
             for block in self.plan.blocks:
-                mine = of_block(block, latest(self.stand.kept[block.scenario.name]))
-                if block.scenario.name not in self.stopped and any(record.status == "invalid" for record in mine):
+                records = of_block(block, latest(self.stand.kept[block.scenario.name]))
+                if block.scenario.name not in self.stopped and any(record.status == "invalid" for record in records):
                     if not self._is_spent(block):
                         self.progress.say(f"{block.scenario.name}: block {block.number} was invalid and is measured again")
                     yield from self._block(block, [])
@@ -255,12 +256,12 @@ class _Trials:
         return self.spent(self.longest.get(block.scenario.name, 0.0))
 
     def skipped(self) -> list[str]:
-        """What the time budget left undone: a sentence a scenario."""
+        """What the time budget left undone: one sentence per scenario."""
         return _undone(self.plan, self.left)
 
 
 def _undone(plan: Plan, blocks: Sequence[Block]) -> list[str]:
-    """That the time budget was spent before these blocks: a sentence a scenario."""
+    """One sentence per scenario that says that the time budget was spent before these blocks."""
     counts = [(one, len({block.number for block in blocks if block.scenario.name == one.name})) for one in plan.scenarios]
     return [
         f"{one.name}: the time budget is spent: {count} of {one.most_blocks} blocks were not measured; the same command without it goes on "
@@ -279,14 +280,14 @@ def _run_block(block: Block, kept: Sequence[Record], runner_for: Callable[[Scena
 
 @contextlib.contextmanager
 def _swept(results: Path) -> Iterator[None]:
-    """What a run that was killed left in the results folder is gone before this one begins."""
+    """Removes the leftovers of a killed run from the results folder before this one starts."""
     sweep(results / RUNNING)
     yield
 
 
 @contextlib.contextmanager
 def _full_disk_told(results: Path, folder: Held) -> Iterator[None]:
-    """A disk that is full, wherever it was met, becomes `CannotRun` with what to do; so does a results folder that is gone."""
+    """Turns a full disk, wherever it was met, into `CannotRun` with the remedy; also a results folder that is gone."""
     try:
         yield
     except OSError as error:
@@ -300,7 +301,7 @@ def _full_disk_told(results: Path, folder: Held) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A results folder while a run holds it. `lock` is the file that says so, `node` what of the disk it is."""
+    """A results folder while a run holds it, with the `lock` file and its inode."""
 
     lock: Path
     node: tuple[int, int]
@@ -311,7 +312,7 @@ class Held:
         return cls(lock=lock, node=(at.st_dev, at.st_ino))
 
     def check(self) -> None:
-        """Raises `CannotRun` where it is no longer the folder that was held: what was measured so far is gone with that."""
+        """Raises `CannotRun` where it is no longer the held folder: the records so far are lost with it."""
         try:
             there = Held.by(self.lock) == self
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""From scenarios to a Plan: which trials, in which order, with which seeds; and what it will take and can see.
+"""From scenarios to a plan: which trials, in which order, with which seeds; how long it takes, and what it can detect.
 
 Block n of every scenario belongs to round n; within a round the scenarios come in random order, and the arms of
 a block in the order that `analysis.stats.block_order` gives. So all scenarios share the machine's drift, and the micro
@@ -14,7 +14,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from perfproof.analysis.judging.design_power import Foreseen, foreseen
+from perfproof.analysis.judging.design_power import DesignPower, design_power
 from perfproof.analysis.stats.block_order import orders
 from perfproof.model.kinds import kind_of
 from perfproof.model.records.record import Record
@@ -24,19 +24,19 @@ from perfproof.model.verdicts.noise_floor import Floor
 from perfproof.model.workloads.workload import Workload
 
 FRESH_SECONDS = 60.0
-"""What a server of its own adds to a trial, until it has been measured."""
+"""The seconds that a fresh server adds to a trial, until it has been measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What a scenario will take, in `minutes` of measuring all its `trials` (`source` says in words where they come from), and what it can
-    see."""
+    """The time of a scenario, in `minutes` for all its `trials` (`source` says where the numbers come from), and its `power`: what it can
+    detect."""
 
     scenario: str
     trials: int
     minutes: float
     source: str
-    foreseen: Foreseen
+    power: DesignPower
 
 
 def make_plan(scenarios: Sequence[Scenario], seed: int) -> Plan:
@@ -57,40 +57,40 @@ def _rounds(scenarios: Sequence[Scenario], seed: int) -> Iterator[Block]:
 
 
 def _orders(scenario: Scenario, seed: int) -> Sequence[tuple[str, ...]]:
-    """The arms of every block; of a scenario about answers all of them once, then the baseline alone."""
+    """The arms of every block; for a scenario about answers all arms once, then the baseline alone."""
     found = orders([arm.name for arm in scenario.arms], 1 if scenario.again else scenario.most_blocks, seed, scenario.name)
     return [*found, *[(scenario.baseline.name,)] * scenario.again]
 
 
 def _block_seed(seed: int, scenario: str, place: int) -> int:
-    """What the arms of a block share and no other block has: else a server's prefix cache would be measured."""
+    """The seed that the arms of a block share and no other block has: else a server's prefix cache would be measured."""
     return random.Random(f"{seed}/block/{scenario}/{place}").randrange(2**31)
 
 
 def estimates(plan: Plan, records: Sequence[Record], floors: Sequence[Floor], machine: str) -> list[Estimate]:
-    """An estimate a scenario, from the records that are there; `machine` is the fingerprint of the one that it will run on."""
-    return [_estimate(scenario, records, foreseen(scenario, floors, machine)) for scenario in plan.scenarios]
+    """One estimate per scenario, from existing records; `machine` is the fingerprint of the machine that will run it."""
+    return [_estimate(scenario, records, design_power(scenario, floors, machine)) for scenario in plan.scenarios]
 
 
-def _estimate(scenario: Scenario, records: Sequence[Record], seen: Foreseen) -> Estimate:
-    mine = [record for record in records if record.scenario == scenario.name and record.digest == scenario.digest]
-    taken = [record.took for record in mine if "total" in record.seconds]
-    known = sum(taken) / len(taken) if taken else _vouched_seconds(seen, len(scenario.arms))
+def _estimate(scenario: Scenario, records: Sequence[Record], seen: DesignPower) -> Estimate:
+    own = [record for record in records if record.scenario == scenario.name and record.digest == scenario.digest]
+    taken = [record.took for record in own if "total" in record.seconds]
+    known = sum(taken) / len(taken) if taken else _calibrated_seconds(seen, len(scenario.arms))
     typical = known or guessed_seconds(scenario.workload)
     trials = scenario.most_trials
     how = "measured" if taken else "measured in an A/A" if known else "guessed"
     source = f"{trials} trials, {how} at {typical:.1f} s each"
-    measured = [record.seconds["measuring"] for record in mine if "measuring" in record.seconds]
-    told = dataclasses.replace(seen, told=(*seen.told, *scenario.workload.doubts(scenario.profile, measured)))
-    return Estimate(scenario=scenario.name, trials=trials, minutes=trials * typical / 60, source=source, foreseen=told)
+    measured = [record.seconds["measuring"] for record in own if "measuring" in record.seconds]
+    power = dataclasses.replace(seen, sentences=(*seen.sentences, *scenario.workload.doubts(scenario.profile, measured)))
+    return Estimate(scenario=scenario.name, trials=trials, minutes=trials * typical / 60, source=source, power=power)
 
 
-def _vouched_seconds(seen: Foreseen, arms: int) -> float | None:
-    """Seconds that a trial took in the A/A of this machine and workload, by which the looks are told too; None where there was none."""
+def _calibrated_seconds(seen: DesignPower, arms: int) -> float | None:
+    """The seconds of a trial in the A/A of this machine and workload; None where there was none."""
     looks = (looks[0] for looks in seen.looks.values())
     return next((60 * look.minutes / look.blocks / arms for look in looks if look.minutes is not None), None)
 
 
 def guessed_seconds(workload: Workload) -> float:
-    """Seconds that a trial may take before any has been measured."""
+    """The estimated seconds of a trial before any has been measured."""
     return kind_of(workload).guessed_seconds + (FRESH_SECONDS if workload.starts_servers else 0.0)

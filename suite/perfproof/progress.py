@@ -1,6 +1,6 @@
 """The live display of a run: block, arm, trial, time elapsed and left; plain lines where there is no terminal.
 
-Time left comes from the trials measured so far, scenario by scenario; before the first there is none to show.
+The time left is estimated from the trials so far, scenario by scenario; before the first trial it is not shown.
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ class RunProgress:
             self._bar.stop()
 
     def expect(self, scenario: str, trials: int) -> None:
-        """Tells how many trials of a scenario are still to come."""
+        """Sets the number of missing trials of a scenario."""
         self.left[scenario] = trials
 
     def say(self, message: str) -> None:
-        """What happens now, an install, a server's start: until the next thing does."""
+        """Shows what happens now (an install, a server's start) until the next message."""
         message = harmless(message)
         self._bar.update(self._task, what=escape(f"{self._where} · {message}" if self._where else message))
         if not self.console.is_terminal:
             self.console.print(message, highlight=False, markup=False, soft_wrap=True)
 
     def tell(self, message: str) -> None:
-        """What is not to be missed, though the next thing happens at once: stays to be read."""
+        """Prints a message that stays readable when the next one comes."""
         message = harmless(message)
         self._bar.update(self._task, what=escape(message))
         self.console.print(message, style="yellow", highlight=False, markup=False, soft_wrap=True)
@@ -84,11 +84,11 @@ class RunProgress:
         self._bar.update(self._task, advance=1, left=f"about {duration(self.seconds_left() / 60)} left")
         if record.status != "ok":
             reason = record.reason.removeprefix(f"arm {record.arm}: ")
-            told = lines(f"{name}, block {record.block}, {record.arm}: {record.status}: {reason}")
-            self.console.print(told, style="yellow", highlight=False, markup=False, soft_wrap=True)
+            text = lines(f"{name}, block {record.block}, {record.arm}: {record.status}: {reason}")
+            self.console.print(text, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
     def done(self, scenario: str) -> None:
-        """No more trials of that scenario: decided, or spent."""
+        """No more trials of that scenario: it is decided, or its time is spent."""
         skipped, self.left[scenario] = self.left[scenario], 0
         total = self._bar.tasks[0].total
         self._bar.update(self._task, total=(total or 0) - skipped)

@@ -30,14 +30,14 @@ from perfproof.run.trials.runner import Opening, Runner
 
 Say = Callable[[str], None]
 SECOND = "second"
-"""Below the builds: where installs that an A/A asks for a second time are made."""
+"""The folder below the builds for second installs of an A/A."""
 
 
 def check_names(plan: Plan, versions: Mapping[str, str] | None = None) -> None:
-    """Raises `BadInput` for every unknown bench, parameter, patch and flag, every interpreter that is not there, and every patch that
-    its build's version does not fit.
+    """Raises `BadInput` for every unknown bench, parameter, patch and flag, every missing interpreter, and every patch that does not fit
+    its build's version.
 
-    `versions` maps the key of a build to its vLLM version, for builds that only tell it once they are asked.
+    `versions` maps the key of a build to its vLLM version, for builds whose version is known only once they exist.
     """
     faults = [fault for build in plan.builds() for fault in build_faults(build)]
     for scenario in plan.scenarios:
@@ -48,14 +48,14 @@ def check_names(plan: Plan, versions: Mapping[str, str] | None = None) -> None:
 
 
 def check_arms(plan: Plan, ready: Mapping[str, ReadyBuild]) -> None:
-    """Raises `BadInput` for arms that run the same code. `ready` maps keys to builds that are ready; none before any is."""
+    """Raises `BadInput` for arms that run the same code. `ready` maps keys to ready builds; it is empty before any is made."""
     faults = [fault for scenario in plan.scenarios for fault in identical_arms.faults(scenario, ready)]
     if faults:
         raise BadInput(*faults)
 
 
 def build_faults(build: Build) -> list[str]:
-    """What is wrong with a build as far as can be seen before anything is made: with its base first, for an overlay."""
+    """The faults of a build that are known before anything is made; for an overlay those of its base first."""
     if isinstance(build, OverlayBuild):
         return [*build_faults(build.base), *overlay.faults_of(build)]
     if isinstance(build, EditableBuild):
@@ -66,7 +66,7 @@ def build_faults(build: Build) -> list[str]:
 
 
 def default_build() -> Build:
-    """The build of arms that name none."""
+    """The build of arms that name no build."""
     return ReleaseBuild(name="default", distribution=DEFAULT_BUILD["distribution"], version=DEFAULT_BUILD["version"], requirements=())
 
 
@@ -76,22 +76,22 @@ def prepare_all(builds: Sequence[Build], folder: Path, say: Say) -> list[ReadyBu
 
 
 def to_make(builds: Sequence[Build], folder: Path) -> list[str]:
-    """The labels of the releases and source trees that are not there yet, which take minutes; an overlay is there in seconds."""
+    """The labels of missing releases and source trees, which take minutes to make; an overlay takes seconds."""
     below = [foundation(build) for build in builds]
     return list(dict.fromkeys(build.label for build in below if not (isinstance(build, PythonBuild) or is_made(build, folder))))
 
 
 def _make_models(plan: Plan, ready: Mapping[str, ReadyBuild], builds: Path, say: Say) -> None:
-    """The models that come in packages, written out by the interpreter of the baseline."""
+    """Writes out the models that come in packages, with the interpreter of the baseline."""
     for scenario in plan.scenarios:
         if isinstance(scenario.workload.loads, SmolModel):
             smollm.make(scenario.workload.loads, builds, ready[scenario.builds[scenario.baseline.build].key].interpreter, say)
 
 
 def second_install(build: Build, builds: Path, say: Say) -> PythonBuild:
-    """The same release installed a second time, below `builds`, as the interpreter that it is: two installs of one build may differ in
-    speed (where their files lie), and an A/A of one install can't see that.
+    """The interpreter of a second install of the same release, below `builds`.
 
+    Two installs of one build may differ in speed (by the place of their files), and an A/A of one install can't show that.
     Raises `BadInput` for a build that can't be installed twice, `CannotRun` where the two installs don't hold the same code.
     """
     if not isinstance(build, ReleaseBuild):
@@ -112,14 +112,13 @@ def second_install(build: Build, builds: Path, say: Say) -> PythonBuild:
 
 @contextlib.contextmanager
 def opened(plan: Plan, builds: Path, results: Path, say: Say, *, itself: bool = False) -> Iterator[Callable[[Scenario], Runner]]:
-    """Prepares the plan's builds and gives the runner that runs a scenario; whatever the runners keep alive ends with the context.
+    """Prepares the plan's builds and gives the runner of each scenario; everything that runners keep alive ends with the context.
 
-    A runner that is given measures alone: servers that others keep up end before.
-
-    With the first runner asked for, the client of every serve scenario is started, so that a flag it refuses is told before any trial runs.
+    A runner measures alone: servers of other runners are stopped before. With the first runner, the client of every serve scenario is
+    started, so that a refused flag is reported before any trial runs.
     """
-    if told := env_vars.left_behind(os.environ, TAKEN, plan.scenarios):
-        say(told)
+    if warning := env_vars.left_behind(os.environ, TAKEN, plan.scenarios):
+        say(warning)
     ready = {build.key: made for build, made in zip(plan.builds(), prepare_all(plan.builds(), builds, say), strict=True)}
     for made in ready.values():
         integrity.remember(made)
@@ -136,17 +135,17 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say, *, itself: bool = 
         def runner_for(scenario: Scenario) -> Runner:
             if not runners:
                 _open(plan.scenarios, opening, runners, stack)
-            mine = runners[scenario.name]
+            runner = runners[scenario.name]
             for other in dict.fromkeys(runners.values()):
-                if other is not mine:
+                if other is not runner:
                     other.rest()
-            return mine
+            return runner
 
         yield runner_for
 
 
 def _open(scenarios: Sequence[Scenario], opening: Opening, runners: dict[str, Runner], stack: contextlib.ExitStack) -> None:
-    """Opens the runners of these scenarios, in their order, and checks each; `runners` takes them by scenario, `stack` closes them."""
+    """Opens the runners of these scenarios in order, and checks each; `runners` collects them by scenario, `stack` closes them."""
     for scenario in scenarios:
         if scenario.name not in runners:
             kind = runner_of(scenario)

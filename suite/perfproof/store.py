@@ -1,7 +1,8 @@
 """The only reader and writer of our own formats: `results/<scenario>.jsonl`, one Record a line, and
-`results/machine/<fingerprint>.jsonl`, one noise Floor a line.
+`results/machine/<fingerprint>.jsonl`, one noise Floor a line. Counted rounds that are too large for every record lie in
+`results/counts/`, each once, under a name that its content gives.
 
-Files are only ever appended to, a whole line at a time, flushed to the disk; a line that a crash cut
+Files are only ever appended to, one complete line at a time, flushed to the disk. A line that a crash cut
 off is skipped on reading, with a warning that names file and line. Nothing derived is stored.
 """
 
@@ -22,16 +23,18 @@ import orjson
 from perfproof.model.base import clock, regular_files
 from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.base.yaml_io import shown
-from perfproof.model.records import contradictions, record_schema
+from perfproof.model.records import contradictions, kept_counts, record_schema
 from perfproof.model.records.record import SCHEMA, Attestation, Record, Status
 from perfproof.model.verdicts.noise_floor import FLOOR_SCHEMA, Floor
 
 Entry = TypeVar("Entry", Record, Floor)
 
 _RECORD_KEYS = frozenset(field.name for field in dataclasses.fields(Record))
+_RECORDED_LATER = frozenset({"counts"})
+"""What older records do not have."""
 _ATTESTATION_KEYS = frozenset(field.name for field in dataclasses.fields(Attestation))
 _ATTESTED_LATER = frozenset({"plugins", "variables", "unknown"})
-"""What the attestations of older records do not have."""
+"""The keys that attestations of older records lack."""
 _FLOOR_KEYS = frozenset(field.name for field in dataclasses.fields(Floor))
 _FLOOR_KINDS: Mapping[str, Any] = {
     **dict.fromkeys(("scenario", "metric", "unit", "better", "workload", "machine", "reason", "when", "records"), str),
@@ -40,13 +43,13 @@ _FLOOR_KINDS: Mapping[str, Any] = {
     **dict.fromkeys(("blocks", "false_verdicts", "windows"), int),
     **dict.fromkeys(("primary", "passed"), bool),
 }
-_MAPPINGS = ("definition", "measurements", "raw", "witnesses", "work", "seconds", "environment")
+_MAPPINGS = ("definition", "measurements", "raw", "witnesses", "work", "seconds", "environment", "counts")
 _TEXTS = ("scenario", "digest", "profile", "arm", "started", "status", "reason", "how", "log")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """What a results folder holds: its records in the order of their files and lines, and what was skipped."""
+    """The contents of a results folder: its records in the order of files and lines, and warnings on skipped lines."""
 
     records: tuple[Record, ...]
     warnings: tuple[str, ...]
@@ -56,14 +59,16 @@ def records_file(folder: Path, scenario: str) -> Path:
     return folder / f"{scenario}.jsonl"
 
 
+COUNTS = "counts"
+"""The folder, beside the records, of counted rounds that are too large for these."""
 LOST = "was deleted while this run wrote into it: what it held is lost, and nothing is judged; the same command begins anew"
 
 
 def append(folder: Path, record: Record, *, after: bool = False) -> None:
-    """Appends one record; after a full disk the file is as it was before and stays readable.
+    """Appends one record. If the disk is full, the file is unchanged and stays readable.
 
-    Raises `CannotRun` if the line can't be written, or if the file is gone to which it is to be added `after` others; `ValueError` for a
-    number that is not finite.
+    Raises `CannotRun` if the line can't be written, or if the file with earlier records (`after`) is gone; `ValueError` for a number that
+    is not finite.
     """
     if after and not records_file(folder, record.scenario).exists():
         raise CannotRun(f"{records_file(folder, record.scenario)}: {LOST}")
@@ -75,12 +80,17 @@ def floors_file(folder: Path, machine: str) -> Path:
 
 
 def append_floor(folder: Path, floor: Floor) -> None:
-    """Appends one noise floor; raises as `append`."""
+    """Appends one noise floor. Raises the same errors as `append`."""
     _append_line(floors_file(folder, floor.machine), floor, f"the noise floor of {floor.metric}")
 
 
 def _append_line(path: Path, entry: Record | Floor, what: str) -> None:
-    line = json.dumps(dataclasses.asdict(entry), allow_nan=False, separators=(",", ":")).encode() + b"\n"
+    fields = dataclasses.asdict(entry)
+    if fields.get("counts"):
+        fields["counts"], files = kept_counts.parted(fields["counts"])
+        kept_counts.keep(path.parent / COUNTS, files, what)
+    kept = {key: value for key, value in fields.items() if value or key not in _RECORDED_LATER}
+    line = json.dumps(kept, allow_nan=False, separators=(",", ":")).encode() + b"\n"
     size: int | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,8 +102,8 @@ def _append_line(path: Path, entry: Record | Floor, what: str) -> None:
     except OSError as error:
         if size is not None:
             _cut_back(path, size)
-        kept = "what was there is kept, and the same command goes on from there"
-        raise CannotRun(f"{path}: {what} could not be written: {error.strerror}; {kept}") from error
+        stays = "what was there is kept, and the same command goes on from there"
+        raise CannotRun(f"{path}: {what} could not be written: {error.strerror}; {stays}") from error
 
 
 def _ends_mid_line(path: Path, size: int) -> bool:
@@ -110,7 +120,7 @@ def _cut_back(path: Path, size: int) -> None:
 
 
 def read(folder: Path) -> Read:
-    """Every record of a results folder; raises `BadInput` for a missing folder, no records, or a newer schema."""
+    """Every record of a results folder. Raises `BadInput` for a missing folder, no records, or a newer schema."""
     check_folder(folder)
     if not folder.is_dir():
         raise BadInput(f"{folder}: no such results folder; 'perfproof run SCENARIO --results {folder}' makes one")
@@ -121,33 +131,41 @@ def read(folder: Path) -> Read:
     warnings: list[str] = []
     seen: dict[bytes, str] = {}
     for path in paths:
-        for found in _lines(path, record_of, "record", SCHEMA, seen):
-            if isinstance(found, Record):
-                records.append(found)
+        for entry in _lines(path, record_of, "record", SCHEMA, seen):
+            if isinstance(entry, Record):
+                whole, lost = _with_counts(entry, folder / COUNTS)
+                records.append(whole)
+                warnings += [fault for fault in lost if fault not in warnings]
             else:
-                warnings.append(found if AGAIN in found else found + REMEDY)
+                warnings.append(entry if AGAIN in entry else entry + REMEDY)
     return Read(records=tuple(records), warnings=tuple(warnings))
 
 
+def _with_counts(record: Record, folder: Path) -> tuple[Record, list[str]]:
+    """The record with its counted rounds that lie in a folder, and what is wrong with those."""
+    counts, faults = kept_counts.found(record.counts, folder)
+    return dataclasses.replace(record, counts=counts), [f"{record.scenario}: {fault}: {record.arm} has no such counts" for fault in faults]
+
+
 def _below(folder: Path) -> str:
-    """The folders in this one that hold files of records, in a clause: it was perhaps one of these that was meant."""
+    """A clause on the folders in this one that hold files of records: perhaps one of these was meant."""
     found = sorted({path.parent.name for path in folder.glob("*/*.jsonl")} - {"machine"})
     return f"; these in it may: {', '.join(found[:8])}{' …' if len(found) > 8 else ''}" if found else ""
 
 
 def stamp(folder: Path) -> frozenset[tuple[str, int, int]]:
-    """What is another with every line that is written into a results folder: names, sizes and times of its files."""
+    """The state of a results folder, which changes with every written line: names, sizes and times of its files."""
     found = [(path, path.stat()) for path in (*folder.glob("*.jsonl"), *folder.glob("machine/*.jsonl"))]
     return frozenset((str(path), at.st_size, at.st_mtime_ns) for path, at in found)
 
 
 def records_in(folder: Path) -> tuple[Record, ...]:
-    """The records of a results folder that may hold none yet, or not be there."""
+    """The records of a results folder, which may be empty or not exist."""
     return read(folder).records if any(folder.glob("*.jsonl")) else ()
 
 
 def check_folder(folder: Path) -> None:
-    """Raises `BadInput` where something that is no folder has the name of a results folder; one that is not there may be made."""
+    """Raises `BadInput` where something other than a folder has the name of a results folder; a missing folder can be made."""
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder}: is a file; name a folder")
     if folder.is_symlink() and not folder.exists():
@@ -155,31 +173,31 @@ def check_folder(folder: Path) -> None:
 
 
 def read_floors(folder: Path) -> tuple[Floor, ...]:
-    """Every noise floor in a results folder, oldest first; none where no A/A was made.
+    """Every noise floor in a results folder, oldest first; none where no A/A was run.
 
-    A line that can't be read raises `BadInput`: skipping it might skip the A/A that failed. Only what a crash cut off is passed over.
+    A line that can't be read raises `BadInput`: skipping it might skip a failed A/A. Only a line that a crash cut off is skipped.
     """
     floors: list[Floor] = []
     for path in sorted((folder / "machine").glob("*.jsonl")):
-        for found in _lines(path, floor_of, "noise floor", FLOOR_SCHEMA):
-            if isinstance(found, Floor):
-                floors.append(found)
-            elif CUT_OFF not in found:
-                raise BadInput(found.removesuffix(SKIPPED))
+        for entry in _lines(path, floor_of, "noise floor", FLOOR_SCHEMA):
+            if isinstance(entry, Floor):
+                floors.append(entry)
+            elif CUT_OFF not in entry:
+                raise BadInput(entry.removesuffix(SKIPPED))
     return tuple(floors)
 
 
 REMEDY = "; where its trial is missing, the next run measures it again"
-"""What becomes of a record that is skipped; a file is only appended to, so that the line stays."""
+"""What happens after a skipped record; files are only appended to, so the line stays."""
 CUT_OFF, SKIPPED = "not a whole", ", skipped"
-AGAIN = "the very same line stands in "
-"""What is told of a line that two files or one file twice have: a trial that was measured again has another."""
+AGAIN = "the same line is also in "
+"""The warning for a duplicate line; a trial that was measured again has another line."""
 
 
 def _lines(
     path: Path, decode: Callable[[Any], Entry], what: str, schema: int, seen: dict[bytes, str] | None = None
 ) -> Iterator[Entry | str]:
-    """Each line decoded, or what is wrong with it. `seen` has the digests of lines that were met before, with where; None to take all."""
+    """Yields each line decoded, or its fault. `seen` maps the digests of earlier lines to their places; None accepts duplicates."""
     for number, line in enumerate(regular_files.content(path).split(b"\n"), start=1):
         if not line.strip():
             continue
@@ -207,12 +225,12 @@ def _lines(
 
 
 def _parsed(line: bytes) -> Any:
-    """The line's JSON. orjson reads it several times faster; what it is too strict for, `json` still reads: a lone surrogate, which no
-    file or terminal takes, becomes U+FFFD. Raises `ValueError`, `_Twice` for a key that stands twice in one object."""
+    """The line's JSON. orjson reads it several times faster; `json` reads what orjson refuses, and a lone surrogate, which no file or
+    terminal accepts, becomes U+FFFD. Raises `ValueError`, and `_Twice` for a duplicate key in one object."""
     try:
         try:
             data = orjson.loads(line)
-            # every key ends so, and some texts: only where there are more such ends than keys, a key may stand twice
+            # every key ends like this, and some texts: only with more such ends than keys can there be a duplicate key
             if b'" :' not in line and _keys(data) == line.count(b'":') - line.count(b'\\":'):
                 return data
         except orjson.JSONDecodeError:
@@ -224,7 +242,7 @@ def _parsed(line: bytes) -> Any:
 
 
 def _keys(data: Any) -> int:
-    """How many keys all objects in it have."""
+    """The number of keys in all objects."""
     if isinstance(data, dict):
         return len(data) + sum(_keys(value) for value in data.values() if isinstance(value, (dict, list)))
     return sum(_keys(value) for value in data if isinstance(value, (dict, list))) if isinstance(data, list) else 0
@@ -239,7 +257,7 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Twice(Exception):
-    """A key that an object has twice: which of its values counts, nobody can say."""
+    """A duplicate key of an object: it is not known which of its values counts."""
 
 
 class _Newer(Exception):
@@ -250,14 +268,14 @@ class _Newer(Exception):
 
 def record_of(data: Any) -> Record:
     """A record from its JSON object; `ValueError` says what is wrong with it."""
-    _check_object(data, _RECORD_KEYS, "record", SCHEMA)
+    _check_object(data, _RECORD_KEYS, "record", SCHEMA, later=_RECORDED_LATER)
     attestation = data["attestation"]
     if attestation is not None:
         if not isinstance(attestation, dict):
             raise ValueError("attestation: expected a mapping")
         _check_keys(attestation, _ATTESTATION_KEYS - (_ATTESTED_LATER - attestation.keys()), "attestation")
     for key in _MAPPINGS:
-        if not isinstance(data[key], dict):
+        if not isinstance(data.get(key, {}), dict):
             raise ValueError(f"{key}: expected a mapping")
     for key in _TEXTS:
         if not isinstance(data[key], str):
@@ -271,8 +289,8 @@ def record_of(data: Any) -> Record:
     if fault := next(record_schema.faults(data), "") or next(contradictions.faults(data), ""):
         raise ValueError(fault)
     why = contradictions.unproven(data)
-    said = {"status": "unattested", "reason": why} if why else {}
-    return Record(**{**data, "attestation": Attestation(**attestation) if attestation else None, **said})
+    status = {"status": "unattested", "reason": why} if why else {}
+    return Record(**{**data, "attestation": Attestation(**attestation) if attestation else None, **status})
 
 
 def floor_of(data: Any) -> Floor:
@@ -290,16 +308,16 @@ def _check_moment(data: Mapping[str, Any], key: str) -> None:
         raise ValueError(f"{key}: expected a moment such as 2026-11-28T11:37:11Z, got {shown(data[key])}")
 
 
-def _check_object(data: Any, keys: frozenset[str], what: str, schema: int) -> None:
-    """An object of this schema with just these keys."""
+def _check_object(data: Any, keys: frozenset[str], what: str, schema: int, later: frozenset[str] = frozenset()) -> None:
+    """An object of this schema with just these keys; those that came `later` may be missing."""
     if not isinstance(data, dict):
         raise ValueError(f"not a {what}")
-    said = data.get("schema")
-    if not isinstance(said, int) or isinstance(said, bool):
+    version = data.get("schema")
+    if not isinstance(version, int) or isinstance(version, bool):
         raise ValueError(f"a {what} without a schema number")
-    if said > schema:
-        raise _Newer(said)
-    _check_keys(data, keys, what)
+    if version > schema:
+        raise _Newer(version)
+    _check_keys(data, keys - (later - data.keys()), what)
 
 
 def _check_keys(data: dict[str, Any], keys: frozenset[str], what: str) -> None:

@@ -46,7 +46,7 @@ def test_who_never_called_it_steps_aside_where_another_did() -> None:
     assert (seen.ran, seen.aside) == ({"swaps": (SWAP,)}, ("answers",))
     assert list(sentences(seen, {"answers"})) == [
         "ran the change: swaps (called Batch.swap)",
-        "did not run the change, and so decide nothing of it: answers (never called Batch.swap)",
+        "did not run the change, and so do not decide: answers (never called Batch.swap)",
         "answers were NOT tested for Batch.swap: no scenario about answers called it",
     ]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from perfproof.changes.host_count import HostCount
+from perfproof.changes.counting.host_count import HostCount
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
-from tests.changes.test_count_command import FUNCTION, compared
-from tests.changes.test_host_count import host
+from tests.changes.counting.test_count_command import FUNCTION, compared
+from tests.changes.counting.test_host_count import host
 from tests.changes.test_measure_change import ANSWERS, ELSEWHERE, Place
 from tests.changes.test_measure_change import bare as bare
 from tests.changes.test_measure_change import place as place
@@ -27,7 +27,7 @@ def test_the_count_stands_beside_the_times(place: Place, capsys: pytest.CaptureF
     for file in ("pr.md", "pr.html"):
         text = (place.folder / "reports" / file).read_text().replace("\\", "")
         assert "Scheduler.update" in text
-        assert "A count is no time" in text
+        assert "A count is not a time" in text
     assert place.counted == [()]
 
 
@@ -50,7 +50,7 @@ def test_features_are_named_and_the_count_may_be_left_out(place: Place, capsys: 
     assert "--no-count" in (place.folder / "reports" / "pr.md").read_text()
     assert place.pr("--count-features", "teleport") == EXIT_USAGE
     assert place.pr("--count-features", "LoRA", "--no-count") == EXIT_USAGE
-    assert "say one of them" in capsys.readouterr().err
+    assert "give only one of them" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_features_are_named_and_the_count_may_be_left_out(place: Place, capsys: 
         (host(compared("less")), EXIT_PASS, "Counted, less Python work: decode, plain"),
         (host(IDENTICAL), EXIT_PASS, "Counted, identical: plain"),
         (host(OTHER), EXIT_UNTESTABLE, "Counted, other work: plain, 32 requests: other work: request 0: token 2 was 5 and is 9"),
-        (host(IDENTICAL, never_ran=(FUNCTION,)), EXIT_UNTESTABLE, "No feature that was tried calls what the change touches"),
+        (host(IDENTICAL, never_ran=(FUNCTION,)), EXIT_UNTESTABLE, "No tried feature calls what the change touches"),
     ],
 )
 def test_where_no_scenario_is_the_count_is_the_answer(place: Place, counted: HostCount, code: int, said: str) -> None:
@@ -108,7 +108,7 @@ def test_other_tokens_are_no_pass_beside_scenarios_that_found_nothing(place: Pla
     """A scenario may not see what the engine answered otherwise."""
     place.runner.ratio, place.host = 0.5, host(OTHER)
     assert place.pr("--scenarios", "scenarios/again.yaml") == EXIT_UNTESTABLE
-    assert "no scenario is worse, but that is no pass: counted, other work: " in capsys.readouterr().out
+    assert "no scenario is worse, but that is not a pass: counted, other work: " in capsys.readouterr().out
 
 
 def test_a_budget_that_leaves_no_time_keeps_the_count(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

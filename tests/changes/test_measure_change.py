@@ -21,8 +21,8 @@ from perfproof.analysis.judging.judge import JudgedScenario
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.install.side_folder import PACKAGE
 from perfproof.changes import change_notes, measure_change
-from perfproof.changes.count_findings import Setting
-from perfproof.changes.host_count import Counting, HostCount
+from perfproof.changes.counting.count_findings import Setting
+from perfproof.changes.counting.host_count import Counting, HostCount
 from perfproof.cli import main, parser
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 from perfproof.model.records.record import Record
@@ -285,7 +285,7 @@ def test_what_a_change_touches_is_counted_in_both_arms_and_untestable_where_it_n
 
 def test_who_never_ran_the_change_decides_nothing_where_another_did(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     """A change of one function, and answers of the same module that never call it: the scenario that runs it decides, the answers are told
-    to be untested, and that is no pass."""
+    to be untested, and that is not a pass."""
     place.scenario("answers", **ANSWERS, exercises=["vllm.v1.worker.batch"])
     place.runner.calls["answers"], place.runner.ratio = 0, 0.5
     assert place.pr() == EXIT_INCONCLUSIVE
@@ -294,12 +294,12 @@ def test_who_never_ran_the_change_decides_nothing_where_another_did(place: Place
     text = (place.folder / "reports" / "pr.md").read_text()
     for line in (
         "an the change: again (called Batch.swap)",
-        "id not run the change, and so decide nothing of it: answers (never called Batch.swap)",
+        "id not run the change, and so do not decide: answers (never called Batch.swap)",
         "nswers were NOT tested for Batch.swap: no scenario about answers called it",
     ):
         assert line in said
         assert line in text
-    assert "that is no pass as long as these answers are untested (exit code 4)" in said
+    assert "that is not a pass while these answers are untested (exit code 4)" in said
     assert "again improved in a microbenchmark" in text
     assert "untestable" not in text
     assert "nswers were NOT tested" in (place.folder / "reports" / "pr.html").read_text()
@@ -378,7 +378,7 @@ def test_where_no_count_can_tell_that_the_changed_code_ran_the_text_says_so(plac
     assert all(arm.changes_more and not arm.changed for arm in place.plans[0].scenarios[0].arms)
     text = (place.folder / "reports" / "pr.md").read_text()
     assert "hether the changed code ran is not known: again" in text
-    assert "no count of calls can tell of vllm.v1.worker.batch:Batch, outside its methods" in text
+    assert "calls can't be counted of vllm.v1.worker.batch:Batch, outside its methods" in text
 
 
 def test_what_no_scenario_exercises_is_told_with_the_nearest_before_anything_is_made(
@@ -438,7 +438,7 @@ def test_a_named_scenario_is_measured_whatever_the_change_touches(place: Place, 
     """The user knows better; that it exercises none of the touched code is told."""
     (place.folder / "my.diff").write_text(ELSEWHERE)
     assert place.pr("--scenarios", "scenarios/never.yaml") == EXIT_REGRESSED
-    assert "never: names none of the touched code (exercises), and is measured because it was asked for" in capsys.readouterr().out
+    assert "never: names none of the touched code (exercises), and is measured because you chose it" in capsys.readouterr().out
 
 
 def test_what_was_seen_to_be_called_outweighs_what_was_declared(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -449,7 +449,7 @@ def test_what_was_seen_to_be_called_outweighs_what_was_declared(place: Place, ca
     place.pr("--scenarios", "scenarios/elsewhere.yaml", "scenarios/again.yaml")
     text = (place.folder / "reports" / "pr.md").read_text()
     assert "an the change: elsewhere (called Batch.swap)" in text
-    assert "id not run the change, and so decide nothing of it: again (never called Batch.swap)" in text
+    assert "id not run the change, and so do not decide: again (never called Batch.swap)" in text
     assert "names none of the touched code" not in text
     assert "which it exercises" not in text
 
@@ -466,7 +466,7 @@ def test_what_no_scenario_names_is_measured_by_those_that_start_a_whole_vllm(pla
     assert [one.name for one in place.plans[0].scenarios] == ["answers"]
     assert all((arm.changed, arm.changes_more) == ((RUNNER,), False) for arm in place.plans[0].scenarios[0].arms)
     said = capsys.readouterr().out
-    assert "no scenario names the touched code (exercises); a whole vLLM may run it, and its calls tell" in said
+    assert "no scenario names the touched code (exercises); a whole vLLM may run it, which its counted calls will show" in said
     text = (place.folder / "reports" / "pr.md").read_text()
     assert "an the change: answers (called GPUModelRunner.execute_model)" in text
     assert "no scenario names" not in text
@@ -502,7 +502,7 @@ def test_a_busy_machine_spoils_times_and_no_counts(place: Place) -> None:
     assert place.pr() == EXIT_REGRESSED
     text = (place.folder / "reports" / "pr.md").read_text()
     assert re.search(r"\| bytes per swap.*\*\*regressed\*\*", text)
-    assert "too restless to measure on" in text
+    assert "too noisy to measure on" in text
     assert len(place.runner.ran) == 12
 
 
@@ -540,7 +540,7 @@ def test_a_scenario_for_another_device_is_passed_over(place: Place, capsys: pyte
     for name in ("swap", "again"):
         place.scenario(name, exercises=[f"{BATCH}.swap"], device="cuda")
     assert place.pr() == EXIT_UNTESTABLE
-    assert "another device only" in capsys.readouterr().err
+    assert "need another device than this" in capsys.readouterr().err
 
 
 def test_a_broken_test_of_vllm_ends_the_command(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

@@ -108,7 +108,7 @@ def test_a_new_and_a_deleted_file_touch_all_they_hold() -> None:
 
 def test_a_change_that_is_no_python_is_refused_with_its_line() -> None:
     """A file that can't be read after the change would fail in every trial: it is told at once."""
-    with pytest.raises(BadInput, match=r"gpu_input_batch.py: is no Python after the change: .*\(line 1\)"):
+    with pytest.raises(BadInput, match=r"gpu_input_batch.py: is not Python after the change: .*\(line 1\)"):
         selection_rules.touched(BATCH, SOURCE, "def swap(:\n")
 
 
@@ -185,7 +185,7 @@ def test_scenarios_of_the_same_workload_are_one() -> None:
     """Two scenarios that differ in their arms alone ask the same of a change."""
     one, again = scenario(), scenario(name="swap_states_releases")
     other = scenario(name="longer", workload={**DEFINITION["workload"], "parameters": {"swaps": 5}})
-    assert [each.name for each in selection_rules.one_a_question([one, again, other])] == ["swap_states", "longer"]
+    assert [each.name for each in selection_rules.one_per_workload([one, again, other])] == ["swap_states", "longer"]
 
 
 @given(sources())

@@ -306,7 +306,7 @@ def test_nothing_is_written_over_unless_asked(tmp_path: Path, capsys: pytest.Cap
     (tmp_path / GATE).write_text("mine\n")
     words = ["ci", "init", "--dir", str(tmp_path), "--perfproof", "."]
     assert main(words) == 2
-    assert f"{GATE} is there already: --force writes over it" in capsys.readouterr().err
+    assert f"{GATE} exists already: --force overwrites it" in capsys.readouterr().err
     assert (tmp_path / GATE).read_text() == "mine\n"
     assert not (tmp_path / COMMENT).exists()
     assert main([*words, "--force"]) == 0

@@ -88,7 +88,7 @@ def test_a_plan_tells_what_is_left_of_a_run_that_is_partly_there(tmp_path: Path,
     assert main(command) == EXIT_PASS
     told = capsys.readouterr().out
     assert "about 6.0 min (12 trials, measured at 30.0 s each)" in told
-    assert "5 trials are left, about 2.5 min; the others are there" in told
+    assert "5 trials are left, about 2.5 min; the others exist already" in told
     assert "at most 2 minutes after the builds are made" in told
     assert main([*command, "--json"]) == EXIT_PASS
     assert json.loads(capsys.readouterr().out)["left"] == {"example": 5}
@@ -384,7 +384,7 @@ def test_an_interrupt_has_a_code_of_its_own(
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-    assert "the same command goes on from there" in capsys.readouterr().err
+    assert "the same command continues from there" in capsys.readouterr().err
 
 
 def test_what_the_machine_refuses_is_told_without_a_traceback(
@@ -451,7 +451,7 @@ def test_a_folder_without_one_usable_record_says_what_is_wrong_with_its_lines(
     (tmp_path / "other.jsonl").write_text('{"schema": 1, "a": 1}\n[1]\n' + "{\n" * 7)
     assert main([*verb, "--results", str(tmp_path)]) == EXIT_USAGE
     told = capsys.readouterr().err
-    assert "none of its 9 lines is a record of perfproof's" in told
+    assert "none of its 9 lines is a record of perfproof" in told
     assert "other.jsonl:2: not a record" in told
     assert "and 4 lines more" in told
 

@@ -63,7 +63,7 @@ def test_a_broken_package_on_pythonpath_is_named_and_not_perfproofs_own_fault(tm
     last = done.stderr.splitlines()[-1]
     assert (done.returncode, last) == (
         EXIT_UNTESTABLE,
-        f"perfproof: {name} comes from PYTHONPATH ({tmp_path}/path/{name}.py), where it is another one or broken: unset PYTHONPATH; "
+        f"perfproof: {name} comes from PYTHONPATH ({tmp_path}/path/{name}.py), and is another package or broken: unset PYTHONPATH; "
         "nothing is judged",
     )
 
@@ -176,5 +176,5 @@ def test_too_little_memory_is_no_fault_of_perfproofs_own(monkeypatch: pytest.Mon
     monkeypatch.setattr("perfproof.commands.record_verdicts.compare", greedy)
     assert main(["compare"]) == 3
     told = capsys.readouterr().err
-    assert "may have no more memory" in told
+    assert "can't get more memory" in told
     assert "Traceback" not in told

@@ -378,7 +378,7 @@ def verb(tmp_path: Path, machine: Machine, blocks: int = 8) -> tuple[int, str]:
     path.write_text(yaml.safe_dump(SCENARIO))
     shown = io.StringIO()
     code = run_scenarios.calibrate(
-        run_scenarios.Asked(scenarios=[path], profile="quick", seed=0, blocks=blocks, results=tmp_path / "results"),
+        run_scenarios.RunRequest(scenarios=[path], profile="quick", seed=0, blocks=blocks, results=tmp_path / "results"),
         None,
         builds=tmp_path / "builds",
         second_install=False,
@@ -391,7 +391,9 @@ def verb(tmp_path: Path, machine: Machine, blocks: int = 8) -> tuple[int, str]:
 
 def plan(tmp_path: Path) -> str:
     shown = io.StringIO()
-    asked = run_scenarios.Asked(scenarios=[tmp_path / "example.yaml"], profile="quick", seed=0, blocks=None, results=tmp_path / "results")
+    asked = run_scenarios.RunRequest(
+        scenarios=[tmp_path / "example.yaml"], profile="quick", seed=0, blocks=None, results=tmp_path / "results"
+    )
     run_scenarios.plan(asked, builds=tmp_path, as_json=False, console=Console(file=shown, width=250))
     return shown.getvalue()
 
@@ -408,7 +410,7 @@ def test_calibrate_prints_what_it_found_and_its_exit_code(tmp_path: Path) -> Non
     assert "the baseline differs from itself" in said
     assert "no verdict on a time is given" in said
     code, said = verb(tmp_path, Machine(memory=0.7), blocks=60)
-    assert "a block resembles the one before by +0." in said
+    assert "the autocorrelation of blocks is +0." in said
 
 
 def test_calibrate_says_what_others_took_meanwhile(tmp_path: Path) -> None:
@@ -424,8 +426,8 @@ def test_plan_says_what_can_be_seen_in_how_many_minutes_or_how_to_learn_it(tmp_p
     verb(tmp_path, Machine(spread=0.01, where=environment.machine()))
     said = plan(tmp_path)
     assert "no noise floor" not in said
-    assert "round_time: 6 blocks in 36 s see a slowdown of" in said
-    assert "round_time: 24 blocks in 2 min see a slowdown of" in said
+    assert "round_time: 6 blocks in 36 s detect a slowdown of" in said
+    assert "round_time: 24 blocks in 2 min detect a slowdown of" in said
     verb(tmp_path, Machine(bias=1.1, where=environment.machine()))
     assert "a run's times will be untestable" in plan(tmp_path)
 
@@ -462,7 +464,7 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 def test_the_other_side_may_be_a_second_install(tmp_path: Path, prepared: dict[str, str]) -> None:
-    """Asked for one, the A/A runs `again` on an interpreter in another folder, and its floor counts for the scenario all the same."""
+    """RunRequest for one, the A/A runs `again` on an interpreter in another folder, and its floor counts for the scenario all the same."""
     second = second_install(scenario().builds["default"], tmp_path / "builds", lambda said: None)
     made = against_itself(scenario(), 8, second)
     first, again = (made.builds[arm.build] for arm in made.arms)

@@ -18,8 +18,8 @@ from rich.console import Console
 
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.install.side_folder import PACKAGE
-from perfproof.changes.count_findings import Setting
-from perfproof.changes.host_count import HostCount
+from perfproof.changes.counting.count_findings import Setting
+from perfproof.changes.counting.host_count import HostCount
 from perfproof.cli import main
 from perfproof.gate import gate_change
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
@@ -71,7 +71,9 @@ class Place:
         monkeypatch.setattr(
             gate_change,
             "gate_change",
-            lambda asked, console=None, open_runners=None, **more: real(asked, console, open_runners or self.runners, self.count, **more),
+            lambda request, console=None, open_runners=None, **more: real(
+                request, console, open_runners or self.runners, self.count, **more
+            ),
         )
 
     def count(self, base: ReadyBuild, candidate: ReadyBuild, features: Sequence[str], setting: Setting) -> HostCount:
@@ -201,7 +203,7 @@ def test_documents_beside_code_are_passed_over(place: Place) -> None:
     (place.folder / "my.diff").write_text(whole)
     assert place.diff() == EXIT_PASS
     assert "swap_states" in place.scenarios
-    assert "not measured, as it is no part of vLLM: docs/a.md" in place.notes
+    assert "not measured, because it is not part of vLLM: docs/a.md" in place.notes
 
 
 @pytest.mark.parametrize("then", ["pass", "warn", "fail"])
@@ -227,7 +229,7 @@ def test_a_file_that_can_not_be_followed_excuses_no_regression(place: Place, mor
     place.fate = counts(2048)
     assert place.diff() == EXIT_REGRESSED
     assert "bytes per swap of" in place.told["headline"]
-    told = "changes what measures it" if more is MEASURE else "not measured, as no overlay can follow it"
+    told = "alters benchmarks that measure it" if more is MEASURE else "not measured, because no overlay can apply it"
     assert told in place.notes
     place.fate = lambda one: one
     (place.folder / "my.diff").write_text((place.folder / "my.diff").read_text().replace("first + 0", "first + 1"))
@@ -268,7 +270,7 @@ def test_code_that_nothing_ran_is_told_and_fails_nothing(place: Place, calls: in
 
     place.fate = fate
     assert place.diff() == EXIT_PASS
-    assert ("nothing ran the changed code: swap_states: what was measured there says nothing of" in place.notes) == told
+    assert ("nothing ran the changed code: swap_states: their results say nothing about" in place.notes) == told
     assert "changed code: thinking_scan" not in place.notes
     assert place.told["headline"].startswith("Not judged (noisy-ci): nothing ran the changed code" if told else "The gate passes")
     assert ("ran the change: swap_states" in place.notes) == (not told)
@@ -299,14 +301,14 @@ def test_a_scenario_of_which_nothing_decides_is_not_measured(place: Place) -> No
     place.scenario("swap_states", {"swaps": 4}, exercises=[f"{BATCH}.swap"], metrics={"round_time": {"primary": True}})
     assert place.diff() == EXIT_PASS
     assert place.scenarios == {"thinking_scan"}
-    assert "not measured (no metric of theirs decides under noisy-ci): swap_states" in place.notes
+    assert "not measured (none of their metrics decides under noisy-ci): swap_states" in place.notes
 
 
 def test_what_does_not_fit_the_budget_is_skipped_and_told(place: Place) -> None:
     """The touched function comes first; the canary is what is left out."""
     assert place.diff("--budget", "70s") == EXIT_PASS
     assert place.scenarios == {"swap_states"}
-    assert re.search(r"skipped, as [\d.]+.(min|s) are not enough for all: thinking_scan \(about", place.notes)
+    assert re.search(r"skipped, because [\d.]+.(min|s) are not enough for all: thinking_scan \(about", place.notes)
 
 
 def test_a_change_that_does_not_run_is_blamed_once(place: Place) -> None:
@@ -323,7 +325,7 @@ def test_a_base_that_fails_is_never_the_changes_fault(place: Place) -> None:
     place.fate = fails("base", "diff")
     assert place.diff() == EXIT_UNTESTABLE
     assert "the base itself fails, so the change can't be judged and is not to blame" in place.told["headline"]
-    assert "mend the base" in place.told["todo"][0]
+    assert "fix the base" in place.told["todo"][0]
 
 
 def test_a_base_that_can_not_be_made_is_never_the_changes_fault(place: Place) -> None:
@@ -387,10 +389,10 @@ def test_a_failed_aa_is_not_blamed_on_the_change(place: Place) -> None:
     [
         (["--git", "."], "name the change with --diff FILE, or with --git REPO --base REF"),
         (["--diff", "my.diff", "--base", "main"], "name the change with --diff FILE, or with --git REPO --base REF"),
-        (["--base", "main"], "--base: of a change alone"),
-        (["--budget", "5m"], "--budget: of a change alone"),
-        (["--seed", "0"], "--seed: of a change alone: leave it out, or name the change"),
-        (["--results", "records", "--all", "--wait", "5", "--builds", "elsewhere"], "--all, --wait, --builds: of a change alone"),
+        (["--base", "main"], "--base: only for a change"),
+        (["--budget", "5m"], "--budget: only for a change"),
+        (["--seed", "0"], "--seed: only for a change: leave it out, or name the change"),
+        (["--results", "records", "--all", "--wait", "5", "--builds", "elsewhere"], "--all, --wait, --builds: only for a change"),
         (["--diff", "gone.diff"], "gone.diff: No such file"),
         (["--diff", "my.diff", "--policy", "noisy"], "there is no policy of that name, did you mean noisy-ci?"),
         (["--diff", "my.diff", "--tests", "gone"], "--tests gone: there is no such file"),
@@ -522,7 +524,7 @@ def test_a_change_that_makes_its_policy_lax_is_judged_by_that_of_its_base(gated:
     """A waiver, a rule or a metric that the change takes out of the policy counts once it is in the base."""
     gated.policy({"witnesses": {"decide": "none"}, "times": {"decide": "none"}, "untestable": "pass"})
     assert gated.gate() == EXIT_REGRESSED
-    assert "the change changes what it is judged by (perf/policy.yaml): it was judged by what main has" in gated.place.notes
+    assert "the change alters files that judge it (perf/policy.yaml): the files of main judged it" in gated.place.notes
     assert "(policy)" in gated.place.told["headline"]
 
 
@@ -583,7 +585,7 @@ def test_a_branch_with_a_file_that_can_not_be_followed_is_measured_by_its_python
     (gated.tree / "csrc" / "a.cu").write_text("int a;\n")
     (gated.tree / "vllm" / "notes.txt").write_text("a\n")
     assert gated.gate() == EXIT_REGRESSED
-    assert "not measured, as no overlay can follow it: csrc/a.cu, vllm/notes.txt" in gated.place.notes
+    assert "not measured, because no overlay can apply it: csrc/a.cu, vllm/notes.txt" in gated.place.notes
 
 
 def test_what_a_diff_changes_of_its_judges_is_told(place: Place) -> None:
@@ -593,7 +595,7 @@ def test_what_a_diff_changes_of_its_judges_is_told(place: Place) -> None:
     more = f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b\n"
     (place.folder / "my.diff").write_text((place.folder / "my.diff").read_text() + more)
     assert place.diff() == EXIT_PASS
-    assert "the change changes what it is judged by (scenarios/never.yaml): it was judged by what this folder has" in place.notes
+    assert "the change alters files that judge it (scenarios/never.yaml): the files of this folder judged it" in place.notes
 
 
 def test_every_option_is_in_the_docs() -> None:

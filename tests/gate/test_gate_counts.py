@@ -7,10 +7,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from perfproof.changes.host_count import HostCount
+from perfproof.changes.counting.host_count import HostCount
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
-from tests.changes.test_count_command import FUNCTION, compared
-from tests.changes.test_host_count import host
+from tests.changes.counting.test_count_command import FUNCTION, compared
+from tests.changes.counting.test_host_count import host
 from tests.changes.test_measure_change import ELSEWHERE
 from tests.gate.test_gate_change import Place, counts
 from tests.gate.test_gate_change import place as place
@@ -44,7 +44,7 @@ def test_more_work_than_the_policy_allows_fails_in_every_form(
     assert place.told["counts"]["comparisons"][0]["feature"] == "plain"
     comment = (place.folder / "comment.md").read_text().replace("\\", "")
     forms = [" ".join(capsys.readouterr().out.split()), comment, (place.folder / "junit.xml").read_text()]
-    assert all("A count is no time" in form for form in forms)
+    assert all("A count is not a time" in form for form in forms)
     assert all("python instructions, plain" in form or "python_instructions@plain" in form for form in forms)
     cases = {case.get("classname"): case for case in ET.parse(place.folder / "junit.xml").iter("testcase")}
     tag = {EXIT_REGRESSED: "failure", EXIT_UNTESTABLE: "error"}.get(code, "system-out")
@@ -66,7 +66,7 @@ def test_a_waiver_lets_more_counted_work_pass(place: Place) -> None:
     rules = {"counts": {"fail": 0.1}, "waivers": [waiver], "canary": []}
     assert place.diff(policy=place.policy(**rules)) == EXIT_PASS
     assert {one["effect"] for one in place.told["rulings"] if one["scenario"] == "host_work"} == {"waived"}
-    assert "waives nothing any more" not in place.notes
+    assert "no longer waives anything" not in place.notes
 
 
 def test_a_scenario_that_regresses_fails_whatever_was_counted(place: Place) -> None:
@@ -99,7 +99,7 @@ def test_where_no_scenario_decides_the_count_does(place: Place, counted: HostCou
     assert place.diff(policy=place.policy(**rules)) == code
     assert place.told["judged"] is judged
     assert place.ran == []
-    if counted.told and not judged:
+    if counted.findings and not judged:
         assert "nor does a feature that was counted (plain), so nothing was measured" in place.told["headline"]
     if judged:
         assert "nothing was timed: its count decides" in place.notes

@@ -14,12 +14,14 @@ import pytest
 import tomllib
 
 from perfproof.analysis.judging.judge import judge_scenario, spending_of
+from perfproof.builds.processes.supervised_process import Finished
 from perfproof.child import benchmarks
 from perfproof.model.base.errors import BadInput
 from perfproof.model.records.record import Record
 from perfproof.model.verdicts.judged import Judged
 from perfproof.pytest_plugin import benchmark_outcomes, node_ids, trial_arguments, worktrees
-from perfproof.pytest_plugin.benchmark_blocks import Design, questions, short_names
+from perfproof.pytest_plugin.benchmark_blocks import Design, questions, short_names, with_counts
+from perfproof.pytest_plugin.benchmark_trials import Ran
 from perfproof.pytest_plugin.worktrees import Change
 from tests.factory import record as any_record
 from tests.pytest_plugin.project import HERE, SLOWER, commit, git, make
@@ -275,3 +277,19 @@ def test_an_id_is_known_by_what_stays(one: str, other: str, same: bool) -> None:
     assert (node_ids.stable(one) == node_ids.stable(other)) is same
     assert benchmarks.stable(one, node_ids.PASSING) == node_ids.stable(one)
     assert node_ids.stable(node_ids.stable(one)) == node_ids.stable(one)
+
+
+def test_a_process_that_counted_nothing_says_why() -> None:
+    """A benchmark without a count has the reason among its warnings: the counter's, pytest's or the process's own."""
+    plain = any_record()
+    ended = Finished(command=(), code=3, seconds=1.0, log=Path("none"))
+
+    def told(**said: object) -> str:
+        ran = Ran(said=said, finished=ended, started="", seen={}, before={}, variables={})
+        return with_counts(plain, "t", ran).warnings[-1]
+
+    whole = {"tests": {}, "faults": [], "found": ["t"], "pytest": 0}
+    assert told().startswith("its work was not counted: the process ")
+    assert told(**whole, uncounted={"t": "its work was not counted: too long"}) == "its work was not counted: too long"
+    assert told(**{**whole, "tests": {"t": {"why": "broken"}}}) == "its work was not counted: broken"
+    assert with_counts(plain, "t", None) == plain

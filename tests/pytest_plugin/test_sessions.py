@@ -46,6 +46,17 @@ def test_a_planted_slowdown_regresses_and_what_was_not_touched_does_not(tmp_path
     assert 'message="perfproof: regressed' in (project / "junit.xml").read_text()
     records = store.read(results).records
     assert len(records) == 2 * 2 * 6
+    counted = {name: {row["metric"]: row for row in one["counts"]} for name, one in found.items()}  # type: ignore[attr-defined]
+    assert counted["test_total"]["python_instructions"]["verdict"] == "regressed"
+    assert re.search(r"more Python work: [\d,]+ to [\d,]+ Python instructions \(.*\) in 2 trials of each arm; total \+", done.stdout)
+    assert counted["test_longest[2000]"]["python_instructions"]["verdict"] == "identical"
+    assert counted["test_longest[2000]"]["c_calls"]["verdict"] == "identical"
+    assert "bench/test_core.py::test_longest[2000]: no call of what the change touches (total) was counted" in done.stdout
+    assert {(record.block, record.scenario) for record in records if record.counts} == {
+        (1, "test_total"),
+        (2, "test_total"),
+        (1, "test_longest_2000"),
+    }
     assert {tuple(record.order) for record in records} == {("base", "change"), ("change", "base")}
     assert len(git(project, "worktree", "list").splitlines()) == 1
     assert git(project, "status", "--porcelain", "--untracked-files=no") == " M adder/core.py\n"

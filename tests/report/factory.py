@@ -35,7 +35,16 @@ def row(scenario: str, metric: str, verdict: Outcome | None, **changed: Any) -> 
     known = METRICS.get(base_name(metric))
     better, kind, unit = (known.better, known.kind, known.unit) if known else ("lower", "time", "s")
     sign = 1 if better == "lower" else -1
-    worse = {"improved": -0.45, "regressed": 0.083, "equivalent": 0.002, "inconclusive": 0.031, "untestable": None, None: -0.021}[verdict]
+    worse = {
+        "improved": -0.45,
+        "regressed": 0.083,
+        "equivalent": 0.002,
+        "inconclusive": 0.031,
+        "untestable": None,
+        "less": -0.07,
+        "identical": 0.0,
+        None: -0.021,
+    }[verdict]
     half = {"inconclusive": 0.07, "equivalent": 0.006}.get(str(verdict), 0.012)
     effect = None if worse is None else math.exp(sign * worse) - 1
     ends = None if worse is None else sorted((math.exp(sign * (worse - half)) - 1, math.exp(sign * (worse + half)) - 1))

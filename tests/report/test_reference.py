@@ -50,7 +50,7 @@ def test_the_table_within_trials_is_of_the_line_that_is_drawn_thick(page: Page) 
 def test_what_judges_no_patch_is_counted_apart(page: Page) -> None:
     """Releases against each other, and a release against an altered one, are no improvement of a patch in the headline."""
     assert page.headline == (
-        "1 end-to-end scenario suggests an improvement; 2 microbenchmarks improved; 2 comparisons of answers are equivalent; "
+        "1 end-to-end scenario likely improved; 2 microbenchmarks improved; 2 comparisons of answers are equivalent; "
         "vLLM as released, no patch judged: 2 microbenchmarks improved"
     )
     assert html.render(page).count("<small>no patch judged</small>") == 2
@@ -83,17 +83,17 @@ def test_what_was_asked_more_often_is_no_difference_of_code(page: Page) -> None:
     """Only the patch and the variable that names it are marked as different; unequal counts of calls have their reason."""
     accuracy = of(page, "accuracy_penalties_cpu")
     assert [fact.name for fact in accuracy.attestations if fact.differs] == ["patches", "variable VLLM_PLUGINS"]
-    assert "as_released was asked again" in attestation.counted(accuracy)
+    assert "as_released got the same requests twice" in attestation.counted(accuracy)
     assert "fall into batches" in attestation.counted(of(page, "serve_penalties_cpu"))
     assert attestation.counted(of(page, "swap_states")) == ""
 
 
 def test_nothing_is_told_twice(page: Page) -> None:
-    """A block that the estimate owes much to, and servers that were shared, are told beside the answer and not warned of again."""
+    """A block that the estimate is sensitive to, and shared servers, are caveats of the answer and not warnings as well."""
     assert of(page, "serve_penalties_cpu").warnings == ()
     served = of(page_of(REFERENCE.with_name("gpu"), {"serve_penalties_cuda"})[0], "serve_penalties_cuda")
     assert any("outlier" in each for row in served.rows for each in row.warnings)
-    assert any("without block 3" in each for each in served.provisos)
+    assert any("sensitive to block 3" in each for each in served.provisos)
     assert not any("outlier" in each or "one server" in each for each in served.warnings)
 
 
@@ -109,7 +109,7 @@ def test_the_machine_is_trusted_or_not_in_a_first_sentence(page: Page) -> None:
     load, steal = machine.remarks(page)
     assert "beyond the 2 cores in swap_states_releases (4.56)" in load
     assert "accuracy_penalties_cpu" not in load
-    assert steal.startswith("Steal, the time for which the host ran others on these cores")
+    assert steal.startswith("Steal, the time for which the host gave these cores to others")
 
 
 def test_there_is_one_minus_sign(page: Page) -> None:

@@ -33,13 +33,13 @@ def accuracy(arm: str, task: str, verdict: Outcome = Outcome.EQUIVALENT, scenari
 
 
 def equality(arm: str, part: str, **changed: Any) -> Judged:
-    same = "identical on 48 prompts (2,651 tokens): every token and logprob to the last bit"
+    same = "identical on 48 prompts (2,651 tokens): every token and logprob is bit-identical"
     fields: dict[str, Any] = {"effect": 0.0, "interval": None, "level": None, "mde": None, "margin": None, "blocks": 48, "reason": same}
     return factory.row("equality", part, Outcome.EQUIVALENT, candidate=arm, **(fields | changed))
 
 
 def perplexity(arm: str) -> Judged:
-    same = "identical on 833 tokens of text: every logprob to the last bit"
+    same = "identical on 833 tokens of text: every logprob is bit-identical"
     return equality(arm, "text_perplexity", interval=(0.0, 0.0), blocks=833, reason=same)
 
 

@@ -29,10 +29,10 @@ def test_headline_counts_hints_and_checks_of_the_machine_apart() -> None:
     parts = (factory.suggested(), factory.penalties(), factory.itself())
     found = [scenario for part in parts for scenario in factory.page(part).scenarios]
     assert headline(found) == (
-        "1 end-to-end scenario improved and 1 suggests an improvement; 1 check of the machine (baseline against itself) is equivalent"
+        "1 end-to-end scenario improved and 1 likely improved; 1 check of the machine (baseline against itself) is equivalent"
     )
     assert factory.page(factory.swap_states()).headline == "swap_states improved in a microbenchmark"
-    assert factory.page(factory.suggested()).headline == "serve_shared suggests an improvement"
+    assert factory.page(factory.suggested()).headline == "serve_shared likely improved"
 
 
 def test_scenarios_stand_in_the_order_in_which_the_headline_counts_them() -> None:
@@ -56,7 +56,7 @@ def test_scenarios_stand_in_the_order_in_which_the_headline_counts_them() -> Non
     assert "".join(each.name for each in ordered(made)) == "hcdeabfgi"
     assert headline(made) == headline(ordered(made))
     assert headline(made) == (
-        "1 end-to-end scenario is inconclusive, 1 improved and 1 suggests an improvement; 1 microbenchmark is inconclusive; "
+        "1 end-to-end scenario is inconclusive, 1 improved and 1 likely improved; 1 microbenchmark is inconclusive; "
         "3 comparisons of answers are equivalent; vLLM as released, no patch judged: 1 microbenchmark regressed, and 1 end-to-end "
         "scenario is inconclusive"
     )

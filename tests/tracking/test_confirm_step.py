@@ -78,7 +78,7 @@ def test_a_fall_is_confirmed_by_an_improvement(tmp_path: Path) -> None:
     [
         (dataclasses.replace(STEP, at="python …/bin/python"), {}, "can't be made again from its name"),
         (STEP, {"machine": "000000000000"}, "another kind of machine"),
-        (STEP, {"workload": "000000000000"}, "it was changed since"),
+        (STEP, {"workload": "000000000000"}, "the file changed since"),
         (STEP, {"scenario": "gone"}, "no scenario file gone.yaml"),
     ],
 )

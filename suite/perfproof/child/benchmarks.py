@@ -1,10 +1,11 @@
 """Runs a project's own pytest-benchmark tests in one checkout of it: one trial of `pytest --perfproof`.
 
 `python benchmarks.py ORDER`, where ORDER is a JSON file: `arguments` for pytest, `wanted` (node ids; null collects only), `folder` (takes
-`benchmark.json` and `trial.json`), `passing` (a pattern: a match in a case's id differs between processes, and becomes `*`),
-`tree` (the checkout's top), `other` (the top of the other side's checkout, from which nothing may be
-imported; "" for none) and `modules` (names of the modules that the change touches). The project's tests are unchanged; a plugin leaves
-out unwanted ones and records how each ended and which files were loaded. It imports the standard library and the interpreter's packages.
+`benchmark.json` and `trial.json`), `passing` (a pattern: what it finds of a case's id is the process's own, and `*` stands for it), `count`
+(whether each benchmark's work is counted, and nothing timed), `tree` (the checkout's top), `other` (the top of the other side's checkout,
+from which nothing may be imported; "" for none) and `modules` (names of the modules that the change touches). The tests are the project's
+as they are; what is added is a plugin that leaves out those that are not wanted and writes down how each ended and which files were loaded.
+It imports the standard library, the counter beside it where it counts, and what the interpreter has.
 """
 
 from __future__ import annotations
@@ -143,6 +144,15 @@ def results(folder: str, passing: str) -> dict[str, dict[str, Any]]:
     return by_test
 
 
+def counted(passing: str) -> Any:
+    """What counts each benchmark, in place of what times it."""
+    from perfproof.child.counted_benchmarks import Counting
+
+    counting = Counting(lambda test: stable(test, passing))
+    counting.install()
+    return counting
+
+
 def run(order: dict[str, Any]) -> None:
     import pytest
 
@@ -150,6 +160,7 @@ def run(order: dict[str, Any]) -> None:
         pytest.hookimpl(tryfirst=True, optionalhook=True)(hook)  # else pytest-benchmark asks the machine, which takes a second
     pytest.hookimpl(trylast=True)(Watch.pytest_collection_modifyitems)
     watch = Watch(order["wanted"], order["passing"])
+    counting = counted(order["passing"]) if order["count"] else None
     code = int(pytest.main(order["arguments"], plugins=[watch]))
     outcome = {
         "pytest": code,
@@ -161,6 +172,8 @@ def run(order: dict[str, Any]) -> None:
         "sources": sources(order["tree"]),
         "strangers": strangers(order["tree"], order["other"]),
         "installed": installed(order["tree"], order["other"], order["modules"]),
+        "counts": counting.counts if counting else {},
+        "uncounted": counting.warnings if counting else {},
     }
     with open(os.path.join(order["folder"], "trial.json"), "w", encoding="utf-8") as file:
         json.dump(outcome, file)

@@ -5,9 +5,12 @@ computes nothing, and reports that it is ready. For every order on its channel i
 arm's plugins as every process of vLLM does, runs the file under pytest-benchmark, leaves `benchmark.json` and `trial.json` in the trial's
 folder and exits. A trial can't affect the next one, because the parent never runs any benchmark.
 
-Messages are JSON objects, one per line, over the pipes whose numbers are in `PERFPROOF_CHANNEL`. Orders:
-`{"bench", "environment", "seed", "folder", "log"}`; answers: `{"ready", "seconds", "threads", "faults"}`, then for each order
-`{"code", "seconds"}` (code: exit code, -N for signal N). It imports the standard library and the interpreter's packages.
+Behind the timed rounds the work of one round of each case is counted (`counted_rounds`), in the same process.
+
+Messages are JSON objects, one a line, over the pipes that `PERFPROOF_CHANNEL` numbers. Orders:
+`{"bench", "environment", "seed", "folder", "log", "count"}`, `count` being null or what is counted; answers:
+`{"ready", "seconds", "threads", "faults"}`, then for each order `{"code", "seconds"}` (code: exit code, -N for signal N). It imports the
+standard library, the counter beside it, and what the interpreter has.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ import sys
 import time
 from collections.abc import Iterator
 from typing import Any, BinaryIO
+
+from perfproof.child import counted_rounds
 
 NO_ROOM = 74
 """The exit code of a trial that found no disk space for its files (EX_IOERR of sysexits.h)."""
@@ -110,7 +115,7 @@ def child(order: dict[str, Any], inherited: tuple[BinaryIO, ...]) -> None:
         os.dup2(log, 2)
         os.environ.update(order["environment"])
         seed_all(order["seed"])
-        code = trial(order["bench"], order["folder"])
+        code = trial(order["bench"], order["folder"], order["count"])
     except BaseException as error:
         import traceback
 
@@ -147,8 +152,8 @@ def seed_all(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def trial(bench: str, folder: str) -> int:
-    """Loads the plugins, runs the benchmark, and writes the outcome to `trial.json`."""
+def trial(bench: str, folder: str, counting: dict[str, Any] | None) -> int:
+    """Loads the plugins, runs the benchmark, counts what is asked for, says what came of it in `trial.json`."""
     watch = Watch()
     outcome: dict[str, Any] = {"fault": "", "seconds": watch.seconds, "tests": watch.tests}
     try:
@@ -159,13 +164,24 @@ def trial(bench: str, folder: str) -> int:
         watch.seconds["plugins"] = time.perf_counter() - began
         run_pytest(bench, folder, watch)
         outcome["pytest"] = watch.code
-    except Exception as error:  # a plugin that refuses is the trial's result, not the runner's error
+        if counting and not watch.code:
+            outcome["counted"] = count(bench, counting, watch)
+    except Exception as error:  # a plugin that refuses is the trial's result, not a fault of the runner
         outcome["fault"] = f"{type(error).__name__}: {error}"
         raise
     finally:
         with open(os.path.join(folder, "trial.json"), "w") as file:
             json.dump(outcome, file)
     return 0
+
+
+def count(bench: str, counting: dict[str, Any], watch: Watch) -> dict[str, Any]:
+    """What a round of each case does, where the benchmark can say what a round is."""
+    began = time.perf_counter()
+    module = next((one for one in list(sys.modules.values()) if getattr(one, "__file__", None) == bench), None)
+    found = counted_rounds.count_cases(module, counting["cases"], counting["at"]) if hasattr(module, "counted_round") else {}
+    watch.seconds["count"] = time.perf_counter() - began
+    return found
 
 
 def run_pytest(bench: str, folder: str, watch: Watch) -> None:

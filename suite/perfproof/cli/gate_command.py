@@ -1,4 +1,4 @@
-"""The command that decides: gate, by the records of a folder or on a change."""
+"""The command that decides: gate, on the records of a folder or on a change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFAULT_RESULTS = Path("results/local")
 
 
 def add(verbs: Any) -> None:
-    gate = options.verb(verbs, "gate", _gate, "pass or fail: by the records of a results folder, or on a change that is measured first")
+    gate = options.verb(verbs, "gate", _gate, "pass or fail: for the records of a results folder, or for a change that is measured first")
     gate.add_argument(
         "--policy",
         metavar="POLICY",
@@ -26,7 +26,7 @@ def add(verbs: Any) -> None:
     )
     for form, words in (
         ("json", "the decision as JSON"),
-        ("junit", "JUnit XML, a case a ruling"),
+        ("junit", "JUnit XML, one case per ruling"),
         ("comment", "the comment for the pull request, markdown"),
         ("report", "the HTML report"),
     ):
@@ -39,10 +39,10 @@ def add(verbs: Any) -> None:
 def _change(gate: Any) -> None:
     options.change(
         gate,
-        diff="the change: a unified diff, of which what is no part of vLLM is passed over",
-        git="or a local clone, with --base: compared is where the branch left its base",
+        diff="the change: a unified diff; files that are not part of vLLM are ignored",
+        git="or a local clone, with --base: the branch is compared with the commit where it left its base",
         ref="the changed branch or commit of --git (default HEAD)",
-        base="the branch that the change is to go into",
+        base="the branch into which the change goes",
     )
     gate.add_argument("--build-ref", metavar="REF", help="the commit that --build was made from, where that is not the base (v0.32.0)")
     gate.add_argument("--scenarios", nargs="+", type=Path, metavar="FILE", help="measure these (default: those that the change touches)")
@@ -60,28 +60,28 @@ ONLY_CHANGES = (
     *("ref", "base", "build", "build_ref", "scenarios", "all", "tests", "no_count", "count_features"),
     *("profile", "seed", "budget", "wait", "anyway", "builds"),
 )
-"""Options that mean something of a change alone: without one nothing is measured."""
+"""Options that only matter with a change: without one, nothing is measured."""
 
 
 def _gate(arguments: argparse.Namespace) -> int:
     from perfproof.gate import gate_outputs
 
-    outputs = options.filled(gate_outputs.Outputs, arguments)
+    outputs = options.from_args(gate_outputs.Outputs, arguments)
     gate_outputs.forget(outputs)
     if arguments.diff is None and arguments.git is None:
-        said = vars(arguments).get("said", set())
-        if odd := [f"--{name.replace('_', '-')}" for name in ONLY_CHANGES if name in said or getattr(arguments, name) is True]:
-            of_change = "of a change alone: leave it out, or name the change with --diff FILE, or with --git REPO --base REF"
+        given = vars(arguments).get("given", set())
+        if odd := [f"--{name.replace('_', '-')}" for name in ONLY_CHANGES if name in given or getattr(arguments, name) is True]:
+            of_change = "only for a change: leave it out, or name the change with --diff FILE, or with --git REPO --base REF"
             raise BadInput(f"gate: {', '.join(odd)}: {of_change}")
         return gate_outputs.gate(arguments.results or DEFAULT_RESULTS, policy=arguments.policy, stored=arguments.stored, outputs=outputs)
     if arguments.stored is not None:
-        raise BadInput("gate: --stored is for records that are there (--results); a change is measured beside its base, which is better")
+        raise BadInput("gate: --stored is for existing records (--results); a change is measured beside its base, which is better")
     of_git = arguments.git is not None and arguments.base is not None and arguments.diff is None
     of_diff = arguments.diff is not None and not any((arguments.git, arguments.base, arguments.ref, arguments.build_ref))
     if not of_git and not of_diff:
         raise BadInput("gate: name the change with --diff FILE, or with --git REPO --base REF (and --ref, --build-ref)")
     options.counts_something(arguments)
     from perfproof.gate.gate_change import gate_change
-    from perfproof.gate.gate_request import Asked
+    from perfproof.gate.gate_request import GateRequest
 
-    return gate_change(options.filled(Asked, arguments, change=options.changed(arguments), outputs=outputs))
+    return gate_change(options.from_args(GateRequest, arguments, change=options.changed(arguments), outputs=outputs))

@@ -1,4 +1,4 @@
-"""Commands of the history: history add, list, show, prune, migrate, ack; steps."""
+"""Commands of the history: history add, list, show, counts, prune, migrate, ack; steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfproof.cli import options
 from perfproof.model.history.point import HISTORY
-from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
+from perfproof.model.scenarios.scenario import COUNT_MARGIN, DEFAULT_MARGIN
 
 if TYPE_CHECKING:
     from perfproof.history import Wanted
@@ -19,7 +19,7 @@ FILTERS = ("scenario", "metric", "arm", "build", "machine")
 
 
 def add(verbs: Any) -> None:
-    words = "points remembered over builds and nights: add, list, show, prune, migrate, ack"
+    words = "points remembered over builds and nights: add, list, show, counts, prune, migrate, ack"
     history = options.verb(verbs, "history", _list, words)
     acts = history.add_subparsers(title="what to do", metavar="WHAT", required=True)
 
@@ -40,15 +40,23 @@ def add(verbs: Any) -> None:
     )
     _json(showing)
 
+    counting = options.verb(acts, "counts", _counts, "what tracked builds count, release by release, and the functions behind each step")
+    counting.add_argument("results", type=Path, metavar="RESULTS", help="the results folder of 'perfproof track'")
+    counting.add_argument(
+        "--margin", type=options.fraction, default=COUNT_MARGIN, help="smallest change that is a step (default %(default)s)"
+    )
+    counting.add_argument("--top", type=options.positive, default=5, metavar="N", help="functions told a step (default %(default)s)")
+    counting.add_argument("--steps", type=options.positive, default=10, metavar="N", help="steps told, the largest (default %(default)s)")
+
     pruning = options.verb(acts, "prune", _prune, "take out old points, and lines that are there twice; acknowledgements always stay")
     _filters(pruning)
     pruning.add_argument("--before", type=_day, metavar="DATE", help="points measured before this day (2026-01-31)")
     pruning.add_argument("--keep", type=options.natural, metavar="N", help="all but the newest N points of each series")
-    pruning.add_argument("--dry-run", action="store_true", help="say how many would go, and change nothing")
+    pruning.add_argument("--dry-run", action="store_true", help="show how many would go, and change nothing")
 
     _folder(options.verb(acts, "migrate", _migrate, "rewrite lines of an older schema in the current one (reading does so by itself)"))
 
-    accepting = options.verb(acts, "ack", _ack, "accept a step, with the reason that the report shows from then on")
+    accepting = options.verb(acts, "ack", _ack, "accept a step, with a reason that the report shows")
     _filters(accepting)
     accepting.add_argument("--at", required=True, metavar="BUILD", help="the first build after the step, as 'perfproof steps' names it")
     accepting.add_argument("--reason", required=True, metavar="TEXT", help="why it is accepted")
@@ -76,9 +84,10 @@ def add(verbs: Any) -> None:
     )
     steps.add_argument(
         "--kind",
-        choices=("auto", "timed", "witness"),
+        choices=("auto", "timed", "witness", "count"),
         default="auto",
-        help="of a CSV: exact counts (witness), of which every change is a step, or what was measured (timed, which auto takes it for)",
+        help="of a CSV: exact counts (witness), where every change is a step, counts of the host's work (count), where one beyond "
+        "0.5 %% is, or measurements (timed, the meaning of auto)",
     )
     _json(steps)
     steps.add_argument(
@@ -98,8 +107,8 @@ def add(verbs: Any) -> None:
 
 
 def _folder(verb: argparse.ArgumentParser, default: Path | None = HISTORY) -> None:
-    told = f" (default {default})" if default else ""
-    verb.add_argument("--history", type=Path, default=default, metavar="DIR", help=f"the history folder{told}")
+    default_words = f" (default {default})" if default else ""
+    verb.add_argument("--history", type=Path, default=default, metavar="DIR", help=f"the history folder{default_words}")
 
 
 def _filters(verb: argparse.ArgumentParser, default: Path | None = HISTORY) -> None:
@@ -143,6 +152,12 @@ def _show(arguments: argparse.Namespace) -> int:
     return history_tables.show(arguments.history, _wanted(arguments), last=arguments.last, as_json=arguments.json)
 
 
+def _counts(arguments: argparse.Namespace) -> int:
+    from perfproof.tracking import count_history
+
+    return count_history.show(arguments.results, margin=arguments.margin, top=arguments.top, steps=arguments.steps)
+
+
 def _prune(arguments: argparse.Namespace) -> int:
     from perfproof.tracking import history_verbs
 
@@ -169,7 +184,7 @@ def _steps(arguments: argparse.Namespace) -> int:
         raise BadInput("steps: give either a FILE.csv or --history DIR")
     if arguments.file is not None:
         if arguments.confirm:
-            raise BadInput("--confirm: a CSV says nothing of how its builds are made: only the steps of a history can be confirmed")
+            raise BadInput("--confirm: a CSV does not say how its builds are made: only the steps of a history can be confirmed")
         return history_verbs.steps_of_file(arguments.file, floor=arguments.margin, kind=arguments.kind, as_json=arguments.json)
     confirm = _confirm(arguments) if arguments.confirm else None
     return history_verbs.steps_of_history(
@@ -178,7 +193,7 @@ def _steps(arguments: argparse.Namespace) -> int:
 
 
 def _confirm(arguments: argparse.Namespace) -> Confirm:
-    """Measures in pairs, and tells how that goes on stderr: what is printed stays the steps alone."""
+    """Measures in pairs, with its progress on stderr, so that stdout has the steps alone."""
     import sys
     from functools import partial
 

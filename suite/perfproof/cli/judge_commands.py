@@ -1,4 +1,4 @@
-"""Commands that judge what is there: compare, judge, accuracy, pasted."""
+"""Commands that judge existing data: compare, judge, accuracy, pasted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add(verbs: Any) -> None:
         verbs,
         "judge",
         _judge,
-        "the same verdict on anybody's numbers: result files of two sides, or a CSV with the columns block,arm,value",
+        "the same verdict on any numbers: result files of two sides, or a CSV with the columns block,arm,value",
     )
     judge.add_argument(
         "files",
@@ -52,7 +52,7 @@ def add(verbs: Any) -> None:
         metavar="NAME",
         help="what the values are called (default: the file's name); of a table with a metric column, or of result files, the one to judge",
     )
-    judge.add_argument("--unit", default="", help="unit of the values; those that have another one in the table are converted")
+    judge.add_argument("--unit", default="", help="unit of the values; values in another unit are converted")
     judge.add_argument(
         "--interleaved",
         action="store_true",
@@ -70,7 +70,7 @@ def add(verbs: Any) -> None:
     accuracy.add_argument("--passage", metavar="KEY", help="key of a document whose text several items ask about: they move together")
     accuracy.add_argument("--json", action="store_true", help="as JSON")
 
-    paste = options.verb(verbs, "pasted", _pasted, "what a pasted before-and-after shows, and what it could not have seen")
+    paste = options.verb(verbs, "pasted", _pasted, "what a pasted before-and-after shows, and which change it could not detect")
     paste.add_argument(
         "file",
         type=Path,
@@ -78,7 +78,7 @@ def add(verbs: Any) -> None:
         help="tables, blocks of clients or lines under headings, columns of before and after, sentences (docs/judge.md)",
     )
     options.points(paste)
-    paste.add_argument("--items", type=options.positive, metavar="N", help="how many items the totals are of, for display")
+    paste.add_argument("--items", type=options.positive, metavar="N", help="the number of items behind the totals, for display")
     paste.add_argument("--json", action="store_true", help="as JSON")
 
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the types of their values: a value that is none is refused with what was expected."""
+"""Options that several commands share, and the types of their values: a wrong value is refused with the expected form."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.scenarios.scenario import PROFILES
 
 if TYPE_CHECKING:
-    from perfproof.changes.measure_change import Change
+    from perfproof.changes.change_builds import Change
     from perfproof.run.host.preflight import Start
 
 Options = TypeVar("Options")
-"""A dataclass that holds what a command is asked."""
+"""A dataclass with a command's request."""
 
 EPILOG = """exit codes: 0 pass; 1 a regression (time, witness, accuracy or equality); 2 usage or a bad file;
 3 untestable (a crash, an unattested arm, an untrustworthy machine); 4 inconclusive, where the policy fails on it,
 or (pr) nothing worse, but answers not tested;
-130 interrupted (143 by SIGTERM): the same command goes on; 141 its reader went away (perfproof ... | head)"""
+130 interrupted (143 by SIGTERM): the same command continues; 141 its reader is gone (perfproof ... | head)"""
 
 
-BUDGET = "end after so many minutes, waiting and builds included; the same command goes on from there"
-"""What `--budget` of `run` and `pr` does."""
+BUDGET = "end after this many minutes, including waiting and builds; the same command continues from there"
+"""The help of `--budget` of `run` and `pr`."""
 
 
 def verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int], words: str) -> argparse.ArgumentParser:
-    """A command of that name, whose parsed arguments go to `function`; its help is `words`."""
+    """A command with this name; its parsed arguments go to `function`, its help is `words`."""
     made: argparse.ArgumentParser = verbs.add_parser(
         name,
         help=words,
@@ -38,50 +38,50 @@ def verb(verbs: Any, name: str, function: Callable[[argparse.Namespace], int], w
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.set_defaults(verb=function, parser=made)
-    return said_once(made)
+    return reject_repeated(made)
 
 
-class _Said(argparse._StoreAction):
-    """An option that is said again: lists add up; of two single values nobody can tell which was meant, and the first is not dropped."""
+class _GivenOnce(argparse._StoreAction):
+    """An option that may be repeated only with lists, which add up; of two single values it is not clear which one is meant."""
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None) -> None:
-        said: set[str] = vars(namespace).setdefault("said", set())
-        if option_string is not None and self.dest in said:
+        given: set[str] = vars(namespace).setdefault("given", set())
+        if option_string is not None and self.dest in given:
             if not isinstance(values, list):
                 parser.error(f"argument {option_string}: given twice")
             values = [*getattr(namespace, self.dest), *values]
-        said.add(self.dest)
+        given.add(self.dest)
         super().__call__(parser, namespace, values, option_string)
 
 
 class _AtOnce(argparse.Action):
-    """`--anyway`: nothing is waited for, unless `--wait` says so."""
+    """`--anyway`: do not wait, unless `--wait` is given."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:
         super().__init__(option_strings, dest, nargs=0, default=False, **more)
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None) -> None:
         setattr(namespace, self.dest, True)
-        if "wait" not in vars(namespace).get("said", set()):
+        if "wait" not in vars(namespace).get("given", set()):
             namespace.wait = 0.0
 
 
-def said_once(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The parser, whose options that take a value are `_Said`."""
+def reject_repeated(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """The parser, with `_GivenOnce` for all options that take a value."""
     for action in (None, "store"):
-        parser.register("action", action, _Said)
+        parser.register("action", action, _GivenOnce)
     return parser
 
 
-def filled(kind: type[Options], arguments: argparse.Namespace, **more: Any) -> Options:
-    """The options of a command as the dataclass that it hands on: each field is the argument of its name, but for those in `more`."""
+def from_args(kind: type[Options], arguments: argparse.Namespace, **more: Any) -> Options:
+    """A command's options as its request: each field is the argument with its name, except those in `more`."""
     names = {field.name for field in fields(kind)} - set(more)  # type: ignore[arg-type]
-    said = {name: value for name, value in vars(arguments).items() if name in names}
-    return kind(**said, **more)
+    values = {name: value for name, value in vars(arguments).items() if name in names}
+    return kind(**values, **more)
 
 
 def scenarios(verb: argparse.ArgumentParser, *, main: bool) -> None:
-    """Scenario files, the profile and the seed; with `main` none need be named (`chosen`)."""
+    """Scenario files, the profile and the seed; with `main` the files are optional (`chosen`)."""
     words = "; default: the main ones of this machine, CPU or CUDA, as listed in scenarios/main.toml" if main else ""
     verb.add_argument("scenarios", nargs="*" if main else "+", type=Path, metavar="SCENARIO", help=f"scenario files (YAML{words})")
     verb.add_argument("--profile", choices=PROFILES, default="standard", help="how much to measure (default standard)")
@@ -89,7 +89,7 @@ def scenarios(verb: argparse.ArgumentParser, *, main: bool) -> None:
 
 
 def chosen(arguments: argparse.Namespace, to: TextIO | None = None) -> Sequence[Path]:
-    """The scenario files that are named; else the main ones of this machine, which is told in a line (`to`: standard output)."""
+    """The named scenario files; else the main ones of this machine, with a line that says so (`to`: standard output)."""
     if arguments.scenarios:
         return list(arguments.scenarios)
     from perfproof.run.host import default_scenarios
@@ -107,7 +107,7 @@ def arms(verb: argparse.ArgumentParser) -> None:
 
 
 def blocks(verb: argparse.ArgumentParser) -> None:
-    """How many blocks, in one look."""
+    """The number of blocks, in one look."""
     verb.add_argument("--blocks", type=natural, metavar="N", help="one look after N blocks, instead of the scenario's own design")
 
 
@@ -119,13 +119,13 @@ def results(verb: argparse.ArgumentParser) -> None:
 
 
 def start(verb: argparse.ArgumentParser) -> None:
-    """What to do where the machine is busy."""
+    """What to do when the machine is busy."""
     verb.add_argument(
         "--wait",
         type=seconds,
         default=60.0,
         metavar="MINUTES",
-        help="how long to wait for a machine that is busy, or held by another run; 0 not at all (default 1; with --anyway 0)",
+        help="how long to wait for a busy machine, or one held by another run; 0 not at all (default 1; with --anyway 0)",
     )
     verb.add_argument(
         "--anyway",
@@ -135,14 +135,14 @@ def start(verb: argparse.ArgumentParser) -> None:
 
 
 def started(verb: str, arguments: argparse.Namespace, files: Sequence[Path] = (), **more: Any) -> Start:
-    """How a measurement begins: what one that has to wait for it is told, and what `start` and the profile say."""
+    """How a measurement starts: its name for others that wait for it, the options of `start`, and the profile."""
     from perfproof.run.host.preflight import Start
 
-    return filled(Start, arguments, what=" ".join(["perfproof", verb, *(file.name for file in files)]), **more)
+    return from_args(Start, arguments, what=" ".join(["perfproof", verb, *(file.name for file in files)]), **more)
 
 
 def change(verb: Any, *, git: str, diff: str, ref: str, base: str) -> None:
-    """A change to vLLM, as a diff or as commits of a clone; `git`, `diff`, `ref` and `base` say what each is to this command."""
+    """A change to vLLM, as a diff or as commits of a clone; `git`, `diff`, `ref` and `base` are the help of these options."""
     verb.add_argument("--diff", type=Path, metavar="FILE", help=diff)
     verb.add_argument("--git", type=Path, metavar="REPO", help=git)
     verb.add_argument("--ref", metavar="REF", help=ref)
@@ -153,7 +153,7 @@ def change(verb: Any, *, git: str, diff: str, ref: str, base: str) -> None:
 
 
 def counts(verb: Any) -> None:
-    """What a change is counted by before anything is timed."""
+    """The features to count before anything is timed."""
     verb.add_argument("--no-count", action="store_true", help="do not count the work of vLLM's host first")
     verb.add_argument(
         "--count-features", nargs="+", default=[], metavar="NAME", help="count these too, beside plain (names as of perfproof count)"
@@ -161,34 +161,34 @@ def counts(verb: Any) -> None:
 
 
 def counts_something(arguments: argparse.Namespace) -> None:
-    """Raises `BadInput` for features of a count that is left out."""
+    """Raises `BadInput` for features together with `--no-count`."""
     if arguments.no_count and arguments.count_features:
-        raise BadInput("--count-features: --no-count leaves the count out: say one of them")
+        raise BadInput("--count-features: --no-count leaves the count out: give only one of them")
 
 
 def changed(arguments: argparse.Namespace) -> Change:
     """The change that these options name."""
-    from perfproof.changes.measure_change import Change
+    from perfproof.changes.change_builds import Change
 
-    return filled(Change, arguments, repo=arguments.git)
+    return from_args(Change, arguments, repo=arguments.git)
 
 
 def points(verb: argparse.ArgumentParser) -> None:
-    """The margin, in points of the share."""
+    """The margin, as a fraction: 0.01 is one percentage point."""
     verb.add_argument(
         "--margin", type=fraction, default=0.01, help="smallest drop that matters, as a fraction (default %(default)s: one point)"
     )
 
 
 def builds(verb: argparse.ArgumentParser) -> None:
-    """Where builds are made."""
+    """The folder of the builds."""
     verb.add_argument(
         "--builds", "--builds-dir", type=Path, default=Path("builds"), metavar="DIR", help="where builds are made (default builds)"
     )
 
 
 def fraction(text: str) -> float:
-    """A fraction between 0 and 1, both left out, or as a percentage: 0.05 or 5%."""
+    """A fraction between 0 and 1, excluding both, or a percentage: 0.05 or 5%."""
     try:
         value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:
@@ -207,7 +207,7 @@ def minutes(text: str) -> float:
 
 
 def seconds(text: str) -> float:
-    """Minutes, none or more, as seconds."""
+    """Minutes, 0 or more, as seconds."""
     value = float(text)
     if not 0 <= value < 1e6:
         raise argparse.ArgumentTypeError(f"expected minutes, 0 or more, got {text}")
@@ -215,7 +215,7 @@ def seconds(text: str) -> float:
 
 
 def duration(text: str) -> float:
-    """Minutes of a time such as 20m, 90s or 1.5h; of a number alone, so many minutes."""
+    """The minutes of a time such as 20m, 90s or 1.5h; a number alone means minutes."""
     from perfproof.model.documents.policy_documents import minutes as read
 
     try:
@@ -233,6 +233,6 @@ def natural(text: str) -> int:
 
 def positive(text: str) -> int:
     """A whole number from 1 on, in plain digits."""
-    if not (found := natural(text)):
+    if not (number := natural(text)):
         raise argparse.ArgumentTypeError(f"expected a number from 1 on, got {text}")
-    return found
+    return number

@@ -1,4 +1,4 @@
-"""Commands that measure, or say what measuring would take: run, calibrate, plan, setup, doctor."""
+"""Commands that measure or prepare measuring: run, calibrate, plan, setup, doctor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add(verbs: Any) -> None:
     options.builds(run)
 
     calibrate = options.verb(
-        verbs, "calibrate", _calibrate, "run the baseline against itself: what this machine's noise is, and whether to trust it"
+        verbs, "calibrate", _calibrate, "run the baseline against itself: the noise of this machine, and whether to trust it"
     )
     options.scenarios(calibrate, main=False)
     calibrate.add_argument(
@@ -34,7 +34,7 @@ def add(verbs: Any) -> None:
         help="blocks (default 8; from 60 on order effect and autocorrelation too)",
     )
     calibrate.add_argument(
-        "--second-install", action="store_true", help="install the baseline's release once more, and run that against the first"
+        "--second-install", action="store_true", help="install the baseline's release a second time, and run that against the first"
     )
     options.start(calibrate)
     options.results(calibrate)
@@ -61,15 +61,15 @@ def _run(arguments: argparse.Namespace) -> int:
     from perfproof.commands import run_scenarios
 
     files = options.chosen(arguments)
-    asked, start = options.filled(run_scenarios.Asked, arguments, scenarios=files), options.started("run", arguments, files)
-    return run_scenarios.run(asked, start, builds=arguments.builds, report=arguments.report, budget=arguments.budget)
+    request, start = options.from_args(run_scenarios.RunRequest, arguments, scenarios=files), options.started("run", arguments, files)
+    return run_scenarios.run(request, start, builds=arguments.builds, report=arguments.report, budget=arguments.budget)
 
 
 def _calibrate(arguments: argparse.Namespace) -> int:
     from perfproof.commands import run_scenarios
 
-    asked, start = options.filled(run_scenarios.Asked, arguments), options.started("calibrate", arguments, arguments.scenarios)
-    return run_scenarios.calibrate(asked, start, builds=arguments.builds, second_install=arguments.second_install)
+    request, start = options.from_args(run_scenarios.RunRequest, arguments), options.started("calibrate", arguments, arguments.scenarios)
+    return run_scenarios.calibrate(request, start, builds=arguments.builds, second_install=arguments.second_install)
 
 
 def _plan(arguments: argparse.Namespace) -> int:
@@ -77,7 +77,7 @@ def _plan(arguments: argparse.Namespace) -> int:
 
     files = options.chosen(arguments, sys.stderr if arguments.json else None)
     return run_scenarios.plan(
-        options.filled(run_scenarios.Asked, arguments, scenarios=files), builds=arguments.builds, as_json=arguments.json
+        options.from_args(run_scenarios.RunRequest, arguments, scenarios=files), builds=arguments.builds, as_json=arguments.json
     )
 
 

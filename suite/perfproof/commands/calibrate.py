@@ -1,8 +1,8 @@
-"""The baseline against itself, through the very code that compares arms: `perfproof calibrate`.
+"""The baseline against itself, through the same code that compares arms: `perfproof calibrate`.
 
-A scenario is turned into its A/A (two arms of equal code, `baseline` and `again`), planned, conducted and paired like any
-other, and what its blocks say of the machine is kept as noise floors, which later plans and verdicts in the same results folder read.
-Every A/A has a folder of its own under `calibration/`; one that was broken off is gone on with.
+A scenario becomes its A/A (two arms of equal code, `baseline` and `again`), which is planned, run and paired like any other. Its
+results are kept as noise floors, which later plans and verdicts in the same results folder read. Every A/A has
+its own folder under `calibration/`; an interrupted one continues.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OpenRunners = Callable[[Plan, Path, Say], contextlib.AbstractContextManager[Call
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
-    """One scenario's A/A: what each metric's blocks say, the floors that were stored, what others took meanwhile, and how it went."""
+    """One scenario's A/A: the calibration of each metric, the stored noise floors, the CPU time lost to others, and the run itself."""
 
     scenario: Scenario
     checked: Mapping[str, Calibration]
@@ -52,18 +52,18 @@ class Calibrated:
 
 
 def against_itself(scenario: Scenario, blocks: int, second: PythonBuild | None = None) -> Scenario:
-    """The A/A of a scenario: its baseline under two names. Raises `BadInput` for a scenario that times nothing.
+    """The A/A of a scenario: its baseline under two names. Raises `BadInput` for a scenario without timed metrics.
 
-    `second` is the interpreter of the arm `again`, where the same release was installed once more (`runners.second_install`).
+    `second` is the interpreter of the arm `again`, if it is a second install of the same release (`runners.second_install`).
     """
     if kind_of(scenario.workload).of_answers:
-        raise BadInput(f"{scenario.source}: a scenario about answers brings its own A/A: the baseline runs again in every run")
+        raise BadInput(f"{scenario.source}: a scenario about answers has its own A/A: the baseline runs twice in every run")
     if not any(is_timed(choice.name) for choice in scenario.metrics):
         raise BadInput(f"{scenario.source}: metrics: none of them is timed; exact counts need no noise floor")
     other = {"kind": "python", "path": second.path} if second else None
     made = scenario_of(aa_check.itself(scenario.definition, blocks, other), source=scenario.source)
     builds = {**scenario.builds, **({aa_check.SECOND: second} if second else {})}
-    return dataclasses.replace(made, builds=builds)  # a definition alone does not say where the files of a build lie
+    return dataclasses.replace(made, builds=builds)  # a definition alone does not say where a build's files are
 
 
 def calibrate(
@@ -78,9 +78,9 @@ def calibrate(
 ) -> Calibrated:
     """Runs an A/A (made by `against_itself`) to its end and stores its noise floors in the results folder.
 
-    `open_runners` gives the runners of a plan, `progress` a display for so many trials, `now` the time in words, `start` says how a run
-    begins (None: at once). Raises as `conduct` does, and `CannotRun` where the A/A left nothing to measure a spread by: then no
-    floor is stored.
+    `open_runners` opens the runners of a plan, `progress` makes a display for a number of trials, `now` gives the time in words, `start`
+    says how a run starts (None: at once). Raises the same errors as `conduct`, and `CannotRun` where the A/A has too little to measure a
+    spread: then no floor is stored.
     """
     store.check_folder(results)
     plan = make_plan([scenario], seed)
@@ -98,17 +98,17 @@ def calibrate(
 
 
 def _folder(results: Path, scenario: Scenario, seed: int) -> Path:
-    """Where this A/A's records go: the folder of one that was broken off, else a new one."""
-    told = {floor.records for floor in store.read_floors(results)}
+    """The folder for this A/A's records: that of an interrupted one, else a new one."""
+    finished = {floor.records for floor in store.read_floors(results)}
     number = 1
     while True:
         folder = results / "calibration" / f"{scenario.name}-{number:03d}"
-        if str(folder.relative_to(results)) not in told and _fits(folder, scenario, seed):
+        if str(folder.relative_to(results)) not in finished and _fits(folder, scenario, seed):
             return folder
         number += 1
 
 
 def _fits(folder: Path, scenario: Scenario, seed: int) -> bool:
-    """Whether the records in a folder, if any, are of this very A/A, and of this machine."""
+    """Whether the records in a folder, if any, are of exactly this A/A and this machine."""
     records = store.records_in(folder)
     return all(record.digest == scenario.digest and record.seed == seed for record in records) and not here(records)[1]

@@ -21,7 +21,7 @@ from perfproof.model.verdicts.judged import Judged
 from perfproof.model.verdicts.policy import DEFAULT_POLICY
 
 _MOMENT = b'"date": '
-"""The key of a results file's moment, which no two runs have alike."""
+"""The key of a results file's time, which differs between any two runs."""
 
 
 def accuracy(
@@ -29,28 +29,28 @@ def accuracy(
 ) -> int:
     """Judges two runs of lm_eval, item by item; every task, filter and metric that both have shares the error rate.
 
-    `passage` is the key of a document that holds the text which several items ask about. Another model is named first. Where a run left
-    no samples, the totals are compared, unpaired.
+    `passage` is the key of a document with the text that several items are about. A different model is named first. Where a run left no
+    samples, the totals are compared, unpaired.
     """
     if lacking := [path for path in (baseline, candidate) if lm_eval.totals.alone(path)]:
         return _accuracy_of_totals(baseline, candidate, lacking, margin=margin, as_json=as_json, console=console)
     if shared := {file.resolve() for file in lm_eval.files(baseline)} & {file.resolve() for file in lm_eval.files(candidate)}:
         raise BadInput(f"{candidate}: is the baseline itself ({min(shared).name} is read for both): name another run")
     if copied := _copied(baseline, candidate):
-        raise BadInput(f"{candidate}: is a copy of the baseline ({copied}, to the last byte): name another run")
+        raise BadInput(f"{candidate}: is a copy of the baseline ({copied} is byte-identical): name another run")
     (first, left), (second, other) = (_run(path, passage) for path in (baseline, candidate))
     if not {one.task for one in first.items} & {one.task for one in second.items}:
         raise BadInput(f"{candidate}: none of its tasks is in {baseline}: {_listed(second)} against {_listed(first)}")
-    found = eval_runs.compare(first, second, margin=margin)
-    for told in [*left, *other, *found.notes]:
-        print(f"perfproof: note: {told}", file=sys.stderr)
+    result = eval_runs.compare(first, second, margin=margin)
+    for note in [*left, *other, *result.notes]:
+        print(f"perfproof: note: {note}", file=sys.stderr)
     if as_json:
-        record_verdicts.print_json(found.rows, models=found.models, notes=found.notes, left_out=[*left, *other])
+        record_verdicts.print_json(result.rows, models=result.models, notes=result.notes, left_out=[*left, *other])
     else:
-        for models in found.models:
+        for models in result.models:
             (console or Console()).print(f"Not the same model: {models}", highlight=False, markup=False, soft_wrap=True)
-        show(found.rows, console)
-    return decide(found.rows, DEFAULT_POLICY).exit_code
+        show(result.rows, console)
+    return decide(result.rows, DEFAULT_POLICY).exit_code
 
 
 def _accuracy_of_totals(
@@ -78,13 +78,13 @@ def _accuracy_of_totals(
 
 
 def _copied(baseline: Path, candidate: Path) -> str:
-    """A results file that both runs have to the last byte, with its moments: then one is a copy of the other; "" without one."""
+    """A results file that is byte-identical in both runs, including its times: then one run is a copy of the other; "" without one."""
     sides = [{file.read_bytes(): file.name for file in lm_eval.results(path)} for path in (baseline, candidate)]
-    return next((name for said, name in sides[0].items() if said in sides[1] and _MOMENT in said), "")
+    return next((name for content, name in sides[0].items() if content in sides[1] and _MOMENT in content), "")
 
 
 def _run(path: Path, passage: str | None) -> tuple[Run, list[str]]:
-    """A run of lm_eval, and what of it was left out."""
+    """A run of lm_eval, and notes on what was left out."""
     items, warnings = lm_eval.read(path, dict.fromkeys(lm_eval.tasks(path), passage) if passage else {})
     return Run(items=tuple(items), settings=lm_eval.settings(path)), [f"{path}: {warning}" for warning in warnings]
 

@@ -66,13 +66,13 @@ def _rows(found: Paste, margin: float, items: int | None, scenario: str) -> Iter
 
 
 def _no_verdict(pair: ScorePair) -> str:
-    return accuracy_verdict.asked_otherwise(pair.before, pair.after) or accuracy_verdict.totals_not_in_points(pair.before, pair.after)
+    return accuracy_verdict.different_questions(pair.before, pair.after) or accuracy_verdict.totals_not_in_points(pair.before, pair.after)
 
 
 def _judged(pair: ScorePair, name: str, why: str, *, margin: float, tasks: int, items: int | None, scenario: str) -> Judged:
     one, two, better = pair.before, pair.after, pair.before.better or "higher"
     if why:
-        asked = bool(accuracy_verdict.asked_otherwise(one, two))
+        asked = bool(accuracy_verdict.different_questions(one, two))
         return accuracy_verdict.unjudged(
             name, why, scenario=scenario, baseline=one.side, candidate=two.side, better=better, margin=margin, primary=asked
         )

@@ -1,6 +1,6 @@
-"""The verbs that need records only: verdicts, the decision and the report of a results folder.
+"""The verbs that need only records: verdicts, the decision and the report of a results folder.
 
-No vLLM, torch or GPU is needed here. Each returns its exit code.
+They need no vLLM, torch or GPU. Each returns its exit code.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from perfproof.analysis.trials.size_sweeps import sweeps
 from perfproof.analysis.trials.trial_groups import kept_apart
 from perfproof.analysis.verdicts import unpaired
 from perfproof.analysis.verdicts.error_rates import judge_rate_table
+from perfproof.commands import counted_scenarios
 from perfproof.model.base import clock
 from perfproof.model.base.errors import EXIT_PASS, BadInput, CannotRun, PerfproofError
 from perfproof.model.base.json_numbers import plain_json
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 
 def show(results: Path, console: Console, report: Path | None, only: set[str] | None = None) -> int:
-    """Prints the verdicts of a results folder, writes its report, and returns what the default policy makes of it."""
+    """Prints the verdicts of a results folder and writes its report. Returns the exit code of the default policy."""
     from perfproof.report.formats import terminal
 
     page, judged = page_of(results, only)
@@ -69,9 +70,13 @@ def show_change(
     notes: Sequence[str],
     command: str,
     against: Callable[[Sequence[Judged]], Sequence[str]],
+    counts: Mapping[str, Any] | None = None,
 ) -> tuple[str, Decision]:
-    """As `show`, for a change: `read` is what the folder holds, `notes` say what the change touches, `against` what speaks against the
-    judged metrics; `command` measures it again. The text is written, and returned with what the default policy makes of it."""
+    """Like `show`, for a change. Writes the text, and returns it with the decision of the default policy.
+
+    `read` holds the folder's records, `notes` say what the change touches, `against` gives contradictions to the judged metrics, `command`
+    measures the change again, and `counts` are its counts of the host's work, in the form of the JSON.
+    """
     from perfproof.report.base import formatting
     from perfproof.report.formats import pr_comment, terminal
 
@@ -79,6 +84,7 @@ def show_change(
     again = tuple(dataclasses.replace(one, commands=(line(command), *one.commands[1:])) for one in page.scenarios)
     notes = [notes[0], *against(judged), *notes[1:]]
     page = dataclasses.replace(page, scenarios=again, notes=tuple(formatting.sentence(note) for note in notes))
+    page = with_counts(page, counts)
     terminal.show(page, console)
     block = pr_comment.render(page)
     write(block, text)
@@ -86,23 +92,33 @@ def show_change(
     return block, decide(judged, DEFAULT_POLICY)
 
 
-def show_counted(headline: str, notes: Sequence[str], console: Console, *, report: Path, text: Path) -> str:
-    """As `show_change`, for a change that was counted and not measured; the text."""
+def with_counts(page: Page, counts: Mapping[str, Any] | None) -> Page:
+    """The page with what a change costs the host, as JSON has it, before what scenarios counted."""
+    from perfproof.report.extract import host_work
+
+    return dataclasses.replace(page, counts=counts, host_work=(*host_work.all_of(counts, ()), *page.host_work))
+
+
+def show_counted(headline: str, notes: Sequence[str], *, counts: Mapping[str, Any] | None, report: Path | None, text: Path | None) -> str:
+    """Like `show_change`, for a change that was counted and not timed. Returns the text; without a file nothing is written."""
     from perfproof.report import view
     from perfproof.report.base import formatting
     from perfproof.report.formats import pr_comment
 
     page = view.build((), (), made=clock.minute(), version=__version__)
-    told = tuple(formatting.sentence(note) for note in notes)
-    page = dataclasses.replace(page, headline=formatting.sentence(headline[0].upper() + headline[1:]), notes=told)
+    texts = tuple(formatting.sentence(note) for note in notes)
+    page = dataclasses.replace(page, headline=formatting.sentence(headline[0].upper() + headline[1:]), notes=texts)
+    page = with_counts(page, counts)
     block = pr_comment.render(page)
-    write(block, text)
-    write_html(page, report)
+    if text is not None:
+        write(block, text)
+    if report is not None:
+        write_html(page, report)
     return block
 
 
 def compare(results: Path, *, as_json: bool, console: Console | None = None) -> int:
-    """Prints the verdicts of a results folder; exit code 0 whatever they are: the gate decides."""
+    """Prints the verdicts of a results folder. The exit code is always 0: the gate decides."""
     console = console or Console()
     if as_json:
         read = store.read(results)
@@ -111,9 +127,9 @@ def compare(results: Path, *, as_json: bool, console: Console | None = None) -> 
         for warning in read.warnings:
             print(f"perfproof: warning: {warning}", file=sys.stderr)
         records = kept_apart(read.records)
-        found = judging.judge_records(records, floors=store.read_floors(results))
-        comparisons = [comparison(row) for one in found for row in one.judged]
-        growths = [told for one in found for told in _growths(one.scenario, records)]
+        judged = judging.judge_records(records, floors=store.read_floors(results))
+        comparisons = [comparison(row) for one in judged for row in one.judged]
+        growths = [entry for one in judged for entry in _growths(one.scenario, records)]
         print(plain_json({"schema": 1, "comparisons": comparisons, "growths": growths}))
         return EXIT_PASS
     from perfproof.report.formats import terminal
@@ -157,7 +173,7 @@ def comparison(row: Judged) -> dict[str, Any]:
 
 
 def _growths(scenario: Scenario, records: Sequence[Record]) -> Iterator[dict[str, Any]]:
-    """The entries of `compare --json` for one scenario's sweeps: an entry an arm, the baseline first."""
+    """The entries of `compare --json` for one scenario's sweeps: one per arm, the baseline first."""
     arms = [scenario.baseline.name, *(arm.name for arm in scenario.candidates)]
     for sweep in sweeps(arms, [record for record in records if record.scenario == scenario.name]):
         claims = dict(sweep.claims)
@@ -194,28 +210,28 @@ def judge(
 ) -> int:
     """Judges the numbers of a CSV, all its blocks as one look, each metric by itself; the metrics share the error.
 
-    `metric` is what the values are called, the file's stem by default, or the one of the table's metrics that is judged; which arm is the
-    baseline is told unless `baseline` names it. `interleaved` says that arms which stand apart were measured in turns.
+    `metric` is the name of the values (by default the file's stem), or the metric of the table to judge. A line names the baseline, unless
+    `baseline` does. `interleaved` says that the arms were measured in turns, whatever the order of the lines.
     """
     from perfproof.importers import trials_csv
 
     console = console or Console()
     read = trials_csv.read(file, unit)
     base = trials_csv.baseline_of(file, read.rows, baseline)
-    for told in (base.told, *read.notes):
-        if told:
-            print(line(told), file=sys.stderr if as_json else console.file)
+    for note in (base.told, *read.notes):
+        if note:
+            print(line(note), file=sys.stderr if as_json else console.file)
     judged: list[Judged] = []
     sentences: list[str] = []
     rates = any(row.requests is not None for row in read.rows)
-    asked = _asked_metrics(file, read.metrics, metric, None if rates else better)
-    for told in _odd_units(read, asked, better) if not rates else ():
-        print(line(told), file=sys.stderr if as_json else console.file)
-    for name in asked:
+    chosen = _chosen_metrics(file, read.metrics, metric, None if rates else better)
+    for note in _odd_units(read, chosen, better) if not rates else ():
+        print(line(note), file=sys.stderr if as_json else console.file)
+    for name in chosen:
         rows = [row for row in read.rows if row.metric == name]
         named = name or metric or file.stem
-        found, told_of = _judge_rows(file, rows, named, base.arm, better, margin, read.units[name], interleaved, len(asked))
-        judged, sentences = [*judged, *found], [*sentences, *told_of]
+        rows_of, told_of = _judge_rows(file, rows, named, base.arm, better, margin, read.units[name], interleaved, len(chosen))
+        judged, sentences = [*judged, *rows_of], [*sentences, *told_of]
     if as_json:
         print_json(judged)
     elif not rates:
@@ -228,19 +244,18 @@ def judge(
     return decide(judged, DEFAULT_POLICY).exit_code
 
 
-def _asked_metrics(file: Path, metrics: Sequence[str], metric: str | None, better: Better | None) -> list[str]:
-    """The table's metrics that are judged: the one that was named, else all.
+def _chosen_metrics(file: Path, metrics: Sequence[str], metric: str | None, better: Better | None) -> list[str]:
+    """The metrics of the table to judge: the named one, else all.
 
-    Raises `BadInput` for a name that none has, and where a metric's own name says that the other direction is better; `better` is None
-    where it must be that of errors.
+    Raises `BadInput` for an unknown name, and where a metric's own name contradicts the direction; `better` is None for rates of errors.
     """
     if metrics == ("",):
         called = metric or file.stem
         if better and metric_directions.better(called) not in (None, better):
             raise BadInput(
-                f"{file}: --better {better}: of {called}, {metric_directions.better(called)} is better: say --better "
+                f"{file}: --better {better}: of {called}, {metric_directions.better(called)} is better: use --better "
                 f"{metric_directions.better(called)}, "
-                "or what else the values are with --metric NAME"
+                "or name the values with --metric NAME"
             )
         return [""]
     if metric is not None:
@@ -257,10 +272,10 @@ def _asked_metrics(file: Path, metrics: Sequence[str], metric: str | None, bette
 
 
 def _odd_units(table: Table, metrics: Sequence[str], better: Better) -> list[str]:
-    """Units of which the other direction is mostly better, in a sentence each."""
+    """One sentence for each unit whose usual direction is the other one."""
     units = dict.fromkeys(table.units[name] for name in metrics if metric_directions.better(name) is None)
     return [
-        f"of values in {unit}, {other} is mostly better; they are judged as --better {better} says"
+        f"of values in {unit}, {other} is usually better; they are judged with --better {better}"
         for unit in units
         if (other := metric_directions.better(f"({unit})")) not in (None, better)
     ]
@@ -277,7 +292,7 @@ def _judge_rows(
     interleaved: bool,
     metrics: int,
 ) -> tuple[list[Judged], list[str]]:
-    """The lines of one metric, and the reasoning in sentences; counts of errors are compared by difference, in percentage points."""
+    """The lines of one metric, and the reasoning in sentences; error rates are compared by difference, in percentage points."""
     counted = [(row.block, row.arm, int(row.value), row.requests) for row in rows if row.requests is not None]
     if counted and better != "lower":
         raise BadInput(f"{file}: --better {better}: of errors, fewer are better")
@@ -289,13 +304,13 @@ def _judge_rows(
             plain, scenario=file.stem, name=name, baseline=baseline, better=better, margin=margin, unit=unit, metrics=metrics
         )
     seen = [unpaired.Seen(block=row.block, arm=row.arm, value=row.value / (row.requests or 1), at=row.at) for row in rows]
-    found = [unpaired.as_sides(one, seen, interleaved) for one in judged]
-    told = [own if one is other else unpaired.explain(one) for one, other, own in zip(found, judged, reasoning, strict=True)]
-    return found, [sentence for own in told for sentence in own]
+    sides = [unpaired.as_sides(one, seen, interleaved) for one in judged]
+    explained = [own if one is other else unpaired.explain(one) for one, other, own in zip(sides, judged, reasoning, strict=True)]
+    return sides, [sentence for own in explained for sentence in own]
 
 
 def report(results: Path, *, out: Path | None, pull_request: bool, junit: Path | None = None) -> int:
-    """Writes the HTML file and the JUnit file, or prints the pull request's block."""
+    """Writes the HTML file and the JUnit file, or prints the pull request's text."""
     page, _ = page_of(results, None)
     if pull_request:
         from perfproof.report.formats import pr_comment
@@ -319,21 +334,23 @@ def page_of(
     rows: Sequence[Judged] | None = None,
     read: store.Read | None = None,
 ) -> tuple[Page, list[Judged]]:
-    """The report's view model of a results folder (of the named scenarios only), and the judged metrics behind it.
+    """The report's view model of a results folder (only of the named scenarios), and the judged metrics behind it.
 
-    Which metrics are primary, and their margins, are the policy's; `rows` are shown instead, if given. `read` is what the folder holds,
-    where it was read already. A page is shown to others: a results folder given from the root of the disk is named by its end alone.
+    The policy sets the primary metrics and their margins; `rows` are shown instead, if given. `read` holds the folder's records, if they
+    were read already. Others see the page, so an absolute path of the results folder is shown by its last part alone.
     """
     from perfproof.report import view
+    from perfproof.report.extract import host_work
 
     read = read or store.read(results)
     records = kept_apart([record for record in read.records if only is None or record.scenario in only])
     if not records:
         raise nothing_left(results, read, only)
-    found = [] if rows is not None else _judged([_policed(record, policy) for record in records], results)
-    judged = list(rows) if rows is not None else [row for one in found for row in one.judged]
+    scenarios = [] if rows is not None else _judged([_policed(record, policy) for record in records], results)
+    judged = list(rows) if rows is not None else [row for one in scenarios for row in one.judged]
     named = results.name if results.is_absolute() else str(results)
-    warnings = [warning.replace(str(results), named) for warning in read.warnings]
+    counted, not_shown = counted_scenarios.documents(results, records)
+    warnings = [warning.replace(str(results), named) for warning in (*read.warnings, *not_shown)]
     page = view.build(
         judged,
         records,
@@ -344,51 +361,51 @@ def page_of(
         floors=_floors(results),
         equality=_equality(records),
         accuracy=accuracy_tasks.details(records),
-        unlisted=[row for one in found for row in one.unlisted],
-        worse=[row for one in found for row in one.worse],
+        unlisted=[row for one in scenarios for row in one.unlisted],
+        worse=[row for one in scenarios for row in one.worse],
     )
-    return page, judged
+    return dataclasses.replace(page, host_work=host_work.all_of(None, counted)), judged
 
 
 TOLD = 5
-"""Most faults of a folder's lines that are told where none of them can be used."""
+"""The most faults of lines that are listed where no line can be used."""
 
 
 def nothing_left(results: Path, read: store.Read, only: set[str] | None) -> PerfproofError:
-    """Why there is nothing to judge: a run left nothing of these scenarios, or no line is a record, and why not."""
+    """The error that says why there is nothing to judge: no records of these scenarios, or no line that is a record, with the faults."""
     if only and (read.records or not read.warnings):
-        return CannotRun(f"{results}: no record of {', '.join(sorted(only))} was left")
+        return CannotRun(f"{results}: there is no record of {', '.join(sorted(only))}")
     faults = [warning.removesuffix(store.REMEDY).removesuffix(store.SKIPPED) for warning in read.warnings]
     if not faults:
         return BadInput(f"{results}: its files (*.jsonl) hold no records")
     rest = [f"and {len(faults) - TOLD:,} lines more"] if len(faults) > TOLD else []
-    return BadInput(f"{results}: none of its {len(faults):,} lines is a record of perfproof's", *faults[:TOLD], *rest)
+    return BadInput(f"{results}: none of its {len(faults):,} lines is a record of perfproof", *faults[:TOLD], *rest)
 
 
 def _equality(records: Sequence[Record]) -> list[EqualityDetails]:
-    """What lies behind the verdicts of the equality scenarios among these records."""
-    asked = [record for record in records if (kind := kind_in(record.definition)) is not None and kind.judged_by == "bits"]
-    of_name = {name: [record for record in asked if record.scenario == name] for name in dict.fromkeys(record.scenario for record in asked)}
+    """The details behind the verdicts of the equality scenarios in these records."""
+    equal = [record for record in records if (kind := kind_in(record.definition)) is not None and kind.judged_by == "bits"]
+    of_name = {name: [record for record in equal if record.scenario == name] for name in dict.fromkeys(record.scenario for record in equal)}
     scenarios = {
-        name: dataclasses.replace(scenario_of(mine[0].definition, source=f"the records of {name}"), name=name)
-        for name, mine in of_name.items()
+        name: dataclasses.replace(scenario_of(own[0].definition, source=f"the records of {name}"), name=name)
+        for name, own in of_name.items()
     }
     return [each for name, scenario in scenarios.items() for each in equality_verdict.details(scenario, of_name[name])]
 
 
 def _floors(results: Path) -> tuple[Floor, ...]:
-    """The folder's noise floors; those of an A/A's own folder lie in the one that it was made for."""
+    """The folder's noise floors; for an A/A's own folder, those of the folder for which it was made."""
     above = store.read_floors(results.parent.parent) if results.parent.name == "calibration" else ()
     return (*above, *store.read_floors(results))
 
 
 def _policed(record: Record, policy: Policy) -> Record:
-    """The record as if its scenario had been asked under the policy."""
+    """The record as if its scenario had been run under the policy."""
     return record if policy is DEFAULT_POLICY else dataclasses.replace(record, definition=policed(record.definition, policy))
 
 
 def _judged(records: Sequence[Record], results: Path) -> list[judging.JudgedScenario]:
-    """Every metric of these records, with what the folder's A/A runs allow to be said."""
+    """Every judged metric of these records, with the folder's A/A runs applied."""
     return judging.judge_records(records, floors=store.read_floors(results))
 
 
@@ -403,7 +420,7 @@ def write(content: str | bytes, out: Path) -> None:
 
     What is no file (a terminal, a pipe, /dev/null) is written into as it is.
 
-    Where `out` is a link, what it points to is written.
+    Where `out` is a link, its target is written.
     """
     data = content.encode() if isinstance(content, str) else content
     real = Path(os.path.realpath(out))
@@ -423,12 +440,12 @@ def write(content: str | bytes, out: Path) -> None:
 
 
 def clear(*outs: Path | None) -> None:
-    """Removes what an earlier command wrote under these names: where this one ends early, nobody takes that for its answer."""
+    """Removes files of an earlier command with these names, so that nobody takes them for this one's result if it ends early."""
     for out in outs:
         if out is not None and out.is_file() and _replaceable(out):
             os.unlink(os.path.realpath(out))
 
 
 def _replaceable(out: Path) -> bool:
-    """Whether another file may take this one's name: never a device's, nor that of a command's own output."""
+    """Whether another file may replace this one: never a device, nor a command's own output."""
     return not Path(os.path.abspath(out)).is_relative_to("/dev") and (out.is_file() or not out.exists())

@@ -1,6 +1,6 @@
-"""One function a verb: what `cli` calls, with files as paths and the answer as an exit code.
+"""The verbs `run`, `calibrate`, `plan`, `setup` and `doctor`: one function each, which returns the exit code.
 
-Each reads as a table of contents. The console and the clock are handed in by tests.
+Each reads like a table of contents. Tests pass their own console and clock.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from perfproof.run.checks.resume import already, left
 from perfproof.run.host.preflight import Start
 
 BLOCKS = 8
-"""Blocks of a calibration, unless it is asked for more."""
+"""The blocks of a calibration by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """Which trials are asked for, and where their records are: what `run`, `calibrate` and `plan` have in common.
+class RunRequest:
+    """The request that `run`, `calibrate` and `plan` share: the scenarios, and the folder of their records.
 
-    `baseline` and `candidate` replace the builds of the scenarios' arms (`model.documents.build_spec`); `blocks` None is the scenario's own
-    design.
+    `baseline` and `candidate` replace the builds of the scenarios' arms (`model.documents.build_spec`); `blocks` None means the scenario's
+    own design.
     """
 
     scenarios: Sequence[Path]
@@ -54,30 +54,32 @@ class Asked:
     candidate: str | None = None
 
     def load(self) -> list[Scenario]:
-        """The scenarios, as they are asked for; see `session.load`."""
+        """The requested scenarios; see `load`."""
         return load(self.scenarios, self.profile, self.blocks, self.baseline, self.candidate)
 
 
 # --- run ----------------------------------------------------------------------------------------------
 
 
-def run(asked: Asked, start: Start, *, builds: Path, report: Path | None, budget: float | None, console: Console | None = None) -> int:
-    """Plans, checks, runs what is missing, prints the verdicts and where the time went; the default policy decides the exit code.
+def run(
+    request: RunRequest, start: Start, *, builds: Path, report: Path | None, budget: float | None, console: Console | None = None
+) -> int:
+    """Plans, checks, runs the missing trials, prints the verdicts and the time spent; the default policy decides the exit code.
 
     `budget` is minutes, after which it ends.
     """
     console = console or Console()
-    plan = make_plan(asked.load(), asked.seed)
+    plan = make_plan(request.load(), request.seed)
     from perfproof.runners import check_arms, check_names, opened
 
     check_names(plan)
     check_arms(plan, {})
-    for sentence in _distrusted(plan, asked.results):
+    for sentence in _distrusted(plan, request.results):
         console.print(sentence, style="bold red", highlight=False, markup=False)
     with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
-        runners = partial(opened, plan, builds, asked.results, progress.say)
-        done = conduct(plan, asked.results, runners, progress, alone=start.alone, settle=start.settle, budget=budget)
-    code = record_verdicts.show(asked.results, console, report, only={scenario.name for scenario in plan.scenarios})
+        runners = partial(opened, plan, builds, request.results, progress.say)
+        done = conduct(plan, request.results, runners, progress, alone=start.alone, settle=start.settle, budget=budget)
+    code = record_verdicts.show(request.results, console, report, only={scenario.name for scenario in plan.scenarios})
     _show_time(done, console)
     return code
 
@@ -85,7 +87,7 @@ def run(asked: Asked, start: Start, *, builds: Path, report: Path | None, budget
 def load(
     files: Sequence[Path], profile: Profile, blocks: int | None, baseline: str | None = None, candidate: str | None = None
 ) -> list[Scenario]:
-    """Every scenario of the files, on the builds that were asked for; all faults of all files at once."""
+    """Every scenario of the files, on the requested builds. Raises `BadInput` with all faults of all files at once."""
     from perfproof.builds.overlays.git_changes import pinned
 
     if blocks is not None and blocks < LEAST_BLOCKS:
@@ -106,10 +108,10 @@ def load(
 
 
 def _show_time(done: Conducted, console: Console) -> None:
-    """Where the time went: a line a phase, longest first."""
+    """Prints the time spent: one line per phase, the longest first."""
     for warning in done.warnings:
         console.print(warning, style="yellow", highlight=False, markup=False)
-    console.print(f"{done.ran} trials run" + (f", {done.found} were there already" if done.found else ""), highlight=False)
+    console.print(f"{done.ran} trials run" + (f", {done.existing} were there already" if done.existing else ""), highlight=False)
     phases = {name: seconds for name, seconds in done.seconds.items() if name != "total"}
     other = done.seconds["total"] - sum(phases.values())
     for name, seconds in sorted({**phases, "between trials": max(0.0, other)}.items(), key=lambda item: -item[1]):
@@ -119,7 +121,7 @@ def _show_time(done: Conducted, console: Console) -> None:
 
 
 def _distrusted(plan: Plan, results: Path) -> list[str]:
-    """Which scenarios' times an A/A of this machine keeps from being judged, told before they are measured."""
+    """One sentence for each scenario whose times can't be judged because an A/A of this machine failed, before they are measured."""
     from perfproof.run.host import environment
 
     floors = store.read_floors(results)
@@ -132,7 +134,7 @@ def _distrusted(plan: Plan, results: Path) -> list[str]:
 
 
 def calibrate(
-    asked: Asked,
+    request: RunRequest,
     start: Start | None,
     *,
     builds: Path,
@@ -141,9 +143,9 @@ def calibrate(
     open_runners: OpenRunners | None = None,
     now: Callable[[], str] = clock.now,
 ) -> int:
-    """Runs each scenario's baseline against itself, prints and stores what that says of the machine; untestable if any A/A failed.
+    """Runs each scenario's baseline against itself, prints and stores the noise of the machine; untestable if any A/A failed.
 
-    With `second_install` the other side of each A/A is the same release, installed once more. `start` is None where nothing is waited for.
+    With `second_install` the other side of each A/A is a second install of the same release. `start` is None to start without waiting.
     """
     from perfproof.runners import check_names
     from perfproof.runners import second_install as install_again
@@ -151,90 +153,92 @@ def calibrate(
     console = console or Console()
     say = partial(console.print, highlight=False, markup=False)
     scenarios = [
-        against_itself(one, asked.blocks or BLOCKS, install_again(one.builds[one.baseline.build], builds, say) if second_install else None)
-        for one in asked.load()
+        against_itself(
+            one, request.blocks or BLOCKS, install_again(one.builds[one.baseline.build], builds, say) if second_install else None
+        )
+        for one in request.load()
     ]
-    check_names(make_plan(scenarios, asked.seed))
+    check_names(make_plan(scenarios, request.seed))
     runners = open_runners or partial(_itself, builds)
     failed = False
     for scenario in scenarios:
-        found = calibrating.calibrate(
-            scenario, asked.results, runners, partial(RunProgress, console), seed=asked.seed, now=now, start=start
+        result = calibrating.calibrate(
+            scenario, request.results, runners, partial(RunProgress, console), seed=request.seed, now=now, start=start
         )
-        _show_calibration(found, asked.results, console)
-        failed = failed or bool(found.failed)
+        _show_calibration(result, request.results, console)
+        failed = failed or bool(result.failed)
     return EXIT_UNTESTABLE if failed else EXIT_PASS
 
 
 def _itself(builds: Path, plan: Plan, folder: Path, say: Say) -> Any:
-    """The runners of an A/A, whose arms run the same code on purpose."""
+    """Opens the runners of an A/A, whose arms run the same code on purpose."""
     from perfproof.runners import opened
 
     return opened(plan, builds, folder, say, itself=True)
 
 
-def _show_calibration(found: Calibrated, results: Path, console: Console) -> None:
-    """What an A/A said, a sentence a number."""
-    console.print(f"[bold]{found.scenario.name}[/]  the baseline against itself, {found.scenario.blocks} blocks", highlight=False)
-    for floor in found.floors:
+def _show_calibration(result: Calibrated, results: Path, console: Console) -> None:
+    """Prints the results of an A/A, one sentence per number."""
+    console.print(f"[bold]{result.scenario.name}[/]  the baseline against itself, {result.scenario.blocks} blocks", highlight=False)
+    for floor in result.floors:
         word, style = ("passed", "green") if floor.passed else ("failed", "bold red")
         mark = f"[{style}]{word}[/]" if floor.primary else "[dim]spread[/]"
         console.print(f"  {mark}  [bold]{floor.metric}[/]", highlight=False)
-        for sentence in calibration.told(found.checked[floor.metric], asked=floor.primary):
+        for sentence in calibration.sentences(result.checked[floor.metric], tested=floor.primary):
             console.print(f"          {sentence}", highlight=False, markup=False)
-    for sentence in found.lost:
+    for sentence in result.lost:
         console.print(f"  {sentence}", highlight=False, markup=False)
-    _show_time(found.done, console)
-    if found.failed:
+    _show_time(result.done, console)
+    if result.failed:
         console.print(
             "until an A/A passes, no verdict on a time is given for this machine and workload in this results folder", style="bold red"
         )
-    console.print(f"noise floor: {store.floors_file(results, found.floors[0].machine)}", highlight=False, markup=False)
+    console.print(f"noise floor: {store.floors_file(results, result.floors[0].machine)}", highlight=False, markup=False)
 
 
 # --- plan ----------------------------------------------------------------------------------------------
 
 
-def plan(asked: Asked, *, builds: Path, as_json: bool, console: Console | None = None) -> int:
-    """Prints what a run would do, and which builds it would make; starts nothing and writes nothing."""
+def plan(request: RunRequest, *, builds: Path, as_json: bool, console: Console | None = None) -> int:
+    """Prints what a run would do, and which builds it would make. Starts nothing and writes nothing."""
     console = console or Console()
-    made = make_plan(asked.load(), asked.seed)
+    made = make_plan(request.load(), request.seed)
     from perfproof.run.host import environment
     from perfproof.runners import check_arms, check_names, to_make
 
     check_names(made)
     check_arms(made, {})
-    kept, floors = _kept(asked.results), store.read_floors(asked.results)
-    told = estimates(made, kept, floors, machine_fingerprint(environment.machine()))
-    todo, refused = _left(made, asked.results, floors)
+    kept, floors = _kept(request.results), store.read_floors(request.results)
+    estimated = estimates(made, kept, floors, machine_fingerprint(environment.machine()))
+    todo, refused = _left(made, request.results, floors)
     lacking = to_make(made.builds(), builds)
     if as_json:
-        print(json.dumps({**_plan_document(made, told, todo), "builds_to_make": lacking}, indent=1))
+        print(json.dumps({**_plan_document(made, estimated, todo), "builds_to_make": lacking}, indent=1))
         return EXIT_PASS
     for fault in refused:
-        console.print(f"a run into {asked.results} would be refused: {fault}", style="bold red", highlight=False, markup=False)
+        console.print(f"a run into {request.results} would be refused: {fault}", style="bold red", highlight=False, markup=False)
     console.print(f"[bold]builds[/]  {escape(', '.join(build.label for build in made.builds()))}", highlight=False)
     if lacking:
         console.print(f"  to be made in {builds}: {', '.join(lacking)}", highlight=False, markup=False)
-    for one in told:
+    for one in estimated:
         console.print(f"[bold]{one.scenario}[/]  about {one.minutes:.1f} min ({one.source})", highlight=False)
-        for sentence in (*_going_on(one, todo), *one.foreseen.told):
+        for sentence in (*_going_on(one, todo), *one.power.sentences):
             console.print(f"  {sentence}", highlight=False, markup=False)
     for block in made.blocks:
         console.print(f"  block {block.number:>3}  {block.scenario.name:<24} {' then '.join(block.order)}", highlight=False)
-    minutes = sum(one.minutes * todo[one.scenario] / one.trials for one in told)
+    minutes = sum(one.minutes * todo[one.scenario] / one.trials for one in estimated)
     console.print(f"at most {minutes:.0f} minutes after the builds are made; a decided scenario stops early", highlight=False)
     return EXIT_PASS
 
 
 def _kept(results: Path) -> Sequence[Record]:
-    """The records of a results folder that may not be there yet."""
+    """The records of a results folder, which may not exist yet."""
     store.check_folder(results)
     return store.records_in(results)
 
 
 def _left(made: Plan, results: Path, floors: Sequence[Floor]) -> tuple[Mapping[str, int], Sequence[str]]:
-    """The trials of each scenario that a run has still to make, and why one would be refused the records that are there."""
+    """The number of trials of each scenario that a run still has to make, and why the existing records would refuse a run."""
     try:
         return left(made, already(made, results)[0], floors), ()
     except BadInput as error:
@@ -242,30 +246,30 @@ def _left(made: Plan, results: Path, floors: Sequence[Floor]) -> tuple[Mapping[s
 
 
 def _going_on(one: Estimate, todo: Mapping[str, int]) -> list[str]:
-    """What is left of a scenario of which something is there."""
+    """A sentence on the rest of a scenario that was measured in part."""
     count = todo[one.scenario]
     if count == one.trials:
         return []
     if not count:
-        return ["nothing is left to measure: it is decided, or whole"]
-    return [f"{count} trials are left, about {one.minutes * count / one.trials:.1f} min; the others are there"]
+        return ["nothing is left to measure: it is decided, or complete"]
+    return [f"{count} trials are left, about {one.minutes * count / one.trials:.1f} min; the others exist already"]
 
 
-def _plan_document(made: Plan, told: Sequence[Estimate], todo: Mapping[str, int]) -> dict[str, Any]:
+def _plan_document(made: Plan, estimated: Sequence[Estimate], todo: Mapping[str, int]) -> dict[str, Any]:
     """What `plan --json` prints."""
     return {
         "schema": 1,
         "seed": made.seed,
         "builds": [build.label for build in made.builds()],
-        "minutes": {one.scenario: {"estimate": one.minutes, "from": one.source} for one in told},
+        "minutes": {one.scenario: {"estimate": one.minutes, "from": one.source} for one in estimated},
         "foresight": {
             one.scenario: {
-                "told": list(one.foreseen.told),
-                "metrics": {name: [asdict(look) for look in looks] for name, looks in one.foreseen.looks.items()},
+                "told": list(one.power.sentences),
+                "metrics": {name: [asdict(look) for look in looks] for name, looks in one.power.looks.items()},
             }
-            for one in told
+            for one in estimated
         },
-        "minutes_in_all": sum(one.minutes for one in told),
+        "minutes_in_all": sum(one.minutes for one in estimated),
         "left": dict(todo),
         "trials": [{"scenario": b.scenario.name, "block": b.number, "order": list(b.order), "seed": b.seed} for b in made.blocks],
     }

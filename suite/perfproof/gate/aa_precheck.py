@@ -1,7 +1,7 @@
-"""The base against itself before a gate's times are judged: once a day on each machine, for each workload whose times decide.
+"""The base against itself before a gate judges times: once a day on each machine, for each workload whose times decide.
 
-What it says of the machine lies in one folder for all changes, which several machines may share, and goes with each change's records,
-where the verdicts look for it: a machine on which the base differs from itself makes every time untestable, and the change is not blamed.
+The results lie in one folder for all changes, which several machines may share, and are copied to each change's records for its verdicts.
+Where the base differs from itself, every time on that machine is untestable, and the change is not blamed.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from perfproof.run.host import environment
 from perfproof.run.host.preflight import Start
 
 HOURS = 24
-"""Hours for which a base that did not differ from itself vouches for the machine."""
+"""Hours for which a passed A/A counts for its machine."""
 
 
-def vouch(
+def precheck(
     scenarios: Sequence[Scenario],
     policy: Policy,
     *,
@@ -38,12 +38,12 @@ def vouch(
     seed: int,
     start: Start | None,
 ) -> None:
-    """Runs what is missing into the folder `shared` and adds the noise floors to `results`. Raises as `calibrate` does."""
+    """Runs the missing A/As in the folder `shared` and adds their noise floors to `results`. Raises the same errors as `calibrate`."""
     here = machine_fingerprint(environment.machine())
     for scenario in scenarios:
         if not any(policy.asks(scenario.name, choice.name, primary=True).family == "times" for choice in scenario.primaries):
             continue
-        if not _vouched_for([floor for floor in _known(shared, scenario) if floor.machine == here]):
+        if not _still_valid([floor for floor in _known(shared, scenario) if floor.machine == here]):
             console.print(f"{scenario.name}: the base against itself first", highlight=False, markup=False)
             itself = calibrate.against_itself(scenario, LEAST_BLOCKS)
             progress: Callable[[int], RunProgress] = partial(RunProgress, console)
@@ -55,15 +55,15 @@ def vouch(
 
 
 def _known(shared: Path, scenario: Scenario) -> list[Floor]:
-    """What was found of this workload, oldest first."""
+    """The noise floors of this workload, oldest first."""
     digest = workload_digest(scenario.definition)
     return [floor for floor in store.read_floors(shared) if floor.workload == digest]
 
 
-def _vouched_for(floors: Sequence[Floor]) -> bool:
-    """Whether the last run against itself passed, and is not old; after one that failed the next gate tries again.
+def _still_valid(floors: Sequence[Floor]) -> bool:
+    """Whether the last A/A passed and is recent. After a failed one, the next gate tries again.
 
-    One of tomorrow, made while a clock was wrong, vouches no longer than one of yesterday.
+    An A/A from the future, made while a clock was wrong, is valid for no longer than one from the past.
     """
     last = [floor for floor in floors if floor.when == floors[-1].when]
     return bool(last) and abs(clock.hours_since(last[0].when)) < HOURS and all(floor.passed for floor in last if floor.primary)

@@ -1,6 +1,6 @@
-"""How a gate spends its time: which scenarios a policy wants in any case, how many blocks of each, and what fits the budget.
+"""How a gate spends its time: the scenarios that a policy always measures, the blocks of each, and what fits the budget.
 
-Exact counts are settled after a few blocks, times by their looks; so the minutes go where the verdict is open.
+Exact counts are settled after a few blocks, times by their looks. So the minutes go where the verdict is open.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from perfproof.analysis.judging.judge import JudgedScenario
 from perfproof.analysis.trials.invalidation import NOISE_ALLOWED, STANDARD, Rules
 from perfproof.model.base.errors import BadInput
-from perfproof.model.scenarios.metrics import METRICS, base_name
+from perfproof.model.scenarios.metrics import EXACT, METRICS, base_name
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.model.verdicts.policy import Policy, deciding, policed
@@ -23,7 +23,7 @@ ARMS = 2
 
 
 def canaries(policy: Policy, scenarios: Sequence[Scenario]) -> list[Scenario]:
-    """The scenarios that a policy measures in any case. Raises `BadInput` for a name that fits none."""
+    """The scenarios that a policy always measures. Raises `BadInput` for a name that fits none."""
     names = [one.name for one in scenarios]
     if lost := [name for name in policy.canary if not any(fnmatchcase(one, name) for one in names)]:
         raise BadInput(*(f"{policy.called}: canary: there is no scenario {name!r}; there are {', '.join(names)}" for name in lost))
@@ -31,18 +31,18 @@ def canaries(policy: Policy, scenarios: Sequence[Scenario]) -> list[Scenario]:
 
 
 def under(scenario: Scenario, policy: Policy) -> Scenario:
-    """The scenario with the primary metrics and margins of the policy, in its definition."""
+    """The scenario with the primary metrics and margins of the policy in its definition."""
     return dataclasses.replace(scenario, definition=policed(scenario.definition, policy))
 
 
 def exact_blocks(scenario: Scenario, policy: Policy) -> int | None:
-    """After how many blocks a scenario is done because all that decides is counted exactly; None where that is not so."""
+    """The number of blocks after which a scenario is done, if all its deciding metrics are exact counts; else None."""
     kinds = {METRICS[base_name(name)].kind for name in deciding(scenario.definition, policy)}
-    return policy.exact_blocks if kinds == {"witness"} else None
+    return policy.exact_blocks if kinds and kinds <= EXACT else None
 
 
 def done(policy: Policy, judged: JudgedScenario) -> bool:
-    """Whether a scenario needs no more blocks: its looks say so, or all that decides has been counted often enough."""
+    """Whether a scenario needs no more blocks, by its looks or because all deciding counts have enough blocks."""
     exact = exact_blocks(judged.scenario, policy)
     names = deciding(judged.scenario.definition, policy)
     counted = [row.blocks for row in judged.judged if row.metric in names]
@@ -50,14 +50,14 @@ def done(policy: Policy, judged: JudgedScenario) -> bool:
 
 
 def rules_for(scenarios: Sequence[Scenario], policy: Policy) -> Rules:
-    """The rules that throw trials out: where no time decides, a neighbour's noise spoils nothing, and must not cost the gate its blocks."""
+    """The rules that exclude trials. Where no time decides, a neighbour's noise does no harm, and must not cost the gate its blocks."""
     names = [(one.name, name) for one in scenarios for name in deciding(one.definition, policy)]
     timed = any(policy.asks(scenario, name, primary=True).family == "times" for scenario, name in names)
     return STANDARD if timed else NOISE_ALLOWED
 
 
 def minutes_for(scenario: Scenario, policy: Policy) -> float:
-    """Minutes that a scenario may take, before any trial of it has been timed."""
+    """The estimated minutes of a scenario before any of its trials has been timed."""
     exact = exact_blocks(scenario, policy)
     blocks = min(exact or scenario.most_blocks, scenario.most_blocks)
     trials = ARMS + scenario.again if scenario.again else blocks * ARMS
@@ -65,7 +65,7 @@ def minutes_for(scenario: Scenario, policy: Policy) -> float:
 
 
 def cheapest_first(plan: Plan, policy: Policy) -> Plan:
-    """The plan with the blocks of cheap scenarios first, where no time decides: what a long one says must not cost what many short ones do.
+    """The plan with the blocks of cheap scenarios first, where no time decides: one long scenario must not displace many short ones.
 
     Where times decide, scenarios stay shuffled, so that all share the machine's drift.
     """
@@ -75,7 +75,7 @@ def cheapest_first(plan: Plan, policy: Policy) -> Plan:
 
 
 def fitting(scenarios: Sequence[Scenario], policy: Policy, minutes: float) -> tuple[list[Scenario], list[tuple[Scenario, float]]]:
-    """Those that fit into so many minutes, from the first on and always the first, and the others with the minutes that they may take."""
+    """The scenarios that fit into these minutes, always with the first one, and the others with their estimated minutes."""
     kept: list[Scenario] = []
     skipped: list[tuple[Scenario, float]] = []
     for scenario in scenarios:

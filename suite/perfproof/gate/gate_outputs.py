@@ -1,6 +1,6 @@
-"""A gate's decision from a results folder, told in every form that was asked for: terminal, JSON, JUnit, comment, step summary.
+"""A gate's decision from a results folder, in every wanted form: terminal, JSON, JUnit, comment, step summary.
 
-All of them are laid out from one page, which holds the decision; none of them decides anything.
+All forms are laid out from one page, which holds the decision. None of them decides anything.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from perfproof.report.base.page_model import Page
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
-"""The variable that names the file which GitHub shows as a step's summary."""
+"""The variable with the path of the file that GitHub shows as a step's summary."""
 SUMMARY_LIMIT = 900_000
 """Characters of a step's summary; GitHub refuses more than a megabyte."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outputs:
-    """The files that a decision is written to; None for those that nobody asked for."""
+    """The files for a decision; None for forms that are not wanted."""
 
     json: Path | None
     junit: Path | None
@@ -51,12 +51,12 @@ NO_FILES = Outputs(json=None, junit=None, comment=None, report=None)
 
 
 def forget(outputs: Outputs) -> None:
-    """Removes an earlier decision from where this one will be written: a gate that ends without one leaves none behind."""
+    """Removes an earlier decision from the files of this one, so that a gate that ends without a decision leaves none behind."""
     record_verdicts.clear(outputs.json, outputs.junit, outputs.comment, outputs.report)
 
 
 def policy_of(named: Path | str | None, today: date | None = None) -> Policy:
-    """The policy that was named, with its waivers looked at today; the default one where none was."""
+    """The named policy, with its waivers as of today; the default policy where none is named."""
     return DEFAULT_POLICY if named is None else load_policy(named, today or clock.today())
 
 
@@ -70,9 +70,9 @@ def gate(
     today: date | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> int:
-    """Decides by the records of a results folder, shows every ruling, writes what was asked for, and returns the exit code.
+    """Decides by the records of a results folder, shows every ruling, writes the wanted files, and returns the exit code.
 
-    With `stored`, the folder of a history, what was measured is judged against that instead of the base beside it.
+    With `stored`, the folder of a history, the records are judged against that history instead of the base beside them.
     """
     rules = policy_of(policy, today)
     read = store.read(results)
@@ -98,16 +98,16 @@ def decided(
     part: bool = False,
     beside: Sequence[Ruling] = (),
 ) -> Page:
-    """The page of a results folder, which holds what was `read` (of the named scenarios only), with the decision that the policy makes.
+    """The page of a results folder, from the records `read` (only of the named scenarios), with the policy's decision.
 
-    `missing` are scenarios that were to be judged and left no record; `part` says that the change was measured without some of its files:
-    that it does not run is not its fault then. `beside` are rulings that are there already.
+    `missing` are scenarios that should be judged and left no record. `part` says that the change was measured without some of its files, so
+    it is not the change's fault if it does not run. `beside` are further rulings.
     """
     page, judged = record_verdicts.page_of(results, only, policy, read=read)
     worse = [row for scenario in page.scenarios for row in scenario.worse]
     failures = failures_of(page.records, part=part)
-    found = decide(judged, policy, failures=failures, notes=notes, worse=worse, missing=missing, beside=beside, today=today)
-    return with_decision(page, found)
+    decision = decide(judged, policy, failures=failures, notes=notes, worse=worse, missing=missing, beside=beside, today=today)
+    return with_decision(page, decision)
 
 
 def _against_stored(results: Path, read: store.Read, stored: Path, policy: Policy, today: date) -> Page:
@@ -116,13 +116,13 @@ def _against_stored(results: Path, read: store.Read, stored: Path, policy: Polic
 
     rows = against_stored(read.records, stored, policy, today)
     page, _ = record_verdicts.page_of(results, None, policy, rows, read)
-    notes = [f"judged against what the history {stored.name} has stored, not against the base beside it"]
+    notes = [f"judged against baselines of the history {stored.name}, not against the base beside it"]
     gone = policy.lacking({record.scenario for record in read.records})
     return with_decision(page, decide(rows, policy, failures=failures_of(read.records), notes=notes, missing=gone, today=today))
 
 
 def with_decision(page: Page, decision: Decision) -> Page:
-    """The page with a decision, its texts made harmless."""
+    """The page with a decision whose texts are safe to show."""
     from perfproof.report.formats import gate_view
 
     return dataclasses.replace(page, decision=gate_view.clean(decision))
@@ -136,10 +136,10 @@ def bare(decision: Decision) -> Page:
 
 
 def tell(page: Page, outputs: Outputs, console: Console, environment: Mapping[str, str] = os.environ) -> int:
-    """Prints the decision and writes it to every file that was asked for, and to the step's summary where there is one; the exit code."""
+    """Prints the decision, and writes it to every wanted file and to the step's summary if there is one. Returns the exit code."""
     from perfproof.report.formats import gate_view, junit, pr_comment, terminal
 
-    assert page.decision is not None  # noqa: S101 (whoever calls this has decided)
+    assert page.decision is not None  # noqa: S101 (the callers have decided)
     terminal.show(page, console)
     if outputs.json is not None:
         record_verdicts.write(json.dumps(gate_view.document(page), indent=1) + "\n", outputs.json)
@@ -158,7 +158,7 @@ def tell(page: Page, outputs: Outputs, console: Console, environment: Mapping[st
 
 
 def summarise(text: str, file: Path) -> None:
-    """Adds to the step's summary, which others may have written to before."""
+    """Appends to the step's summary, which other steps may have written before."""
     try:
         with open(file, "a", encoding="utf-8") as out:
             out.write(text + "\n")
@@ -167,7 +167,7 @@ def summarise(text: str, file: Path) -> None:
 
 
 def _files() -> list[str]:
-    """The scenarios that there are files of, none where this is no checkout."""
+    """The names of scenarios that have files; none where this is not a checkout."""
     with contextlib.suppress(BadInput):
         return [path.stem for path in scenario_files()]
     return []
@@ -177,9 +177,9 @@ def _files() -> list[str]:
 
 
 def check_names(policy: Policy, known: Mapping[str, Sequence[str]], more: Sequence[str] = ()) -> None:
-    """Raises `BadInput` for scenarios that a policy names and that there are not, and for metrics that these do not have.
+    """Raises `BadInput` for scenarios that a policy names and that do not exist, and for metrics that its scenarios lack.
 
-    `known` maps the scenarios at hand to their metrics; `more` are names of others that there are.
+    `known` maps known scenarios to their metrics; `more` are names of other scenarios.
     """
     faults = list(dict.fromkeys(_name_faults(policy, known, {*known, *more})))
     if faults:
@@ -194,9 +194,9 @@ def _name_faults(policy: Policy, known: Mapping[str, Sequence[str]], names: set[
     for rule in policy.metrics:
         scenario, _, name = rule.pattern.rpartition("/")
         if scenario in known and not any(letter in name for letter in "*?"):
-            mine = known[scenario]
-            if name not in mine and name not in {one.partition("@")[0] for one in mine}:
-                yield f"metrics.{rule.pattern}: the scenario {scenario} has no metric {name!r}; it has {', '.join(mine)}"
+            metrics = known[scenario]
+            if name not in metrics and name not in {one.partition("@")[0] for one in metrics}:
+                yield f"metrics.{rule.pattern}: the scenario {scenario} has no metric {name!r}; it has {', '.join(metrics)}"
 
 
 def _named(policy: Policy) -> Iterator[tuple[str, str]]:

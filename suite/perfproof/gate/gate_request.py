@@ -1,4 +1,4 @@
-"""What a gate is asked, as the command line has it: the folder of its results and the command that asks it again are made from that."""
+"""The request to a gate, from the command line; it makes the name of the results folder and the command that repeats the request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfproof.changes.measure_change import Change
+from perfproof.changes.change_builds import Change
 from perfproof.gate.gate_outputs import Outputs
 from perfproof.model.scenarios.scenario import OverlayBuild, Profile
 from perfproof.model.verdicts.policy import Policy
@@ -17,10 +17,12 @@ from perfproof.run.checks import vllm_tests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What a gate is asked. `build_ref` is the commit that the build was made from, where that is not the base; `scenarios` None for
-    those that the change touches, `all` for all; `budget` (minutes) and `profile` None for the policy's; `results` None for a folder that
-    belongs to the change."""
+class GateRequest:
+    """The request to a gate.
+
+    `build_ref` is the commit that the build was made from, if that is not the base. `scenarios` None means those that the change touches,
+    `all` means all. `budget` (minutes) and `profile` None mean the policy's. `results` None means a folder that belongs to the change.
+    """
 
     change: Change
     build_ref: str | None
@@ -41,20 +43,20 @@ class Asked:
 
     @property
     def build(self) -> str:
-        """The build to change, as it is told: no path of this machine."""
+        """The name of the build for messages, without paths of this machine."""
         named = self.change.build
         return named if "/" not in named else "path/to/python"
 
     def folder(self, build: OverlayBuild, policy: Policy) -> str:
-        """The name of a results folder that belongs to this change under this policy, so that a gate that was broken off goes on."""
-        asked = f"{build.key} {self.profile or policy.profile} {self.seed} {policy!r}"
+        """The name of the results folder of this change under this policy, so that an interrupted gate continues there."""
+        identity = f"{build.key} {self.profile or policy.profile} {self.seed} {policy!r}"
         name = build.diff.name.rpartition(".")[0] if build.diff else self.change.ref or "HEAD"
         plain = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name)[:40].strip(".-")
-        return f"{plain or 'change'}-{hashlib.sha256(asked.encode()).hexdigest()[:8]}"
+        return f"{plain or 'change'}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
 
     @property
     def command(self) -> str:
-        """The command that decides again, as somebody else would type it."""
+        """The command that decides again, for anybody to type."""
         change = self.change
         words = ["perfproof", "gate"]
         if change.diff is not None:

@@ -1,9 +1,8 @@
-"""What a change is judged by is none of the change's own: the policy and the scenarios of its repository are read as its base has them.
+"""A change can't alter what judges it: the policy and the scenarios in its repository are read from its base.
 
-A pull request's checkout holds the pull request's files, those among them that say what decides. So where a policy or a folder of
-scenarios lies in the repository that is gated, it is taken out of the branch that the change is to go into; what lies elsewhere, or comes
-with perfproof, is read where it lies. The tip of that branch is taken, and not the commit where the change left it: whoever proposes a
-change could choose that.
+A pull request's checkout holds the pull request's own files, including those that decide. So a policy or a folder of scenarios in the gated
+repository is read from the branch into which the change goes. Files elsewhere, and those of perfproof itself, are read where they lie. The
+tip of the branch counts, not the commit where the change left it, because the author of the change could choose that commit.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.policy_documents import shipped
 
 SCENARIOS = (Path("scenarios"), PACKAGE.parents[1] / "scenarios")
-"""Where scenarios are looked for, the first that has some."""
+"""The folders of scenarios, in the order of search; the first with scenarios counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judges:
-    """The files to judge by. `places` are the paths, relative to the top of the repository, that a change has no say in."""
+    """The files that judge. `places` are their paths, relative to the top of the repository, which a change can't alter."""
 
     policy: str | None
     every: tuple[Path, ...]
@@ -38,20 +37,20 @@ class Judges:
     folder: Path | None
 
     def taken(self, source: str) -> bool:
-        """Whether a file was taken out of the base."""
+        """Whether a file was read from the base."""
         return self.folder is not None and Path(source).is_relative_to(self.folder)
 
-    def told(self, found: Files) -> list[str]:
-        """A sentence on what the change does to them, and to vLLM's own benchmarks."""
-        changed = [path for path in (*found.python, *found.beyond, *found.other) if any(_below(path, place) for place in self.places)]
-        mine = [f"the change changes what it is judged by ({few(changed)}): it was judged by what {self.base} has"] if changed else []
-        if found.measures:
-            mine.append(f"the change changes what measures it ({few(found.measures)}): the base's was taken")
-        return mine
+    def notes_on(self, files: Files) -> list[str]:
+        """Sentences on what the change does to these files and to vLLM's own benchmarks."""
+        changed = [path for path in (*files.python, *files.beyond, *files.other) if any(_below(path, place) for place in self.places)]
+        notes = [f"the change alters files that judge it ({few(changed)}): the files of {self.base} judged it"] if changed else []
+        if files.measures:
+            notes.append(f"the change alters benchmarks that measure it ({few(files.measures)}): the base's were used")
+        return notes
 
 
 def of_diff(policy: str | None, scenarios: Sequence[Path] | None) -> Judges:
-    """Those of a diff: the files that lie here, to which it is not applied."""
+    """The judging files for a diff: the files of this folder, to which the diff is not applied."""
     top = git_changes.top(Path.cwd())
     named = [Path(policy)] if policy and Path(policy).is_file() else []
     every = tuple(scenario_files())
@@ -61,7 +60,7 @@ def of_diff(policy: str | None, scenarios: Sequence[Path] | None) -> Judges:
 
 
 def of_branch(repo: Path, base: str, policy: str | None, scenarios: Sequence[Path] | None, folder: Path) -> Judges:
-    """Those of a branch that is to go into `base`; what the repository has of them is written below `folder`.
+    """The judging files for a branch that is to go into `base`; files of the repository are written below `folder`.
 
     Raises `BadInput` for a policy or scenario that only the change has.
     """
@@ -74,7 +73,7 @@ def of_branch(repo: Path, base: str, policy: str | None, scenarios: Sequence[Pat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Taken:
-    """Files taken out of the base into a folder; `places` are those that were asked for and lie in the repository."""
+    """Files of the base, copied into a folder; `places` are the wanted ones in the repository."""
 
     repo: str
     base: str
@@ -83,37 +82,37 @@ class _Taken:
     places: list[str]
 
     def policy(self, named: str) -> str:
-        """The policy of that name or path; a file of the change that has the name of one of perfproof's own is none."""
+        """The policy of that name or path. A file that only the change has can't replace one of perfproof's own policies."""
         if Path(named).name == named and named in shipped() and self._of_base(Path(named)) is None:
             return str(shipped()[named])
         return str(self.file(Path(named), "--policy", beside=False))
 
     def every(self) -> tuple[Path, ...]:
-        """The scenario files that there are."""
+        """The scenario files."""
         for place in SCENARIOS:
             inside = self._inside(place)
             own = self._of_base(place) if inside else place
-            if found := sorted(own.glob("*.yaml")) if own else []:
-                return tuple(found)
+            if scenarios := sorted(own.glob("*.yaml")) if own else []:
+                return tuple(scenarios)
         raise BadInput(f"neither {self.base} nor perfproof has scenarios: name files with --scenarios")
 
     def file(self, path: Path, option: str, *, beside: bool) -> Path:
-        """A named file, with what lies `beside` it, which it may refer to."""
+        """A named file; `beside` also copies the files beside it, which it may refer to."""
         inside = self._inside(path)
         if inside is None:
             return path
         parent = Path(inside).parent
         self._of_base(path.parent if beside and parent != Path() else path)
-        found = self.folder / inside
-        if not found.is_file():
+        copy = self.folder / inside
+        if not copy.is_file():
             raise BadInput(
-                f"{option} {path}: {self.base} has no such file: a change is judged by what its base has, so let it get there first, or "
-                "name one that lies outside the repository"
+                f"{option} {path}: {self.base} has no such file: a change is judged by the files of its base, so merge this one first, or "
+                "name one outside the repository"
             )
-        return found
+        return copy
 
     def _of_base(self, path: Path) -> Path | None:
-        """Where a file or folder of the base lies now; None where the repository or its base has none."""
+        """The copied file or folder of the base; None where the repository or its base has none."""
         inside = self._inside(path)
         if inside is None:
             return None
@@ -125,12 +124,12 @@ class _Taken:
 
 
 def _place(path: Path, top: Path | None) -> str | None:
-    """A path relative to the top of the repository that it belongs to, if that is this one; other checkouts in it are their own."""
+    """A path relative to the top of this repository, if it belongs to it; a checkout within it is another repository."""
     if top is None:
         return None
-    said = Path(os.path.abspath(path))
-    if said.is_relative_to(top) and any(one.is_symlink() for one in said.parents if one != top and one.is_relative_to(top)):
-        return str(said.relative_to(top))  # a change may lead a folder elsewhere: the base has what was meant
+    absolute = Path(os.path.abspath(path))
+    if absolute.is_relative_to(top) and any(one.is_symlink() for one in absolute.parents if one != top and one.is_relative_to(top)):
+        return str(absolute.relative_to(top))  # a change may redirect a folder with a link: the base has the real one
     parent = Path(os.path.realpath(os.path.abspath(path.parent)))
     while not parent.is_dir():
         parent = parent.parent
@@ -142,19 +141,17 @@ def _below(path: str, place: str) -> bool:
     return path == place or path.startswith(f"{place}/")
 
 
-def refuse_own(repo: Path, base: str, found: Files) -> None:
-    """Raises `BadInput` where the change changes perfproof itself and is what runs here: then no word of it is the base's."""
+def refuse_own(repo: Path, base: str, files: Files) -> None:
+    """Raises `BadInput` where the change alters perfproof itself and its version of perfproof runs here."""
     inside = _place(PACKAGE, git_changes.top(repo))
-    changed = [path for path in found.other if inside and _below(path, inside)]
+    changed = [path for path in files.other if inside and _below(path, inside)]
     if changed and git_changes.resolved(str(repo), "HEAD") != git_changes.resolved(str(repo), base):
-        raise BadInput(
-            f"the change changes perfproof itself ({few(changed)}), which would judge it: run the gate from a checkout of {base}"
-        )
+        raise BadInput(f"the change alters perfproof itself ({few(changed)}), which would judge it: run the gate from a checkout of {base}")
 
 
 @contextlib.contextmanager
 def as_of(base: str, folder: Path) -> Iterator[None]:
-    """Faults of files in `folder` are told as those of the base."""
+    """Shows faults of files in `folder` as faults of the base's files."""
     try:
         yield
     except BadInput as error:

@@ -23,7 +23,7 @@ _KEYS = {name: frozenset(field.name for field in dataclasses.fields(noun)) for n
 _NUMBERS = ("value",)
 _WHOLE = ("schema", "rounds")
 _OTHER = {"what", "values", *_NUMBERS, *_WHOLE}
-_CHOICES = {"better": ("lower", "higher"), "kind": ("witness", "timed")}
+_CHOICES = {"better": ("lower", "higher"), "kind": ("witness", "count", "timed")}
 
 
 class Newer(ValueError):

@@ -12,7 +12,7 @@ from perfproof.analysis.stats.number_format import count
 from perfproof.analysis.trials.paired_trials import counts, fine, latest, unequal_blocks
 from perfproof.model.history.point import POINT_SCHEMA, Entry, Point, PointKind, Setting, identified
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.metrics import METRICS, base_name, metric
+from perfproof.model.scenarios.metrics import METRICS, base_name, is_timed, metric
 from perfproof.model.scenarios.scenario import digest_of
 from perfproof.model.verdicts.noise_floor import machine_fingerprint
 
@@ -69,7 +69,7 @@ def _entries(trials: Sequence[Record], arm: str) -> Iterator[Entry]:
     yield host
     yield beside
     for name, values in _values(trials).items():
-        kind: PointKind = "witness" if metric(name).kind == "witness" else "timed"
+        kind: PointKind = kind_of_point(name)
         fields: dict[str, Any] = {
             "scenario": first.scenario,
             "metric": name,
@@ -104,7 +104,13 @@ def _values(trials: Sequence[Record]) -> dict[str, list[float]]:
             if base_name(name) in METRICS and math.isfinite(value):
                 values_of[name].append(float(value))
     whole = {True: sum(map(fine, trials)), False: len(trials)}
-    return {name: values for name, values in values_of.items() if len(values) == whole[metric(name).kind != "witness"]}
+    return {name: values for name, values in values_of.items() if len(values) == whole[is_timed(name)]}
+
+
+def kind_of_point(name: str) -> PointKind:
+    """How the points of a metric are looked at: as exact counts, as counts of the host's work with their margin, or as times."""
+    kind = metric(name).kind
+    return "witness" if kind == "witness" else "count" if kind == "count" else "timed"
 
 
 def _value(values: Sequence[float]) -> float:

@@ -99,7 +99,7 @@ def _steps(track: Track, history: History, floor: float, confirm: Confirm | None
         floor=floor,
         kind=track.points[0].kind,
         unit=track.points[0].unit,
-        told=lambda before, after: changed(history.settings, before, after),
+        describe=lambda before, after: changed(history.settings, before, after),
     )
     steps = [_acknowledged(track, _beside(track, step, history.settings), history.acknowledgements) for step in detected.steps]
     if confirm is not None:
@@ -121,9 +121,9 @@ def _by_environment(build: BuildPoints, last: str) -> dict[str, list[float]]:
     new count after a change of kernel shows that the kernel changes nothing."""
     apart: dict[str, list[float]] = defaultdict(list)
     for point in build.points:
-        apart[point.environment] += point.values if point.kind == "witness" else [point.value]
+        apart[point.environment] += point.values if point.kind != "timed" else [point.value]
     every = [value for own in apart.values() for value in own]
-    if build.points[0].kind == "witness" and len(set(every)) == 1:
+    if build.points[0].kind != "timed" and len(set(every)) == 1:
         return {last if last in apart else next(iter(apart)): every}
     return apart
 
@@ -156,7 +156,7 @@ def _acknowledged(track: Track, step: Step, acknowledgements: tuple[Acknowledgem
 
 
 def _confirmed(track: Track, step: Step, confirm: Confirm) -> Step:
-    if step.acknowledged or track.points[0].kind == "witness":
+    if step.acknowledged or track.points[0].kind != "timed":
         return step
     confirmation = confirm(track.series, step)
     return dataclasses.replace(

@@ -27,13 +27,15 @@ from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.build import shown_path
 from perfproof.model.scenarios.scenario import LOOKS, Scenario
-from perfproof.pytest_plugin.benchmark_trials import Ran, Session, Side, records, run
+from perfproof.pytest_plugin.benchmark_trials import Ran, Session, Side, records, run, why_none
 from perfproof.pytest_plugin.worktrees import Change
 from perfproof.run.checks.resume import here
 
 BASE, CHANGE = "base", "change"
 BUILDS = {BASE: "base_commit", CHANGE: "working_tree"}
-"""The arms, and the names of their builds: there is one interpreter, but two checkouts."""
+"""The arms, and what they are called where builds are told apart: the interpreter is one, the checkouts are two."""
+CONFIRMED = 2
+"""The block in which a second process of each side counts again what differed in the first."""
 LONGEST = 50
 """Characters of a benchmark's short name."""
 
@@ -72,6 +74,23 @@ def questions(tests: Mapping[str, str], change: Change, design: Design) -> dict[
         }
         scenarios[test] = scenario_of(definition, source=test)
     return scenarios
+
+
+def with_counts(record: Record, test: str, ran: Ran | None) -> Record:
+    """The record of a benchmark with what a process counted of it, or why it did not; None where none was to count."""
+    if ran is None:
+        return record
+    table = ran.report.get("counts", {}).get(test)
+    if table is not None:
+        return replace(record, counts={"": table})
+    why = ran.report.get("uncounted", {}).get(test) or f"its work was not counted: {_uncounted(ran, test)}"
+    return replace(record, warnings=(*record.warnings, why))
+
+
+def _uncounted(ran: Ran, test: str) -> str:
+    """Why a process that was to count a benchmark left nothing of it."""
+    ended = ran.report.get("tests", {}).get(test, {})
+    return why_none(ran).partition("\n")[0] or ended.get("why") or "the test did not call its benchmark"
 
 
 def short_names(tests: Sequence[str]) -> dict[str, str]:
@@ -122,23 +141,35 @@ class Blocks:
 
     def _block(self, number: int, order: Sequence[str], tests: Sequence[str]) -> None:
         took = []
+        counted = {arm: self._counted(number, arm, tests) for arm in order}  # before the timed ones, which follow each other
         for arm in order:
             ran = self._trial(number, arm, tests)
             took.append(f"{arm} {ran.finished.seconds:.1f} s")
             wanted = {test: self.scenarios[test] for test in tests}
             log = f"logs/block{number:03d}-{arm}/trial.log"
             for test, record in zip(tests, records(ran, wanted, self.sides[arm], number, order, self.design.seed, log), strict=True):
-                self._keep(test, self._steady(arm, ran, record))
+                self._keep(test, with_counts(self._steady(arm, ran, record), test, counted[arm]))
         left = len(self._open())
         self.say(
             f"block {number} of {self.design.most if self.design.blocks else f'at most {self.design.most}'}: {', '.join(took)}; {left} open"
         )
 
-    def _trial(self, number: int, arm: str, tests: Sequence[str]) -> Ran:
-        folder = self.results / "logs" / f"block{number:03d}-{arm}"
+    def _trial(self, number: int, arm: str, tests: Sequence[str], *, count: bool = False) -> Ran:
+        folder = self.results / "logs" / f"block{number:03d}-{arm}{'-counted' if count else ''}"
         shutil.rmtree(folder, ignore_errors=True)
         seed = random.Random(f"{self.design.seed}/block/pytest/{number}").randrange(2**31)
-        return run(self.change, self.session, self.sides[arm], tests, folder.resolve(), seed)
+        return run(self.change, self.session, self.sides[arm], tests, folder.resolve(), seed, count=count)
+
+    def _counted(self, number: int, arm: str, tests: Sequence[str]) -> Ran | None:
+        """A process of this side that counts these benchmarks: all in the first block, in the second those that differ."""
+        wanted = list(tests) if number == 1 else [test for test in tests if self._differs(test)] if number == CONFIRMED else []
+        return self._trial(number, arm, wanted, count=True) if wanted else None
+
+    def _differs(self, test: str) -> bool:
+        """Whether the two sides counted otherwise in the first block."""
+        first = [record for record in self.kept.get(test, []) if record.block == 1]
+        rows = judge_scenario(self.scenarios[test].name, first, final=False).judged if first else ()
+        return any(row.verdict != "identical" for row in rows if row.of_host)
 
     def _steady(self, arm: str, ran: Ran, record: Record) -> Record:
         """The record, unattested if a file of its side has changed since an earlier trial."""

@@ -7,7 +7,7 @@ skipped, with the reason. If the base itself can't run a benchmark, that is neve
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pytest
@@ -15,7 +15,7 @@ import pytest
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE
 from perfproof.model.records.record import Record
 from perfproof.model.verdicts.judged import Judged, Outcome
-from perfproof.pytest_plugin import node_ids
+from perfproof.pytest_plugin import counted_work, node_ids
 from perfproof.pytest_plugin.benchmark_blocks import BASE, CHANGE
 from perfproof.report.text import sentences
 
@@ -26,17 +26,26 @@ GRAVEST = (EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_INCONCLUSIVE, EXIT_PASS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One benchmark: `outcome` is pytest's word, `sentence` the explanation, `code` the exit code if it were the only benchmark."""
+    """One benchmark: `outcome` is pytest's word, `told` the sentence, `code` what it alone would make the exit code. `counts` are the
+    verdicts on its counted work, `counted` the worst of them in a clause."""
 
     test: str
     outcome: Literal["passed", "failed", "skipped"]
     sentence: str
     code: int
     judged: Judged | None
+    counts: tuple[Judged, ...] = ()
+
+    @property
+    def counted(self) -> str:
+        return counted_work.told(self.counts)
 
 
-def finding(test: str, row: Judged | None, records: Sequence[Record], base: str, *, inconclusive_fails: bool) -> Finding:
-    """The finding from the records of a benchmark; `row` is its verdict, None without a record. `base` names the base."""
+def finding(
+    test: str, row: Judged | None, records: Sequence[Record], base: str, *, inconclusive_fails: bool, counts: Sequence[Judged] = ()
+) -> Finding:
+    """What the records of a benchmark say; `row` is its verdict, None where there is no record. `base` names the base. The counts stand
+    beside the time and decide nothing."""
     if row is None or row.verdict is None:
         return _finding(test, "failed", "was not measured: the time was used up", EXIT_UNTESTABLE)
     unproved = next((record.reason for record in records if record.status == "unattested"), "")
@@ -52,7 +61,8 @@ def finding(test: str, row: Judged | None, records: Sequence[Record], base: str,
         what = "is skipped" if amiss[CHANGE].startswith(SKIPPED) else "fails"
         why = f"untestable: {what} with the change and not at {base}: {_short(amiss[CHANGE].removeprefix(SKIPPED))}"
         return _finding(test, "failed", why, EXIT_UNTESTABLE)
-    return _of_verdict(test, row, row.verdict, inconclusive_fails)
+    found = replace(_of_verdict(test, row, row.verdict, inconclusive_fails), counts=tuple(counts))
+    return replace(found, sentence=f"{found.sentence}; {found.counted}") if found.counted else found
 
 
 def new(test: str, base: str) -> Finding:

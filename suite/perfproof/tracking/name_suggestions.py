@@ -1,4 +1,4 @@
-"""Names that a history is asked for and does not have: refused, with the near ones, rather than answered with nothing."""
+"""Names that a history does not have: they are refused with close names, instead of an empty answer."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST = 12
-"""How many names are told where none is near."""
+"""The most names listed where none is close."""
 
 
 def check(folder: Path, wanted: Wanted, rows: pd.DataFrame | None = None) -> None:
-    """Raises `BadInput` with every name that no point of the history has, and where no point has all that is asked for.
+    """Raises `BadInput` with every name that no point of the history has, or where no single point has all of the names.
 
-    `rows` are the wanted points, where they were read already.
+    `rows` are the wanted points, if they were read already.
     """
     from perfproof.history import point_table
 
     if wanted == EVERYTHING:
         return
     rows = point_table.table(folder, wanted).rows if rows is None else rows
-    asked = {kind.removesuffix("s"): names for kind, names in asdict(wanted).items()}
-    if all(names <= _names(rows, kind) for kind, names in asked.items()):
+    names_by_kind = {kind.removesuffix("s"): names for kind, names in asdict(wanted).items()}
+    if all(names <= _names(rows, kind) for kind, names in names_by_kind.items()):
         return
-    faults = [fault for kind, names in asked.items() for fault in _faults(folder, kind, names, point_table.table(folder).rows)]
+    faults = [fault for kind, names in names_by_kind.items() for fault in _faults(folder, kind, names, point_table.table(folder).rows)]
     if not faults and rows.empty:
-        together = " ".join(f"--{kind} {name}" for kind, names in asked.items() for name in sorted(names))
-        faults = [f"{folder}: no point is of all of these: {together}; 'perfproof history list' has the series that there are"]
+        together = " ".join(f"--{kind} {name}" for kind, names in names_by_kind.items() for name in sorted(names))
+        faults = [f"{folder}: no point has all of these: {together}; 'perfproof history list' has the series that there are"]
     if faults:
         raise BadInput(*faults)
 
@@ -45,11 +45,11 @@ def _faults(folder: Path, kind: str, names: frozenset[str], every: pd.DataFrame)
     there = sorted(_names(every, kind))
     for name in sorted(names.difference(there)):
         near = get_close_matches(name, there, n=3)
-        told = f"did you mean {' or '.join(near)}?" if near else f"there are {few(there, MOST)}" if there else "it is empty"
-        yield f"--{kind} {name}: {folder} has none such; {told}"
+        advice = f"did you mean {' or '.join(near)}?" if near else f"there are {few(there, MOST)}" if there else "it is empty"
+        yield f"--{kind} {name}: {folder} has no such name; {advice}"
 
 
 def _names(rows: pd.DataFrame, kind: str) -> set[str]:
-    """The names of that kind, those of metrics with their cases and without."""
+    """The names of that kind; metrics with and without their cases."""
     names = {str(name) for name in rows[kind].unique()}
     return names | {base_name(name) for name in names} if kind == "metric" else names

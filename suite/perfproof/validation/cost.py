@@ -1,7 +1,7 @@
-"""`python -m perfproof.validation.cost RESULTS...`: what the trials of servers in results folders cost beyond what they are for.
+"""`python -m perfproof.validation.cost RESULTS...`: the overhead of server trials in results folders.
 
-Two promises, read from the records alone: beyond a server's start, the warm-ups and the measurement a trial takes at most 3 s (the end of a
-server of its own included), and whoever watches it takes less than 1 % of one core. Ends with 1 where one of them was not kept.
+Two promises, checked from the records alone: besides a server's start, warm-ups and measurement, a trial takes at most 3 s (including the
+end of its own server), and watching it takes less than 1 % of one core. Ends with 1 where one of them was not kept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_SHARE = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What the trials of one scenario cost: `beyond` seconds each, and the `share` of a core that watching took, where a record tells."""
+    """The overhead of one scenario's trials: `beyond` seconds each, and the `share` of a core that watching took, where it is recorded."""
 
     scenario: str
     how: str
@@ -34,15 +34,15 @@ class Cost:
         """Whether the typical trial keeps both promises."""
         return median(self.beyond) <= MOST_SECONDS and (not self.share or median(self.share) < MOST_SHARE)
 
-    def told(self) -> str:
+    def line(self) -> str:
         """One line."""
         seconds = f"{median(self.beyond):.2f} s beyond start, warm-ups and measurement (at most {max(self.beyond):.2f})"
-        watched = f"watched with {median(self.share):.2%} of a core (at most {max(self.share):.2%})" if self.share else "watching not told"
+        watched = f"watched with {median(self.share):.2%} of a core (at most {max(self.share):.2%})" if self.share else "watching unknown"
         return f"{self.scenario}, {self.how}, {len(self.beyond)} trials: {seconds}; {watched}"
 
 
 def costs(records: Sequence[Record]) -> list[Cost]:
-    """The cost of every scenario that was measured at a server, of its trials that count. Source: none, arithmetic."""
+    """The overhead of every scenario measured at a server, over its valid trials. Source: none, arithmetic."""
     served = [record for record in records if record.status == "ok" and "measuring" in record.seconds and record.how.endswith("server")]
     kinds = dict.fromkeys((record.scenario, record.how) for record in served)
     return [_cost(scenario, how, [one for one in served if (one.scenario, one.how) == (scenario, how)]) for scenario, how in kinds]
@@ -62,10 +62,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Reads the arguments, prints a line a scenario and returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m perfproof.validation.cost", description=__doc__)
     parser.add_argument("results", nargs="+", type=Path, help="results folders")
-    found = costs([record for folder in parser.parse_args(argv).results for record in store.read(folder).records])
-    for cost in found:
-        print(cost.told())
-    return 0 if found and all(cost.kept for cost in found) else 1
+    measured = costs([record for folder in parser.parse_args(argv).results for record in store.read(folder).records])
+    for cost in measured:
+        print(cost.line())
+    return 0 if measured and all(cost.kept for cost in measured) else 1
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which gate catches which planted fault: the page `docs/planted-faults.md`, made of committed records.
+"""Which gate catches which planted fault: the page `docs/planted-faults.md`, made from committed records.
 
 `python -m perfproof.validation.planted --results results/planted --out docs/planted-faults.md`. A fault is an arm whose environment names
 it (`PERFPROOF_FAULT`); a gate is a metric of a scenario of kind equality or
@@ -40,7 +40,7 @@ FAULT = re.compile(r"^- `(\w+)`: (.+?)[;.]$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """One fault put to one gate of one scenario."""
+    """One fault tested by one gate of one scenario."""
 
     fault: str
     gate: str
@@ -49,7 +49,7 @@ class Tried:
 
 
 def descriptions() -> dict[str, str]:
-    """What every planted fault does, by its name: as its patch's own docstring has it."""
+    """The description of every planted fault by name, from its patch's own docstring."""
     return {
         name: " ".join(what.split())
         for patch in PATCHES
@@ -58,7 +58,7 @@ def descriptions() -> dict[str, str]:
 
 
 def tried(records: Sequence[Record]) -> list[Tried]:
-    """Every fault put to every gate, in the order of the records."""
+    """Every fault at every gate that tested it, in the order of the records."""
     return [each for one in judge_records(records) for each in _tried(one, [r for r in records if r.scenario == one.scenario.name])]
 
 
@@ -74,24 +74,24 @@ def _tried(one: JudgedScenario, records: Sequence[Record]) -> Iterable[Tried]:
 
 
 def page(records: Sequence[Record], folder: str) -> str:
-    """The page in Markdown: a row a fault, a column a gate; then what no gate caught, and the runs that this rests on."""
-    found = tried(records)
-    gates = [gate for gate in GATES.values() if any(each.gate == gate for each in found)]
-    faults = [name for name in descriptions() if any(each.fault == name for each in found)]
+    """The page in Markdown: one row per fault, one column per gate; then the faults that no gate caught, and the runs behind the page."""
+    results = tried(records)
+    gates = [gate for gate in GATES.values() if any(each.gate == gate for each in results)]
+    faults = [name for name in descriptions() if any(each.fault == name for each in results)]
     rows = [
-        [f"`{name}`", descriptions()[name], *(_cell([t for t in found if (t.fault, t.gate) == (name, gate)]) for gate in gates)]
+        [f"`{name}`", descriptions()[name], *(_cell([t for t in results if (t.fault, t.gate) == (name, gate)]) for gate in gates)]
         for name in faults
     ]
-    missed = [name for name in faults if not any(_caught(each) for each in found if each.fault == name)]
+    missed = [name for name in faults if not any(_caught(each) for each in results if each.fault == name)]
     waiting = [name for name in descriptions() if name not in faults]
     parts = [
         "# Planted faults",
-        "Patches that are wrong on purpose (`suite/perfproof/patches/planted/planted_*.py`), put to the gates that are to catch "
+        "Patches that are wrong on purpose (`suite/perfproof/patches/planted/planted_*.py`), tested by the gates that should catch "
         "them. Made by "
         f"`python -m perfproof.validation.planted --results {folder} --out docs/planted-faults.md`; nothing on this page is typed by hand.",
         f"{len(faults) - len(missed)} of {len(faults)} faults were caught by some gate. **Caught** is the verdict *regressed*, which fails "
         "the gate with exit code 1; beside it stand how many prompts, tokens or items were asked and, of equality, how many gave it away. "
-        "A dash is a gate that the fault was not put to.",
+        "A dash is a gate that did not test the fault.",
         table(["fault", "what is wrong", *gates], rows),
         "## What no gate caught",
         *([f"- `{name}`: {descriptions()[name]}" for name in missed] or ["Nothing: every fault was caught by some gate."]),
@@ -117,24 +117,24 @@ def _caught(each: Tried) -> bool:
     return each.row.verdict == Outcome.REGRESSED
 
 
-def _cell(found: Sequence[Tried]) -> str:
-    """What one gate said of one fault, over the scenarios that put it there."""
-    scored = [each for each in found if each.detail is None]
-    said = [*(_said(each, each.detail) for each in found if each.detail is not None), *([_scored(scored)] if scored else [])]
-    return "; ".join(dict.fromkeys(said)) or "–"
+def _cell(results: Sequence[Tried]) -> str:
+    """The result of one gate for one fault, over its scenarios."""
+    scored = [each for each in results if each.detail is None]
+    texts = [*(_equality_text(each, each.detail) for each in results if each.detail is not None), *([_scored(scored)] if scored else [])]
+    return "; ".join(dict.fromkeys(texts)) or "–"
 
 
-def _scored(found: Sequence[Tried]) -> str:
-    """What accuracy said of one fault, over all its tasks."""
-    many = {str(word): sum(each.row.verdict == word for each in found) for word in dict.fromkeys(each.row.verdict for each in found)}
+def _scored(results: Sequence[Tried]) -> str:
+    """The result of accuracy for one fault, over all its tasks."""
+    many = {str(word): sum(each.row.verdict == word for each in results) for word in dict.fromkeys(each.row.verdict for each in results)}
     verdicts = ", ".join(f"{count} {word}" for word, count in many.items())
-    items = sum(each.row.blocks for each in found)
-    unseen = max((each.row.mde for each in found if each.row.mde is not None), default=0.0)
-    word = "**caught**" if any(map(_caught, found)) else "not caught"
-    return f"{word} ({verdicts}), {len(found)} tasks, {items:,} items; a task had to drop by {100 * unseen:.1f} points"
+    items = sum(each.row.blocks for each in results)
+    unseen = max((each.row.mde for each in results if each.row.mde is not None), default=0.0)
+    word = "**caught**" if any(map(_caught, results)) else "not caught"
+    return f"{word} ({verdicts}), {len(results)} tasks, {items:,} items; a task had to drop by {100 * unseen:.1f} points"
 
 
-def _said(each: Tried, detail: EqualityDetails) -> str:
+def _equality_text(each: Tried, detail: EqualityDetails) -> str:
     word = "**caught**" if _caught(each) else f"not caught ({each.row.verdict})"
     if detail.part == "text_perplexity":
         return f"{word}, {detail.tokens:,} tokens"
@@ -145,12 +145,12 @@ def _said(each: Tried, detail: EqualityDetails) -> str:
 
 def _runs(records: Sequence[Record]) -> Iterable[str]:
     for name in dict.fromkeys(record.scenario for record in records):
-        mine = [record for record in records if record.scenario == name]
-        first = mine[0]
+        own = [record for record in records if record.scenario == name]
+        first = own[0]
         machine = f"{first.environment.get('cores')} cores of {first.environment.get('processor')}"
-        seconds = sum(record.seconds.get("total", 0.0) for record in mine)
+        seconds = sum(record.seconds.get("total", 0.0) for record in own)
         yield (
-            f"- `{name}` ({first.profile}): {len(mine)} trials, {seconds / len(mine):.0f} s each, on {machine}, "
+            f"- `{name}` ({first.profile}): {len(own)} trials, {seconds / len(own):.0f} s each, on {machine}, "
             f"vLLM {first.attestation.vllm_version if first.attestation else 'unknown'}, {first.started[:10]}"
         )
 

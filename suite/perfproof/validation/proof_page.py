@@ -1,4 +1,4 @@
-"""The page of the proof, from its chapters."""
+"""The page of the proof, made from its chapters."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Page:
 
     @property
     def kept(self) -> bool:
-        """Whether every promise was kept; a short form has nothing to say of that and is True."""
+        """Whether every promise was kept; always True for a short form, which can't show that."""
         return self.short or all(target.met for target in self.targets)
 
 
 def write_page(seed: int, runs: int, tell: Callable[[str], None] = lambda title: None) -> Page:
-    """Simulates every chapter with `runs` runs a case and puts the page together; `tell` hears each chapter's title as it is done."""
+    """Simulates every chapter with `runs` runs a case and puts the page together; `tell` gets each finished chapter's title."""
     made = []
     for simulate in CHAPTERS:
         made.append(simulate(seed, runs))
@@ -52,8 +52,8 @@ def write_page(seed: int, runs: int, tell: Callable[[str], None] = lambda title:
     parts = [
         "# Validation",
         f"Made by `make validate` ({runs:,} simulated runs a case, seed {seed}); nothing on this page is typed by hand. The deviation of a "
-        "case is that of the log ratio of candidate to baseline over blocks; noise is drawn anew for every case; margin 2 %. "
-        "What real machines do is told on the pages of the runs themselves.",
+        "case is that of the log ratio of candidate to baseline over blocks; noise is drawn again for every case; margin 2 %. "
+        "The pages of the runs themselves show what real machines do.",
         "## Promises",
         *(
             []

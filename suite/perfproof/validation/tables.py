@@ -1,4 +1,4 @@
-"""What every chapter of the proof is made of: tables, promises kept or not, and a random source of its own."""
+"""The parts of every chapter of the proof: tables, promises kept or not, and its own random source."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DELTA = math.log1p(MARGIN)
 BLOCKS = 24
 SPREADS = (0.01, 0.02, 0.05, 0.11)
 PROMISED_RUNS = 4000
-"""Runs a case for which the promises were made; fewer show the tables and prove nothing."""
+"""The runs per case for which the promises are made; fewer runs show the tables and prove nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

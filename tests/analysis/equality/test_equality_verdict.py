@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from perfproof.analysis.equality.answer_differences import Answers, compare, cosine_distance, identical
 from perfproof.analysis.equality.equality_verdict import details, judge
 from perfproof.analysis.equality.outcome_rules import rule
-from perfproof.analysis.equality.part_comparison import Found, chance_beyond, chance_parted
+from perfproof.analysis.equality.part_comparison import PartComparison, chance_beyond, chance_parted
 from perfproof.analysis.judging.apply_policy import decide
 from perfproof.analysis.judging.judge import judge_records
 from perfproof.analysis.stats.samples import Floats
@@ -134,7 +134,7 @@ def test_the_same_bits_are_identical_on_so_many_prompts() -> None:
     assert (row.verdict, row.effect, row.blocks) == (Outcome.EQUIVALENT, 0.0, PROMPTS)
     assert (
         row.reason
-        == "identical on 8 prompts (48 tokens): every token and logprob to the last bit; the baseline gave the very same bits again"
+        == "identical on 8 prompts (48 tokens): every token and logprob is bit-identical; the baseline repeated itself bit-identically"
     )
 
 
@@ -143,7 +143,7 @@ def test_another_token_is_a_regression_with_its_place_and_lead() -> None:
     asked, answered = definition(), greedy()
     row = judged(asked, answered, changed(answered, "tokens", 3, 4, 999.0), answered)
     assert (row.verdict, row.candidate_value, row.effect) == (Outcome.REGRESSED, 7 / 8, -1 / 8)
-    assert "1 of 8 prompts get another answer, the earliest at token 4 (prompt 3), 0 of them at a near tie" in row.reason
+    assert "1 of 8 prompts with other tokens, the earliest at token 4 (prompt 3), 0 of them at a near tie" in row.reason
     assert decide([row], DEFAULT_POLICY).exit_code == 1
 
 
@@ -240,11 +240,11 @@ def test_far_beyond_the_floor_is_a_regression_and_one_prompt_is_not() -> None:
     """All eight prompts further off than the worst of the floor: not by chance. One of them: it may be, and what would tell is said."""
     far = judged(definition(), greedy(), noisy(1, spread=0.1), noisy(2, spread=1e-4))
     assert far.verdict == Outcome.REGRESSED
-    assert "by chance once in 12,870" in far.reason
+    assert "chance would do that once in 12,870" in far.reason
     answered = noisy(2, spread=1e-4)
     one = judged(definition(), greedy(), changed(answered, "logprobs", 0, 0, -3.0), answered)
     assert one.verdict == Outcome.INCONCLUSIVE
-    assert "it may be chance; more prompts, or more runs of the baseline ('again'), would tell" in one.reason
+    assert "it may be chance; more prompts, or more runs of the baseline ('again'), would settle it" in one.reason
 
 
 def test_a_chance_too_small_for_a_number_is_told_as_such() -> None:
@@ -253,8 +253,8 @@ def test_a_chance_too_small_for_a_number_is_told_as_such() -> None:
         prompt=0, position=None, baseline_token=None, candidate_token=None, gap=None, near_tie=False, distance=0.1, cosine=None
     )
     near = dataclasses.replace(moved, distance=1e-4)
-    found = Found(part="greedy_outputs", prompts=(moved,) * 2000, floor=((near,) * 2000,), tokens=2000, tolerance=0.0)
-    assert rule(found).reason.endswith("by chance less than once in 1,000,000,000")
+    found = PartComparison(part="greedy_outputs", prompts=(moved,) * 2000, floor=((near,) * 2000,), tokens=2000, tolerance=0.0)
+    assert rule(found).reason.endswith("chance would do that less than once in 1,000,000,000")
 
 
 def test_a_text_that_became_impossible_ends_no_comparison() -> None:
@@ -273,7 +273,7 @@ def test_chances_are_chances(ours: int, floors: int, beyond: int) -> None:
     beyond = min(beyond, ours)
     alike = compare(answers([[1]] * ours), answers([[1]] * ours))
     floor = compare(answers([[1]] * floors), answers([[1]] * floors))
-    found = Found(part="greedy_outputs", prompts=alike, floor=(floor,), tokens=ours, tolerance=0.0)
+    found = PartComparison(part="greedy_outputs", prompts=alike, floor=(floor,), tokens=ours, tolerance=0.0)
     for chance in (chance_beyond, chance_parted):
         assert chance(found, 0) == pytest.approx(1.0)
         assert 0.0 <= chance(found, beyond) <= 1.0 + 1e-12
@@ -294,7 +294,7 @@ def test_false_alarms_of_the_rule_stay_within_its_error() -> None:
                     for each, distance, part in zip(base, distances, parts, strict=True)
                 )
             )
-        found = Found(part="greedy_outputs", prompts=runs[0], floor=(runs[1],), tokens=24, tolerance=0.0)
+        found = PartComparison(part="greedy_outputs", prompts=runs[0], floor=(runs[1],), tokens=24, tolerance=0.0)
         alarms += rule(found).outcome == Outcome.REGRESSED
     assert alarms <= 30  # 20 expected at most; the tests are discrete, so fewer come
 

@@ -12,7 +12,7 @@ import pytest
 
 from perfproof.analysis.judging import accuracy_tasks
 from perfproof.analysis.judging.apply_policy import decide
-from perfproof.analysis.judging.design_power import foreseen
+from perfproof.analysis.judging.design_power import design_power
 from perfproof.analysis.judging.judge import judge_records
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.eval_items import AGAIN, FIRST, Item, TaskItems, raw_of
@@ -129,7 +129,7 @@ def test_a_baseline_that_differs_from_itself_by_more_than_chance_makes_the_task_
     before, after = answers(200, lost=20)
     row = rows(records([task(before)], [task(before)], again=[task(after)]))["accuracy@sums"]
     assert row.verdict is Outcome.UNTESTABLE
-    assert "the baseline against itself changed 20 of 400 (20 lost, 0 won), more than chance would" in row.reason
+    assert "the baseline against itself changed 20 of 400 (20 lost, 0 won), more than chance explains" in row.reason
 
 
 def test_the_floor_raises_what_could_have_been_seen() -> None:
@@ -223,7 +223,7 @@ def test_no_second_run_is_warned_of() -> None:
     before, after = answers(200)
     row = rows(records([task(before)], [task(after)], again=[]))["accuracy@sums"]
     assert row.verdict is Outcome.EQUIVALENT
-    assert row.warnings == ("the baseline was not asked again: there is no floor",)
+    assert row.warnings == ("the baseline did not run a second time: there is no noise floor",)
 
 
 def test_details_have_mcnemars_table_the_floor_and_the_items_that_changed() -> None:
@@ -244,13 +244,13 @@ def test_details_have_mcnemars_table_the_floor_and_the_items_that_changed() -> N
 def test_a_plan_says_what_the_items_can_show() -> None:
     """The detectable drop in points before anything runs; where the number of items is not known, how to make it so."""
     known = scenario_of(definition({"sums": {}}, limit=1319), source="a.yaml")
-    (told,) = foreseen(known, (), "machine").told
-    assert told.startswith("sums: 1,319 items see a drop of 2.")
+    (told,) = design_power(known, (), "machine").sentences
+    assert told.startswith("sums: 1,319 items detect a drop of 2.")
     assert "is called equivalent" in told
-    few = foreseen(scenario_of(definition({"sums": {}}, limit=50), source="a.yaml"), (), "machine").told[0]
+    few = design_power(scenario_of(definition({"sums": {}}, limit=50), source="a.yaml"), (), "machine").sentences[0]
     assert "stays inconclusive" in few
-    unknown = foreseen(scenario_of(definition({"gsm8k": {}}), source="a.yaml"), (), "machine").told[0]
-    assert "not known before lm_eval loads it" in unknown
+    unknown = design_power(scenario_of(definition({"gsm8k": {}}), source="a.yaml"), (), "machine").sentences[0]
+    assert "known only once lm_eval has loaded the task" in unknown
 
 
 def test_items_that_share_a_passage_move_together() -> None:

@@ -78,8 +78,8 @@ def test_what_to_do_names_a_cost_or_other_answers(rules: Any) -> None:
     cost, answers = row("swap", "round_time", Outcome.REGRESSED), row("equal", "greedy_outputs", Outcome.REGRESSED)
     of_cost, of_answers = decide([cost], rules()).todo, decide([answers], rules()).todo
     assert [each.partition(",")[0] for each in (*of_cost, *of_answers)] == [
-        "If this cost is not meant",
-        "If these other answers are not meant",
+        "If this cost is not intended",
+        "If these changed answers are not intended",
     ]
     assert decide([cost, answers], rules()).todo == of_cost + of_answers
 
@@ -143,7 +143,7 @@ def test_growth_of_one_size_can_not_be_told(rules: Any) -> None:
     """The rule is for sweeps; elsewhere it says so."""
     found = decide([count("bytes_per_swap", 1, 1, "equivalent")], rules(witnesses={"decide": "all", "rule": "constant"}))
     assert found.exit_code == EXIT_UNTESTABLE
-    assert "can't be told from one size" in found.rulings[0].reason
+    assert "one size can't show whether it grows" in found.rulings[0].reason
 
 
 def test_a_waiver_lets_a_failure_pass_and_says_so(rules: Any) -> None:
@@ -159,7 +159,7 @@ def test_a_waiver_that_waives_nothing_or_soon_ends_is_told(rules: Any) -> None:
     """So that nobody is surprised by the day on which the policy is refused, and no waiver outlives its cause."""
     policy = rules(witnesses={"decide": "all"}, waivers=[{**WAIVER, "until": "2026-12-01"}])
     better = decide([count("bytes_per_swap", 2, 1, "improved")], policy, today=TODAY)
-    assert any("waives nothing any more" in note for note in better.notes)
+    assert any("no longer waives anything" in note for note in better.notes)
     worse = decide([count("bytes_per_swap", 1, 2, "regressed")], policy, today=TODAY)
     assert any("ends on 2026-12-01" in note for note in worse.notes)
 
@@ -207,7 +207,7 @@ def test_a_function_that_was_renamed_is_no_crash(rules: Any) -> None:
     one = row("swap_states", "round_time", Outcome.UNTESTABLE, candidate="after")
     found = decide([one], rules(), failures=failures_of(records))
     assert (found.exit_code, found.rulings[0].effect, found.rulings[0].blame) == (EXIT_PASS, "warn", "")
-    assert found.rulings[0].reason == f"the change renames or moves what the benchmark exercises: {why}"
+    assert found.rulings[0].reason == f"the change renames or moves the code that the benchmark exercises: {why}"
 
 
 def test_a_failed_aa_is_the_machines_fault(rules: Any) -> None:
@@ -387,7 +387,7 @@ def test_a_scenario_that_was_to_be_judged_and_has_no_record_is_missing(
     last = found.rulings[-1]
     assert (last.scenario, last.verdict, last.effect, found.exit_code) == ("serve_*", Outcome.UNTESTABLE, effect, code)
     assert last.reason.startswith("missing: ")
-    assert effect == "warn" or any(each.startswith("Measure serve_*;") for each in found.todo)
+    assert effect == "warn" or any(each.startswith("Measure serve_*, or remove") for each in found.todo)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_noise_beyond_the_margin_is_inconclusive_and_says_what_would_settle_it()
     """Six noisy blocks without a difference are neither equal nor different; the reason names the blocks needed."""
     row = judged(run(values(0.04, spread=0.1), values(0.04, seed=5, spread=0.1)))
     assert row.verdict == "inconclusive"
-    assert "blocks, all measured anew (--blocks" in row.reason
+    assert "blocks, all measured again (--blocks" in row.reason
     assert decide([row], DEFAULT_POLICY).exit_code == EXIT_PASS
     assert decide([row], dataclasses.replace(DEFAULT_POLICY, inconclusive="fail")).exit_code == EXIT_INCONCLUSIVE
 

@@ -64,8 +64,8 @@ def test_an_effect_at_the_margin_is_never_settled() -> None:
 
 def test_a_plan_is_told_what_each_look_could_see_and_when() -> None:
     """Effects fall and minutes rise from look to look, and a quiet machine will probably call no change equivalent."""
-    lines = power.foresee(0.02, MARGIN, sequential(1), minutes_per_block=2)
+    lines = power.look_powers(0.02, MARGIN, sequential(1), minutes_per_block=2)
     assert [line.minutes for line in lines] == [12, 20, 32, 48]
     assert all(later.effect < earlier.effect for earlier, later in pairwise(lines))
     assert lines[-1].equivalent > 0.95
-    assert power.foresee(0.02, MARGIN, sequential(1), better="higher")[0].effect < lines[0].effect
+    assert power.look_powers(0.02, MARGIN, sequential(1), better="higher")[0].effect < lines[0].effect

@@ -19,6 +19,7 @@ from perfproof.analysis.steps import Change, Group, find, steps
 from perfproof.analysis.steps.deviation_partition import LEAST, PRICE, costs, splits
 from perfproof.analysis.steps.level_test import chance, two_levels
 from perfproof.analysis.steps.rank_scan import LONGEST, proposals, ranks, stretches
+from perfproof.analysis.steps.step_detection import between
 from perfproof.validation.simulated.step_detectors import AbsoluteDeviations
 
 FLOOR = 0.02
@@ -216,7 +217,7 @@ def groups(*runs: tuple[str, list[float]]) -> list[Group]:
 def test_a_step_where_the_environment_changed_is_labelled() -> None:
     """A new kernel explains a new level as well as the build does, and the reason begins with it."""
     old, new = list(noisy(1, (12, 1.0))), list(noisy(2, (12, 1.3)))
-    result = steps(groups(("a", old), ("b", new)), floor=FLOOR, kind="timed", told=lambda one, two: f"kernel {one} to {two}")
+    result = steps(groups(("a", old), ("b", new)), floor=FLOOR, kind="timed", describe=lambda one, two: f"kernel {one} to {two}")
     (step,) = result.steps
     assert (step.at, step.last, step.environment) == (12, 11, "kernel a to b")
     assert step.reason.startswith("environment: kernel a to b")
@@ -226,21 +227,21 @@ def test_environments_never_mix() -> None:
     """Points of two environments that alternate give no step between them, and that is said."""
     slow, fast = noisy(1, (20, 1.3)), noisy(2, (20, 1.0))
     mixed = [Group(label=place, environment="ab"[place % 2], values=np.array([(fast, slow)[place % 2][place // 2]])) for place in range(40)]
-    result = steps(mixed, floor=FLOOR, kind="timed", told=lambda one, two: f"{one} to {two}")
+    result = steps(mixed, floor=FLOOR, kind="timed", describe=lambda one, two: f"{one} to {two}")
     assert result.steps == ()
     assert "alternate" in result.warnings[0]
 
 
 def test_too_few_points_in_an_environment_are_said() -> None:
     """Two points after a new kernel tell nothing, and the reader hears of the border."""
-    result = steps(groups(("a", [1.0] * 12), ("b", [2.0, 2.0])), floor=FLOOR, kind="timed", told=lambda one, two: f"{one} to {two}")
+    result = steps(groups(("a", [1.0] * 12), ("b", [2.0, 2.0])), floor=FLOOR, kind="timed", describe=lambda one, two: f"{one} to {two}")
     assert result.steps == ()
     assert any("the environment changed at 12 (a to b)" in warning for warning in result.warnings)
 
 
 def test_a_count_steps_over_a_change_of_environment() -> None:
     """A count that changes together with the environment is a step, labelled."""
-    result = steps(groups(("a", [4.0, 4.0]), ("b", [9.0, 9.0])), floor=FLOOR, kind="witness", told=lambda one, two: f"{one} to {two}")
+    result = steps(groups(("a", [4.0, 4.0]), ("b", [9.0, 9.0])), floor=FLOOR, kind="witness", describe=lambda one, two: f"{one} to {two}")
     assert [(step.at, step.environment) for step in result.steps] == [(2, "a to b")]
 
 
@@ -337,3 +338,19 @@ def test_the_labelled_regressions_are_found_and_the_others_left_alone() -> None:
             missed.append(name)
     assert missed == []
     assert len(alarms) <= 1
+
+
+def test_a_count_of_the_host_steps_beyond_its_margin_and_many_small_changes_do_too() -> None:
+    """Half a per cent of the level is none; what creeps past it, at the point where it does."""
+    values = [100_000.0, 100_500.0, 100_500.0, 101_100.0, 101_200.0, 90_000.0]
+    found = find([np.array([value]) for value in values], floor=FLOOR, kind="count")
+    seen = [(change.index, change.before, change.after) for change in found.changes]
+    assert seen == [(3, 100_500.0, 101_100.0), (5, 101_200.0, 90_000.0)]
+    assert found.exact
+
+
+def test_a_count_of_the_host_between_two_environments_has_the_same_margin() -> None:
+    """A change within it is none there either."""
+    sides = [np.array([1000.0])], [np.array([1005.0])], [np.array([1006.0])]
+    assert between(sides[0], sides[1], floor=FLOOR, kind="count") is None
+    assert between(sides[0], sides[2], floor=FLOOR, kind="count") is not None

@@ -44,7 +44,7 @@ def test_the_trials_that_count_are_of_one_time(ran: str, count: str) -> None:
     assert " ".join(f"{one.arm}{one.started}" for one in latest(_told(ran))) == count
 
 
-def test_a_block_begins_anew_with_the_first_arm_that_is_measured_again() -> None:
+def test_a_new_attempt_of_a_block_begins_with_the_first_arm_that_is_measured_again() -> None:
     """Each record is told with how often its block had been measured before; blocks are counted by themselves."""
     records = [*_told("a- b+ a+ b+"), record(block=2, arm="a"), record(block=2, arm="b")]
     assert [number for _, number in attempts(records)] == [0, 0, 1, 1, 0, 0]

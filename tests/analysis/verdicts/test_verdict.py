@@ -118,7 +118,7 @@ def test_invalid_blocks_are_counted_and_shown_and_too_many_are_untestable() -> N
 
     few = judge(replace(made(0.05), lost=lose(2)), sequential(1))
     assert few.outcome is Outcome.REGRESSED
-    assert any("2 blocks thrown out" in warning and "steal 9 %" in warning for warning in few.warnings)
+    assert any("2 blocks excluded" in warning and "steal 9 %" in warning for warning in few.warnings)
     assert judge(replace(made(0.05), lost=lose(25)), sequential(1)).outcome is Outcome.UNTESTABLE
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from perfproof.report import html
-from perfproof.report.extract.machine_signals import signals, told_reasons
+from perfproof.report.extract.machine_signals import clock_reasons, signals
 from perfproof.report.extract.pareto import frontiers
 from perfproof.report.figures import sparklines
 from tests.report import factory
@@ -17,10 +17,10 @@ def test_signals_follow_the_trials() -> None:
     found = {view.name: view for view in signals(records)}
     assert {"load", "taken by other processes", "CPU clock", "throttling events", "GPU clock", "GPU power"} <= set(found)
     assert all(len(view.spans) == len(records) for view in found.values())
-    assert found["throttling events"].told == "in 2 of 12 trials"
-    assert found["swapped"].told == "none in 12 trials"
-    assert found["GPU power"].told == "310\u202fW to 402\u202fW"
-    assert told_reasons(records) == ("power cap (in 12 of 12 trials)",)
+    assert found["throttling events"].finding == "in 2 of 12 trials"
+    assert found["swapped"].finding == "none in 12 trials"
+    assert found["GPU power"].finding == "310\u202fW to 402\u202fW"
+    assert clock_reasons(records) == ("power cap (in 12 of 12 trials)",)
 
 
 def test_older_records_show_what_they_have() -> None:
@@ -47,7 +47,7 @@ def test_the_page_shows_the_machine_beside_the_trials() -> None:
     """Strips stand under what was measured, with the middle of each arm beside them."""
     text = html.render(factory.page(factory.watched(factory.swap_states())))
     start = text.index("Beside the trials of swap_states")
-    assert start < text.index("what was measured", start) < text.index("GPU temperature", start)
+    assert start < text.index("the measured metric", start) < text.index("GPU temperature", start)
 
 
 def test_a_swept_concurrency_makes_one_curve_an_arm() -> None:
@@ -57,7 +57,7 @@ def test_a_swept_concurrency_makes_one_curve_an_arm() -> None:
     (view,) = page.frontiers
     assert view.loads == (1, 8, 64)
     assert view.arms == ("as_released", "patched")
-    assert view.told.startswith("patched: output throughput +")
+    assert view.finding.startswith("patched: output throughput +")
     assert len(view.throughputs) == len(view.latencies) == 2
     text = html.render(page)
     assert 'id="frontier"' in text

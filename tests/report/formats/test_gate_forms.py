@@ -132,7 +132,7 @@ def words_of(metric: str) -> str:
 
 
 def _of_terminal(text: str) -> set[tuple[str, str, str]]:
-    found = re.findall(r"^[✗⊘~!?✓·] (fails|waived|warns|passes|reported) +(\S+)  (.+?)  (?:suggests )?\w+$", text, re.M)
+    found = re.findall(r"^[✗⊘~!?✓·] (fails|waived|warns|passes|reported) +(\S+)  (.+?)  (?:likely )?\w+$", text, re.M)
     return {(scenario, metric, word) for word, scenario, metric in found}
 
 

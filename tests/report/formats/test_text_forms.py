@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from perfproof.model.verdicts.judged import OUTCOMES
+from perfproof.report.base import formatting
 from perfproof.report.formats import junit, markdown, pr_comment, terminal
 from perfproof.report.view import build
 from tests.report import factory
@@ -46,7 +47,7 @@ def test_terminal_never_cuts_a_verdict(width: int) -> None:
     rows = [factory.row("a", "round_time@output_length=16000", verdict, candidate=f"candidate_{verdict}") for verdict in OUTCOMES]
     text = terminal.text(build(rows, [], made="", version="0"), width)
     for verdict in OUTCOMES:
-        assert sum(line.endswith(f" {verdict}") for line in text.splitlines()) >= 1, text
+        assert sum(line.endswith(f" {formatting.outcome_word(verdict)}") for line in text.splitlines()) >= 1, text
 
 
 @pytest.mark.parametrize("width", [80, 118, 140])

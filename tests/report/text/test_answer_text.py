@@ -17,7 +17,7 @@ def test_a_run_without_answers_says_so_at_its_head() -> None:
     """Where nothing compared answers the page says that nobody looked, not that they are the same."""
     page = factory.page(factory.swap_states())
     assert page.answers == answer_text.NOT_COMPARED
-    assert "nothing here says whether the candidates still answer what the baseline answers" in html.render(page)
+    assert "nothing here shows whether the candidates give the same answers as the baseline" in html.render(page)
 
 
 def test_flips_and_parted_prompts_are_told_at_the_head() -> None:
@@ -48,7 +48,7 @@ def test_identical_answers_are_told_as_such() -> None:
 
 
 def test_many_comparisons_in_which_nothing_changed_are_told_in_short() -> None:
-    """Where more scenarios compared answers than a line holds, and none changed, they are named once, by what was held against what."""
+    """Where more scenarios compared answers than a line holds, and none changed, they are named once, by what was compared."""
     plain = factory.answers_page([factory.equality_details(identical=200, equal=200, parted=0, differences=())], [], Outcome.EQUIVALENT)
     one = next(each for each in plain.scenarios if each.equality)
     items = factory.answers_page([], [factory.accuracy_details(lost=0, won=0, lost_items=(), won_items=())], Outcome.EQUIVALENT)
@@ -56,7 +56,7 @@ def test_many_comparisons_in_which_nothing_changed_are_told_in_short() -> None:
     many = [*(dataclasses.replace(one, name=f"equality_{letter}") for letter in "abcdefg"), other]
     said = answer_text.head(many)
     assert "equality_a, equality_b, equality_c, equality_d, equality_e, equality_f and equality_g; not one item changed" in said
-    assert said.startswith("No answer that was compared changed: identical to the last bit in equality_a, ")
+    assert said.startswith("No answer that was compared changed: bit-identical in equality_a, ")
     assert said.endswith("between right and wrong in accuracy_a")
 
 
@@ -65,7 +65,7 @@ def test_the_first_differing_tokens_and_mcnemars_table_are_shown() -> None:
     text = re.sub(r"<[^>]+>", " ", html.render(factory.answers_page()))
     words = " ".join(text.split())
     assert "17 3 311 902 0.0004" in words.replace("4.00e-04", "0.0004")
-    assert "greedy outputs patched ✗ regressed 200 198 0 2 0.02000 the very same bits" in words
+    assert "greedy outputs patched ✗ regressed 200 198 0 2 0.02000 bit-identical" in words
     assert "537 7 lost" in words
     assert "5 won 770" in words
     assert "Lost (doc_id): 3, 88, 401, …." in words
@@ -77,9 +77,9 @@ def test_how_to_read_a_table_of_answers_is_told_once() -> None:
     """What counts, and what the brackets ask, stands above the first table of its sort, however many scenarios and candidates follow."""
     accuracy = [dataclasses.replace(factory.accuracy_details(), candidate=name) for name in ("a", "b")]
     text = html.render(factory.answers_page(None, accuracy))
-    assert text.count("What counts are the items that flipped") == 1
+    assert text.count("Only items that flipped count") == 1
     assert text.count(", the same items, asked through a server.") == 2
-    assert text.count("Once a token differs") == 1
+    assert text.count("After the first token that differs") == 1
 
 
 def test_details_of_others_are_harmless() -> None:

@@ -35,9 +35,9 @@ def test_a_hint_has_a_word_and_a_mark_of_its_own(verdict: Outcome) -> None:
     """A verdict from shared launches is called a suggestion in every form, and nowhere marked or coloured as if it were settled."""
     page = factory.page(factory.suggested(verdict))
     for form in _forms(page):
-        assert formatting.said(verdict, True) in form
+        assert formatting.outcome_word(verdict, True) in form
     text = html.render(page).partition('<dl class="legend">')[0]
-    assert f"> {formatting.said(verdict, True)}</span>" in text
+    assert f"> {formatting.outcome_word(verdict, True)}</span>" in text
     assert f'class="word {verdict}"' not in text
     assert f'class="strip {verdict}"' not in text
     sign = {"improved": "✅", "regressed": "❌", "equivalent": "🟰"}[verdict]
@@ -107,7 +107,7 @@ def test_the_clause_stands_beside_the_answer_and_in_what_was_run() -> None:
         assert f"measured with {clause}" in form
     assert clause in page.scenarios[0].ran
     for form in _forms(factory.page(factory.swap_states())):
-        assert "does not say what a server gains" in form
+        assert "does not show what a server gains" in form
 
 
 def test_a_candidate_as_released_is_called_that() -> None:
@@ -118,8 +118,8 @@ def test_a_candidate_as_released_is_called_that() -> None:
         dataclasses.replace(each, attestation=factory.attestation(patches)) if each.arm == "as_released" else each for each in part[1]
     ]
     told = (
-        "the candidate, patched, is vLLM as released; it is the baseline, as_released, that was altered "
-        "(patch swap_states_full_rows, which takes out again what this release has)"
+        "the candidate, patched, is vLLM as released; the baseline, as_released, is altered "
+        "(patch swap_states_full_rows, which removes a change that this release has)"
     )
     for form in _forms(factory.page((part[0], records))):
         assert told in form
@@ -139,7 +139,7 @@ def test_two_releases_are_called_that() -> None:
         )
         for each in records
     ]
-    assert "every arm is vLLM as released: releases are compared, no patch is judged here" in _scenario((rows, newer)).provisos
+    assert "every arm is vLLM as released: this compares releases and judges no patch" in _scenario((rows, newer)).provisos
 
 
 @pytest.mark.parametrize(("blocks", "told"), [(62.0, True), (2000.0, False), (2090.0, False), (2200.0, True)])
@@ -160,7 +160,7 @@ def test_servers_with_caches_of_two_sizes_are_told(blocks: float, told: bool) ->
 
 
 def _swayed(block: int, arm: str, factor: float, metric: str = "round_time") -> str:
-    """What is said of a run in which one trial was so many times as long as the others."""
+    """The clause of a run in which one trial took `factor` times as long as the others."""
     records = factory.trials("a", 6, {metric: 1.0}, {metric: 0.7}, 0.001)
     spoilt = [
         dataclasses.replace(each, measurements={metric: each.measurements[metric] * factor})
@@ -170,19 +170,21 @@ def _swayed(block: int, arm: str, factor: float, metric: str = "round_time") -> 
     ]
     better = 0.7 / factor ** (1 / 6) - 1 if arm == "as released" else 0.7 * factor ** (1 / 6) - 1
     row = factory.row("a", metric, "improved", effect=better, interval=(better - 0.15, better + 0.15))
-    return next((each for each in _scenario(([row], spoilt)).provisos if "one block" in each), "")
+    return next((each for each in _scenario(([row], spoilt)).provisos if "is sensitive to block" in each), "")
 
 
-def test_a_block_that_flatters_the_estimate_is_named() -> None:
-    """A slow outlier of the baseline is told with its block, and what the change would be without it."""
-    told = _swayed(4, "as released", 2.5)
-    assert told.startswith("one block flatters patched: without block 4, in which as released was unusually slow, round time would be −30")
-    assert "instead of −39.9\u202f%" in told
+def test_a_block_that_makes_the_estimate_better_is_named() -> None:
+    """The clause names a slow outlier of the baseline with its block, and what the change would be without it."""
+    clause = _swayed(4, "as released", 2.5)
+    assert clause.startswith(
+        "the result of patched is sensitive to block 4, in which as released was unusually slow: without it, round time would be −30"
+    )
+    assert "instead of −39.9\u202f%" in clause
 
 
-def test_a_block_that_goes_against_the_candidate_is_named_too() -> None:
-    """A slow outlier of the candidate is told the same way, and so is a throughput that was unusually low: slow."""
-    assert _swayed(2, "patched", 1.8).startswith("one block goes against patched: without block 2, in which patched was unusually slow")
+def test_a_block_that_makes_the_estimate_worse_is_named_too() -> None:
+    """The clause also names a slow outlier of the candidate, and calls an unusually low throughput slow."""
+    assert _swayed(2, "patched", 1.8).startswith("the result of patched is sensitive to block 2, in which patched was unusually slow: ")
     assert "unusually slow" in _swayed(2, "patched", 0.5, "output_throughput")
 
 
@@ -197,12 +199,12 @@ def test_a_block_like_the_others_is_not_named() -> None:
 def test_what_could_not_be_seen_is_told_as_a_limit() -> None:
     """A comparison that could see only enormous changes says so, in multiples from a doubling on, and never in hundreds of per cent."""
     row = factory.row("a", "round_time", "improved", mde=7.92)
-    assert "it could only have seen a slowdown to 8.92 times the baseline or more (four times in five)" in answer_context.sure(
+    assert "it could only have detected a slowdown to 8.92 times the baseline or more (80\u202f% power)" in answer_context.sure(
         [row], "improved"
     )
     assert formatting.detectable(row) == "×\u202f8.92"
     rate = factory.row("a", "output_throughput", "improved", mde=0.03)
-    assert "it could have seen a loss of 3\u202f% or more" in answer_context.sure([rate], "improved")
+    assert "it could have detected a loss of 3\u202f% or more" in answer_context.sure([rate], "improved")
 
 
 def test_warnings_say_in_which_arm() -> None:
@@ -238,25 +240,25 @@ def _defined(**candidate: Any) -> dict[str, Any]:
     [
         (
             {"client": {"presence-penalty": 0}},
-            "other is asked something else than the baseline (presence-penalty 0 instead of 0.5): what it shows is no patch's doing",
+            "other gets other requests than the baseline (presence-penalty 0 instead of 0.5): its effect is not that of a patch",
         ),
         (
             {"client": {"ignore-eos": True}, "patches": ["mine"]},
-            "other is asked something else than the baseline (ignore-eos true): what it shows is not its patch's doing alone",
+            "other gets other requests than the baseline (ignore-eos true): its effect is not that of its patch alone",
         ),
         (
             {"server_arguments": ["--enforce-eager", "--block-size", "32"], "environment": {"OMP_NUM_THREADS": "1"}},
-            "other runs with other settings than the baseline (--enforce-eager, --block-size 32, OMP_NUM_THREADS 1): "
-            "what it shows is no patch's doing",
+            "other has other settings than the baseline (--enforce-eager, --block-size 32, OMP_NUM_THREADS 1): "
+            "its effect is not that of a patch",
         ),
         (
             {"server_arguments": ["--a"], "build": "newer"},
-            "other runs with other settings than the baseline (--a): what it shows is not its code's doing alone",
+            "other has other settings than the baseline (--a): its effect is not that of its code alone",
         ),
         (
             {"client": {"presence-penalty": 0}, "server_arguments": ["--a"], "patches": ["one", "two"]},
-            "other is asked something else than the baseline (presence-penalty 0 instead of 0.5) and runs with other settings than it "
-            "(--a): what it shows is not its patches' doing alone",
+            "other gets other requests than the baseline (presence-penalty 0 instead of 0.5) and has other settings "
+            "(--a): its effect is not that of its patches alone",
         ),
         ({"client": {"presence-penalty": 0.5}, "patches": ["mine"]}, ""),
         ({"environment": {"PERFPROOF_FAULT": "rounded", "VLLM_PLUGINS": "of_mine"}}, ""),
@@ -265,7 +267,7 @@ def _defined(**candidate: Any) -> dict[str, Any]:
 def test_an_arm_that_differs_in_more_than_its_code_is_told(candidate: dict[str, Any], told: str) -> None:
     """What an arm asks of its server otherwise, or runs it with, is told with its values; a patch, and what steers one, is not."""
     definition = _defined(**{"build": "default", **candidate})
-    assert list(confounders.told(definition)) == ([told] if told else [])
+    assert list(confounders.clauses(definition)) == ([told] if told else [])
 
 
 def test_a_ceiling_is_no_patch_in_any_form() -> None:
@@ -277,8 +279,8 @@ def test_a_ceiling_is_no_patch_in_any_form() -> None:
     page = factory.page((rows, spoilt))
     assert page.scenarios[0].unpatched
     for form in _forms(page):
-        assert "is asked something else than the baseline (presence-penalty 0)" in form
-        assert "what it shows is no patch's doing" in form
+        assert "gets other requests than the baseline (presence-penalty 0)" in form
+        assert "its effect is not that of a patch" in form
 
 
 # --- words ------------------------------------------------------------------------------------------------------

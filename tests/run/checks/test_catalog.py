@@ -50,6 +50,15 @@ def test_the_times_that_a_benchmark_declares_are_those_that_its_tests_leave() ->
         assert set(bench.times) == said | own, bench.name
 
 
+def test_every_benchmark_has_a_round_that_can_be_counted() -> None:
+    """A benchmark names how large a counted round is by parameters that it has, each smaller than its default or switched off."""
+    for bench in catalog.benches().values():
+        assert bench.counted, bench.name
+        assert bench.counts == ("python_instructions", "python_calls", "c_calls", "torch_operators", "torch_bytes")
+        for name, size in bench.count_at.items():
+            assert bench.parameters[name] > size or bench.parameters[name] == 0, (bench.name, name)
+
+
 def test_every_patch_is_listed_under_its_own_name() -> None:
     """A patch is found under its file's name and says for which versions it holds and what it replaces."""
     for name, patch in catalog.patches().items():

@@ -13,12 +13,12 @@ from perfproof.model.scenarios.metrics import Part
 from perfproof.model.verdicts.equality_details import Difference
 
 NEAR_TIE = 0.01
-"""Nats between a token and its runner-up that rounding may well decide."""
+"""The largest distance in nats between a token and its runner-up that rounding may decide."""
 TEXT: Part = "text_perplexity"
 
 
 class Incomparable(ValueError):
-    """The answers can't be held against each other: the verdict is *untestable*."""
+    """The answers can't be compared: the verdict is *untestable*."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Answers:
 
 
 def answers_of(record: Record, part: Part) -> Answers:
-    """The answers that a trial left. Raises `Incomparable` for a record that holds none. Source: none, bookkeeping."""
+    """The answers of a trial. Raises `Incomparable` for a record without answers. Source: none, bookkeeping."""
     lengths = [int(length) for length in record.raw.get(f"{part}.lengths", ())]
     if not lengths:
         raise Incomparable(f"arm {record.arm}: its record holds no answers")
@@ -55,9 +55,9 @@ def _rows(values: Sequence[float], lengths: Sequence[int]) -> tuple[Floats, ...]
 
 
 def compare(baseline: Answers, other: Answers) -> tuple[Difference, ...]:
-    """How each of the other's answers differs from the baseline's, the same ones included, in the order of the prompts.
+    """The difference between each answer of `other` and the baseline's, including equal ones, in the order of the prompts.
 
-    Raises `Incomparable` where they are not answers to the same. Source: none, arithmetic.
+    Raises `Incomparable` where they are not answers to the same prompts. Source: none, arithmetic.
     """
     if baseline.prompts != other.prompts:
         raise Incomparable(f"{other.prompts} answers against {baseline.prompts}")
@@ -117,7 +117,7 @@ def _same_tokens(number: int, distance: float, cosine: float | None) -> Differen
 
 
 def cosine_distance(ours: Floats, theirs: Floats) -> float:
-    """One less the cosine of the angle between two vectors: 0 for equal ones, 1 where only one is all zeros. Source: none, arithmetic."""
+    """1 minus the cosine of the angle between two vectors: 0 for equal ones, 1 where only one is all zeros. Source: none, arithmetic."""
     if np.array_equal(ours, theirs):
         return 0.0
     size = float(np.linalg.norm(ours) * np.linalg.norm(theirs))
@@ -125,5 +125,5 @@ def cosine_distance(ours: Floats, theirs: Floats) -> float:
 
 
 def identical(difference: Difference) -> bool:
-    """Whether an answer is the baseline's to the last bit. Source: none, bookkeeping."""
+    """Whether an answer is bit-identical to the baseline's. Source: none, bookkeeping."""
     return difference.position is None and difference.distance == 0.0 and not difference.cosine

@@ -1,4 +1,4 @@
-"""One part of one candidate held against the baseline, and against the floor: what is beyond it, how likely that is, and both in words."""
+"""One part of a candidate's answers compared with the baseline and its noise floor: what lies beyond, how likely that is, in words."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from perfproof.model.verdicts.equality_details import Difference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What a comparison found: a difference a prompt. `floor` are those of the baseline's further runs; `tokens` counts the baseline's."""
+class PartComparison:
+    """One difference per prompt. `floor` holds the differences of the baseline's further runs; `tokens` counts the baseline's tokens."""
 
     part: Part
     prompts: tuple[Difference, ...]
@@ -30,12 +30,12 @@ class Found:
 
     @property
     def deterministic(self) -> bool:
-        """Whether the baseline gave the very same bits again."""
+        """Whether the baseline repeated itself bit-identically."""
         return all(map(identical, self.floors))
 
     @property
     def identical(self) -> bool:
-        """Whether the candidate gave the very same bits."""
+        """Whether the candidate's answers are bit-identical to the baseline's."""
         return all(map(identical, self.prompts))
 
     @property
@@ -53,19 +53,19 @@ class Found:
 
     @property
     def floor_parted(self) -> int:
-        """How many answers did so when the baseline ran again, over all its runs."""
+        """How many answers parted when the baseline ran again, over all its runs."""
         return sum(each.position is not None for each in self.floors)
 
     def allowed(self, difference: Difference) -> bool:
-        """Whether an answer has the baseline's tokens, and is no further from it than is tolerated or than the baseline is from itself."""
+        """Whether an answer has the baseline's tokens, and a difference within the tolerance or the baseline's own floor."""
         near = difference.distance <= max(self.tolerance, self.largest_floor)
         return difference.position is None and near and (difference.cosine or 0.0) <= self._widest_cosine
 
     @property
     def beyond(self) -> tuple[Difference, ...]:
-        """Answers that are further from the baseline than is tolerated, and than the baseline ever was from itself.
+        """Answers whose difference exceeds both the tolerance and the baseline's own floor.
 
-        A sampled answer that parts is one where nothing at all is tolerated: no close race tells why it did.
+        A sampled answer that parts is one of them where nothing is tolerated: no near tie explains it.
         """
         most = max([self.tolerance, *map(reach, self.floors)])
         strict = self.deterministic and self.tolerance == 0.0
@@ -83,19 +83,19 @@ class Found:
 
 
 def reach(difference: Difference) -> float:
-    """How far a logprob must have moved: seen before the answers part, or half the lead that was lost where they do.
+    """How far a logprob must have moved: as seen before the answers part, or half the lost lead where they part.
 
     Source: none, arithmetic.
     """
     return max(difference.distance, (difference.gap or 0.0) / 2)
 
 
-def chance_beyond(found: Found, beyond: int) -> float:
-    """The chance that the so many furthest of candidate and floor together are all the candidate's, were they alike.
+def chance_beyond(comparison: PartComparison, beyond: int) -> float:
+    """The probability that the `beyond` furthest of candidate and floor together are all the candidate's, if both were alike.
 
     Source: the count of one sample beyond all of another, as in Tukey's quick test, Technometrics 1, 1959.
     """
-    return chance_of_furthest(beyond, len(found.prompts), sum(map(len, found.floor)))
+    return chance_of_furthest(beyond, len(comparison.prompts), sum(map(len, comparison.floor)))
 
 
 def chance_of_furthest(count: int, ours: int, floors: int) -> float:
@@ -104,58 +104,59 @@ def chance_of_furthest(count: int, ours: int, floors: int) -> float:
     return float(np.prod((ours - terms) / (ours + floors - terms)))
 
 
-def chance_parted(found: Found, parted: int) -> float:
-    """The chance of so many answers that part, or more, were candidate and floor alike.
+def chance_parted(comparison: PartComparison, parted: int) -> float:
+    """The probability of at least this many parted answers, if candidate and floor were alike.
 
     Source: Fisher's exact test, one-sided; `scipy.stats.hypergeom`.
     """
-    ours, floors = len(found.prompts), sum(map(len, found.floor))
+    ours, floors = len(comparison.prompts), sum(map(len, comparison.floor))
     from scipy.stats import hypergeom  # late: its import takes longer than an answer may take
 
-    return float(hypergeom.sf(parted - 1, ours + floors, parted + found.floor_parted, ours))
+    return float(hypergeom.sf(parted - 1, ours + floors, parted + comparison.floor_parted, ours))
 
 
 # --- words -----------------------------------------------------------------------------------------------------
 
 
-def told_identical(found: Found) -> str:
-    """What was identical, and what the floor was. Source: none, words."""
-    if found.part == TEXT:
-        return f"identical on {number_format.count(found.tokens, 'token')} of text: every logprob to the last bit; {told_floor(found)}"
-    prompts = f"identical on {number_format.count(len(found.prompts), 'prompt')}"
-    if found.part == "embeddings":
-        return f"{prompts}: every value of every embedding to the last bit; {told_floor(found)}"
-    return f"{prompts} ({number_format.count(found.tokens, 'token')}): every token and logprob to the last bit; {told_floor(found)}"
+def identical_words(comparison: PartComparison) -> str:
+    """What was identical, and the floor. Source: none, words."""
+    floor = floor_words(comparison)
+    if comparison.part == TEXT:
+        return f"identical on {number_format.count(comparison.tokens, 'token')} of text: every logprob is bit-identical; {floor}"
+    prompts = f"identical on {number_format.count(len(comparison.prompts), 'prompt')}"
+    if comparison.part == "embeddings":
+        return f"{prompts}: every value of every embedding is bit-identical; {floor}"
+    return f"{prompts} ({number_format.count(comparison.tokens, 'token')}): every token and logprob is bit-identical; {floor}"
 
 
-def told_differences(found: Found) -> str:
-    """How many answers part and where, or how far off they are. Source: none, words."""
-    if not found.parted:
-        return _told_distances(found)
-    first = min(found.parted, key=lambda each: each.position or 0)
-    prompts = number_format.count(len(found.prompts), "prompt")
-    said = f"{len(found.parted):,} of {prompts} get another answer, the earliest at token {first.position} (prompt {first.prompt})"
-    gaps = sorted(each.gap for each in found.parted if each.gap is not None)
+def difference_words(comparison: PartComparison) -> str:
+    """How many answers part and where, or how large the differences are. Source: none, words."""
+    if not comparison.parted:
+        return _distance_words(comparison)
+    first = min(comparison.parted, key=lambda each: each.position or 0)
+    prompts = number_format.count(len(comparison.prompts), "prompt")
+    words = f"{len(comparison.parted):,} of {prompts} with other tokens, the earliest at token {first.position} (prompt {first.prompt})"
+    gaps = sorted(each.gap for each in comparison.parted if each.gap is not None)
     if gaps:
-        near = sum(each.near_tie for each in found.parted)
-        said += f", {near} of them at a near tie (the lead lost was {gaps[0]:.2g} to {gaps[-1]:.2g} nat)"
-    return f"{said}; {_told_distances(found)}" if found.largest else said
+        near = sum(each.near_tie for each in comparison.parted)
+        words += f", {near} of them at a near tie (the lead lost was {gaps[0]:.2g} to {gaps[-1]:.2g} nat)"
+    return f"{words}; {_distance_words(comparison)}" if comparison.largest else words
 
 
-def _told_distances(found: Found) -> str:
-    moved = f"{sum(not identical(each) for each in found.prompts):,} of {len(found.prompts):,}"
-    if found.part == "embeddings":
-        cosine = max(each.cosine or 0.0 for each in found.prompts)
-        return f"{moved} embeddings differ, by up to {found.largest:.2g} in a value and by {cosine:.2g} in cosine distance"
-    where = " before they part" if found.parted else ", the tokens are the same"
-    return f"logprobs differ in {moved} answers{where}, by up to {found.largest:.2g} nat"
+def _distance_words(comparison: PartComparison) -> str:
+    moved = f"{sum(not identical(each) for each in comparison.prompts):,} of {len(comparison.prompts):,}"
+    if comparison.part == "embeddings":
+        cosine = max(each.cosine or 0.0 for each in comparison.prompts)
+        return f"{moved} embeddings differ, by up to {comparison.largest:.2g} in a value and by {cosine:.2g} in cosine distance"
+    where = " before they part" if comparison.parted else ", the tokens are the same"
+    return f"logprobs differ in {moved} answers{where}, by up to {comparison.largest:.2g} nat"
 
 
-def told_floor(found: Found) -> str:
-    """What the baseline does against itself. Source: none, words."""
-    runs = f" ({len(found.floor)} times)" if len(found.floor) > 1 else ""
-    if found.deterministic:
-        return f"the baseline gave the very same bits again{runs}"
-    many = sum(map(len, found.floor))
-    parted = f", {found.floor_parted:,} of {many:,} answers part" if found.part not in ("embeddings", TEXT) else ""
-    return f"the baseline is up to {found.largest_floor:.2g} from itself{runs}{parted}"
+def floor_words(comparison: PartComparison) -> str:
+    """How the baseline compares with itself. Source: none, words."""
+    runs = f" ({len(comparison.floor)} times)" if len(comparison.floor) > 1 else ""
+    if comparison.deterministic:
+        return f"the baseline repeated itself bit-identically{runs}"
+    many = sum(map(len, comparison.floor))
+    parted = f", {comparison.floor_parted:,} of {many:,} answers part" if comparison.part not in ("embeddings", TEXT) else ""
+    return f"the baseline differs from itself by up to {comparison.largest_floor:.2g}{runs}{parted}"

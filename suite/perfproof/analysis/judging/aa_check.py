@@ -1,6 +1,6 @@
 """From the records of an A/A to noise floors: `calibration` applied to each timed metric of the baseline against itself.
 
-Primary metrics are put to the test and share its error; of the others the spread is kept and nothing is asked.
+Primary metrics are tested and share the error of the test; of the others only the spread is kept.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ def check(scenario: Scenario, records: Sequence[Record]) -> dict[str, Calibratio
     samples = paired(scenario, scenario.candidates[0], records)
     minutes = minutes_per_block(records)
     primaries = sum(is_timed(choice.name) for choice in scenario.primaries)
-    found: dict[str, Calibration] = {}
+    calibrations: dict[str, Calibration] = {}
     for choice in (choice for choice in scenario.metrics if is_timed(choice.name)):
         sample = samples[choice.name]
         if sample.n >= 2:
-            found[choice.name] = calibrate(
+            calibrations[choice.name] = calibrate(
                 sample, margin=choice.margin, metrics=primaries if choice.primary else 1, minutes_per_block=minutes
             )
         elif choice.primary:
@@ -59,20 +59,20 @@ def check(scenario: Scenario, records: Sequence[Record]) -> dict[str, Calibratio
             raise CannotRun(
                 f"{scenario.name}: the A/A left {number_format.count(sample.n, 'whole block')} of {choice.name}, no spread to measure{why}"
             )
-    return found
+    return calibrations
 
 
 def shares(records: Sequence[Record]) -> dict[str, list[float]]:
-    """The shares of CPU time that others took while trials ran, those that were thrown out for it included: what `invalidation.lost` reads.
+    """The shares of CPU time that others took while trials ran, excluded trials too: the input of `invalidation.lost`.
 
     Source: none, a reading of the records.
     """
-    told = [record.environment.get("telemetry", {}) for record in records if record.status in ("ok", "invalid")]
-    return {key: [float(one[key]) for one in told if key in one] for key in ("steal", "foreign")}
+    telemetry = [record.environment.get("telemetry", {}) for record in records if record.status in ("ok", "invalid")]
+    return {key: [float(one[key]) for one in telemetry if key in one] for key in ("steal", "foreign")}
 
 
 def floors_of(scenario: Scenario, records: Sequence[Record], checked: Mapping[str, Calibration], *, when: str, folder: str) -> list[Floor]:
-    """What is kept of an A/A: a line a metric. `when` is the time in words, `folder` where its records lie.
+    """The noise floors of an A/A, one per metric. `when` is the time in words, `folder` the place of its records.
 
     Source: none, a reading of the calibrations.
     """

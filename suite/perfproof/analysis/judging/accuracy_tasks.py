@@ -1,8 +1,8 @@
 """The tasks of an accuracy scenario, judged from its records: every candidate against the baseline, item by item.
 
-For every task the filter and metric that decide are paired by item and judged (`accuracy_verdict`); what else lm_eval scored is shown and
-never gates. All deciding tasks of all candidates share the error rate. The baseline was asked twice: the share of items that it changed by
-itself is the floor, and a baseline that differs from itself by more than chance makes the task untestable.
+For every task the deciding filter and metric are paired by item and judged (`accuracy_verdict`); other scores of lm_eval are shown and
+never gate. All deciding tasks of all candidates share the error rate. The baseline runs twice: the share of items that change between its
+runs is the noise floor, and a baseline that differs from itself by more than chance makes the task untestable.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from perfproof.model.verdicts.judged import Judged, Outcome
 
 Key = tuple[str, str, str]
 MOVED = 0.05
-"""The share of items that change in either direction, for which a plan says what could be seen: batches or kernels that differ a little."""
+"""The share of changed items for which a plan gives the detectable drop: about what slightly different batches or kernels change."""
 MOST_CHANGED = 20
-"""Ids of changed items that are told."""
+"""The most ids of changed items that are listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _TaskResult:
     """One task of one candidate. `details` is None, and `why` says why, where it can't be judged."""
 
     name: str
@@ -50,25 +50,25 @@ class _Found:
 
 
 def judge(scenario: Scenario, trials: Sequence[Record]) -> tuple[Judged, ...]:
-    """A line for every task of every candidate, those that decide first.
+    """A line for every task of every candidate, deciding ones first.
 
     Source: `accuracy.judge_items`.
     """
-    return tuple(_line(scenario, arm, found) for arm in scenario.candidates for found in _candidate(scenario, arm, trials))
+    return tuple(_line(scenario, arm, task) for arm in scenario.candidates for task in _candidate(scenario, arm, trials))
 
 
 def details(records: Sequence[Record]) -> tuple[AccuracyDetails, ...]:
-    """What the verdicts of the accuracy scenarios among these records rest on, one for each candidate with a task that was compared.
+    """The details behind the verdicts of the accuracy scenarios in these records, one for each candidate with a compared task.
 
     Source: `accuracy.judge_items`.
     """
     found = []
     for name in dict.fromkeys(record.scenario for record in records if _scored(record)):
-        mine = latest([record for record in records if record.scenario == name])
-        scenario = scenario_of(mine[0].definition, source=f"the records of {name}")
+        own = latest([record for record in records if record.scenario == name])
+        scenario = scenario_of(own[0].definition, source=f"the records of {name}")
         through = AccuracyWorkload.of(scenario.workload).through
         for arm in scenario.candidates:
-            tasks = tuple(one.details for one in _candidate(scenario, arm, mine) if one.details is not None)
+            tasks = tuple(one.details for one in _candidate(scenario, arm, own) if one.details is not None)
             if tasks:
                 found.append(
                     AccuracyDetails(scenario=name, baseline=scenario.baseline.name, candidate=arm.name, through=through, tasks=tasks)
@@ -83,27 +83,29 @@ def _scored(record: Record) -> bool:
 
 
 def mean_error(values: Floats) -> float:
-    """The standard error of a mean as lm_eval gives it: the sample's deviation over the root of n; not a number below two items.
+    """The standard error of a mean as in lm_eval: the sample's deviation over the root of n; NaN below two items.
 
     Source: lm_eval, `api/metrics.py: mean_stderr`.
     """
     return float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else math.nan
 
 
-def foreseen(scenario: Scenario) -> tuple[str, ...]:
-    """What a run of this scenario could see, a sentence a task: the drop that would be called *regressed* with 80 % chance.
+def power_sentences(scenario: Scenario) -> tuple[str, ...]:
+    """What a run of this scenario can detect, one sentence per task: the drop that would be called *regressed* with 80 % power.
 
     Source: `item_intervals.detectable_drop`.
     """
     workload = AccuracyWorkload.of(scenario.workload)
     primary = [task.name for task in workload.tasks if _choice(scenario, task.name).primary]
     error = item_intervals.CHANGE_ERROR / max(1, len(primary) * len(scenario.candidates))
-    return tuple(_foreseen(name, workload.items(name), _choice(scenario, name).margin, error) for name in primary)
+    return tuple(_power_sentence(name, workload.items(name), _choice(scenario, name).margin, error) for name in primary)
 
 
-def _foreseen(name: str, items: int | None, margin: float, error: float) -> str:
+def _power_sentence(name: str, items: int | None, margin: float, error: float) -> str:
     if items is None:
-        return f"{name}: how many items it has is not known before lm_eval loads it; with 'limit' it is, and what can be seen is told here"
+        return (
+            f"{name}: the number of items is known only once lm_eval has loaded the task; with 'limit', the detectable drop is shown here"
+        )
     if items < accuracy_verdict.LEAST_ITEMS:
         return f"{name}: {number_format.count(items, 'item')}: at least {accuracy_verdict.LEAST_ITEMS} are needed for a verdict"
     still, moved = (item_intervals.detectable_drop(items, rate, margin=margin, error=error) for rate in (0.0, MOVED))
@@ -112,7 +114,7 @@ def _foreseen(name: str, items: int | None, margin: float, error: float) -> str:
     same = "is called equivalent" if equal < margin else f"stays inconclusive: it leaves a loss of {_points(equal)} possible"
     noisy = f" if nothing else changes, {_points(moved)} if {MOVED:.0%} of the items change" if moved > still else ""
     return (
-        f"{name}: {number_format.count(items, 'item')} see a drop of {_points(still)} with 80 % chance{noisy}; no change at all {same} "
+        f"{name}: {number_format.count(items, 'item')} detect a drop of {_points(still)} with 80 % power{noisy}; no change at all {same} "
         f"(margin {_points(margin)})"
     )
 
@@ -124,8 +126,8 @@ def _points(fraction: float) -> str:
 # --- one candidate -------------------------------------------------------------------------------------------
 
 
-def _candidate(scenario: Scenario, candidate: Arm, trials: Sequence[Record]) -> list[_Found]:
-    """Every task of a candidate, those that decide first; where a trial is missing or does not count, the tasks that were asked."""
+def _candidate(scenario: Scenario, candidate: Arm, trials: Sequence[Record]) -> list[_TaskResult]:
+    """Every task of a candidate, deciding ones first; where a trial is missing or does not count, the tasks of the scenario."""
     tasks = AccuracyWorkload.of(scenario.workload).tasks
     of = {trial.arm: trial for trial in trials}
     lost = [why for arm in (scenario.baseline, candidate) if (why := _lost(arm, of.get(arm.name)))]
@@ -139,15 +141,17 @@ def _candidate(scenario: Scenario, candidate: Arm, trials: Sequence[Record]) -> 
     chosen = deciding(tasks, keys)
     primary = {key for key in keys if chosen.get(key[0]) == key[1:] and _choice(scenario, key[0]).primary}
     error = item_intervals.CHANGE_ERROR / max(1, len(primary) * len(scenario.candidates))
-    found = [_task(scenario, key, key in primary, chosen, error, first, again, other) for key in keys]
-    found += [_untestable(scenario, task.name, True, "lm_eval scored no such task") for task in tasks if _unseen(task.name, keys, scenario)]
-    return sorted(found, key=lambda one: not one.primary)
+    tasks_ = [_task(scenario, key, key in primary, chosen, error, first, again, other) for key in keys]
+    tasks_ += [
+        _untestable(scenario, task.name, True, "lm_eval scored no such task") for task in tasks if _unseen(task.name, keys, scenario)
+    ]
+    return sorted(tasks_, key=lambda one: not one.primary)
 
 
 def _unseen(name: str, keys: Sequence[Key], scenario: Scenario) -> bool:
-    """Whether nothing at all came of a task, unless it may be a group, whose tasks have names of their own."""
-    there, asked = {key[0] for key in keys}, {task.name for task in AccuracyWorkload.of(scenario.workload).tasks}
-    return name not in there and not there - asked
+    """Whether a task has no results at all; a group is not unseen, because its tasks have their own names."""
+    there, wanted = {key[0] for key in keys}, {task.name for task in AccuracyWorkload.of(scenario.workload).tasks}
+    return name not in there and not there - wanted
 
 
 def _lost(arm: Arm, trial: Record | None) -> str:
@@ -166,7 +170,7 @@ def _task(
     first: Mapping[Key, TaskItems],
     again: Mapping[Key, TaskItems],
     other: Mapping[Key, TaskItems],
-) -> _Found:
+) -> _TaskResult:
     name = f"{ACCURACY}@{key[0]}" if chosen.get(key[0]) == key[1:] else f"{ACCURACY}@{', '.join(part for part in key if part != 'none')}"
     if key not in first or key not in other:
         side = "the baseline" if key not in first else "the candidate"
@@ -186,20 +190,22 @@ def _task(
     )
     wandering = floor is not None and floor.p is not None and floor.p <= 2 * error
     outcome = Outcome.UNTESTABLE if wandering else verdict.outcome
-    told = _told(verdict.reason, floor, wandering)
-    return _Found(
+    reason = _with_floor(verdict.reason, floor, wandering)
+    return _TaskResult(
         name=name,
         choice=choice,
         primary=primary,
-        details=_details(name, key, primary, paired, paired_items.paired_ids(first[key], other[key]), verdict, floor, outcome, told),
+        details=_details(name, key, primary, paired, paired_items.paired_ids(first[key], other[key]), verdict, floor, outcome, reason),
         why="",
         warnings=lacking,
     )
 
 
 def _not_in_points(paired: PairedItems, metric: str, primary: bool) -> str:
-    """Why a metric has no verdict in points; "" where it has one. Records don't say what is better: the runner refuses what lm_eval gives
-    less of is better."""
+    """Why a metric has no verdict in points; "" where it has one.
+
+    Records do not say which direction is better: the runner refuses metrics for which lm_eval says that less is better.
+    """
     known = replace(paired, better=direction(metric) or "higher")
     why = accuracy_verdict.not_in_points(known, metric)
     if not why and primary and known.better == "lower":
@@ -208,16 +214,16 @@ def _not_in_points(paired: PairedItems, metric: str, primary: bool) -> str:
 
 
 def _choice(scenario: Scenario, task: str) -> MetricChoice:
-    """What the scenario says of a task: under its own name, else under that of all."""
+    """The scenario's settings for a task: under its own name, else under that of all tasks."""
     named = {choice.name: choice for choice in scenario.metrics}
     other = MetricChoice(name=ACCURACY, primary=False, margin=scenario.metrics[0].margin)
     return named.get(f"{ACCURACY}@{task}") or named.get(ACCURACY) or other
 
 
 def _floor(first: TaskItems, again: TaskItems | None) -> tuple[Floor | None, tuple[str, ...]]:
-    """The baseline against itself, and what to be warned of where that can't be told."""
+    """The baseline against itself, and warnings where that is not known."""
     if again is None:
-        return None, ("the baseline was not asked again: there is no floor",)
+        return None, ("the baseline did not run a second time: there is no noise floor",)
     try:
         itself = paired_items.match(first, again)
     except Unpairable as fault:
@@ -227,13 +233,13 @@ def _floor(first: TaskItems, again: TaskItems | None) -> tuple[Floor | None, tup
     return Floor(items=itself.baseline.size, lost=lost, won=won, p=p), ()
 
 
-def _told(reason: str, floor: Floor | None, wandering: bool) -> str:
-    """The verdict's reason, and the floor that it stands on."""
+def _with_floor(reason: str, floor: Floor | None, wandering: bool) -> str:
+    """The verdict's reason with the baseline's noise floor."""
     if floor is None:
         return reason
     itself = f"the baseline against itself changed {floor.lost + floor.won:,} of {floor.items:,}"
     if wandering:
-        return f"{itself} ({floor.lost:,} lost, {floor.won:,} won), more than chance would: nothing can be told from another arm's changes"
+        return f"{itself} ({floor.lost:,} lost, {floor.won:,} won), more than chance explains: another arm's changes show nothing"
     return f"{reason}; {itself}"
 
 
@@ -283,21 +289,23 @@ def _details(
     )
 
 
-def _untestable(scenario: Scenario, task: str, asked: bool, why: str, name: str = "") -> _Found:
+def _untestable(scenario: Scenario, task: str, decides: bool, why: str, name: str = "") -> _TaskResult:
     choice = _choice(scenario, task)
-    return _Found(name=name or f"{ACCURACY}@{task}", choice=choice, primary=asked and choice.primary, details=None, why=why, warnings=())
+    return _TaskResult(
+        name=name or f"{ACCURACY}@{task}", choice=choice, primary=decides and choice.primary, details=None, why=why, warnings=()
+    )
 
 
-def _line(scenario: Scenario, candidate: Arm, found: _Found) -> Judged:
+def _line(scenario: Scenario, candidate: Arm, task: _TaskResult) -> Judged:
     """A task as a line of the table; `blocks` counts items."""
-    seen = found.details
+    seen = task.details
     return Judged(
         scenario=scenario.name,
-        metric=found.name,
+        metric=task.name,
         unit="1",
         better="higher",
         kind="share",
-        primary=found.primary,
+        primary=task.primary,
         baseline=scenario.baseline.name,
         candidate=candidate.name,
         baseline_value=seen.baseline if seen else None,
@@ -306,10 +314,10 @@ def _line(scenario: Scenario, candidate: Arm, found: _Found) -> Judged:
         effect=seen.difference if seen else None,
         interval=seen.interval if seen else None,
         level=seen.level if seen else None,
-        margin=found.choice.margin,
-        mde=seen.detectable if seen and found.primary else None,
-        verdict=(seen.verdict if seen else Outcome.UNTESTABLE) if found.primary else None,
-        reason=seen.reason if seen else found.why,
-        warnings=found.warnings,
+        margin=task.choice.margin,
+        mde=seen.detectable if seen and task.primary else None,
+        verdict=(seen.verdict if seen else Outcome.UNTESTABLE) if task.primary else None,
+        reason=seen.reason if seen else task.why,
+        warnings=task.warnings,
         q=None,
     )

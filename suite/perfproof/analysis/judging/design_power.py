@@ -1,4 +1,4 @@
-"""What a plan can see: the noise floor of an earlier A/A put to the looks of a scenario."""
+"""What a plan can detect: the power of a scenario's looks at the noise floor of an earlier A/A."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from perfproof.analysis.judging.judge import spending_of
 from perfproof.analysis.stats import number_format
 from perfproof.analysis.stats.alpha_spending import Spending
 from perfproof.analysis.stats.comparison import margin_on_scale
-from perfproof.analysis.stats.power import Foresight, foresee
+from perfproof.analysis.stats.power import LookPower, look_powers
 from perfproof.analysis.verdicts.calibration import counts_for, trusted
 from perfproof.model.scenarios.metrics import is_timed, metric
 from perfproof.model.scenarios.scenario import MetricChoice, Scenario
@@ -18,40 +18,40 @@ from perfproof.model.verdicts.noise_floor import Floor, workload_digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foreseen:
-    """What a plan can see: `told` in sentences, `looks` by timed primary metric, of those that have a noise floor."""
+class DesignPower:
+    """What a plan can detect: `sentences` in words, `looks` for each timed primary metric with a noise floor."""
 
-    told: tuple[str, ...]
-    looks: Mapping[str, tuple[Foresight, ...]]
+    sentences: tuple[str, ...]
+    looks: Mapping[str, tuple[LookPower, ...]]
 
 
-def foreseen(scenario: Scenario, floors: Sequence[Floor], machine: str) -> Foreseen:
-    """What a run of this scenario on this machine (a fingerprint) can see, look by look.
+def design_power(scenario: Scenario, floors: Sequence[Floor], machine: str) -> DesignPower:
+    """What a run of this scenario on this machine (a fingerprint) can detect, look by look.
 
-    Source: `power.foresee`, `equality.foreseen`, `tasks.foreseen`.
+    Source: `power.look_powers`, `equality_verdict.power_sentences`, `accuracy_tasks.power_sentences`.
     """
     if (of_answers := judge_of(scenario)) is not None:
-        return Foreseen(told=of_answers.foreseen(scenario), looks={})
+        return DesignPower(sentences=of_answers.power_sentences(scenario), looks={})
     workload = workload_digest(scenario.definition)
-    mine = {floor.metric: floor for floor in floors if counts_for(floor, (machine,), workload)}
+    latest = {floor.metric: floor for floor in floors if counts_for(floor, (machine,), workload)}
     paid, trust = spending_of(scenario), trusted(floors, (machine,), workload)
-    told: list[str] = [f"a run's times will be untestable: {trust.distrust}"] if trust.distrust else []
-    seen: dict[str, tuple[Foresight, ...]] = {}
+    sentences: list[str] = [f"a run's times will be untestable: {trust.distrust}"] if trust.distrust else []
+    seen: dict[str, tuple[LookPower, ...]] = {}
     for choice in (choice for choice in scenario.primaries if is_timed(choice.name)):
-        floor = mine.get(choice.name)
+        floor = latest.get(choice.name)
         if floor is None:
             command = f"perfproof calibrate {scenario.source}"
-            told.append(f"{choice.name}: no noise floor of this machine is in the results folder; `{command}` measures one")
+            sentences.append(f"{choice.name}: no noise floor of this machine is in the results folder; `{command}` measures one")
             continue
         seen[choice.name] = tuple(_looks(choice, floor, paid, trust.widening, len(scenario.arms)))
-        told += [_sentence(choice, floor, each) for each in seen[choice.name]]
-    return Foreseen(told=tuple(told), looks=seen)
+        sentences += [_sentence(choice, floor, each) for each in seen[choice.name]]
+    return DesignPower(sentences=tuple(sentences), looks=seen)
 
 
-def _looks(choice: MetricChoice, floor: Floor, paid: Spending, widening: float, arms: int) -> list[Foresight]:
+def _looks(choice: MetricChoice, floor: Floor, paid: Spending, widening: float, arms: int) -> list[LookPower]:
     """The looks at one metric; an A/A's block has two trials, the plan's as many as it has arms."""
     minutes = None if floor.minutes_per_block is None else floor.minutes_per_block * arms / 2
-    return foresee(
+    return look_powers(
         floor.sd,
         margin_on_scale(choice.margin, "log"),
         paid,
@@ -61,12 +61,12 @@ def _looks(choice: MetricChoice, floor: Floor, paid: Spending, widening: float, 
     )
 
 
-def _sentence(choice: MetricChoice, floor: Floor, seen: Foresight) -> str:
+def _sentence(choice: MetricChoice, floor: Floor, seen: LookPower) -> str:
     taking = f" in {number_format.duration(seen.minutes)}" if seen.minutes is not None else ""
     worse = "loss" if metric(choice.name).better == "higher" else "slowdown" if metric(choice.name).kind == "time" else "growth"
     return (
-        f"{choice.name}: {number_format.count(seen.blocks, 'block')}{taking} see a {worse} of "
+        f"{choice.name}: {number_format.count(seen.blocks, 'block')}{taking} detect a {worse} of "
         f"{number_format.size(seen.effect, 'log')} or more "
-        f"with 80 % chance, and call no change equivalent with {number_format.percent(seen.equivalent, signed=False)} "
+        f"with 80 % power, and call no change equivalent with {number_format.percent(seen.equivalent, signed=False)} probability "
         f"(blocks deviate by {number_format.percent(floor.sd, signed=False)} on this machine)"
     )

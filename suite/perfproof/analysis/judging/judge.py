@@ -1,8 +1,8 @@
-"""From the records of a results folder to judged metrics: the one road that `compare`, the report, the gate and a running plan take.
+"""From the records of a results folder to judged metrics: `compare`, the report, the gate and a running plan all use this module.
 
-For every scenario, candidate and metric: the trials are paired by block (`paired_trials`), primary timed metrics go through the
-sequential rule together (they share its error), witnesses compare exactly, and everything else is explored: estimated, never
-judged.
+For every scenario, candidate and metric, the trials are paired by block (`paired_trials`). Primary timed metrics go through the sequential
+rule together and share its error. Exact counts are compared exactly; so are counts of the host's work, which have a margin (`host_counts`).
+Everything else is explored: estimated, never judged.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfproof.analysis.judging import answer_judges, secondary_metrics
+from perfproof.analysis.judging import answer_judges, host_counts, secondary_metrics
 from perfproof.analysis.stats import alpha_spending, number_format
 from perfproof.analysis.stats.alpha_spending import Spending
 from perfproof.analysis.stats.samples import Observation, PairedSample, Status, pair, typical
@@ -26,20 +26,20 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.kinds import kind_of
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.metrics import Better, Metric, is_timed, metric
+from perfproof.model.scenarios.metrics import Better, Metric, is_count, is_timed, metric
 from perfproof.model.scenarios.scenario import Arm, MetricChoice, Scenario
 from perfproof.model.verdicts.judged import SUGGESTS, Judged, Outcome
 from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digest
 
-SHARED_WARNING = "every arm kept one server for all blocks: launch-to-launch variance was not sampled, so this suggests and does not prove"
+SHARED_WARNING = "every arm kept one server for all blocks: launch-to-launch variance was not sampled, so the verdict is likely, not proved"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedScenario:
     """All judged metrics of one scenario. `stop` says why no more blocks are needed, or is empty.
 
-    `unlisted` are estimates of what was measured and the scenario does not name; `worse` those of either that surely got worse, by much,
-    the worst first: none where the machine's times can't be believed.
+    `unlisted` are estimates of metrics that were measured and the scenario does not list. `worse` are metrics without a verdict that surely
+    got much worse, the worst first; there are none where the machine's times can't be trusted.
     """
 
     scenario: Scenario
@@ -52,7 +52,7 @@ class JudgedScenario:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Versus:
-    """The names of what is compared."""
+    """The names of a comparison."""
 
     scenario: str
     baseline: str
@@ -61,7 +61,7 @@ class _Versus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """One candidate against the baseline, and what its verdicts are to rest on."""
+    """One candidate against the baseline, with the data for its verdicts."""
 
     scenario: Scenario
     candidate: Arm
@@ -75,20 +75,20 @@ class _Case:
 
 
 def judge_records(records: Iterable[Record], *, final: bool = True, floors: Sequence[Floor] = ()) -> list[JudgedScenario]:
-    """Judges every scenario found, in the order in which they first appear; records of different machines or builds apart (`trial_groups`).
+    """Judges every scenario in the order of appearance; records of different machines or builds are judged apart (`trial_groups`).
 
     `final` is False while a run may go on. `floors` are the noise floors of the results folder: the latest A/A of the same machine and
     workload may forbid timed verdicts, or widen their intervals. Raises `BadInput` where one name stands for two different scenarios, or
     where records have different seeds. Source: `verdict.judge_all`, `witness.judge_witness`, `exploratory.explore`.
     """
-    found: dict[str, list[Record]] = defaultdict(list)
+    by_scenario: dict[str, list[Record]] = defaultdict(list)
     for record in kept_apart(list(records)):
-        found[record.scenario].append(record)
-    return [judge_scenario(name, mine, final=final, floors=floors) for name, mine in found.items()]
+        by_scenario[record.scenario].append(record)
+    return [judge_scenario(name, own, final=final, floors=floors) for name, own in by_scenario.items()]
 
 
 def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, floors: Sequence[Floor] = ()) -> JudgedScenario:
-    """Judges the records of one scenario; see `judge_records`. While a run may go on, a failed A/A stops nothing: a later one may pass.
+    """Judges the records of one scenario; see `judge_records`. A failed A/A does not stop a running plan: a later one may pass.
 
     Source: see `judge_records`.
     """
@@ -96,25 +96,26 @@ def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, 
     if len(digests) > 1:
         raise BadInput(
             f"{name}: records of {len(digests)} different scenarios of that name are mixed ({', '.join(sorted(digests))}): "
-            "keep each in a results folder of its own"
+            "keep each in its own results folder"
         )
     seeds = sorted({record.seed for record in records})
     if len(seeds) > 1:
         odd = next(record for record in records if record.seed != records[0].seed)
         raise BadInput(
             f"{name}: records of {len(seeds)} seeds are mixed ({', '.join(map(str, seeds[:8]))}; the first other one: seed {odd.seed} in "
-            f"block {odd.block}, arm {odd.arm}): the seed gives a block its order and its inputs; keep each in a results folder of its own"
+            f"block {odd.block}, arm {odd.arm}): the seed gives a block its order and its inputs; keep each in its own results folder"
         )
     scenario = dataclasses.replace(scenario_of(records[0].definition, source=f"the records of {name}"), name=name)
     trials = latest(records)
     if (of_answers := answer_judges.judge_of(scenario)) is not None:
-        return JudgedScenario(scenario=scenario, judged=of_answers.judge(scenario, trials), blocks=1, stop="")
+        judged = of_answers.judge(scenario, trials)
+        return JudgedScenario(scenario=scenario, judged=judged, blocks=1, stop=of_answers.stop(scenario, trials, judged))
     trust = trusted(floors, {machine_fingerprint(trial.environment) for trial in trials}, workload_digest(scenario.definition))
-    found = [
+    candidates = [
         _judge_candidate(_Case(scenario=scenario, candidate=arm, trials=trials, trust=trust, final=final)) for arm in scenario.candidates
     ]
-    primaries = [each for _, verdicts in found for each in verdicts]
-    judged = tuple(row for rows, _ in found for row in rows)
+    primaries = [each for _, verdicts in candidates for each in verdicts]
+    judged = tuple(row for rows, _ in candidates for row in rows)
     others = _unlisted(scenario, trials) if final else ()
     return JudgedScenario(
         scenario=scenario,
@@ -141,9 +142,9 @@ def judge_table(
 ) -> tuple[list[Judged], list[list[str]]]:
     """Judges rows of (block, arm, value), all blocks as one look.
 
-    `name` is the metric's, one of so many `metrics` that share the error.
+    `name` is the metric's name; `metrics` is the number of metrics that share the error.
 
-    Returns a line for each other arm, and the whole reasoning of each in sentences. The table must be whole (`importers.trials_csv`).
+    Returns a line for each candidate, and its reasoning in sentences. The table must be complete (`importers.trials_csv`).
     Source: `verdict.judge`.
     """
     arms = list(dict.fromkeys(arm for _, arm, _ in rows))
@@ -161,14 +162,14 @@ def judge_table(
         if arm == baseline:
             continue
         sample = pair(observations, baseline=baseline, candidate=arm, metric=name, unit=unit, better=better)
-        found = verdict.judge(sample, paid, margin=margin)
-        judged.append(_line(_Versus(scenario=scenario, baseline=baseline, candidate=arm), choice, row, sample, found, ()))
-        sentences.append(explain.explain(found, sample, paid))
+        result = verdict.judge(sample, paid, margin=margin)
+        judged.append(_line(_Versus(scenario=scenario, baseline=baseline, candidate=arm), choice, row, sample, result, ()))
+        sentences.append(explain.explain(result, sample, paid))
     return judged, sentences
 
 
 def spending_of(scenario: Scenario) -> Spending:
-    """The looks that a scenario plans, its error shared by timed primary metrics, candidates and the benchmarks chosen with it.
+    """The looks of a scenario; its timed primary metrics, candidates and the benchmarks chosen with it share the error.
 
     Source: `alpha_spending`.
     """
@@ -182,14 +183,14 @@ def spending_of(scenario: Scenario) -> Spending:
 
 
 def _unlisted(scenario: Scenario, trials: Sequence[Record]) -> tuple[Judged, ...]:
-    """Estimates of what was measured and is named nowhere, candidate by candidate, explored together."""
-    asked, rows = secondary_metrics.unlisted(scenario, trials), []
-    for arm in scenario.candidates if asked.metrics else ():
+    """Estimates of measured metrics that the scenario does not list, candidate by candidate, explored together."""
+    listed, rows = secondary_metrics.unlisted(scenario, trials), []
+    for arm in scenario.candidates if listed.metrics else ():
         versus = _Versus(scenario=scenario.name, baseline=scenario.baseline.name, candidate=arm.name)
-        samples = paired(asked, arm, trials)
-        estimates = _estimates(asked, samples)
+        samples = paired(listed, arm, trials)
+        estimates = _estimates(listed, samples)
         rows += [
-            _explored(versus, choice, metric(choice.name), samples[choice.name], estimates[choice.name], ()) for choice in asked.metrics
+            _explored(versus, choice, metric(choice.name), samples[choice.name], estimates[choice.name], ()) for choice in listed.metrics
         ]
     return tuple(rows)
 
@@ -200,8 +201,14 @@ def _judge_candidate(case: _Case) -> tuple[list[Judged], list[Verdict]]:
     estimates, verdicts = _estimates(scenario, samples), _timed_verdicts(case, samples)
     extra = _warnings(case.trials, case.candidate.name, scenario.baseline.name)
     effects = {name: float(sample.x.mean()) for name, sample in samples.items() if sample.n and mean_median_check.twin(name)}
+    counted = {one.row.metric: one for one in host_counts.counted(scenario, case.candidate, case.trials)}
     rows = []
     for choice in scenario.metrics:
+        if is_count(choice.name):
+            found = counted.pop(choice.name)
+            verdicts[choice.name] = found.found.verdict
+            rows.append(found.row)
+            continue
         row, sample = metric(choice.name), samples[choice.name]
         disagree = tuple(filter(None, [mean_median_check.contradicted(choice.name, choice.margin, effects)]))
         if choice.name in estimates:
@@ -210,7 +217,7 @@ def _judge_candidate(case: _Case) -> tuple[list[Judged], list[Verdict]]:
         if choice.name not in verdicts:
             verdicts[choice.name] = _witness(row, sample)
         rows.append(_line(case.versus, choice, row, sample, verdicts[choice.name], (*disagree, *extra) if is_timed(choice.name) else ()))
-    return rows, [verdicts[choice.name] for choice in scenario.primaries]
+    return [*rows, *(one.row for one in counted.values())], [verdicts[choice.name] for choice in scenario.primaries]
 
 
 def _timed_verdicts(case: _Case, samples: Mapping[str, PairedSample]) -> dict[str, Verdict]:
@@ -226,11 +233,11 @@ def _timed_verdicts(case: _Case, samples: Mapping[str, PairedSample]) -> dict[st
         minutes_per_block=minutes_per_block(case.trials),
         planned=kind_of(case.scenario.workload).planned,
     )
-    return {choice.name: _cautious(found, case.trials) for choice, found in zip(timed, verdicts, strict=True)}
+    return {choice.name: _cautious(one, case.trials) for choice, one in zip(timed, verdicts, strict=True)}
 
 
 def _estimates(scenario: Scenario, samples: Mapping[str, PairedSample]) -> dict[str, exploratory.Estimate]:
-    """The timed metrics that nobody declared primary, explored together."""
+    """Estimates of the timed metrics that are not primary, explored together."""
     names = [choice.name for choice in scenario.metrics if not choice.primary and is_timed(choice.name)]
     return dict(zip(names, exploratory.explore([samples[name] for name in names]), strict=True))
 
@@ -252,38 +259,38 @@ def _witness(row: Metric, sample: PairedSample) -> Verdict:
 
 
 def _warnings(trials: Sequence[Record], *arms: str) -> tuple[str, ...]:
-    mine = [trial for trial in trials if trial.arm in arms]
-    told = dict.fromkeys(number_format.folded(warning for trial in mine for warning in trial.warnings).values())
-    if _shared(mine):
-        told[SHARED_WARNING] = None
-    return tuple(told)
+    own = [trial for trial in trials if trial.arm in arms]
+    warnings = dict.fromkeys(number_format.folded(warning for trial in own for warning in trial.warnings).values())
+    if _shared(own):
+        warnings[SHARED_WARNING] = None
+    return tuple(warnings)
 
 
 def _shared(trials: Sequence[Record]) -> bool:
     return any(trial.how == "shared server" for trial in trials)
 
 
-def _cautious(found: Verdict, trials: Sequence[Record]) -> Verdict:
-    """The verdict, its reason begun with the word for what shared launches can show, where it decides anything."""
-    decides = found.outcome in (verdict.Outcome.REGRESSED, verdict.Outcome.IMPROVED, verdict.Outcome.EQUIVALENT)
+def _cautious(result: Verdict, trials: Sequence[Record]) -> Verdict:
+    """The verdict; where launches were shared and it decides, its reason starts with `SUGGESTS`."""
+    decides = result.outcome in (verdict.Outcome.REGRESSED, verdict.Outcome.IMPROVED, verdict.Outcome.EQUIVALENT)
     if not decides or not _shared(trials):
-        return found
-    return dataclasses.replace(found, reason=f"{SUGGESTS}: {found.reason.removesuffix(verdict.BEYOND)}")
+        return result
+    return dataclasses.replace(result, reason=f"{SUGGESTS}: {result.reason.removesuffix(verdict.BEYOND)}")
 
 
 def _typical_of(sample: PairedSample, blocks: int) -> tuple[float, float] | tuple[None, None]:
-    """What both arms are shown as, over the first so many blocks."""
+    """The typical values of both arms over the first `blocks` blocks."""
     if not min(blocks, sample.n):
         return None, None
     return typical(sample.baseline.tolist()[:blocks]), typical(sample.candidate.tolist()[:blocks])
 
 
-def _line(versus: _Versus, choice: MetricChoice, row: Metric, sample: PairedSample, found: Verdict, extra: tuple[str, ...]) -> Judged:
+def _line(versus: _Versus, choice: MetricChoice, row: Metric, sample: PairedSample, result: Verdict, extra: tuple[str, ...]) -> Judged:
     """A judged metric's line."""
-    compared = found.comparison
+    compared = result.comparison
     counted = compared.blocks if compared else sample.n
     before, after = _typical_of(sample, counted)
-    exact_effect = after / before - 1 if found.exact and before and after is not None else None
+    exact_effect = after / before - 1 if result.exact and before and after is not None else None
     return Judged(
         scenario=versus.scenario,
         metric=sample.metric,
@@ -297,19 +304,19 @@ def _line(versus: _Versus, choice: MetricChoice, row: Metric, sample: PairedSamp
         candidate_value=after,
         blocks=counted,
         effect=compared.effect if compared else exact_effect,
-        interval=found.interval if compared else (exact_effect, exact_effect) if exact_effect is not None else None,
-        level=found.level if compared else 1.0 if exact_effect is not None else None,
+        interval=result.interval if compared else (exact_effect, exact_effect) if exact_effect is not None else None,
+        level=result.level if compared else 1.0 if exact_effect is not None else None,
         margin=choice.margin,
         mde=compared.mde if compared else None,
-        verdict=found.outcome,
-        reason=found.reason,
-        warnings=(*found.warnings, *extra),
+        verdict=result.outcome,
+        reason=result.reason,
+        warnings=(*result.warnings, *extra),
         q=None,
     )
 
 
 def _explored(
-    versus: _Versus, choice: MetricChoice, row: Metric, sample: PairedSample, found: exploratory.Estimate, extra: tuple[str, ...]
+    versus: _Versus, choice: MetricChoice, row: Metric, sample: PairedSample, estimate: exploratory.Estimate, extra: tuple[str, ...]
 ) -> Judged:
     """The line of a metric that is estimated and never judged."""
     before, after = _typical_of(sample, sample.n)
@@ -325,13 +332,13 @@ def _explored(
         baseline_value=before,
         candidate_value=after,
         blocks=sample.n,
-        effect=found.effect,
-        interval=found.interval,
-        level=exploratory.LEVEL if found.interval else None,
+        effect=estimate.effect,
+        interval=estimate.interval,
+        level=exploratory.LEVEL if estimate.interval else None,
         margin=choice.margin,
         mde=None,
         verdict=None,
-        reason=found.reason,
+        reason=estimate.reason,
         warnings=extra,
-        q=found.q,
+        q=estimate.q,
     )

@@ -1,7 +1,7 @@
-"""What was measured beside the primary metrics: those that a scenario lists for a look, and those that it lists nowhere.
+"""Metrics that are not primary: those that a scenario lists, and those that it does not.
 
-They are estimated and never judged. What got worse there all the same, by much and for sure, is told beside the verdict: a tail that grew
-sevenfold under a throughput that improved is news, whoever thought of it beforehand.
+They are estimated and never judged. But where one surely got much worse, the report says so beside the verdict: a sevenfold tail latency
+matters even if the throughput improved.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from perfproof.model.scenarios.scenario import DEFAULT_MARGIN, LEAST_BLOCKS, Met
 from perfproof.model.verdicts.judged import Judged
 
 LARGE = 0.05
-"""The least change, as a fraction, that is told of a metric which nobody asked for; its margin, where that is larger."""
+"""The least change, as a fraction, that is reported of a metric that is not primary; or its margin, if that is larger."""
 
 
 def unlisted(scenario: Scenario, trials: Sequence[Record]) -> Scenario:
-    """The scenario with the timed metrics alone that its trials measured and that it does not name, as choices that decide nothing.
+    """The scenario with only those timed metrics that its trials measured and that it does not list, as choices that do not decide.
 
     Source: none, bookkeeping.
     """
@@ -32,9 +32,9 @@ def unlisted(scenario: Scenario, trials: Sequence[Record]) -> Scenario:
 
 
 def also_worse(rows: Iterable[Judged]) -> tuple[Judged, ...]:
-    """Those without a verdict that surely got worse, by much, the worst first.
+    """The rows without a verdict that surely got much worse, the worst first.
 
-    Sure is a q-value below `exploratory.NOTABLE` over as many blocks as a verdict takes; much is at least `LARGE`, and the margin.
+    "Surely" is a q-value below `exploratory.NOTABLE` over as many blocks as a verdict needs; "much" is at least `LARGE` and the margin.
     Source: none, this project's rule; of the q-values: `exploratory.explore`.
     """
     return tuple(sorted(filter(_is_worse, rows), key=lambda row: -size(row)))
@@ -47,7 +47,7 @@ def _is_worse(row: Judged) -> bool:
 
 
 def size(row: Judged) -> float:
-    """How much worse, as the logarithm of a ratio; 0 and less for what is no worse.
+    """How much worse a row is, as the logarithm of a ratio; at most 0 if it is not worse.
 
     Source: none, arithmetic.
     """

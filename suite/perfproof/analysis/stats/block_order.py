@@ -1,4 +1,4 @@
-"""Who runs when: the order of arms within blocks.
+"""The order in which arms run within blocks.
 
 Randomised multiple interleaved trials (Abedi & Brecht, ICPE 2017, 10.1145/3030207.3030229), in permuted pairs of blocks: a random
 order, then its reverse. After every second block each arm has run before each other arm equally often, so that a linear drift, or

@@ -1,4 +1,4 @@
-"""The comparison of two arms in one metric: what the numbers say, before anybody calls it anything."""
+"""The comparison of two arms in one metric: the numbers, before any verdict."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Outlier:
 class Comparison:
     """Candidate against baseline in one metric, over the blocks of the look that decided it (or the last one taken).
 
-    `effect`, `interval`, `companion`, `margin` and `mde` are relative changes as fractions (+0.05: the candidate's value is 5 % higher,
-    whether that is good or bad is `better`'s to say), on the difference scale plain differences. `margin` and `mde` are sizes, > 0, in
-    the worse direction. `mean_log` and `sd_log` are those of x, where > 0 is worse.
+    `effect`, `interval`, `companion`, `margin` and `mde` are relative changes as fractions (+0.05: the candidate's value is 5 % higher;
+    `better` says whether that is good), on the difference scale plain differences. `margin` and `mde` are sizes, > 0, in the worse
+    direction. `mean_log` and `sd_log` are those of x, where > 0 is worse.
     """
 
     metric: str
@@ -56,7 +56,7 @@ class Comparison:
     margin_log: float
     companion: float
     companion_interval: Interval | None
-    """Exact signed-rank interval at 95 %; None below 6 blocks, which have none."""
+    """Exact signed-rank interval at 95 %; None below 6 blocks, where there is none."""
     mde: float | None
     """None where no look was taken."""
     outlier: Outlier | None
@@ -106,14 +106,14 @@ def compare_stack(
     Source: `intervals` and `power`.
     """
     numbers = _numbers(samples, x, look, looks, margin_log, widening)
-    told = zip(samples, numbers, margins, _outliers(samples, x), strict=True)
-    return [_comparison(sample, row, look, margin, outlier, widening) for sample, row, margin, outlier in told]
+    rows = zip(samples, numbers, margins, _outliers(samples, x), strict=True)
+    return [_comparison(sample, row, look, margin, outlier, widening) for sample, row, margin, outlier in rows]
 
 
 class _Numbers(NamedTuple):
-    """What is computed for all samples at once, of one of them. Ends of intervals and the rest are effects, but for those named `_log`.
+    """The numbers of one sample, computed for all samples at once. All are effects, except those named `_log`.
 
-    NaN: an end of the companion's interval where so few blocks have none, `mde` where no look was taken.
+    NaN: an end of the companion's interval with too few blocks, `mde` where no look was taken.
     """
 
     baseline: float
@@ -147,7 +147,7 @@ def _numbers(
 
 
 def _ends(found: intervals.Student, robust: intervals.Companion, look: Look, widening: float, better: Better) -> list[Floats]:
-    """The ends of each sample's interval, of that for equivalence, and of the companion's, on the scale of x; the lower effect first."""
+    """The ends of each sample's interval, equivalence interval and companion interval, on the scale of x; the lower effect first."""
     half, narrow = found.half(look.level, widening), found.half(look.equivalence_level, widening)
     low, high = (np.where(np.isfinite(end), end, np.nan) for end in (robust.low, robust.high))
     ends = [(found.mean - half, found.mean + half), (found.mean - narrow, found.mean + narrow), (low, high)]
@@ -183,7 +183,7 @@ def _comparison(sample: PairedSample, row: _Numbers, look: Look, margin: float, 
 
 
 def _outliers(samples: Sequence[PairedSample], x: Floats) -> list[Outlier | None]:
-    """The block of each sample that lies furthest out, where that is further than chance would have it."""
+    """The most extreme block of each sample, if it is further out than chance explains."""
     residuals = intervals.studentised(x)
     worst = np.abs(residuals).argmax(axis=1)
     far = residuals[np.arange(len(samples)), worst].tolist()

@@ -1,8 +1,8 @@
 """The rule: five outcomes from a mean, two intervals and a margin, and the looks in their order. Over arrays of many metrics at once.
 
-Significance and the smallest change that matters are two thresholds, never one. A metric decided at a look stays decided: what later
-blocks say of it is not asked. From 10 blocks on, an outlier (an externally studentised residual beyond 4) makes the rule ask the
-robust companion as well; where that one disagrees, the look decides nothing.
+Significance and the smallest change that matters are two thresholds, never one. A metric that a look decides stays decided, whatever later
+blocks show. From 10 blocks on, an outlier (an externally studentised residual beyond 4) makes the rule also consult the robust companion;
+where that disagrees, the look decides nothing.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from perfproof.model.verdicts.judged import Outcome
 
 Codes = NDArray[np.int8]
 
-CODED = tuple(Outcome)
+CODED = (Outcome.INCONCLUSIVE, Outcome.REGRESSED, Outcome.IMPROVED, Outcome.EQUIVALENT, Outcome.UNTESTABLE)
 """The outcomes by their codes, which the arrays hold."""
 INCONCLUSIVE, REGRESSED, IMPROVED, EQUIVALENT, UNTESTABLE = range(5)
 OUTLIER = 4.0
-"""Externally studentised residual from which a block is called an outlier."""
+"""The externally studentised residual from which a block is an outlier."""
 OUTLIER_BLOCKS = 10
-"""Fewer blocks have too little to say of an outlier; there Student's interval widens by itself."""
+"""Fewer blocks can't identify an outlier; there Student's interval widens by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,19 +53,19 @@ def decide(mean: Floats, half: Floats, narrow: Floats, margin: Floats) -> Codes:
 
 
 def decide_look(x: Floats, look: Look, margin: Floats, widening: float | Floats = 1.0) -> tuple[Codes, NDArray[np.int64]]:
-    """The codes of one look at x, shape (m, look.blocks), and the columns of the outliers for which an outcome is withheld (-1).
+    """The codes of one look at x, shape (m, look.blocks), and the columns of outliers that withhold an outcome (-1: none).
 
     Source: this project's rule, simulated in `docs/validation.md`.
     """
     found = intervals.student(x)
     codes = decide(found.mean, found.half(look.level, widening), found.half(look.equivalence_level, widening), margin)
     withheld = np.full(codes.size, -1, dtype=np.int64)
-    asked = np.flatnonzero(codes != INCONCLUSIVE) if x.shape[1] >= OUTLIER_BLOCKS else np.empty(0, dtype=np.int64)
-    if asked.size:
-        residuals = np.abs(intervals.studentised(x[asked]))
+    decided_rows = np.flatnonzero(codes != INCONCLUSIVE) if x.shape[1] >= OUTLIER_BLOCKS else np.empty(0, dtype=np.int64)
+    if decided_rows.size:
+        residuals = np.abs(intervals.studentised(x[decided_rows]))
         worst = residuals.argmax(axis=1)
         outlying = np.take_along_axis(residuals, worst[:, None], axis=1)[:, 0] > OUTLIER
-        rows = asked[outlying]
+        rows = decided_rows[outlying]
         if rows.size:
             against = contradicted(x[rows], codes[rows], margin[rows])
             withheld[rows[against]] = worst[outlying][against]
@@ -74,8 +74,8 @@ def decide_look(x: Floats, look: Look, margin: Floats, widening: float | Floats 
 
 
 def contradicted(x: Floats, codes: Codes, margin: Floats) -> NDArray[np.bool_]:
-    """Where the companion disagrees: a change that its 95 % interval does not confirm in sign, an equivalence whose pseudo-median
-    lies outside the margin. Shapes (m, n), (m,), (m,).
+    """Where the companion disagrees: its 95 % interval does not confirm the sign of a change, or its pseudo-median lies outside the margin
+    of an equivalence. Shapes (m, n), (m,), (m,).
 
     Source: this project's rule; the companion is Hodges & Lehmann's.
     """

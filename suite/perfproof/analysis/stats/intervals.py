@@ -18,9 +18,9 @@ from scipy import special
 from perfproof.analysis.stats.samples import Floats
 
 COMPANION_MOST = 100
-"""Walsh averages grow with the square of the blocks; beyond this many, as many evenly spaced blocks stand for all."""
+"""Walsh averages grow with the square of the blocks; of more blocks, an evenly spaced sample of this size is used."""
 ROUNDING = 1e-12
-"""A spread of log ratios that is rounding, not noise."""
+"""The largest spread of log ratios that counts as rounding, not noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,7 +60,7 @@ def student(x: Floats) -> Student:
 
 
 def p_values(found: Student) -> Floats:
-    """Two-sided p of no change for each row; without spread 1 where the mean is 0, and else 0.
+    """Two-sided p of no change for each row; without spread it is 1 where the mean is 0, else 0.
 
     The p of `scipy.stats.ttest_1samp` (a test holds the two together), from the same distribution without its many checks.
     Source: Student, Biometrika 6, 1908; `scipy.special.stdtr`.
@@ -100,7 +100,7 @@ def companion(x: Floats, level: float = 0.95) -> Companion:
 
 @lru_cache(maxsize=1024)
 def signed_rank_depth(n: int, level: float) -> int:
-    """How many Walsh averages the interval leaves out on each side, plus one; 0 where even the outermost is not enough.
+    """How many Walsh averages the interval excludes on each side, plus one; 0 where even the outermost is not enough.
 
     The interval is the set of shifts that the signed-rank test accepts, and the number of Walsh averages below a shift is the test's own
     statistic: so many of its values are rejected on each side. Exact up to 50 blocks, as `scipy.stats.wilcoxon`, whose import takes

@@ -1,7 +1,7 @@
-"""How much one block moves an estimate: the change with every block against the change without the one that moves it most.
+"""How sensitive an estimate is to one block: the change with every block, and the change without the block that moves it most.
 
-Nothing is thrown out for it and no verdict hangs on it. A mean over few blocks may owe much to one of them, and a reader of the estimate
-is to know which, what it would be without, and which arm was the unusual one there.
+No block is excluded for it and no verdict depends on it. A mean over few blocks may depend much on one of them, so the reader learns which
+one, the estimate without it, and which arm was unusual there.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 FEWEST = 4
-"""Blocks below which every one of them moves the mean a lot."""
+"""With fewer blocks, each of them moves the mean a lot."""
 SHARE = 0.2
-"""Of half the interval's width: the shift of the mean from which a block is told. Over 6 blocks none can move it by more than 0.3."""
+"""The least shift of the mean that is reported, as a share of half the interval's width. Over 6 blocks none can exceed 0.3."""
 MARGINS = 2
-"""And so many margins; less is told where it carries the estimate over the margin."""
+"""The least shift in margins; a smaller one is reported if it moves the estimate across the margin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Influence:
     """The block (its place, from 0) without which the estimate moves most, and the relative change of the candidate `without` it.
 
-    `of_baseline` says that the baseline's value is the unusual one there, `larger` that it is larger than that arm's others.
+    `of_baseline` says that the baseline's value is unusual there, `larger` that it is larger than that arm's other values.
     """
 
     place: int
@@ -35,8 +35,8 @@ class Influence:
 def strongest(baseline: Sequence[float], candidate: Sequence[float], half: float, margin: float) -> Influence | None:
     """The most influential of the blocks, with values of both arms (> 0, one a block), if it moves the mean of the log ratios enough.
 
-    `half` is half the width of the interval of that mean, `margin` the margin, both as logarithms. What is enough say `SHARE` and
-    `MARGINS`. None for fewer than `FEWEST` blocks. Source: leaving one out (Quenouille, Biometrika 43, 1956).
+    `half` is half the width of the interval of that mean, `margin` the margin, both as logarithms. `SHARE` and `MARGINS` say what is
+    enough. None for fewer than `FEWEST` blocks. Source: leaving one out (Quenouille, Biometrika 43, 1956).
     """
     if len(baseline) < FEWEST or min(*baseline, *candidate) <= 0:
         return None
@@ -53,5 +53,5 @@ def strongest(baseline: Sequence[float], candidate: Sequence[float], half: float
 
 
 def _apart(values: Sequence[float], place: int) -> float:
-    """How far a value lies from the middle of the others, as a logarithm of their ratio."""
+    """The distance of a value from the median of the others, as the logarithm of their ratio."""
     return math.log(values[place] / median(value for each, value in enumerate(values) if each != place))

@@ -1,8 +1,8 @@
-"""Where in a row of builds something changed, when some can't be tested and an answer may stay open.
+"""Where in a row of builds something changed, when some can't be tested and answers may stay open.
 
-The row runs from a build that is good, at place 0, to one that is bad, at the last place; in between lies one place from which on
-builds are bad. An answer that is open ("skipped", "undecided") moves no bound: the search goes on beside it, and what it
-could not settle is part of its result. No statistics here; what is good or bad is decided by whoever asks.
+The row runs from a good build, at place 0, to a bad one, at the last place; from one place between them on, builds are bad. An open answer
+("skipped", "undecided") moves no bound: the search goes on beside it, and places that it could not settle are part of its result. There are
+no statistics here; the caller decides what is good or bad.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Answer = Literal["good", "bad", "skipped", "undecided"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """The last place known to be good, the first known to be bad, and the places between them whose answers are open."""
+    """The last place known to be good, the first known to be bad, and the open places between them."""
 
     good: int
     bad: int
@@ -29,7 +29,7 @@ class Bounds:
 
 
 def bounds(count: int, answers: Mapping[int, Answer]) -> Bounds:
-    """What the answers leave of a row of `count` places; raises ValueError for answers that contradict each other.
+    """The bounds of a row of `count` places after these answers. Raises ValueError for answers that contradict each other.
 
     Source: binary search; open answers as `git bisect skip` has them.
     """
@@ -41,7 +41,7 @@ def bounds(count: int, answers: Mapping[int, Answer]) -> Bounds:
 
 
 def next_place(count: int, answers: Mapping[int, Answer]) -> int | None:
-    """The place to ask next: of those between the bounds without an answer the one nearest to their middle; None when there is none.
+    """The place to test next: the one without an answer that is nearest to the middle between the bounds; None if there is none.
 
     Source: see `bounds`.
     """
@@ -52,7 +52,7 @@ def next_place(count: int, answers: Mapping[int, Answer]) -> int | None:
 
 
 def steps_left(count: int, answers: Mapping[int, Answer]) -> int:
-    """How many more questions it takes at most where every answer is good or bad.
+    """The most tests that are still needed if every answer is good or bad.
 
     Source: see `bounds`.
     """

@@ -1,4 +1,4 @@
-"""Numbers in words: one way to write a change, an interval, a level and a duration, used by every reason and explanation."""
+"""Numbers as text: one form for a change, an interval, a level and a duration, in every reason and explanation."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from perfproof.analysis.stats.samples import Scale
 from perfproof.model.base.unit_prefix import digits, fitting
 
 TENFOLD = 9.0
-"""A change from which per cent are no more than a size."""
+"""The change from which a multiple replaces per cent."""
 FARTHEST = 100.0
-"""Studentised residuals from which only that they are large is told."""
+"""The studentised residual from which the text only says that it is large."""
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\w|\.\d)")
-"""A number by itself: not one in a name, and no part of a version."""
+"""A number by itself: not within a name or a version."""
 _RANGE = re.compile(rf"{_NUMBER.pattern}(?: to {_NUMBER.pattern})?")
 
 
@@ -43,7 +43,7 @@ def size(fraction: float, scale: Scale) -> str:
 
 
 def far(residual: float) -> str:
-    """How far a studentised residual lies from the others; beyond `FARTHEST` the others' spread is no measure any more."""
+    """The distance of a studentised residual from the others; beyond `FARTHEST` the others' spread is no useful measure."""
     if abs(residual) > FARTHEST:
         return "far away from the other blocks, which hardly differ among themselves"
     return f"{abs(residual):.1f} times their spread away from the other blocks"
@@ -70,7 +70,7 @@ def quantity(value: float, unit: str) -> str:
 
 
 def counted(value: float, unit: str) -> str:
-    """A count as it is, with its unit: "67,108,864 B"; means of counts, and numbers too large to be counted, have ten figures."""
+    """An exact count with its unit: "67,108,864 B"; means of counts, and very large numbers, have ten figures."""
     shown = f"{int(value):,}" if abs(value) < 1e15 and value == int(value) else f"{value:,.10g}"
     return shown if unit in ("", "1") else f"{shown} {unit}"
 
@@ -88,12 +88,12 @@ def count(number: int, noun: str) -> str:
 
 
 def shape(sentence: str) -> str:
-    """A sentence without its numbers and ranges of them: what sentences that say the same of different trials have in common."""
+    """A sentence without its numbers and ranges: the same for sentences that differ only in numbers."""
     return _RANGE.sub("\0", sentence)
 
 
 def folded(sentences: Iterable[str]) -> dict[str, str]:
-    """Maps each sentence to one for all those that differ from it in their numbers alone: "1.2 s" and "1.9 s" are "1.2 to 1.9 s"."""
+    """Maps each sentence to one for all sentences that differ only in numbers: "1.2 s" and "1.9 s" become "1.2 to 1.9 s"."""
     alike: dict[str, list[str]] = defaultdict(list)
     for sentence in dict.fromkeys(sentences):
         alike[_NUMBER.sub("\0", sentence)].append(sentence)

@@ -1,7 +1,7 @@
-"""What could have been seen, and what it would cost to see more. All on the scale of x, by integration or simulation of the rule itself.
+"""The detectable effect, and the blocks needed to detect more. All on the scale of x, by integration or simulation of the rule itself.
 
-The minimum detectable effect is the true effect that the rule, with these looks and this spread, calls *regressed* with 80 % chance,
-the margin included. One look: the mean is normal and, independently, the variance chi-squared, so the chance is one integral over
+The minimum detectable effect is the true effect that the rule, with these looks and this spread, calls *regressed* with 80 % power, the
+margin included. One look: the mean is normal and, independently, the variance chi-squared, so the chance is one integral over
 the deviation. Several looks: each of 8,192 simulated paths of standard normal blocks (fixed seed) has a smallest effect from which
 some look calls it regressed before another calls it equivalent; the quantile of those is the answer, without any search.
 """
@@ -25,7 +25,7 @@ PATHS = 8192
 SEED = 20250711
 NODES = 160
 MOST_BLOCKS = 1000
-"""More blocks than this are never advised."""
+"""The most blocks that are ever advised."""
 RATIOS = np.concatenate([[0.0], np.geomspace(0.02, 60.0, 95)])
 """Margins in units of the block deviation at which the smallest detectable effect is tabled."""
 
@@ -59,7 +59,7 @@ def _table(looks: tuple[Look, ...], widening: float) -> Floats:
 
 
 def _single_chance(effect: Floats, ratio: Floats, n: int, level: float, widening: float) -> Floats:
-    """Chance of *regressed* in one look, everything in units of the deviation; shape of `effect`."""
+    """The probability of *regressed* in one look, everything in units of the deviation; shape of `effect`."""
     nodes, weights = _deviations(n)
     bar = np.maximum(ratio[:, None], intervals.quantile(n, level) * widening * nodes[None, :] / math.sqrt(n))
     chance: Floats = special.ndtr((effect[:, None] - bar) * math.sqrt(n)) @ weights
@@ -115,22 +115,22 @@ def _thresholds(looks: tuple[Look, ...], ratio: float, widening: float) -> Float
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settling:
-    """What would settle an *inconclusive*, if the estimate and the spread are the truth: `total` blocks in all, `more` than now.
+    """What would settle an *inconclusive* if the estimate and the spread are true: `total` blocks in all, `more` than now.
 
-    `anew` says that the design ends before: blocks that are added after its last look would be one look more, for which its error has not
-    been shared out. So all of them are measured again, as a design of their own. `minutes` are those of what is to be measured.
+    `from_start` says that the design ends before: blocks after its last look would be a further look, for which no error is left. So all
+    blocks are measured again, in a new design. `minutes` is the time of the blocks to measure.
     """
 
     total: int
     more: int
-    anew: bool
+    from_start: bool
     minutes: float | None
     as_: str
     """The outcome it would then have: "regressed", "improved" or "equivalent"."""
 
 
 def settling_blocks(mean: Floats, sd: Floats, margin: Floats, look: Look, widening: float = 1.0) -> Floats:
-    """Blocks in all at which the look's rule settles with 80 % chance if mean and sd are the truth, shape (m,); may be infinite.
+    """The total of blocks at which the look's rule settles with 80 % power if mean and sd are true, shape (m,); may be infinite.
 
     The normal approximation with a correction for the unknown deviation. Source: Guenther, The American Statistician 35, 1981.
     """
@@ -151,9 +151,9 @@ def settling_blocks(mean: Floats, sd: Floats, margin: Floats, look: Look, wideni
 def settled_by(
     total: float, mean: float, margin: float, blocks: int, minutes_per_block: float | None = None, most: int | None = None
 ) -> Settling | None:
-    """The `total` of `settling_blocks` told as what is to be done after `blocks` blocks; None beyond `MOST_BLOCKS`.
+    """What to do after `blocks` blocks to reach the `total` of `settling_blocks`; None beyond `MOST_BLOCKS`.
 
-    `most` is how many blocks the design has at most, None where blocks may be added freely.
+    `most` is the largest number of blocks in the design, None where blocks may be added freely.
 
     Source: `settling_blocks`.
     """
@@ -162,15 +162,15 @@ def settled_by(
     count = max(int(total), blocks + 1, LEAST_BLOCKS)
     more = max(count - blocks, 1)
     outcome = "equivalent" if abs(mean) < margin else "regressed" if mean > 0 else "improved"
-    anew = most is not None and count > most
-    minutes = None if minutes_per_block is None else (count if anew else more) * minutes_per_block
-    return Settling(total=count, more=more, anew=anew, minutes=minutes, as_=outcome)
+    from_start = most is not None and count > most
+    minutes = None if minutes_per_block is None else (count if from_start else more) * minutes_per_block
+    return Settling(total=count, more=more, from_start=from_start, minutes=minutes, as_=outcome)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foresight:
-    """One line of a plan: with `blocks` blocks in `minutes`, a change of `effect` (a positive fraction, in the worse direction) is
-    called *regressed* with 80 % chance, and no change at all *equivalent* with chance `equivalent`."""
+class LookPower:
+    """The power of one look: with `blocks` blocks in `minutes`, a change of `effect` (a positive fraction, in the worse direction) is
+    called *regressed* with 80 % power, and no change at all is called *equivalent* with probability `equivalent`."""
 
     blocks: int
     minutes: float | None
@@ -178,10 +178,10 @@ class Foresight:
     equivalent: float
 
 
-def foresee(
+def look_powers(
     sd: float, margin: float, spending: Spending, *, better: str = "lower", minutes_per_block: float | None = None, widening: float = 1.0
-) -> list[Foresight]:
-    """What can be seen after each planned look, given a noise floor (`sd` of x over blocks) and a margin on x's scale.
+) -> list[LookPower]:
+    """What each planned look can detect, given a noise floor (`sd` of x over blocks) and a margin on x's scale.
 
     Source: `smallest_effect` and `equivalence_chance`.
     """
@@ -190,7 +190,7 @@ def foresee(
         looks = spending.looks[:count]
         effect = float(smallest_effect(np.array([sd]), np.array([margin]), looks, widening)[0])
         found.append(
-            Foresight(
+            LookPower(
                 blocks=looks[-1].blocks,
                 minutes=None if minutes_per_block is None else looks[-1].blocks * minutes_per_block,
                 effect=math.expm1(effect) if better == "lower" else -math.expm1(-effect),
@@ -201,7 +201,7 @@ def foresee(
 
 
 def equivalence_chance(sd: float, margin: float, looks: Sequence[Look], widening: float = 1.0) -> float:
-    """The chance that no change at all is called *equivalent* by the last of these looks (simulated paths).
+    """The probability that the last of these looks calls no change at all *equivalent* (simulated paths).
 
     Source: simulation of this rule.
     """

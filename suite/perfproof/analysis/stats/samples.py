@@ -2,10 +2,10 @@
 
 A block counts only whole. A block that does not count is kept as `Lost`, with its kind and its reason:
 
-- `pending`: a trial of the block has not run yet; the block is simply not there yet;
-- `invalid`: a rule fixed before the run threw the whole block out; it is counted, shown, and measured again;
-- `failed`, `unattested`, `unequal`, `absent`: a trial crashed, could not prove what it ran, did other work than its partner,
-  or left no usable value. These are beyond repair: the verdict is *untestable*, however good the other blocks look.
+- `pending`: a trial of the block has not run yet;
+- `invalid`: a rule fixed before the run excluded the whole block; it is counted, shown, and measured again;
+- `failed`, `unattested`, `unequal`, `absent`: a trial crashed, could not prove what it ran, did other work than its partner, or left no
+  usable value. These are final: the verdict is *untestable*, however good the other blocks are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 
 class Status(StrEnum):
-    """How a trial, or a block, stands."""
+    """The status of a trial or a block."""
 
     OK = "ok"
     PENDING = "pending"
@@ -94,7 +94,7 @@ class PairedSample:
 
     @property
     def broken(self) -> tuple[Lost, ...]:
-        """The losses beyond repair."""
+        """The final losses, which make the verdict untestable."""
         return tuple(loss for loss in self.lost if loss.status in BEYOND_REPAIR)
 
     def count(self, status: Status) -> int:
@@ -103,7 +103,7 @@ class PairedSample:
 
 
 def usable(value: float | None, scale: Scale) -> str:
-    """Why a value cannot be judged, as words, or an empty string; the log scale takes positive finite numbers only.
+    """Why a value cannot be judged, or an empty string; the log scale takes only positive finite numbers.
 
     Source: none, the domain of the logarithm.
     """
@@ -126,10 +126,10 @@ def pair(
     better: Better,
     scale: Scale = "log",
 ) -> PairedSample:
-    """Pairs the observations of two arms by block; those of other arms are passed over.
+    """Pairs the observations of two arms by block; those of other arms are ignored.
 
-    Give each trial once (the last, where it was repeated); with two of one block and arm the last one counts, unless an earlier one
-    is beyond repair: a failed trial is never painted over by another one.
+    Give each trial once (the last one, if it was repeated). Of two trials of one block and arm the last one counts, unless an earlier one
+    is a final loss: a later trial never hides a failed one.
     Source: none, bookkeeping.
     """
     trials = _by_block(observations, (baseline, candidate))
@@ -169,7 +169,7 @@ def _by_block(observations: Iterable[Observation], arms: Sequence[str]) -> dict[
 
 
 def _loss(block: int, trials: Mapping[str, Observation], arms: Sequence[str], scale: Scale) -> Lost | None:
-    """The gravest reason why a block does not count, or None."""
+    """The worst reason why a block does not count, or None."""
     reasons: list[Lost] = []
     for arm in arms:
         trial = trials.get(arm)
@@ -194,7 +194,7 @@ def pair_arrays(
     scale: Scale = "log",
     candidate_first: ArrayLike | None = None,
 ) -> PairedSample:
-    """A paired sample from two arrays of shape (n,), one value a block; a value that cannot be judged loses its block as *absent*.
+    """A paired sample from two arrays of shape (n,), one value per block; a value that cannot be judged makes its block *absent*.
 
     Blocks are numbered from 1.
 
@@ -223,13 +223,13 @@ def pair_arrays(
 
 
 def _absent(block: int, baseline: float, candidate: float, scale: Scale) -> Lost:
-    """A block of which one of the two values cannot be judged."""
+    """The loss of a block in which one of the two values cannot be judged."""
     odd = usable(baseline, scale)
     return Lost(block=block, arm="baseline" if odd else "candidate", status=Status.ABSENT, reason=odd or usable(candidate, scale))
 
 
 def typical(values: Sequence[float]) -> float:
-    """What an arm is shown as (one value or more): the geometric mean, so that the ratio of two arms is the effect.
+    """The typical value of an arm: the geometric mean, so that the ratio of two arms is the effect.
 
     The plain mean where a value is not positive. Source: `statistics` of the standard library.
     """

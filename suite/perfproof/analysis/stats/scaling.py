@@ -1,8 +1,8 @@
-"""How a cost grows with a size: of a time as the exponent of a power law with its interval, of a count exactly.
+"""How a cost grows with a size: for a time as the exponent of a power law with its interval, for a count exactly.
 
-For a time the exponent is the slope of log(cost) against log(size), fitted within each trial (least squares), so that a trial that is
-slow as a whole moves the line and not its slope; the trials' slopes then get Student's interval, the trial being the unit of
-replication as everywhere. A count has no noise: where it is a constant plus a rate times the size, that is told as it is.
+For a time the exponent is the slope of log(cost) against log(size), fitted within each trial (least squares), so that a slow trial moves
+the line and not its slope. The trials' slopes then get Student's interval, because the trial is the unit of replication. A count has no
+noise: where it is a constant plus a rate times the size, the words say exactly that.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from perfproof.analysis.stats.samples import Floats
 
 LEVEL = 0.95
 TOLERANCE = 0.15
-"""How far from 0 or 1 the whole interval may reach and still be called constant or linear."""
+"""How far from 0 or 1 the whole interval may reach to be called constant or linear."""
 ROUNDING = 1e-9
-"""How far, as a fraction, an exact count may lie from a straight line: the rounding of its division."""
+"""The largest relative distance of an exact count from a straight line: the rounding of its division."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ def growth(sizes: ArrayLike, costs: ArrayLike, *, of: str = "the cost", size: st
     step, (low, high) = _student(np.log(cost[:, large]) - np.log(cost[:, small]))
     factor, around = math.exp(step), (math.exp(low), math.exp(high))
     shape = _shape(interval, size)
-    told = f"{of} is {shape} (exponent {exponent:.2f}, {interval[0]:.2f} to {interval[1]:.2f} at 95 %)"
+    law = f"{of} is {shape} (exponent {exponent:.2f}, {interval[0]:.2f} to {interval[1]:.2f} at 95 %)"
     return Growth(
         exponent=exponent,
         interval=interval,
@@ -61,14 +61,14 @@ def growth(sizes: ArrayLike, costs: ArrayLike, *, of: str = "the cost", size: st
         factor_interval=around,
         trials=cost.shape[0],
         shape=shape,
-        words=f"{told}: {factor:.3g} times from {size} {at[small]:g} to {at[large]:g}, {around[0]:.3g} to {around[1]:.3g}",
+        words=f"{law}: {factor:.3g} times from {size} {at[small]:g} to {at[large]:g}, {around[0]:.3g} to {around[1]:.3g}",
     )
 
 
 def counted_growth(sizes: Sequence[float], counts: Sequence[float], *, of: str = "the count", size: str = "size") -> Growth:
     """How an exact count, one value a size, grows with at least two different sizes, all positive; counts may be 0.
 
-    Constant, or a straight line through all of three or more sizes, are told exactly; anything else by its fitted exponent.
+    A constant, or a straight line through three or more sizes, is described exactly; anything else by its fitted exponent.
     Raises ValueError on other shapes or values. Source: none, arithmetic on exact counts.
     """
     at, count = np.asarray(sizes, dtype=float), np.asarray(counts, dtype=float)
@@ -120,7 +120,7 @@ def _shape(interval: tuple[float, float], size: str) -> str:
         return f"growing less than linearly with {size}" if high < 1 else f"growing about linearly with {size}"
     if high < 0:
         return f"falling with {size}"
-    return f"of no clear growth with {size} in so few trials"
+    return f"without clear growth with {size} in so few trials"
 
 
 def _law(at: Floats, count: Floats, size: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""One run a side: no error bars, hence no verdict, but what it could have seen for a scatter that others can judge."""
+"""One run per side has no error bars, so it gets no verdict, but the change that it could detect at a given scatter is known."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def most_scatter(ratio: float) -> float:
 
 
 def unseen(scatter: float) -> float:
-    """The relative change below which two runs that scatter by so much miss more often than one time in five, at the same level.
+    """The relative change that two runs with this scatter detect with 80 % power, at the same level.
 
     Source: the same law.
     """

@@ -1,4 +1,4 @@
-"""Steps of a count of work: it has no noise, so every change of it is a step, after one point already."""
+"""Steps of a count: it has no noise, so every change beyond its margin is a step, after one point already."""
 
 from __future__ import annotations
 
@@ -8,24 +8,30 @@ from itertools import pairwise
 from perfproof.analysis.stats.samples import Floats
 
 FEW = 30
-"""Builds of the longest series whose numbers are said to look like counts."""
+"""The most builds of a series that may look like counts."""
 REPEATED = 0.5
-"""How many of the numbers must equal the one before."""
+"""The share of numbers that must equal the one before."""
 
 
-def changes(values: Floats) -> list[int]:
-    """Where a count differs from the one before: index of the first point after. `values` has shape (n,).
+def changes(values: Floats, margin: float = 0.0) -> list[int]:
+    """Where a count differs from its level by more than the margin, a fraction: index of the first point after. `values` has shape (n,).
 
+    The level is the value at the last step, so that many small changes one way become a step once they come to more than the margin.
     Source: none, exact counts.
     """
-    return [index for index in range(1, values.size) if values[index] != values[index - 1]]
+    found: list[int] = []
+    for index in range(1, values.size):
+        level = float(values[found[-1] if found else 0])
+        if abs(float(values[index]) - level) > margin * abs(level):
+            found.append(index)
+    return found
 
 
 def looks_exact(groups: Sequence[Floats]) -> bool:
-    """Whether numbers of unknown origin look like counts that changed: few builds, whole numbers, equal within a build, mostly equal to the
-    one before.
+    """Whether numbers of unknown origin look like changed counts: few builds, whole numbers, equal within a build, mostly equal to the one
+    before.
 
-    Source: none, a guess, on which nothing but a hint may rest: memory in whole MiB looks just like it.
+    Source: none, a guess that only supports a hint: memory in whole MiB looks the same.
     """
     firsts = [float(group[0]) for group in groups]
     whole = all(float(value).is_integer() for group in groups for value in group)

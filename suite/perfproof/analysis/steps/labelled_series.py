@@ -1,4 +1,4 @@
-"""Steps of a series whose groups have names and environments: environments never mix, and where one gives way to another it is said."""
+"""Steps of a series whose groups have names and environments: environments never mix, and a change of environment is reported."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from perfproof.analysis.stats.samples import Floats
 from perfproof.analysis.steps.step_detection import Change, Changes, Kind, between, find
 from perfproof.model.history.step import Label, Step
 
-Told = Callable[[str, str], str]
-"""What changed from one environment to another, in words."""
+Describe = Callable[[str, str], str]
+"""Describes the change from one environment to another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,15 +26,16 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """The steps in the order of the series, and what has to be said of it."""
+    """The steps in the order of the series, and warnings about it."""
 
     steps: tuple[Step, ...]
     warnings: tuple[str, ...]
 
 
-def steps(groups: Sequence[Group], *, floor: float, kind: Kind, told: Told, unit: str = "") -> Steps:
-    """Steps within each environment, and between one and the next where the second begins after the first has ended. `unit` is that of
-    the values, "" where it is not known.
+def steps(groups: Sequence[Group], *, floor: float, kind: Kind, describe: Describe, unit: str = "") -> Steps:
+    """Steps within each environment, and between two of them where the second begins after the first has ended.
+
+    `describe` puts a change of environment into words. `unit` is that of the values, "" where it is not known.
 
     Source: `step_detection`, on each environment's groups alone.
     """
@@ -47,9 +48,9 @@ def steps(groups: Sequence[Group], *, floor: float, kind: Kind, told: Told, unit
         found += [(places[id(own[one.index])], _step(own, one)) for one in changes.changes]
         warnings += [_of_one(own, warning, len(apart)) for warning in changes.warnings]
     for (before, first), (after, second) in pairwise(zip(apart, seen, strict=True)):
-        words = told(before[0].environment, after[0].environment)
+        words = describe(before[0].environment, after[0].environment)
         if places[id(before[-1])] > places[id(after[0])]:
-            warnings.append(f"points of two environments alternate ({words}): each was looked at by itself")
+            warnings.append(f"points of two environments alternate ({words}): each was examined by itself")
             continue
         joint = _joint(before, first, after, second, floor=floor, unit=unit)
         if joint is not None:
@@ -97,6 +98,6 @@ def _step(own: Sequence[Group], change: Change) -> Step:
 
 
 def _labelled(both: Sequence[Group], change: Change, words: str) -> Step:
-    """A step that the change of environment explains as well as the build does."""
-    reason = f"environment: {words}; not laid to the build: {change.reason}"
+    """A step that the change of environment may explain as well as the build."""
+    reason = f"environment: {words}; not attributed to the build: {change.reason}"
     return dataclasses.replace(_step(both, change), environment=words, reason=reason)

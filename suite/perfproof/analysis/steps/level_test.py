@@ -1,9 +1,9 @@
 """The test: does a step at this split explain the points better than autocorrelated noise around one level does?
 
-Both sides of the question are fitted with noise of first order, y(t) - level = rho (y(t-1) - level) + error, by exact likelihood over
-a grid of rho: once with one level, once with a level on each side. Twice the difference of the log likelihoods is compared with what
-its maximum over all splits exceeds by chance. A series that merely wanders is explained by its autocorrelation and raises nothing,
-which a test that takes the points for independent can't do. Outliers are drawn in to a few deviations from their level first.
+Both models have first-order noise, y(t) - level = rho (y(t-1) - level) + error, and are fitted by exact likelihood over a grid of rho: once
+with one level, once with a level on each side. Twice the difference of the log likelihoods is compared with what its maximum over all
+splits exceeds by chance. Autocorrelation explains a series that merely wanders, which raises no alarm; a test that takes the points as
+independent can't do that. Outliers are first drawn in to a few deviations from their level.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from perfproof.analysis.steps.rank_scan import LEAST
 
 RHO = np.concatenate([np.arange(0.0, 0.9, 0.05), [0.9, 0.93, 0.96, 0.98, 0.99]])
 SHORT, WANDERING = 3.0, 34.0
-"""Points that a stretch counts less by in `chance`, and per unit of autocorrelation."""
+"""The points by which `chance` shortens a stretch, fixed and per unit of autocorrelation."""
 WORTH = 0.4
-"""What evidence is worth at least: a plain step in a short stretch stays one."""
+"""The least weight of evidence, so that a clear step in a short stretch stays one."""
 DRAWN_IN = 3.0
 """Deviations from its level to which an outlier is drawn in."""
 
@@ -90,7 +90,7 @@ def draw_in(y: Floats, split: int) -> tuple[Floats, float]:
 
 
 def _most(rest: Floats, sd: float) -> float:
-    """How far from its median a point of a side may lie."""
+    """The largest distance of a side's point from its median."""
     return DRAWN_IN * max(sd, _scatter(rest))
 
 
@@ -119,7 +119,7 @@ def _fits(y: Floats, after: Floats, one: Floats, n: int) -> tuple[Floats, Floats
 
 
 def chance(ratio: float, n: int, rho: float) -> float:
-    """How likely a quiet stretch of n points shows a likelihood ratio this large at its best split, where the fit found `rho`.
+    """The probability that a quiet stretch of n points has a likelihood ratio this large at its best split, given the fitted `rho`.
 
     Short stretches show less autocorrelation than there is, and ratios that are too large for it: they count as smaller, by what
     simulations of quiet series ask for (`perfproof.validation.simulated.steps_chapter`).

@@ -1,8 +1,8 @@
-"""The first detector: where do ranks before and after differ most, over many stretches of the series, long and short.
+"""The first detector: where ranks before and after differ most, over many long and short stretches of the series.
 
 The Mann-Whitney statistic of every split of a stretch, standardised, and the split where it is largest (Pettitt 1979, a change of level
 without an assumption on the distribution), over seeded intervals (Kovács, Bühlmann, Li, Munk 2023, "Seeded binary segmentation"), so
-that a rise and a fall close to each other do not hide each other. It only proposes: what it proposes is tested elsewhere.
+that a rise and a fall close to each other do not hide each other. It only proposes splits; `level_test` tests them.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from perfproof.analysis.stats.samples import Floats
 LEAST = 4
 """Points that a level needs on each side of a step."""
 LONGEST = 200
-"""Points of the longest stretch: what lies further away says little of a step here, and drift would be taken for one."""
+"""Points of the longest stretch: points further away say little about a step, and drift would look like one."""
 PROPOSED = 2.3
-"""From which standardised statistic on a split is proposed: what four points against four, all apart, just reach. The test comes later."""
+"""The least standardised statistic of a proposal: what four points against four, fully separated, just reach. The test comes later."""
 
 
 def proposals(y: Floats) -> list[int]:

@@ -1,10 +1,10 @@
-"""The steps of one series: proposed by two detectors that must agree, tested against autocorrelated noise, told in words."""
+"""The steps of one series: proposed by two detectors that must agree, tested against autocorrelated noise, and put into words."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,23 +15,24 @@ from perfproof.analysis.stats.samples import Floats
 from perfproof.analysis.steps import count_steps, deviation_partition, level_test, rank_scan
 from perfproof.analysis.steps.level_test import Levels
 from perfproof.model.history.step import Direction
+from perfproof.model.scenarios.scenario import COUNT_MARGIN
 
 FALSE_ALARMS = 0.01
-"""How many quiet series, of whatever length, may show a step."""
+"""The share of quiet series, of any length, that may show a step."""
 PLAUSIBLE = 0.5
-"""Proposals that chance shows more often than this are not looked at closer."""
+"""Proposals that chance produces more often than this are dropped early."""
 STRETCH = 100
-"""Points on each side of a split that it is tested on, at most."""
+"""The most points on each side of a split in its test."""
 PLACED = 10
-"""How many points a plausible split may be moved to where it fits best."""
+"""The most points by which a plausible split may move to fit best."""
 LEVEL = 0.95
 TOO_SHORT = f"a step of a timed series needs at least {rank_scan.LEAST} points before it and {rank_scan.LEAST} from it on"
 
-LIKE_COUNTS = (
-    "whole numbers that mostly repeat were judged as measured: where they are exact counts, --kind witness takes every change for a step"
-)
+LIKE_COUNTS = "whole numbers that mostly repeat were judged as measured: if they are exact counts, --kind witness makes every change a step"
 
-Kind = Literal["auto", "timed", "witness"]
+Kind = Literal["auto", "timed", "witness", "count"]
+EXACT: Mapping[str, float] = {"witness": 0.0, "count": COUNT_MARGIN}
+"""The kinds that have no noise, with the smallest relative change that is a step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What a series shows, whether its values were taken for exact counts, and what has to be said of it."""
+    """The changes of a series, whether its values were taken as exact counts, and warnings."""
 
     changes: tuple[Change, ...]
     exact: bool
@@ -61,29 +62,30 @@ def find(groups: Sequence[Floats], *, floor: float, kind: Kind = "auto", unit: s
     """The steps of a series of groups, each the measurements of one build, shape (m,) with m > 0 and finite.
 
     `floor` is the smallest relative change that counts in a timed series, a fraction; `unit` is that of the values, "" where it is not
-    known. "auto" is "timed", and tells where numbers look like counts (`exact.looks_exact`): only who counted them knows.
+    known. "auto" is "timed" with a hint where numbers look like counts (`count_steps.looks_exact`); only the user knows whether they are.
     Source: `rank_scan` and `deviation_partition` propose, `level_test` tests; see there.
     """
-    if kind == "witness" and not all((group == group[0]).all() for group in groups):
+    if kind in EXACT and not all((group == group[0]).all() for group in groups):
         found = find(groups, floor=floor, kind="timed", unit=unit)
-        told = "counts differ among measurements of one build: not exact, judged as a timed series"
-        return Changes(changes=found.changes, exact=False, warnings=(told, *found.warnings))
+        warning = "counts differ among measurements of one build: not exact, judged as a timed series"
+        return Changes(changes=found.changes, exact=False, warnings=(warning, *found.warnings))
     values = np.array([float(np.median(group)) for group in groups])
-    if kind == "witness":
-        return Changes(changes=tuple(_counted(values, index, unit) for index in count_steps.changes(values)), exact=True, warnings=())
+    if kind in EXACT:
+        places = count_steps.changes(values, EXACT[kind])
+        return Changes(changes=tuple(_counted(values, index, unit) for index in places), exact=True, warnings=())
     alike = (LIKE_COUNTS,) if kind == "auto" and count_steps.looks_exact(groups) else ()
     return Changes(changes=tuple(_timed(values, floor, unit)), exact=False, warnings=(*_too_short(values.size), *alike))
 
 
 def between(before: Sequence[Floats], after: Sequence[Floats], *, floor: float, kind: Kind, unit: str = "") -> Change | None:
-    """The change from one run of groups to the next, whose border is known; None where there is none or too few points.
+    """The change between two runs of groups with a known border; None where there is none, or too few points.
 
     Source: `level_test`, at this split alone.
     """
     values = np.array([float(np.median(group)) for group in (*before, *after)])
     split = len(before)
-    if kind == "witness":
-        return _counted(values, split, unit) if values[split] != values[split - 1] else None
+    if kind in EXACT:
+        return _counted(values, split, unit) if split in count_steps.changes(values, EXACT[kind]) else None
     if min(split, values.size - split) < rank_scan.LEAST:
         return None
     ratio = bool((values > 0).all())
@@ -98,7 +100,7 @@ def _too_short(points: int) -> tuple[str, ...]:
 def _counted(values: Floats, index: int, unit: str) -> Change:
     before, after = float(values[index - 1]), float(values[index])
     effect = _relative(before, after)
-    told = f" ({number_format.percent(effect)})" if effect is not None else ""
+    relative = f" ({number_format.percent(effect)})" if effect is not None else ""
     return Change(
         index=index,
         direction="rise" if after > before else "fall",
@@ -107,7 +109,7 @@ def _counted(values: Floats, index: int, unit: str) -> Change:
         effect=effect,
         interval=(effect, effect) if effect is not None else None,
         confidence=1.0,
-        reason=f"an exact count: {number_format.counted(before, unit)} before, {number_format.counted(after, unit)} from here on{told}",
+        reason=f"an exact count: {number_format.counted(before, unit)} before, {number_format.counted(after, unit)} from here on{relative}",
     )
 
 
@@ -117,7 +119,7 @@ def _relative(before: float, after: float) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Split:
-    """A split with the stretch that it is tested on, values[start:end], and what came of it; `chance` is that of the whole series."""
+    """A split with its tested stretch, values[start:end], and the result; `chance` is that over the whole series."""
 
     at: int
     start: int
@@ -127,7 +129,7 @@ class _Split:
 
 
 def _timed(values: Floats, floor: float, unit: str) -> list[Change]:
-    """Proposed, weeded, agreed on, and weeded again with the floor."""
+    """The changes: splits proposed, filtered, agreed on by both detectors, and filtered again with the least magnitude."""
     ratio = bool((values > 0).all())
     y = np.log(values) if ratio else values
     plausible = _weeded(y, _placed(y, rank_scan.proposals(y), deviation_partition.NEAR), lambda split: split.chance <= PLAUSIBLE)
@@ -138,7 +140,7 @@ def _timed(values: Floats, floor: float, unit: str) -> list[Change]:
 
 
 def _placed(y: Floats, splits: Sequence[int], reach: int) -> list[int]:
-    """Each split moved to where two levels leave least, within `reach` points: ranks alone place a small step badly."""
+    """Each split moved to where two levels fit best, within `reach` points: ranks alone place a small step badly."""
     placed: list[int] = []
     bounds = [0, *splits, y.size]
     for i, split in enumerate(splits):
@@ -150,7 +152,7 @@ def _placed(y: Floats, splits: Sequence[int], reach: int) -> list[int]:
 
 
 def _weeded(y: Floats, splits: Sequence[int], holds: Callable[[_Split], bool]) -> list[_Split]:
-    """Takes away the weakest of the splits that do not hold, fits its neighbours anew, and again until all hold.
+    """Drops the weakest split that does not hold and fits its neighbours again, until all hold.
 
     Source: backward elimination, as in the merging of Fleming et al. (ICPE 2023).
     """
@@ -176,7 +178,7 @@ def _fit(y: Floats, start: int, at: int, end: int, fits: dict[tuple[int, int, in
 
 
 def _agreed(y: Floats, splits: Sequence[_Split]) -> list[int]:
-    """The splits that the partition sees as well, where it sees them, each at least `scan.LEAST` points after the one before."""
+    """The splits that the partition has too, at its places, each at least `rank_scan.LEAST` points after the one before."""
     kept: list[int] = []
     for split in splits:
         scale = max(split.levels.sd, 1e-9 * (1 + float(np.abs(y[split.start : split.end]).max())))
@@ -188,7 +190,7 @@ def _agreed(y: Floats, splits: Sequence[_Split]) -> list[int]:
 
 
 def _simpler(y: Floats, splits: Sequence[int]) -> list[int]:
-    """Two splits so close that one kept the other from its place become one, where one alone leaves no more deviations than both.
+    """Merges two splits that are so close that they displaced each other, if one alone leaves no larger deviations than both.
 
     Source: none, bookkeeping; deviations are absolute, from the medians of the levels.
     """
@@ -230,7 +232,7 @@ def _change(values: Floats, split: _Split, ratio: bool, unit: str) -> Change:
     bounds = [shift + bound - split.levels.shift for bound in (low, high)]
     interval = (math.expm1(bounds[0]), math.expm1(bounds[1])) if ratio else (bounds[0] / abs(before), bounds[1] / abs(before))
     counts = f"{split.at - split.start} points before, {split.end - split.at} from here on"
-    told = f"{number_format.percent(effect)}, " if effect is not None else ""
+    relative = f"{number_format.percent(effect)}, " if effect is not None else ""
     return Change(
         index=split.at,
         direction="rise" if after > before else "fall",
@@ -240,7 +242,7 @@ def _change(values: Floats, split: _Split, ratio: bool, unit: str) -> Change:
         interval=interval if effect is not None else None,
         confidence=1 - split.chance,
         reason=(
-            f"{told}{number_format.quantity(before, unit)} to {number_format.quantity(after, unit)} (medians of {counts}); seen "
+            f"{relative}{number_format.quantity(before, unit)} to {number_format.quantity(after, unit)} (medians of {counts}); seen "
             f"by ranks and by partition; "
             f"noise {_noise(split, ratio, unit)}, autocorrelation {split.levels.rho:.2f}: chance would show it in {_odds(split.chance)}"
         ),

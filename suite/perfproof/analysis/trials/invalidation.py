@@ -1,7 +1,7 @@
-"""Rules fixed before the run that throw a trial out, and with it its whole block. Never a look at what was measured.
+"""Rules fixed before the run that exclude a trial, and with it its whole block. They never look at measured values.
 
-Each rule reads one entry of a trial's telemetry, a plain mapping; an entry that is not there cannot break its rule. The thresholds are
-properties of the machine's state and not of the arm: a block is thrown out for both arms or for none, so that no arm is favoured.
+Each rule reads one entry of a trial's telemetry, a plain mapping; a missing entry cannot break its rule. The thresholds are about the
+machine's state and not about the arm: a block is excluded for both arms or for none, so that no arm is favoured.
 
 | entry | unit | what it is | rule |
 | --- | --- | --- | --- |
@@ -31,34 +31,34 @@ class Rules:
     foreign: float
     swapped: float
     busy_start: float
-    """Share of the machine's CPU time in use before a run starts, from which the start is called busy."""
+    """The share of the machine's CPU time in use before a run from which the machine is busy."""
     tolerated: float
-    """Share of invalid blocks that a quiet run on an ordinary machine may lose."""
+    """The share of blocks that a quiet run on an ordinary machine may lose."""
 
 
 REQUESTS = ("failed_requests", "missing_requests")
-"""The entries that say that work was left undone: no machine's doing alone, and no count of such a trial holds."""
+"""The entries that say that work was left undone: the machine alone does not cause that, and counts of such a trial do not hold."""
 STANDARD = Rules(steal=0.25, foreign=0.25, swapped=64 * 2**20, busy_start=0.25, tolerated=0.05)
-"""Quarter of the machine lost to others halves the speed of one trial in four; a shared 2-core virtual machine whose hypervisor took 13 %
-in its worst trials stays inside. Quiet A/A runs say whether a machine needs others: `suggest`."""
+"""A quarter of the machine lost to others halves the speed of one trial in four. A shared 2-core virtual machine whose hypervisor took 13 %
+in its worst trials stays inside. Quiet A/A runs show whether a machine needs other thresholds: `suggest`."""
 
 
 NOISE_ALLOWED = dataclasses.replace(STANDARD, steal=1.0, foreign=1.0, swapped=2.0**62)
-"""Rules that no neighbour can break: for where no time is judged."""
+"""Rules that no neighbour can break, for runs that judge no times."""
 
 
 def spoils_times_alone(reason: str, telemetry: object, rules: object) -> bool:
-    """Whether a trial was thrown out for nothing but what the machine did meanwhile: its times are spoilt, and what it counted is not.
+    """Whether a trial was excluded only because of the machine: its times are spoilt, its counts are not.
 
-    `rules` are those that were put to it, as its record holds them. Source: none, a reading of the rules.
+    `rules` are the applied rules in its record. Source: none, a reading of the rules.
     """
     entries = {key: value for key, value in _numbers(telemetry).items() if key not in REQUESTS}
     return bool(reason) and reason == invalid(entries, _put(rules, STANDARD))
 
 
 def belied(telemetry: object, rules: object) -> str:
-    """Why a trial that counts should have been thrown out by the rules that its record says were put to it, or "". Where an older record
-    names none, requests and throttling alone are looked at.
+    """Why the applied rules in a valid trial's record should have excluded it, or "". For an older record without rules, only requests and
+    throttling count.
 
     Source: none, a reading of the rules.
     """
@@ -66,23 +66,23 @@ def belied(telemetry: object, rules: object) -> str:
 
 
 def _put(rules: object, otherwise: Rules) -> Rules:
-    """The thresholds that a record says were put to it; what it does not say is as `otherwise`."""
+    """The applied thresholds in a record; a missing one is that of `otherwise`."""
     return dataclasses.replace(otherwise, **{key: value for key, value in _numbers(rules).items() if key in STANDARD.__slots__})
 
 
-def _numbers(told: object) -> dict[str, float]:
-    """What of a record's mapping are numbers; nothing of what is no mapping."""
-    pairs = told.items() if isinstance(told, Mapping) else ()
+def _numbers(mapping: object) -> dict[str, float]:
+    """The numbers in a record's mapping; none if it is not a mapping."""
+    pairs = mapping.items() if isinstance(mapping, Mapping) else ()
     return {name: value for name, value in pairs if isinstance(value, int | float)}
 
 
 def invalid(telemetry: Mapping[str, float], rules: Rules = STANDARD) -> str:
-    """Why a trial is invalid, as one sentence, or "". Unknown entries are passed over.
+    """Why a trial is invalid, as one sentence, or "". Unknown entries are ignored.
 
     Source: none, thresholds of `Rules`.
     """
-    told = [sentence for sentence in (*_counted(telemetry), *_shared(telemetry, rules)) if sentence]
-    return "; ".join(told)
+    reasons = [sentence for sentence in (*_counted(telemetry), *_shared(telemetry, rules)) if sentence]
+    return "; ".join(reasons)
 
 
 def _counted(telemetry: Mapping[str, float]) -> list[str]:
@@ -93,24 +93,24 @@ def _counted(telemetry: Mapping[str, float]) -> list[str]:
         "throttled": "throttling event",
         "foreign_gpu": "foreign process on the GPU",
     }
-    found = {key: int(telemetry.get(key, 0)) for key in nouns}
-    return [f"{number} x {nouns[key]}" for key, number in found.items() if number > 0]
+    events = {key: int(telemetry.get(key, 0)) for key in nouns}
+    return [f"{number} x {nouns[key]}" for key, number in events.items() if number > 0]
 
 
 def _shared(telemetry: Mapping[str, float], rules: Rules) -> list[str]:
     """The rules with a threshold."""
-    told = []
+    reasons = []
     for key, limit, what in (
         ("steal", rules.steal, "of the CPU time went to other machines (steal)"),
         ("foreign", rules.foreign, "of the CPU time went to other processes"),
     ):
         share = telemetry.get(key, 0.0)
         if share > limit:
-            told.append(f"{number_format.percent(share, signed=False)} {what}, more than {number_format.percent(limit, signed=False)}")
+            reasons.append(f"{number_format.percent(share, signed=False)} {what}, more than {number_format.percent(limit, signed=False)}")
     swapped = telemetry.get("swapped", 0.0)
     if swapped > rules.swapped:
-        told.append(f"{swapped / 2**20:.0f} MiB were swapped, more than {rules.swapped / 2**20:.0f} MiB")
-    return told
+        reasons.append(f"{swapped / 2**20:.0f} MiB were swapped, more than {rules.swapped / 2**20:.0f} MiB")
+    return reasons
 
 
 def busy(share: float, rules: Rules = STANDARD) -> str:
@@ -125,12 +125,12 @@ def busy(share: float, rules: Rules = STANDARD) -> str:
 
 
 def lost(shares: Mapping[str, list[float]], rules: Rules = STANDARD) -> list[str]:
-    """What the trials of an A/A lost to others, a sentence a rule; with the threshold that this machine would need where the standard one
-    throws out more of them than is tolerated.
+    """The CPU time that the trials of an A/A lost to others, one sentence per rule, with the threshold that this machine would need if the
+    standard one excludes too many of them.
 
-    `shares` holds a share of the CPU time for each trial that told one, by the rule's entry. Source: empirical quantiles; `suggest`.
+    `shares` holds the recorded shares of CPU time of the trials, by the rule's entry. Source: empirical quantiles; `suggest`.
     """
-    enough, told = suggest(shares, rules), []
+    enough, sentences = suggest(shares, rules), []
     for key, what in (("steal", "other machines (steal)"), ("foreign", "other processes")):
         ordered = sorted(shares.get(key, []))
         if not ordered:
@@ -139,18 +139,18 @@ def lost(shares: Mapping[str, list[float]], rules: Rules = STANDARD) -> list[str
         limit, needed = getattr(rules, key), getattr(enough, key)
         beyond = sum(share > limit for share in ordered)
         sentence = f"of the CPU time {what} took {middle} in the median trial, {high} at 95 %, {most} at most"
-        told.append(
+        sentences.append(
             f"{sentence}; {beyond} of {number_format.count(len(ordered), 'trial')} beyond {number_format.percent(limit, signed=False)}"
         )
         if needed > limit:
             kept, wanted = (number_format.percent(each, signed=False) for each in (1 - rules.tolerated, needed))
-            told.append(f"this machine would keep {kept} of its blocks with a threshold of {wanted}")
-    return told
+            sentences.append(f"this machine would keep {kept} of its blocks with a threshold of {wanted}")
+    return sentences
 
 
 def suggest(shares: Mapping[str, list[float]], rules: Rules = STANDARD) -> Rules:
     """Thresholds from the trials of a quiet A/A: for steal and foreign, at least the standard, and enough that no more than the
-    tolerated share of those trials would have been lost. For the next run, never for the one that was measured.
+    tolerated share of those trials would be lost. They are for the next run, never for the measured one.
 
     Source: the empirical quantile of a quiet A/A.
     """

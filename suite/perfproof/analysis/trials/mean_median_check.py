@@ -1,4 +1,4 @@
-"""Mean and median of the same latency: a change that one of them shows and the other contradicts is the work of a few requests."""
+"""Mean and median of the same latency: if they change in opposite directions, a few requests cause it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def twin(name: str) -> str:
 
 
 def contradicted(name: str, margin: float, effects: Mapping[str, float]) -> str:
-    """What to be warned of where a latency's mean and median moved in opposite directions, each by the margin or more; "" elsewhere.
+    """A warning where a latency's mean and median moved in opposite directions, each by the margin or more; else "".
 
     `effects` are mean log ratios of candidate to baseline, by metric. Source: none, a comparison of two signs.
     """
-    mine, other = effects.get(name, 0.0), effects.get(twin(name), 0.0)
-    if mine * other >= 0 or min(abs(mine), abs(other)) < math.log1p(margin):
+    own, other = effects.get(name, 0.0), effects.get(twin(name), 0.0)
+    if own * other >= 0 or min(abs(own), abs(other)) < math.log1p(margin):
         return ""
-    told = " and ".join(f"{which} {number_format.percent(math.expm1(effect))}" for which, effect in ((name, mine), (twin(name), other)))
-    return f"mean and median disagree in sign ({told}): a few requests decide one of them, so look at the percentiles and at every request"
+    both = " and ".join(f"{which} {number_format.percent(math.expm1(effect))}" for which, effect in ((name, own), (twin(name), other)))
+    return f"mean and median disagree in sign ({both}): a few requests decide one of them, so look at the percentiles and at every request"

@@ -1,4 +1,4 @@
-"""From the records of a scenario to paired samples: each trial once, blocks whose arms did unequal work told apart."""
+"""From the records of a scenario to paired samples: each trial once, with blocks of unequal work marked."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from perfproof.analysis.trials import trial_groups, work_equivalence
 from perfproof.analysis.trials.invalidation import spoils_times_alone
 from perfproof.analysis.trials.mean_median_check import twin
 from perfproof.model.records.record import Record
-from perfproof.model.scenarios.metrics import METRICS, is_timed, metric
+from perfproof.model.scenarios.metrics import METRICS, is_count, is_timed, metric
 from perfproof.model.scenarios.scenario import Arm, Scenario
 
 
 def attempts(records: Iterable[Record]) -> Iterator[tuple[Record, int]]:
-    """Each record, in the order of their ends, with the number of times that its block had been measured before.
+    """Each record, in the order of their ends, with the number of earlier attempts of its block.
 
-    A block begins anew with the first of its arms that is measured again.
+    A new attempt begins with the first arm that is measured again.
 
     Source: none, bookkeeping.
     """
@@ -33,9 +33,9 @@ def attempts(records: Iterable[Record]) -> Iterator[tuple[Record, int]]:
 
 
 def latest(records: Sequence[Record]) -> list[Record]:
-    """Each trial once: of a block that was measured again, those of the last time, and those that failed for good before.
+    """Each trial once: the last attempt of each block, and final failures of earlier attempts.
 
-    No trial is paired with one of another time.
+    Trials of different attempts are never paired.
 
     Source: none, bookkeeping.
     """
@@ -57,7 +57,10 @@ def paired(scenario: Scenario, candidate: Arm, records: Sequence[Record]) -> dic
     unequal, miscounted, parted = unequal_blocks(every), unequal_blocks(every, counts), trial_groups.parted(every)
     trials = [trial for trial in every if trial.arm in (scenario.baseline.name, candidate.name)]
     names = dict.fromkeys(
-        name for choice in scenario.metrics for name in (choice.name, twin(choice.name)) if name in METRICS or "@" in name
+        name
+        for choice in scenario.metrics
+        for name in (choice.name, twin(choice.name))
+        if (name in METRICS or "@" in name) and not is_count(name)
     )
     arms = scenario.baseline.name, candidate.name
     timed = {**parted, **unequal}
@@ -65,7 +68,7 @@ def paired(scenario: Scenario, candidate: Arm, records: Sequence[Record]) -> dic
 
 
 def fine(trial: Record) -> bool:
-    """Whether everything that a trial left counts.
+    """Whether all values of a trial count.
 
     Source: none, bookkeeping.
     """
@@ -73,12 +76,14 @@ def fine(trial: Record) -> bool:
 
 
 def counts(trial: Record) -> bool:
-    """Whether what a trial counted counts, and what it answered: a busy machine spoils its times and nothing else.
+    """Whether a trial's exact counts and answers count: a busy machine spoils only its times.
 
     Source: `invalidation.spoils_times_alone`.
     """
-    told = trial.environment
-    return fine(trial) or (trial.status == "invalid" and spoils_times_alone(trial.reason, told.get("telemetry"), told.get("rules")))
+    environment = trial.environment
+    return fine(trial) or (
+        trial.status == "invalid" and spoils_times_alone(trial.reason, environment.get("telemetry"), environment.get("rules"))
+    )
 
 
 def unequal_blocks(trials: Sequence[Record], counted: Callable[[Record], bool] = fine) -> Mapping[int, str]:
@@ -90,12 +95,12 @@ def unequal_blocks(trials: Sequence[Record], counted: Callable[[Record], bool] =
     for trial in trials:
         if counted(trial):
             done[trial.block][trial.arm] = trial.work
-    told = {block: work_equivalence.unequal(arms) for block, arms in done.items() if len(arms) > 1}
-    return {block: reason for block, reason in told.items() if reason}
+    differences = {block: work_equivalence.unequal(arms) for block, arms in done.items() if len(arms) > 1}
+    return {block: reason for block, reason in differences.items() if reason}
 
 
 def whole_blocks(trials: Sequence[Record], scenario: Scenario, *, exact: bool = False) -> int:
-    """Blocks in which every arm has a trial that counts: for times, or for what is `exact`.
+    """The number of blocks in which every arm has a valid trial: for times, or for `exact` values.
 
     Source: none, bookkeeping.
     """
@@ -131,7 +136,7 @@ def _sample(name: str, baseline: str, candidate: str, trials: Sequence[Record], 
 
 
 def _observation(trial: Record, name: str, unequal: str) -> Observation:
-    """What a trial left of one metric; one that is fine by itself is *unequal* where its block's arms did different work."""
+    """A trial's observation of one metric; a valid trial is *unequal* where its block's arms did different work."""
     timed = is_timed(name)
     value = trial.measurements.get(name) if timed else trial.witnesses.get(name)
     status, reason = (Status.OK, "") if not timed and counts(trial) else (Status(trial.status), trial.reason)

@@ -1,9 +1,9 @@
-"""Which trials may stand beside each other: the arms of a block on one machine, and each arm on one build from block to block.
+"""Which trials are comparable: the arms of a block on one machine, and each arm on one build from block to block.
 
-A record says where it was measured: host, processor, cores, GPUs, driver; and its attestation what ran. Records of a scenario that agree
-in all of it make one group. Those of another machine, or of a build that changed, make groups of their own, each judged by itself: a
-difference between two machines is never a candidate's. What a record does not say is unknown, and unknown is not different. A block whose
-arms ran on different machines is in no group whole: its times are not comparable; its counts may be.
+A record says where it was measured (host, processor, cores, GPUs, driver), and its attestation says what ran. Records of a scenario that
+agree in all of this make one group. Those of another machine or a changed build make further groups, each judged by itself: a difference
+between two machines is never a candidate's. A missing fact is unknown, which is not a difference. A block whose arms ran on different
+machines is not complete in any group: its times are not comparable; its counts may be.
 """
 
 from __future__ import annotations
@@ -19,52 +19,52 @@ from perfproof.model.records.record import Attestation, Record
 from perfproof.model.scenarios.group_names import named
 
 Facts = Mapping[str, str]
-"""What is known of a trial's surroundings, by its name for people; what is not known is not there."""
+"""The known facts of a trial's environment, by their names for people."""
 SHOWN = 3
-"""Differences that are told."""
+"""The most differences that are listed."""
 PARTED = "the arms were not measured on one machine"
 SHIFTED = "the arms are not those of one block"
 MEMORY = 1.1
-"""How many times another's memory a machine's may be in two trials."""
+"""The largest ratio of one machine's memory sizes in two trials."""
 
 
 def machine_of(environment: Mapping[str, Any]) -> dict[str, str]:
-    """The machine that a record's environment describes: one of another model, driver, host or number of cores is another.
+    """The machine in a record's environment; another model, driver, host or number of cores is another machine.
 
     Source: none, what a time is known to depend on.
     """
     gpus = environment.get("gpus")
-    told = {"host": environment.get("host"), "processor": environment.get("processor"), "cores": environment.get("cores")}
+    facts = {"host": environment.get("host"), "processor": environment.get("processor"), "cores": environment.get("cores")}
     if isinstance(gpus, list | tuple):
-        told |= {"GPU": " and ".join(str(gpu.get("name") or "unknown") for gpu in gpus) or "none"}
-        told |= {"driver": " and ".join(sorted({str(gpu["driver"]) for gpu in gpus if gpu.get("driver")}))}
-    return {name: str(value) for name, value in told.items() if value not in (None, "")}
+        facts |= {"GPU": " and ".join(str(gpu.get("name") or "unknown") for gpu in gpus) or "none"}
+        facts |= {"driver": " and ".join(sorted({str(gpu["driver"]) for gpu in gpus if gpu.get("driver")}))}
+    return {name: str(value) for name, value in facts.items() if value not in (None, "")}
 
 
 def _of_block(environment: Mapping[str, Any]) -> dict[str, str]:
-    """What the trials of one block share besides: nobody changes a kernel between two of them."""
-    told = {"device": environment.get("device"), "cores of the machine": environment.get("cores_of_machine")}
-    told |= {"kernel": environment.get("kernel")}
-    return machine_of(environment) | {name: str(value) for name, value in told.items() if value not in (None, "")}
+    """The facts that trials of one block also share: the kernel does not change between two of them."""
+    facts = {"device": environment.get("device"), "cores of the machine": environment.get("cores_of_machine")}
+    facts |= {"kernel": environment.get("kernel")}
+    return machine_of(environment) | {name: str(value) for name, value in facts.items() if value not in (None, "")}
 
 
 def build_of(attestation: Attestation | None, environment: Mapping[str, Any]) -> dict[str, str]:
-    """The build that a trial proved to run on, whatever it is called and wherever it lies.
+    """The build that a trial proved to run on, whatever its name and place.
 
     Source: none, what tells two builds apart.
     """
     overlay = environment.get("overlay")
-    told: dict[str, Any] = {f"package {name}": version for name, version in (environment.get("packages") or {}).items()}
-    told |= {"lock": environment.get("lock"), "commit": environment.get("commit")}
-    told |= {"overlay": overlay.get("sources") if isinstance(overlay, Mapping) else None}
+    facts: dict[str, Any] = {f"package {name}": version for name, version in (environment.get("packages") or {}).items()}
+    facts |= {"lock": environment.get("lock"), "commit": environment.get("commit")}
+    facts |= {"overlay": overlay.get("sources") if isinstance(overlay, Mapping) else None}
     if attestation is not None:
-        told |= {"vLLM": attestation.vllm_version, "vLLM's files": attestation.sources, "PyTorch": attestation.torch_version}
-        told |= {"Python": attestation.python, "compiled operators": attestation.compiled_operators}
-    return {name: str(value) for name, value in told.items() if value not in (None, "")}
+        facts |= {"vLLM": attestation.vllm_version, "vLLM's files": attestation.sources, "PyTorch": attestation.torch_version}
+        facts |= {"Python": attestation.python, "compiled operators": attestation.compiled_operators}
+    return {name: str(value) for name, value in facts.items() if value not in (None, "")}
 
 
 def differing(one: Facts, other: Facts) -> list[str]:
-    """The names of what two know, and not alike.
+    """The names of facts that both have, with different values.
 
     Source: none, bookkeeping.
     """
@@ -74,8 +74,8 @@ def differing(one: Facts, other: Facts) -> list[str]:
 def grouped(records: Sequence[Record]) -> list[list[Record]]:
     """The records of one scenario in groups that agree, in the order in which each begins.
 
-    A trial goes with the group that was measured last before it, if that agrees; a block whose arms would be torn apart goes whole into
-    one that agrees with all of it, and a block of two machines with its baseline. Source: none, bookkeeping.
+    A trial joins the group that was measured last before it, if they agree. A block whose arms would be split goes whole into a group that
+    agrees with all of it; a block of two machines goes with its baseline. Source: none, bookkeeping.
     """
     known: list[dict[str, str]] = []
     place: list[int] = []
@@ -95,20 +95,20 @@ def grouped(records: Sequence[Record]) -> list[list[Record]]:
 
 
 def _facts(record: Record) -> dict[str, str]:
-    """What a record knows; of the build only where the trial proved to run on it: one that failed for another build is no other build's."""
-    mine = machine_of(record.environment)
+    """The facts of a record; those of the build only if the trial proved to run on it."""
+    facts = machine_of(record.environment)
     if record.status in ("ok", "invalid"):
-        mine |= {f"{record.arm}: {name}": value for name, value in build_of(record.attestation, record.environment).items()}
-    return mine
+        facts |= {f"{record.arm}: {name}": value for name, value in build_of(record.attestation, record.environment).items()}
+    return facts
 
 
 def _kept_whole(block: Sequence[int], records: Sequence[Record], place: list[int], known: list[dict[str, str]]) -> None:
-    """Puts the trials of a block (their numbers) into one group, unless one has every arm already: then what was torn before goes there,
-    as it was measured again."""
+    """Puts the trials of a block (their numbers) into one group, unless a group has every arm already: then earlier split attempts go
+    there, because the block was measured again."""
     arms: dict[int, set[str]] = {}
     for at in block:
         arms.setdefault(place[at], set()).add(records[at].arm)
-    if whole := [number for number, mine in arms.items() if mine == set.union(*arms.values())]:
+    if whole := [number for number, own in arms.items() if own == set.union(*arms.values())]:
         for at in _torn_before(block, records, place):
             place[at] = place[at] if place[at] in whole else whole[-1]
         return
@@ -116,11 +116,11 @@ def _kept_whole(block: Sequence[int], records: Sequence[Record], place: list[int
     baseline = next(
         (last[name] for name, arm in records[block[0]].definition["arms"].items() if arm.get("baseline") and name in last), None
     )
-    told = [_facts(records[at]) for at in last.values()]
-    if any(differing(one, other) for one, other in combinations(told, 2)):
+    known_facts = [_facts(records[at]) for at in last.values()]
+    if any(differing(one, other) for one, other in combinations(known_facts, 2)):
         goes = place[block[0] if baseline is None else baseline]
     else:
-        facts = {name: value for one in told for name, value in one.items()}
+        facts = {name: value for one in known_facts for name, value in one.items()}
         goes = next((number for number in reversed(range(len(known))) if not differing(known[number], facts)), len(known))
         if goes == len(known):
             known.append({})
@@ -130,7 +130,7 @@ def _kept_whole(block: Sequence[int], records: Sequence[Record], place: list[int
 
 
 def _torn_before(block: Sequence[int], records: Sequence[Record], place: Sequence[int]) -> list[int]:
-    """The trials of a block's earlier times that were torn between groups; a time begins where an arm comes again."""
+    """The trials of a block's earlier attempts that are split between groups; an attempt begins where an arm repeats."""
     times: list[dict[str, int]] = [{}]
     for at in block:
         if records[at].arm in times[-1]:
@@ -144,16 +144,16 @@ def parted(trials: Iterable[Record]) -> Mapping[int, str]:
 
     Source: none, a comparison of what records say.
     """
-    found: dict[int, dict[str, Record]] = {}
+    by_block: dict[int, dict[str, Record]] = {}
     for trial in trials:
         if trial.status == "ok":
-            found.setdefault(trial.block, {})[trial.arm] = trial
-    told = {block: _parted(list(mine.values())) for block, mine in found.items() if len(mine) > 1}
-    return {block: reason for block, reason in told.items() if reason}
+            by_block.setdefault(trial.block, {})[trial.arm] = trial
+    reasons = {block: _parted(list(own.values())) for block, own in by_block.items() if len(own) > 1}
+    return {block: reason for block, reason in reasons.items() if reason}
 
 
-def _parted(mine: Sequence[Record]) -> str:
-    for one, other in combinations(mine, 2):
+def _parted(trials: Sequence[Record]) -> str:
+    for one, other in combinations(trials, 2):
         here, there = _of_block(one.environment), _of_block(other.environment)
         if not differing(here, there) and not _alike(memories := [trial.environment.get("memory_bytes") or 0 for trial in (one, other)]):
             here["memory"], there["memory"] = (f"{memory / 2**30:.1f} GiB" for memory in memories)
@@ -161,13 +161,13 @@ def _parted(mine: Sequence[Record]) -> str:
             what = "; ".join(f"{name} {here[name]} in {one.arm}, {there[name]} in {other.arm}" for name in names[:SHOWN])
             return f"not comparable, {PARTED}: {what}"
         if list(one.order) != list(other.order):
-            told = " and ".join(f"{', '.join(trial.order)} in that of {trial.arm}" for trial in (one, other))
-            return f"not comparable, {SHIFTED}: their order is {told}"
+            orders = " and ".join(f"{', '.join(trial.order)} in that of {trial.arm}" for trial in (one, other))
+            return f"not comparable, {SHIFTED}: their order is {orders}"
     return ""
 
 
 def _alike(memories: Sequence[float]) -> bool:
-    """Whether two sizes of memory may be one machine's, which a balloon or a kernel changes a little; 0 is unknown."""
+    """Whether two memory sizes may be of one machine; a balloon or a kernel changes them a little, and 0 is unknown."""
     return not all(memories) or max(memories) <= MEMORY * min(memories)
 
 
@@ -175,36 +175,37 @@ def _alike(memories: Sequence[float]) -> bool:
 
 
 def kept_apart(records: Sequence[Record]) -> list[Record]:
-    """The records, those of each group under a name of its own where a scenario's make several, with what parts them as a warning.
+    """The records; where those of a scenario make several groups, each group has its own name and a warning that says what differs.
 
-    Answers of a block that was torn between machines are none: its trials become *invalid*; so does a trial that its own telemetry belies.
+    Answers of a block that was split between machines do not count: its trials become *invalid*, and so does a trial whose own telemetry
+    contradicts it.
     Source: `grouped`, `parted`, `invalidation.belied`.
     """
     records, of_name = [_ruled(record) for record in records], dict[str, list[Record]]()
     for record in records:
         of_name.setdefault(record.scenario, []).append(record)
-    found = {name: [record for group in _apart(mine) for record in group] for name, mine in of_name.items()}
-    if all(one is other for name, mine in of_name.items() for one, other in zip(mine, found[name], strict=True)):
+    kept = {name: [record for group in _apart(own) for record in group] for name, own in of_name.items()}
+    if all(one is other for name, own in of_name.items() for one, other in zip(own, kept[name], strict=True)):
         return list(records)
-    return [record for mine in found.values() for record in mine]
+    return [record for own in kept.values() for record in own]
 
 
 def _ruled(record: Record) -> Record:
-    told = record.environment
-    why = belied(told.get("telemetry"), told.get("rules")) if record.status == "ok" else ""
+    environment = record.environment
+    why = belied(environment.get("telemetry"), environment.get("rules")) if record.status == "ok" else ""
     return dataclasses.replace(record, status="invalid", reason=why) if why else record
 
 
-def _apart(mine: Sequence[Record]) -> list[list[Record]]:
-    if len({record.digest for record in mine}) > 1:
-        return [list(mine)]  # questions that differ are refused, not parted
-    groups = [_answerable(group) for group in grouped(mine)]
+def _apart(own: Sequence[Record]) -> list[list[Record]]:
+    if len({record.digest for record in own}) > 1:
+        return [list(own)]  # different questions are refused, not split
+    groups = [_answerable(group) for group in grouped(own)]
     if len(groups) == 1:
         return groups
-    names = [named(mine[0].scenario, number, len(groups)) for number in range(1, len(groups) + 1)]
-    told = _told(groups)
+    names = [named(own[0].scenario, number, len(groups)) for number in range(1, len(groups) + 1)]
+    words = _group_words(groups)
     return [
-        [dataclasses.replace(record, scenario=names[at], warnings=(*record.warnings, _note(at, names, told))) for record in group]
+        [dataclasses.replace(record, scenario=names[at], warnings=(*record.warnings, _note(at, names, words))) for record in group]
         for at, group in enumerate(groups)
     ]
 
@@ -221,16 +222,16 @@ def _answerable(group: list[Record]) -> list[Record]:
     ]
 
 
-def _note(at: int, names: Sequence[str], told: Sequence[str]) -> str:
-    others = "; ".join(f"{names[other]} are {told[other]}" for other in range(len(names)) if other != at)
+def _note(at: int, names: Sequence[str], words: Sequence[str]) -> str:
+    others = "; ".join(f"{names[other]} are {words[other]}" for other in range(len(names)) if other != at)
     return (
         "the blocks of this scenario were not all measured on one machine with the same builds, so they are judged apart: these are "
-        f"{told[at]}; {others}"
+        f"{words[at]}; {others}"
     )
 
 
-def _told(groups: Sequence[Sequence[Record]]) -> list[str]:
-    """Each group in words: its blocks, and what it is that others are not."""
+def _group_words(groups: Sequence[Sequence[Record]]) -> list[str]:
+    """Each group in words: its blocks, and its facts that differ from the others'."""
     facts = [{name: value for record in group for name, value in _facts(record).items()} for group in groups]
     names = [name for name in dict.fromkeys(name for each in facts for name in each) if len({e[name] for e in facts if name in e}) > 1]
     return [

@@ -1,7 +1,7 @@
-"""Work equivalence: two times can be compared only if the same was done in both.
+"""Work equivalence: two times are comparable only if both did the same work.
 
-What is counted is the workload's to say (prompts, output tokens, finish reasons, prefix-cache hits, preemptions, rounds, a checksum of
-the inputs); here the counts of the arms of one block must be the same, key by key. Unequal work makes a metric *untestable*.
+The workload defines the counts (prompts, output tokens, finish reasons, prefix-cache hits, preemptions, rounds, a checksum of the inputs).
+The counts of the arms of one block must be the same, key by key. Unequal work makes a metric *untestable*.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ def unequal(arms: Mapping[str, Mapping[str, int]]) -> str:
     Source: none, a comparison of counts.
     """
     names = list(arms)
-    told = []
+    differences = []
     for key in sorted({key for counts in arms.values() for key in counts}):
         counts = [arms[name].get(key) for name in names]
         if any(count != counts[0] for count in counts[1:]):
-            told.append(f"{key.replace('_', ' ')} {_list(names, counts)}")
-    return f"not comparable, the arms did different work: {'; '.join(told)}" if told else ""
+            differences.append(f"{key.replace('_', ' ')} {_list(names, counts)}")
+    return f"not comparable, the arms did different work: {'; '.join(differences)}" if differences else ""
 
 
 def _list(names: list[str], counts: list[int | None]) -> str:

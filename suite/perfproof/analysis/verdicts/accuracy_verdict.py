@@ -1,8 +1,8 @@
 """Answers, not times: the same items under both arms, paired item by item.
 
-Two measurements of one set of items share most of their luck, so what counts is the items that changed: on 1,319 questions with
-2 % of them changed, a drop of one point shows, where two unpaired scores see nothing under four. Where only totals are known
-(a pasted table), the interval is unpaired and says so.
+Two measurements of one set of items share most of their luck, so only the changed items count. On 1,319 questions with 2 % of them changed,
+a drop of one point is detectable, while two unpaired scores detect nothing under four. Where only totals are known (a pasted table), the
+interval is unpaired, and the reason says so.
 
 One look, no blocks: one-sided error .01 for *regressed* and for *improved*, divided by the number of tasks; .05 for *equivalent*.
 The margin is in points (a fraction: .01 is one point), from the scenario, never from the data.
@@ -24,7 +24,7 @@ from perfproof.model.verdicts.judged import Judged, Outcome
 EQUIVALENCE_ERROR = 0.05
 """One-sided error of *equivalent* at the margin."""
 SHOWN_ERROR = 0.025
-"""One-sided error of an interval that decides nothing."""
+"""One-sided error of an interval that is only shown."""
 LEAST_ITEMS = 20
 """Fewer items are not judged: one item would be five points."""
 
@@ -36,7 +36,7 @@ class AccuracyVerdict:
     `difference` is candidate minus baseline, as a fraction of one (-.012 is 1.2 points lost); `interval` has the confidence `level`.
     `lost` and `won` are the items that only the baseline, or only the candidate, has right (higher, where values are not 0 and 1);
     None where only totals are known. `p` is McNemar's exact p, None where values are not 0 and 1. `detectable` is the true drop that
-    would be called *regressed* with 80 % chance.
+    would be called *regressed* with 80 % power.
     """
 
     name: str
@@ -60,24 +60,27 @@ class AccuracyVerdict:
 def judge_items(items: PairedItems, *, margin: float, tasks: int = 1, flip_rate: float = 0.0) -> AccuracyVerdict:
     """The verdict on one of `tasks` tasks. `flip_rate` is the share of items that the baseline changes against itself (the A/A floor).
 
-    *Regressed* if the interval excludes no change, the drop is at least the margin, and for values of 0 and 1 McNemar's exact test
-    agrees; *equivalent* if the interval at .05 one-sided lies above minus the margin; else *inconclusive*. Where less is better, a rise is
-    what a drop is elsewhere. *Untestable* where the outcome hangs on what items are counted as that one arm alone left without an answer.
+    *Regressed* if the interval excludes zero, the drop is at least the margin, and for values of 0 and 1 McNemar's exact test agrees;
+    *equivalent* if the interval at .05 one-sided lies above minus the margin; else *inconclusive*. Where less is better, a rise counts as a
+    drop. *Untestable* where the outcome depends on how unanswered items of only one arm are counted.
     Source: Miller, arXiv 2411.00640, 2024 (paired differences, clusters); McNemar, Psychometrika 12, 1947.
     """
-    found, *extremes = [_judge(counted, margin=margin, tasks=tasks, flip_rate=flip_rate) for counted in (items, *_counted_otherwise(items))]
-    told = [found.reason]
+    verdict, *extremes = [
+        _judge(counted, margin=margin, tasks=tasks, flip_rate=flip_rate) for counted in (items, *_counted_otherwise(items))
+    ]
+    reasons = [verdict.reason]
     if extremes:
-        several = sorted({one.outcome for one in (found, *extremes)})
+        several = sorted({one.outcome for one in (verdict, *extremes)})
         empty = _empty(items)
         if len(several) > 1:
-            why = f"{empty}, as failed requests are, and lm_eval counts that as wrong: by what it is counted as, {' or '.join(several)}"
-            found, told = replace(found, outcome=Outcome.UNTESTABLE), [why]
+            either = " or ".join(several)
+            why = f"{empty} (as for failed requests), which lm_eval counts as wrong: depending on how they are counted, {either}"
+            verdict, reasons = replace(verdict, outcome=Outcome.UNTESTABLE), [why]
         else:
-            told.append(f"{empty}, which alters nothing whatever it is counted as")
+            reasons.append(f"{empty}, but the verdict is the same however they are counted")
     if items.left_out:
-        told.append(f"left out: {number_format.count(items.left_out, 'item')} that neither arm answered")
-    return replace(found, reason="; ".join(told))
+        reasons.append(f"left out: {number_format.count(items.left_out, 'item')} that neither arm answered")
+    return replace(verdict, reason="; ".join(reasons))
 
 
 def _judge(items: PairedItems, *, margin: float, tasks: int, flip_rate: float) -> AccuracyVerdict:
@@ -93,7 +96,7 @@ def _judge(items: PairedItems, *, margin: float, tasks: int, flip_rate: float) -
     agreed = p is None or p <= 2 * error
     detectable = detectable_drop(n, max((lost + won) / n, flip_rate), margin=margin, error=error)
     outcome = _outcome(difference, change, equal, margin, agreed)
-    told = f"{lost:,} of {n:,} items{_shared(items)} lost, {won:,} won"
+    changed = f"{lost:,} of {n:,} items{_shared(items)} lost, {won:,} won"
     return AccuracyVerdict(
         name=items.name,
         outcome=outcome,
@@ -109,13 +112,13 @@ def _judge(items: PairedItems, *, margin: float, tasks: int, flip_rate: float) -
         margin=margin,
         detectable=detectable,
         paired=True,
-        reason=_reason(outcome, difference, change, equal, margin, detectable, told, items.better),
+        reason=_reason(outcome, difference, change, equal, margin, detectable, changed, items.better),
         better=items.better or "higher",
     )
 
 
 def _toward(items: PairedItems) -> PairedItems:
-    """The items with values of which more is better: of shares of which less is, what is left to one."""
+    """The items with values of which more is better: a share of which less is better becomes one minus itself."""
     return replace(items, baseline=1 - items.baseline, candidate=1 - items.candidate) if items.better == "lower" else items
 
 
@@ -129,27 +132,27 @@ def _own_interval(gain: tuple[float, float], better: Better | None) -> tuple[flo
 
 
 def _counted_otherwise(items: PairedItems) -> list[PairedItems]:
-    """The items with those that one arm alone left unanswered counted as the other arm's best, and as its worst, that there can be."""
+    """The items with those that only one arm left unanswered counted in both extremes: in favour of that arm, and against it."""
     if not any(map(len, items.unanswered)):
         return []
     low, high = (0.0, 1.0) if items.shares else items.range
-    found = []
-    for mine, others in ((low, high), (high, low)):
+    variants = []
+    for own, others in ((low, high), (high, low)):
         before, after = items.baseline.copy(), items.candidate.copy()
-        before[list(items.unanswered[0])], after[list(items.unanswered[1])] = others, mine
-        found.append(replace(items, baseline=before, candidate=after))
-    return found
+        before[list(items.unanswered[0])], after[list(items.unanswered[1])] = others, own
+        variants.append(replace(items, baseline=before, candidate=after))
+    return variants
 
 
 def _empty(items: PairedItems) -> str:
-    """Which arm left how many items without an answer."""
-    told = [f"the {side} left {len(places):,}" for side, places in zip(("baseline", "candidate"), items.unanswered, strict=True) if places]
-    return f"{' and '.join(told)} of {items.baseline.size:,} items without an answer"
+    """A clause on how many items each arm left without an answer."""
+    sides = [f"the {side} left {len(places):,}" for side, places in zip(("baseline", "candidate"), items.unanswered, strict=True) if places]
+    return f"{' and '.join(sides)} of {items.baseline.size:,} items without an answer"
 
 
 def nothing_to_lose(items: PairedItems, margin: float) -> str:
-    """Why equal answers would say nothing: neither arm has so much right that the margin could be lost. "" where one has, and where
-    values are below nought, which no share of right answers is.
+    """Why equal answers would show nothing: neither arm has enough right answers to lose the margin. "" where one has, and where values
+    are below 0 and so are no shares of right answers.
 
     Source: none, arithmetic.
     """
@@ -162,12 +165,12 @@ def nothing_to_lose(items: PairedItems, margin: float) -> str:
     most = f"neither arm has more than {_points(best)} right"
     if items.better == "lower":
         most = f"both arms are within {_points(best)} of the worst"
-    return f"{most}, so that a drop of {_points(margin)} is not possible: ask what the model can answer"
+    return f"{most}, so that a drop of {_points(margin)} is not possible: use questions that the model can answer"
 
 
 def not_in_points(items: PairedItems, metric: str) -> str:
-    """Why no verdict in points can be given: nobody says which way is better, or the values are no shares of one; then what can be told,
-    the means and their paired difference in the metric's own unit. "" where one can be given.
+    """Why there is no verdict in points: the better direction is unknown, or the values are not shares of 1. Then the sentence gives the
+    means and their paired difference in the metric's own unit. "" where there can be a verdict.
 
     Source: none, bookkeeping; Student's interval.
     """
@@ -176,10 +179,12 @@ def not_in_points(items: PairedItems, metric: str) -> str:
     return why and f"{why}; mean an item {_change(float(items.baseline.mean()), float(items.candidate.mean()))}{span}{_way(items.better)}"
 
 
-def asked_otherwise(first: Total, second: Total) -> str:
-    """What two totals were asked differently, "" for nothing that both tell. Source: none, bookkeeping."""
-    told = [f"{what} {said} against {second.asked[what]}" for what, said in first.asked.items() if second.asked.get(what, said) != said]
-    return f"not the same question: {', '.join(told)}" if told else ""
+def different_questions(first: Total, second: Total) -> str:
+    """The differences between the questions of two totals, as far as both are known; "" for none. Source: none, bookkeeping."""
+    differences = [
+        f"{what} {said_} against {second.asked[what]}" for what, said_ in first.asked.items() if second.asked.get(what, said_) != said_
+    ]
+    return f"not the same question: {', '.join(differences)}" if differences else ""
 
 
 def totals_not_in_points(first: Total, second: Total) -> str:
@@ -194,8 +199,8 @@ def _no_points(span: tuple[float, float], metric: str, better: Better | None) ->
     if span[0] < 0 or span[1] > 1:
         return f"no verdict: its values lie between {span[0]:.4g} and {span[1]:.4g}, and a margin in points is for shares of 1"
     if not may_be_share(metric):
-        return "no verdict: it is no share of 1, which a margin in points is for"
-    return "" if better else "no verdict: nothing says whether more or less of it is better, as lm_eval's results file would"
+        return "no verdict: it is not a share of 1, and a margin in points needs one"
+    return "" if better else "no verdict: it is not known whether more or less of it is better; lm_eval's results file would say"
 
 
 def _change(before: float, after: float) -> str:
@@ -216,8 +221,8 @@ def judge_totals(
     items: int | None = None,
     better: Better = "higher",
 ) -> AccuracyVerdict:
-    """The verdict where only (value, standard error) of each arm is known, as in a pasted table: unpaired, so it sees far less. Values must
-    be shares of 1.
+    """The verdict where only (value, standard error) of each arm is known, as in a pasted table. It is unpaired, so it detects far less.
+    Values must be shares of 1.
 
     Source: the normal interval of a difference of independent means; `scipy.special.ndtri`.
     """
@@ -227,7 +232,7 @@ def judge_totals(
     change, equal = ((difference - half, difference + half) for half in (spread * normal(error), spread * normal(EQUIVALENCE_ERROR)))
     detectable = max(margin, spread * normal(error)) + spread * normal(1 - POWER)
     outcome = _outcome(difference, change, equal, margin, True)
-    told = f"only totals are known{f' of {items:,} items' if items else ''}, so the interval is unpaired"
+    basis = f"only totals are known{f' of {items:,} items' if items else ''}, so the interval is unpaired"
     return AccuracyVerdict(
         name=name,
         outcome=outcome,
@@ -243,7 +248,7 @@ def judge_totals(
         margin=margin,
         detectable=detectable,
         paired=False,
-        reason=_reason(outcome, difference, change, equal, margin, detectable, told, better),
+        reason=_reason(outcome, difference, change, equal, margin, detectable, basis, better),
         better=better,
     )
 
@@ -279,28 +284,28 @@ def unjudged(
     )
 
 
-def as_judged(found: AccuracyVerdict, *, scenario: str, baseline: str, candidate: str) -> Judged:
+def as_judged(verdict: AccuracyVerdict, *, scenario: str, baseline: str, candidate: str) -> Judged:
     """The verdict as a line of the table; `blocks` counts items. Source: none, bookkeeping."""
     return Judged(
         scenario=scenario,
-        metric=found.name,
+        metric=verdict.name,
         unit="1",
-        better=found.better,
+        better=verdict.better,
         kind="share",
         primary=True,
         baseline=baseline,
         candidate=candidate,
-        baseline_value=found.baseline,
-        candidate_value=found.candidate,
-        blocks=found.items or 0,
-        effect=found.difference,
-        interval=found.interval,
-        level=found.level,
-        margin=found.margin,
-        mde=found.detectable,
-        verdict=found.outcome,
-        reason=found.reason,
-        warnings=() if found.paired else ("only totals are known: unpaired, so most of the information is gone",),
+        baseline_value=verdict.baseline,
+        candidate_value=verdict.candidate,
+        blocks=verdict.items or 0,
+        effect=verdict.difference,
+        interval=verdict.interval,
+        level=verdict.level,
+        margin=verdict.margin,
+        mde=verdict.detectable,
+        verdict=verdict.outcome,
+        reason=verdict.reason,
+        warnings=() if verdict.paired else ("only totals are known: unpaired, so most of the information is lost",),
         q=None,
     )
 
@@ -320,20 +325,20 @@ def _reason(
     equal: tuple[float, float],
     margin: float,
     detectable: float,
-    told: str,
+    basis: str,
     better: Better | None,
 ) -> str:
-    """The verdict's reason; difference and intervals are gains, and told as candidate minus baseline."""
+    """The verdict's reason; difference and intervals are gains, shown as candidate minus baseline."""
     worse, good = ("rise", "fall") if better == "lower" else ("drop", "gain")
-    said = {
+    conclusions = {
         Outcome.REGRESSED: f"the {worse} clears the margin of {_points(margin)}",
         Outcome.IMPROVED: f"the {good} clears the margin of {_points(margin)}",
         Outcome.EQUIVALENT: f"at most {_points(max(0.0, -equal[0]))} may be lost, inside the margin of {_points(margin)}",
         Outcome.INCONCLUSIVE: f"up to {_points(max(0.0, -equal[0]))} may be lost, beyond the margin of {_points(margin)}; "
-        f"a {worse} under {_points(detectable)} could have gone unseen",
+        f"a {worse} under {_points(detectable)} could have been missed",
     }[outcome]
     own, span = _own(difference, better), _own_interval(change, better)
-    return f"{number_format.change(own, 'difference')} ({number_format.span(span, 'difference')}), {told}: {said}"
+    return f"{number_format.change(own, 'difference')} ({number_format.span(span, 'difference')}), {basis}: {conclusions}"
 
 
 def _points(fraction: float) -> str:
@@ -341,7 +346,7 @@ def _points(fraction: float) -> str:
 
 
 def _shared(items: PairedItems) -> str:
-    """Of how many passages the items are, where they share any."""
+    """The number of passages that the items share, if they do."""
     return "" if items.clusters is None else f" (of {number_format.count(len(set(items.clusters)), 'passage')})"
 
 

@@ -1,12 +1,12 @@
-"""The baseline against itself: what this machine's noise is, and whether its timed verdicts can be trusted at all.
+"""The baseline against itself: the noise of this machine, and whether its timed verdicts can be trusted at all.
 
-A short A/A (from 6 blocks) measures the spread. A long one (60 blocks and more) also asks whether going first matters
-(`scipy.stats.ttest_ind` of the blocks that ran AB against those that ran BA) and whether a block resembles the one before
-(`statsmodels` `acorr_ljungbox`; below 60 blocks it has no power worth having), and counts the verdicts that the rule would have got wrong.
+A short A/A (from 6 blocks) measures the spread. A long one (60 blocks and more) also tests whether going first matters
+(`scipy.stats.ttest_ind` of the blocks that ran AB against those that ran BA) and whether blocks are autocorrelated (`statsmodels`
+`acorr_ljungbox`; below 60 blocks it has too little power), and counts the wrong verdicts of the rule.
 
-An A/A fails if the rule itself finds a change where there is none, or, in the long form, if the order effect is significant at .01
-(both shared among the metrics, so that more metrics do not fail a machine more often). Then no timed verdict of that machine
-is given, in either direction, until an A/A passes. A positive autocorrelation rho fails nothing: it widens later intervals by
+An A/A fails if the rule itself finds a change where there is none, or, in the long form, if the order effect is significant at .01. Metrics
+share both errors, so that more metrics do not fail a machine more often. Then that machine gives no timed verdict, in either direction,
+until an A/A passes. A positive autocorrelation rho does not fail an A/A: it widens later intervals by
 sqrt((1 + rho)/(1 - rho)), the inflation of a mean's standard error in a first-order autoregression (Bartlett, JRSS Supplement 8, 1946).
 """
 
@@ -29,7 +29,7 @@ from perfproof.model.verdicts.judged import Outcome
 from perfproof.model.verdicts.noise_floor import Floor
 
 LONG = 60
-"""Blocks from which order effect and autocorrelation are asked after."""
+"""The blocks from which order effect and autocorrelation are tested."""
 WINDOW = 10
 """Blocks of one of the consecutive runs in which false verdicts are counted."""
 ORDER_ERROR = 0.01
@@ -54,7 +54,7 @@ class Autocorrelation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseFloor:
-    """What later plans and verdicts take from an A/A: the deviation of x over blocks with its 95 % interval, and the widening."""
+    """The result of an A/A for later plans and verdicts: the deviation of x over blocks with its 95 % interval, and the widening."""
 
     metric: str
     unit: str
@@ -68,7 +68,7 @@ class NoiseFloor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """One metric's A/A: its noise floor, what the rule said of it, and whether it passed.
+    """One metric's A/A: its noise floor, the rule's verdict, and whether it passed.
 
     `order` and `autocorrelation` are None in the short form. `false_verdicts` of `windows` consecutive runs of up to 10 blocks were
     called regressed or improved, each taken as one look.
@@ -200,38 +200,38 @@ def _fault(verdict: Verdict, order: OrderEffect | None, family: int) -> str:
 
 def _praise(floor: NoiseFloor, order: OrderEffect | None, correlation: Autocorrelation | None) -> str:
     low, high = (number_format.percent(each, signed=False) for each in floor.sd_interval)
-    told = f"the blocks deviate by {number_format.percent(floor.sd, signed=False)} ({low} to {high}) over {floor.blocks} blocks"
+    spread = f"the blocks deviate by {number_format.percent(floor.sd, signed=False)} ({low} to {high}) over {floor.blocks} blocks"
     if order is None or correlation is None:
-        return f"{told}; order effect and autocorrelation are asked after from {LONG} blocks on"
-    return f"{told}, order effect p = {order.p:.2g}, autocorrelation {correlation.rho:+.2f} (p = {correlation.p:.2g})"
+        return f"{spread}; order effect and autocorrelation are tested from {LONG} blocks on"
+    return f"{spread}, order effect p = {order.p:.2g}, autocorrelation {correlation.rho:+.2f} (p = {correlation.p:.2g})"
 
 
-def told(found: Calibration, *, asked: bool = True) -> list[str]:
-    """An A/A in sentences, each with its numbers; of a metric that was not put to the test (`asked`) only the spread.
+def sentences(calibration: Calibration, *, tested: bool = True) -> list[str]:
+    """An A/A in sentences with numbers; only the spread of a metric that was not `tested`.
 
     Source: none, a reading of the calibration.
     """
-    floor = found.floor
+    floor = calibration.floor
     low, high = (number_format.percent(each, signed=False) for each in floor.sd_interval)
     sentences = [
         f"its blocks deviate by {number_format.percent(floor.sd, signed=False)} ({low} to {high}), over "
         f"{number_format.count(floor.blocks, 'block')}"
     ]
-    if not asked:
+    if not tested:
         return sentences
-    sentences += [*([] if found.passed else [found.reason]), *found.verdict.warnings]
+    sentences += [*([] if calibration.passed else [calibration.reason]), *calibration.verdict.warnings]
     sentences.append(
-        f"{found.false_verdicts} of {number_format.count(found.windows, 'run')} of up to {WINDOW} blocks called a change where "
+        f"{calibration.false_verdicts} of {number_format.count(calibration.windows, 'run')} of up to {WINDOW} blocks called a change where "
         f"there is none"
     )
-    if found.order is None or found.autocorrelation is None:
-        return [*sentences, f"order effect and autocorrelation are asked after from {LONG} blocks on"]
-    effect = number_format.percent(math.expm1(found.order.effect))
-    rho, stretch = found.autocorrelation, f"; later intervals are stretched {floor.widening:.2f} times" if floor.widening > 1 else ""
+    if calibration.order is None or calibration.autocorrelation is None:
+        return [*sentences, f"order effect and autocorrelation are tested from {LONG} blocks on"]
+    effect = number_format.percent(math.expm1(calibration.order.effect))
+    rho, stretch = calibration.autocorrelation, f"; later intervals are {floor.widening:.2f} times as wide" if floor.widening > 1 else ""
     return [
         *sentences,
-        f"running second rather than first makes {effect} (p = {found.order.p:.2g})",
-        f"a block resembles the one before by {rho.rho:+.2f} (p = {rho.p:.2g}){stretch}",
+        f"running second instead of first changes it by {effect} (p = {calibration.order.p:.2g})",
+        f"the autocorrelation of blocks is {rho.rho:+.2f} (p = {rho.p:.2g}){stretch}",
     ]
 
 
@@ -245,7 +245,7 @@ def distrust(calibrations: Sequence[Calibration]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
-    """What earlier A/As say of the verdicts on some records: why they can't be given ("" if they can), and how to widen them."""
+    """The result of earlier A/As for verdicts: why there can be none ("" if there can), and the widening of intervals."""
 
     distrust: str = ""
     widening: float = 1.0
@@ -254,9 +254,9 @@ class Trust:
 def trusted(floors: Sequence[Floor], machines: Collection[str], workload: str) -> Trust:
     """The trust in records of these machines (fingerprints) and this workload (digest), from the A/As of the primary metrics.
 
-    `floors` come oldest first. A failure stands until an A/A passes that asked as much: as many blocks, or the long form. A widening
-    stands until the next long form. Where records come from several machines, one that failed is enough. Without an A/A there is
-    nothing to distrust. Source: none, a reading of the floors; of the widening: Bartlett, JRSS Supplement 8, 1946.
+    `floors` come oldest first. A failure stands until an A/A of at least that size passes: as many blocks, or the long form. A widening
+    stands until the next long form. Of several machines, one that failed is enough. Without an A/A there is no distrust.
+    Source: none, a reading of the floors; of the widening: Bartlett, JRSS Supplement 8, 1946.
     """
     failed: dict[tuple[str, str], Floor] = {}
     widened: dict[tuple[str, str], float] = {}

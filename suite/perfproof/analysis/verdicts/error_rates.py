@@ -1,4 +1,4 @@
-"""Rates of error: zero is an ordinary value, so they are compared by their difference, not their ratio."""
+"""Error rates: zero is an ordinary value, so they are compared by their difference, not their ratio."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ def judge_rates(
     first, second = ([errors / total for errors, total in arm] for arm in (baseline, candidate))
     sample = pair_arrays(first, second, metric=metric, unit="ratio", better="lower", scale="difference")
     verdict = judge(sample, spending, margin=margin)
-    found = verdict.comparison
-    if found is None or found.blocks < LEAST_BLOCKS:
+    compared = verdict.comparison
+    if compared is None or compared.blocks < LEAST_BLOCKS:
         return verdict
-    n = found.blocks
+    n = compared.blocks
     change, equal = (
         _no_narrower(shown, baseline[:n], candidate[:n], 1 - level)
-        for shown, level in ((found.interval, found.level), (found.equivalence_interval, found.equivalence_level))
+        for shown, level in ((compared.interval, compared.level), (compared.equivalence_interval, compared.equivalence_level))
     )
-    code = decide_within(found.effect, change, equal, margin_on_scale(margin, "difference"))
-    widened = replace(found, interval=change, equivalence_interval=equal)
+    code = decide_within(compared.effect, change, equal, margin_on_scale(margin, "difference"))
+    widened = replace(compared, interval=change, equivalence_interval=equal)
     if CODED[code] is verdict.outcome:
         return replace(verdict, comparison=widened)
     possible = number_format.span(change, "difference")
-    reason = f"{number_format.change(found.effect, 'difference')}, but so few errors among so many requests leave {possible} possible"
+    reason = f"{number_format.change(compared.effect, 'difference')}, but so few errors among so many requests leave {possible} possible"
     return replace(verdict, outcome=CODED[code], comparison=widened, reason=reason)
 
 
@@ -74,13 +74,19 @@ def judge_rate_table(
         _line(scenario, name, baseline, arm, counts, margin, judge_rates(counts[baseline], counts[arm], paid, margin=margin))
         for arm in candidates
     ]
-    return judged, [_told(line, counts) for line in judged]
+    return judged, [_sentences(line, counts) for line in judged]
 
 
 def _line(
-    scenario: str, name: str, baseline: str, candidate: str, counts: Mapping[str, Sequence[tuple[int, int]]], margin: float, found: Verdict
+    scenario: str,
+    name: str,
+    baseline: str,
+    candidate: str,
+    counts: Mapping[str, Sequence[tuple[int, int]]],
+    margin: float,
+    result: Verdict,
 ) -> Judged:
-    compared = found.comparison
+    compared = result.comparison
     return Judged(
         scenario=scenario,
         metric=name,
@@ -94,13 +100,13 @@ def _line(
         candidate_value=_pooled(counts[candidate]),
         blocks=compared.blocks if compared else len(counts[baseline]),
         effect=compared.effect if compared else None,
-        interval=found.interval,
-        level=found.level,
+        interval=result.interval,
+        level=result.level,
         margin=margin,
         mde=None,
-        verdict=found.outcome,
-        reason=found.reason,
-        warnings=found.warnings,
+        verdict=result.outcome,
+        reason=result.reason,
+        warnings=result.warnings,
         q=None,
     )
 
@@ -109,18 +115,18 @@ def _pooled(counts: Sequence[tuple[int, int]]) -> float:
     return sum(errors for errors, _ in counts) / sum(requests for _, requests in counts)
 
 
-def _told(line: Judged, counts: Mapping[str, Sequence[tuple[int, int]]]) -> list[str]:
+def _sentences(line: Judged, counts: Mapping[str, Sequence[tuple[int, int]]]) -> list[str]:
     """The reasoning, each sentence with its number."""
     sides = (f"{arm} {sum(e for e, _ in counts[arm])} of {sum(r for _, r in counts[arm])}" for arm in (line.baseline, line.candidate))
-    told = [f"Errors of requests, over {number_format.count(line.blocks, 'block')}: {', '.join(sides)}."]
+    sentences = [f"Errors of requests, over {number_format.count(line.blocks, 'block')}: {', '.join(sides)}."]
     if line.effect is not None and line.interval is not None and line.level is not None and line.margin is not None:
-        told.append(
+        sentences.append(
             f"The mean difference over blocks is {number_format.change(line.effect, 'difference')}; its "
             f"{number_format.level(line.level)} interval, never "
             f"narrower than Newcombe's for the pooled counts, is {number_format.span(line.interval, 'difference')}; "
             f"the margin is {number_format.size(line.margin, 'difference')}."
         )
-    return [*told, f"{line.candidate} is {line.verdict}: {line.reason}."]
+    return [*sentences, f"{line.candidate} is {line.verdict}: {line.reason}."]
 
 
 def decide_within(effect: float, change: tuple[float, float], equal: tuple[float, float], margin: float) -> int:

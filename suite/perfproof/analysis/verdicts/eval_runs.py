@@ -1,7 +1,7 @@
-"""Two runs of an evaluation, judged task by task: what was asked differently first, then the items.
+"""Two runs of an evaluation, judged task by task: first differences of the questions, then the items.
 
-A task that was asked otherwise, or that one run lacks, is *untestable*. A metric that can't be judged in points (a perplexity, one whose
-direction nobody tells) is shown without a verdict beside one that can; by itself it is *untestable*.
+A task with different questions, or that one run lacks, is *untestable*. A metric that can't be judged in points (a perplexity, or one with
+an unknown direction) is shown without a verdict if another metric of the task can be judged; else it is *untestable*.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SCENARIO, BASELINE, CANDIDATE = "accuracy", "baseline", "candidate"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run: the items of its tasks, filters and metrics, and by task what was asked."""
+    """One run: the items of its tasks, filters and metrics, and the settings of each task."""
 
     items: tuple[TaskItems, ...]
     settings: Mapping[str, Settings]
@@ -32,7 +32,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
-    """The verdicts; which models were compared where they are not one; what is to be told beside them."""
+    """The verdicts; the models, where two were compared; and notes."""
 
     rows: tuple[Judged, ...]
     models: tuple[str, ...]
@@ -40,7 +40,7 @@ class Evaluated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _Pairing:
     """One task, filter and metric: its pairs, or why there are none (`unfit`), or why they have no verdict (`shown`)."""
 
     first: TaskItems
@@ -55,21 +55,21 @@ def compare(first: Run, second: Run, *, margin: float) -> Evaluated:
     Source: `accuracy.judge_items`.
     """
     before, after = first.by_name, second.by_name
-    found = [_paired(before[name], after[name], first, second) for name in before if name in after]
-    judged = [one for one in found if one.pairs is not None and not one.shown]
-    deciding = {one.first.task for one in found if not one.shown}
-    rows = [_row(one, margin, len(judged), one.first.task in deciding) for one in found]
+    pairs = [_paired(before[name], after[name], first, second) for name in before if name in after]
+    judged = [one for one in pairs if one.pairs is not None and not one.shown]
+    deciding = {one.first.task for one in pairs if not one.shown}
+    rows = [_row(one, margin, len(judged), one.first.task in deciding) for one in pairs]
     lacking = list(_lacking(first.items, second.items, "candidate")) + list(_lacking(second.items, first.items, "baseline"))
     rows += [_untestable(task, f"the {side} has no items of it", margin) for task, side in lacking]
-    apart = {one.task for one in first.items} & {one.task for one in second.items} - {one.first.task for one in found}
+    apart = {one.task for one in first.items} & {one.task for one in second.items} - {one.first.task for one in pairs}
     rows += [_untestable(task, "the runs have no filter and metric of it in common", margin) for task in sorted(apart)]
     half = [name for name in [*before, *after] if (name in before) != (name in after)]
-    told = [f"{name}: only one side has it, left out" for name in half if (before.get(name) or after[name]).task not in dict(lacking)]
-    both = [(first.settings.get(task, Settings()), second.settings.get(task, Settings())) for task in {one.first.task: 0 for one in found}]
+    one_sided = [f"{name}: only one side has it, left out" for name in half if (before.get(name) or after[name]).task not in dict(lacking)]
+    both = [(first.settings.get(task, Settings()), second.settings.get(task, Settings())) for task in {one.first.task: 0 for one in pairs}]
     return Evaluated(
         rows=tuple(rows),
         models=tuple(dict.fromkeys(models for pair in both if (models := other_model(*pair)))),
-        notes=tuple(dict.fromkeys([*(note for pair in both for note in notes(*pair)), *told])),
+        notes=tuple(dict.fromkeys([*(note for pair in both for note in notes(*pair)), *one_sided])),
     )
 
 
@@ -79,25 +79,25 @@ def _lacking(items: Iterable[TaskItems], others: Iterable[TaskItems], side: str)
     return {one.task: side for one in items if one.task not in there}.items()
 
 
-def _paired(one: TaskItems, two: TaskItems, first: Run, second: Run) -> _Found:
-    asked = other_questions(first.settings.get(one.task, Settings()), second.settings.get(two.task, Settings()))
-    if asked:
-        return _Found(first=one, pairs=None, unfit=f"not the same question: {asked}", shown="")
+def _paired(one: TaskItems, two: TaskItems, first: Run, second: Run) -> _Pairing:
+    differences = other_questions(first.settings.get(one.task, Settings()), second.settings.get(two.task, Settings()))
+    if differences:
+        return _Pairing(first=one, pairs=None, unfit=f"not the same question: {differences}", shown="")
     try:
         pairs = match(one, two)
     except Unpairable as fault:
-        return _Found(first=one, pairs=None, unfit=str(fault), shown="")
-    return _Found(first=one, pairs=pairs, unfit="", shown=accuracy_verdict.not_in_points(pairs, one.metric))
+        return _Pairing(first=one, pairs=None, unfit=str(fault), shown="")
+    return _Pairing(first=one, pairs=pairs, unfit="", shown=accuracy_verdict.not_in_points(pairs, one.metric))
 
 
-def _row(one: _Found, margin: float, tasks: int, decided: bool) -> Judged:
+def _row(one: _Pairing, margin: float, tasks: int, decided: bool) -> Judged:
     """A line of the table: judged, or untestable with the reason, or shown alone where another metric of the task is judged."""
     if one.pairs is None or one.shown:
         return _untestable(one.first.name, one.unfit or one.shown, margin, primary=not (one.shown and decided))
-    found = accuracy_verdict.judge_items(one.pairs, margin=margin, tasks=tasks)
+    verdict = accuracy_verdict.judge_items(one.pairs, margin=margin, tasks=tasks)
     if why := accuracy_verdict.nothing_to_lose(one.pairs, margin):
-        found = replace(found, outcome=Outcome.UNTESTABLE, reason=why)
-    return accuracy_verdict.as_judged(found, scenario=SCENARIO, baseline=BASELINE, candidate=CANDIDATE)
+        verdict = replace(verdict, outcome=Outcome.UNTESTABLE, reason=why)
+    return accuracy_verdict.as_judged(verdict, scenario=SCENARIO, baseline=BASELINE, candidate=CANDIDATE)
 
 
 def _untestable(name: str, why: str, margin: float, *, primary: bool = True) -> Judged:

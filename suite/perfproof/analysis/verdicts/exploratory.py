@@ -1,4 +1,4 @@
-"""Metrics that nobody declared primary: estimates, plain 95 % intervals and q-values. No verdict, and they never gate.
+"""Metrics that are not primary: estimates, plain 95 % intervals and q-values. They have no verdict and never gate.
 
 The q-values are Benjamini-Yekutieli's, which hold under any dependence between metrics (Annals of Statistics 29, 2001;
 `scipy.stats.false_discovery_control`, `by`): among metrics with q below .05 at most one in twenty is expected to be nothing.
@@ -21,7 +21,7 @@ NOTABLE = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What one exploratory metric did; `effect`, `interval` (95 %), `p` and `q` are None where it could not be estimated."""
+    """The estimate of one exploratory metric; `effect`, `interval` (95 %), `p` and `q` are None where it could not be estimated."""
 
     metric: str
     blocks: int
@@ -33,19 +33,19 @@ class Estimate:
 
 
 def explore(samples: Sequence[PairedSample]) -> list[Estimate]:
-    """Estimates of many metrics, in their order; the q-values are of all those together that could be estimated.
+    """Estimates of many metrics, in their order; the q-values are over all metrics that could be estimated.
 
     Source: Benjamini & Yekutieli, Annals of Statistics 29, 2001; `scipy.stats.false_discovery_control`.
     """
     plain = [_estimate(sample) for sample in samples]
-    known = [place for place, found in enumerate(plain) if found.p is not None]
+    known = [place for place, estimate in enumerate(plain) if estimate.p is not None]
     if not known:
         return plain
     from scipy.stats import false_discovery_control  # late: its import takes longer than an answer may take
 
     q_values = false_discovery_control([plain[place].p or 0.0 for place in known], method="by")
     q = dict(zip(known, q_values.tolist(), strict=True))
-    return [_with_q(found, q[place]) if place in q else found for place, found in enumerate(plain)]
+    return [_with_q(estimate, q[place]) if place in q else estimate for place, estimate in enumerate(plain)]
 
 
 def _estimate(sample: PairedSample) -> Estimate:
@@ -65,6 +65,6 @@ def _estimate(sample: PairedSample) -> Estimate:
     )
 
 
-def _with_q(found: Estimate, q: float) -> Estimate:
-    told = f"q = {q:.2g}: " + ("worth declaring primary and running again" if q < NOTABLE else "may well be noise")
-    return Estimate(metric=found.metric, blocks=found.blocks, effect=found.effect, interval=found.interval, p=found.p, q=q, reason=told)
+def _with_q(plain: Estimate, q: float) -> Estimate:
+    reason = f"q = {q:.2g}: " + ("worth declaring primary and running again" if q < NOTABLE else "may well be noise")
+    return Estimate(metric=plain.metric, blocks=plain.blocks, effect=plain.effect, interval=plain.interval, p=plain.p, q=q, reason=reason)

@@ -1,4 +1,4 @@
-"""What so many changed items leave possible: intervals of a paired difference, McNemar's test, and the drop that could be seen."""
+"""Intervals of a paired difference of items, McNemar's test, and the detectable drop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHANGE_ERROR = 0.01
 """One-sided error of *regressed*, and of *improved*, over all tasks of a scenario."""
 POWER = 0.8
 FEW_CHANGED = 10
-"""So few changed values say little of how large a change can be."""
+"""Fewer changed values say little about how large a change can be."""
 
 
 def difference_interval(items: PairedItems, error: float) -> tuple[float, float]:
@@ -23,7 +23,7 @@ def difference_interval(items: PairedItems, error: float) -> tuple[float, float]
 
     For values of 0 and 1 Agresti and Min's, never narrower than Clopper and Pearson's for the items lost or won alone: no flips at all
     among 200 items leave a loss of 1.5 points possible. Else Student's; where fewer than ten items changed, never narrower than the
-    former over the range of the values. Where items share a passage, the hull with the clustered one; one passage tells nothing.
+    former over the range of the values. Where items share a passage, the hull with the clustered one; one passage shows nothing.
     Source: Agresti & Min, Statistics in Medicine 24, 2005; Clopper & Pearson, Biometrika 26, 1934; Miller, arXiv 2411.00640, 2024;
     `scipy.special.betaincinv`, `stdtrit`.
     """
@@ -56,9 +56,9 @@ def mcnemar_p(lost: int, won: int) -> float:
 
 
 def detectable_drop(items: int, flip_rate: float, *, margin: float, error: float = CHANGE_ERROR) -> float:
-    """The smallest true drop (a fraction) that would be called *regressed* with 80 % chance.
+    """The smallest true drop (a fraction) that would be called *regressed* with 80 % power.
 
-    `flip_rate` is the share of items that change in either direction; it is at least the drop itself. 1 where no drop could be seen.
+    `flip_rate` is the share of items that change in either direction; it is at least the drop itself. 1 where no drop is detectable.
     Source: the normal approximation of the paired difference's variance (Connor, Biometrics 43, 1987), the rule's margin included.
     """
     drops = np.linspace(1 / (20 * items), 1.0, 20 * items) if items < 500 else np.linspace(1e-4, 1.0, 10_000)
@@ -69,7 +69,7 @@ def detectable_drop(items: int, flip_rate: float, *, margin: float, error: float
 
 
 def _binary_interval(lost: int, won: int, n: int, error: float) -> tuple[float, float]:
-    """Agresti and Min's interval, never narrower than what the few flips there are leave possible by Clopper and Pearson."""
+    """Agresti and Min's interval, never narrower than Clopper and Pearson's for few flips."""
     centre = (won - lost) / (n + 2)
     half = normal(error) * math.sqrt(lost + won + 1 - (won - lost) ** 2 / (n + 2)) / (n + 2)
     most_lost, most_won = (_most(count, n, error) for count in (lost, won))
@@ -77,17 +77,17 @@ def _binary_interval(lost: int, won: int, n: int, error: float) -> tuple[float, 
 
 
 def _reach(items: PairedItems) -> float:
-    """The furthest that an item can have moved: the range of all values."""
+    """The largest possible change of an item: the range of all values."""
     return items.range[1] - items.range[0]
 
 
 def _most(count: int, n: int, error: float) -> float:
-    """The largest share of items that so few are compatible with."""
+    """The largest share of items that is compatible with this count."""
     return 1.0 if count == n else float(special.betaincinv(count + 1, n - count, 1 - error))
 
 
 def _clustered_half(difference: Floats, clusters: Sequence[str], error: float) -> float:
-    """Half the width of the interval that allows items of one cluster to move together; infinite for a single cluster."""
+    """Half the width of the interval in which items of one cluster may move together; infinite for a single cluster."""
     _, places = np.unique(np.asarray(clusters), return_inverse=True)
     sums = np.bincount(places, weights=difference - difference.mean())
     groups = sums.size

@@ -1,8 +1,7 @@
-"""The items of both arms paired one by one: what may be paired, and what was left without an answer.
+"""The items of both arms paired one by one: which may be paired, and which have no answer.
 
-An item is paired with the one that has its id, if both were asked the same: document, prompt, target and arguments, as far as both are
-known. Items that neither arm answered say nothing of a change and are left out; those that one arm alone left unanswered stay, and are
-marked.
+Items with the same id are paired if both got the same question: document, prompt, target and arguments, as far as both are known. Items
+that neither arm answered show no change and are left out; items that only one arm left unanswered stay, and are marked.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ class Unpairable(ValueError):
 class PairedItems:
     """The values of one task's items in both arms, in one order; `clusters` numbers the passage that an item belongs to, or is None.
 
-    `unanswered` are, for the baseline and the candidate, the places of items that this arm alone gave no answer; `left_out` counts items
-    that neither answered. `better` is None where nobody says which way is better.
+    `unanswered` are, for the baseline and the candidate, the places of items that only this arm left unanswered; `left_out` counts items
+    that neither answered. `better` is None where the direction is unknown.
     """
 
     name: str
@@ -79,7 +78,7 @@ def paired_ids(baseline: TaskItems, candidate: TaskItems) -> list[str]:
 def match(baseline: TaskItems, candidate: TaskItems) -> PairedItems:
     """The items of both arms, paired by id.
 
-    Raises `Unpairable` where an item is missing on one side or was another one there, and where the arms don't agree which way is better.
+    Raises `Unpairable` where an item is missing or different on one side, and where the arms disagree on the better direction.
     Source: none, bookkeeping.
     """
     first, second = baseline.items, candidate.items
@@ -90,7 +89,7 @@ def match(baseline: TaskItems, candidate: TaskItems) -> PairedItems:
     lacking = [f"{side} lacks {_named(ids)}" for side, ids in sides if ids]
     if lacking:
         raise Unpairable(f"{baseline.name}: {', '.join(lacking)}: run both arms with one limit, over all items")
-    if other := _asked_differently(first, second):
+    if other := _different_questions(first, second):
         raise Unpairable(f"{baseline.name}: {other}: both arms must be asked the same")
     if baseline.better and candidate.better and baseline.better != candidate.better:
         raise Unpairable(f"{baseline.name}: {baseline.better} is better in the baseline's results, {candidate.better} in the candidate's")
@@ -108,15 +107,15 @@ def match(baseline: TaskItems, candidate: TaskItems) -> PairedItems:
     )
 
 
-def _asked_differently(first: Mapping[str, Item], second: Mapping[str, Item]) -> str:
-    """Which parts of what was asked differ, in which items; "" where none does that both sides tell."""
-    start, found = 0, []
+def _different_questions(first: Mapping[str, Item], second: Mapping[str, Item]) -> str:
+    """The parts of the questions that differ, and in which items; "" where none is known to differ."""
+    start, differences = 0, []
     for what, size in ASKED:
         part = slice(start, start + size)
         other = [item for item in first if _differ(first[item].digest[part], second[item].digest[part])]
-        found += [f"{what} differ in {_named(other)}"] if other else []
+        differences += [f"{what} differ in {_named(other)}"] if other else []
         start += size
-    return next(iter(found), "")
+    return next(iter(differences), "")
 
 
 def _differ(first: bytes, second: bytes) -> bool:

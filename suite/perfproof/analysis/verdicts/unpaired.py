@@ -1,7 +1,7 @@
-"""Two arms that were not measured in turns: whoever numbered their lines made no pairs, so there is no verdict.
+"""Two arms that were not measured in turns: numbers on their lines do not make pairs, so there is no verdict.
 
-What differs is told nonetheless, as the difference of two sides, and beside it what a drift such as the sides themselves show would have
-made of it: whatever warmed up, filled up or was shared meanwhile looks just like a change.
+The difference of the two sides is shown all the same, and beside it the difference that the drift within the sides alone would make:
+anything that warmed up, filled up or was shared meanwhile looks like a change.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from perfproof.analysis.stats import number_format
 from perfproof.analysis.stats.samples import Floats, Scale
 from perfproof.model.verdicts.judged import Judged, Outcome
 
-REMEDY = "if they were measured in turns after all, say --interleaved, or give each line its time in a column `time`"
+REMEDY = "if they were measured in turns, use --interleaved, or give each line its time in a column `time`"
 DRIFT = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """One line of a table: what is compared in `value` (above 0; a share where differences are), and when, None where that isn't known."""
+    """One line of a table: the compared `value` (above 0; a share where differences are compared), and its time, None if unknown."""
 
     block: str
     arm: str
@@ -33,11 +33,10 @@ class Seen:
 
 
 def as_sides(line: Judged, seen: Sequence[Seen], interleaved: bool) -> Judged:
-    """The line as it is where its arms were measured in turns, or nobody can see that they were not; else *inconclusive*, with both sides'
-    difference and what drift could have done.
+    """The line unchanged, unless its arms were evidently not measured in turns; then *inconclusive*, with the difference of both sides and
+    the effect that drift could have had.
 
-    `seen` are all lines of its metric as they stand; `interleaved` says that their order is not that of measuring. Moments are believed
-    before anything else.
+    `seen` are all lines of its metric in their order; `interleaved` says that this is not the order of measuring. Times take precedence.
 
     Source: `_difference`.
     """
@@ -60,11 +59,11 @@ def two_sides(line: Judged, own: Placed, how: str, remedy: str) -> Judged:
     scale: Scale = "difference" if line.in_points else "log"
     change, span, drift = _difference(own, line, 1 - (line.level or 0.98), scale)
     effect, interval = _shown(change, scale), (_shown(span[0], scale), _shown(span[1], scale)) if span else None
-    told = f"{number_format.change(effect, scale)}, but {how}"
+    words = f"{number_format.change(effect, scale)}, but {how}"
     if drift:
         made = number_format.span((_shown(drift[0], scale), _shown(drift[1], scale)), scale)
-        told = f"{told}: one such as within the two sides would by itself have made {made}"
-    reason = f"{told}; {remedy}"
+        words = f"{words}: the drift within the two sides alone would have made {made}"
+    reason = f"{words}; {remedy}"
     return replace(line, verdict=Outcome.INCONCLUSIVE, effect=effect, interval=interval, mde=None, reason=reason, warnings=())
 
 
@@ -73,7 +72,7 @@ Placed = Sequence[tuple[int, Seen]]
 
 
 def _unshifted(line: Judged, own: Placed, timed: bool) -> Judged:
-    """The line as it is, unless one arm stands first in every block and the drift within the sides made the verdict, or hid another.
+    """The line unchanged, unless one arm is first in every block and the drift within the sides made the verdict or hid another one.
 
     Source: `_drift`.
     """
@@ -85,9 +84,11 @@ def _unshifted(line: Judged, own: Placed, timed: bool) -> Judged:
     if drift is None or drift[0] * drift[1] <= 0 or not _made(line, change, drift, scale):
         return line
     made = number_format.span((_shown(drift[0], scale), _shown(drift[1], scale)), scale)
-    told = f"{number_format.change(line.effect, scale)}, but {own[0][1].arm} comes first in every block, and the drift within the two sides"
-    remedy = "measure the arms in changing order" + ("" if timed else ", or say --interleaved if these lines were only sorted")
-    reason = f"{told} would by itself have made {made}; {remedy}"
+    words = (
+        f"{number_format.change(line.effect, scale)}, but {own[0][1].arm} comes first in every block, and the drift within the two sides"
+    )
+    remedy = "measure the arms in changing order" + ("" if timed else ", or use --interleaved if these lines were only sorted")
+    reason = f"{words} alone would have made {made}; {remedy}"
     return replace(line, verdict=Outcome.INCONCLUSIVE, mde=None, reason=reason)
 
 
@@ -105,10 +106,10 @@ def _made(line: Judged, change: float, drift: tuple[float, float], scale: Scale)
 
 
 def apart(own: Sequence[Seen], line: Judged, interleaved: bool) -> str:
-    """How the order shows that two arms were not measured in turns, in words; "" where they were, or where it can't be seen.
+    """The evidence that two arms were not measured in turns, in words; "" where they were, or where there is no evidence.
 
-    With moments: blocks that overlap. Without: far fewer turns than blocks, as in a table of one arm first and then the other; lines in any
-    other order say nothing of when they were measured. Source: none, the meaning of a block.
+    With times: blocks that overlap. Without: far fewer turns than blocks, as in a table of one arm first and then the other; any other
+    order says nothing about when lines were measured. Source: none, the meaning of a block.
     """
     if all(one.at is not None for one in own):
         together = _blocks_apart(own)
@@ -126,7 +127,7 @@ def apart(own: Sequence[Seen], line: Judged, interleaved: bool) -> str:
 
 
 def _blocks_apart(own: Sequence[Seen]) -> bool | None:
-    """Whether each block ended before the next began; None where moments are too coarse to say."""
+    """Whether each block ended before the next began; None where times are too coarse to say."""
     moments: dict[str, list[float]] = {}
     for one in own:
         moments.setdefault(one.block, []).append(one.at or 0.0)
@@ -139,8 +140,7 @@ def _blocks_apart(own: Sequence[Seen]) -> bool | None:
 def _difference(
     own: Placed, line: Judged, error: float, scale: Scale
 ) -> tuple[float, tuple[float, float] | None, tuple[float, float] | None]:
-    """The difference of the sides' means, its interval, and what the drift within them makes of it; on the scale of differences or
-    logarithms.
+    """The difference of the sides' means, its interval, and the effect of the drift within them, on the scale of differences or logarithms.
 
     Source: Welch, Biometrika 34, 1947; least squares with one slope and two levels.
     """
@@ -169,7 +169,7 @@ def _quantile(error: float, freedom: float) -> float:
 
 
 def _drift(values: Sequence[Floats], places: Sequence[Floats]) -> tuple[float, float] | None:
-    """What the common slope within the sides makes over the distance of their middles, at 95 %; None without enough lines."""
+    """The effect of the common slope within the sides over the distance of their middles, at 95 %; None without enough lines."""
     apart_by = float(places[1].mean() - places[0].mean())
     x, y = (np.concatenate([side - side.mean() for side in each]) for each in (places, values))
     freedom, width = x.size - 3, float(x @ x)
@@ -193,7 +193,7 @@ def explain(line: Judged) -> Iterator[str]:
     Source: `_difference`.
     """
     scale: Scale = "difference" if line.in_points else "log"
-    yield f"{line.candidate} against {line.baseline}: {number_format.count(line.blocks, 'block')} that are no pairs."
+    yield f"{line.candidate} against {line.baseline}: {number_format.count(line.blocks, 'block')} that are not pairs."
     if line.interval is not None and line.level is not None:
         yield (
             f"Taken as two sides, their difference has the {number_format.level(line.level)} interval "

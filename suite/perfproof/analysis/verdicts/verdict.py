@@ -1,7 +1,7 @@
-"""A comparison earns a verdict: the rule of `decision_rule` applied to paired samples, with a reason in words and the warnings that travel.
+"""From a comparison to a verdict: the rule of `decision_rule` applied to paired samples, with a reason in words and warnings.
 
-`judge_all` is the one way in (a single sample is a list of one), so that what is simulated, what is gated and what is shown went
-through the same lines. `should_stop` is the stopping rule of a scenario between looks.
+`judge_all` is the one way in (a single sample is a list of one), so simulations, gates and reports all use the same code. `should_stop` is
+the stopping rule of a scenario between looks.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
 from perfproof.model.verdicts.judged import Outcome
 
 Advice = Callable[[Comparison, float], power.Settling | None]
-"""What would settle a comparison that takes so many blocks in all."""
+"""Gives what would settle a comparison that needs this total of blocks."""
 CHUNK = 4_000_000
-"""Walsh averages worked on at once, to bound memory."""
+"""The most Walsh averages computed at once, to limit memory."""
 BEYOND = "; the whole interval lies beyond the margin"
-"""How the reason of a change ends that is larger than the margin with the interval's confidence."""
+"""The end of the reason where the whole interval lies beyond the margin."""
 MOST_INVALID = 0.5
-"""Share of blocks thrown out by the rules of invalidation from which nothing is said of the rest."""
+"""The share of invalid blocks from which the rest are not judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """An outcome, the comparison it rests on (None where there is nothing to compare), why, and what to know beside it."""
+    """An outcome, its comparison (None where there is nothing to compare), its reason, and warnings."""
 
     outcome: Outcome
     comparison: Comparison | None
@@ -46,7 +46,7 @@ class Verdict:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The interval that the outcome rests on: the equivalence interval for *equivalent*, else the one for a change."""
+        """The deciding interval: the equivalence interval for *equivalent*, else the one for a change."""
         if self.comparison is None:
             return None
         return self.comparison.equivalence_interval if self.outcome is Outcome.EQUIVALENT else self.comparison.interval
@@ -101,7 +101,7 @@ def judge_all(
 
     `margins` are m fractions; `widening` (from a long A/A, at least 1) stretches every interval; `distrust` says why this machine's
     timed metrics cannot be trusted (a failed A/A) and makes all of them untestable; `final` is False while a run may still go on;
-    `planned` says that the looks are a scenario's, which a run takes no blocks beyond.
+    `planned` says that the looks are a scenario's: a run measures no blocks beyond them.
     Source of the rule: `decision_rule`; of the looks: `alpha_spending`.
     """
     verdicts: dict[int, Verdict] = {}
@@ -118,14 +118,14 @@ def judge_all(
         for start in range(0, len(places), step):
             part = places[start : start + step]
             advice = partial(_settling, most=spending.looks[-1].blocks if planned else None, minutes_per_block=minutes_per_block)
-            found = _judge_stack([samples[i] for i in part], [margins[i] for i in part], spending, widening, final, advice)
-            verdicts.update(zip(part, found, strict=True))
+            judged = _judge_stack([samples[i] for i in part], [margins[i] for i in part], spending, widening, final, advice)
+            verdicts.update(zip(part, judged, strict=True))
     return [verdicts[place] for place in range(len(samples))]
 
 
-def _settling(found: Comparison, total: float, *, most: int | None, minutes_per_block: float | None) -> power.Settling | None:
+def _settling(result: Comparison, total: float, *, most: int | None, minutes_per_block: float | None) -> power.Settling | None:
     """What would settle a comparison that takes `total` blocks; see `power.settled_by`."""
-    return power.settled_by(total, found.mean_log, found.margin_log, found.blocks, minutes_per_block, most)
+    return power.settled_by(total, result.mean_log, result.margin_log, result.blocks, minutes_per_block, most)
 
 
 def _judge_stack(
@@ -148,19 +148,19 @@ def _judge_stack(
         for row, comparison, total in zip(rows, comparisons, totals, strict=True):
             outcome = CODED[decided.code[row]]
             withheld = int(samples[row].blocks[decided.withheld[row]]) if decided.withheld[row] >= 0 else None
-            verdicts[row] = _told(outcome, comparison, total, number >= 0, withheld, advice, final)
+            verdicts[row] = _explained(outcome, comparison, total, number >= 0, withheld, advice, final)
     return [verdict for verdict in verdicts if verdict is not None]
 
 
-def _totals(found: Sequence[Comparison], look: Look, widening: float) -> list[float]:
-    """Blocks in all that would settle each comparison at this look's level."""
-    mean, sd, margin = (np.array([getattr(each, name) for each in found]) for name in ("mean_log", "sd_log", "margin_log"))
+def _totals(comparisons: Sequence[Comparison], look: Look, widening: float) -> list[float]:
+    """The total of blocks that would settle each comparison at this look's level."""
+    mean, sd, margin = (np.array([getattr(each, name) for each in comparisons]) for name in ("mean_log", "sd_log", "margin_log"))
     totals: list[float] = power.settling_blocks(mean, sd, margin, look, widening).tolist()
     return totals
 
 
 def _unpaid(spending: Spending, n: int) -> Look:
-    """The intervals to show where no look was taken: those of the first planned look, at the n blocks there are."""
+    """The look whose intervals are shown where no look was taken: the first planned one, at the existing n blocks."""
     return replace(spending.looks[0], blocks=n)
 
 
@@ -173,7 +173,7 @@ def _too_few(n: int) -> str:
 
 
 def _broken(sample: PairedSample, final: bool) -> str:
-    """Why nothing can be said of this sample, or an empty string. A run that may go on is not given up for its first invalid blocks."""
+    """Why this sample can't be judged, or an empty string. A run that may go on is not abandoned for its first invalid blocks."""
     if sample.broken:
         loss = sample.broken[0]
         others = len(sample.broken) - 1
@@ -183,9 +183,7 @@ def _broken(sample: PairedSample, final: bool) -> str:
     invalid = sample.count(Status.INVALID)
     if invalid > MOST_INVALID * (invalid + sample.n) and (final or invalid >= LEAST_BLOCKS):
         loss = next(each for each in sample.lost if each.status is Status.INVALID)
-        return (
-            f"{invalid} of {invalid + sample.n} blocks are invalid (the first: {loss.reason}): this machine is too restless to measure on"
-        )
+        return f"{invalid} of {invalid + sample.n} blocks are invalid (the first: {loss.reason}): this machine is too noisy to measure on"
     return "no block is whole: nothing was compared" if final and not sample.n else ""
 
 
@@ -197,90 +195,94 @@ _STATUS_WORDS = {
 }
 
 
-def _told(outcome: Outcome, found: Comparison, total: float, taken: bool, withheld: int | None, advice: Advice, final: bool) -> Verdict:
+def _explained(
+    outcome: Outcome, result: Comparison, total: float, taken: bool, withheld: int | None, advice: Advice, final: bool
+) -> Verdict:
     """The outcome with its reason, its warnings and, for an inconclusive one, what would settle it."""
     settling = None
     if outcome is Outcome.INCONCLUSIVE and final:
-        settling = advice(found, total)
+        settling = advice(result, total)
     if not taken:
-        reason = _too_few(found.blocks) if found.blocks < LEAST_BLOCKS else f"{found.blocks} blocks: the next look is not reached yet"
+        reason = _too_few(result.blocks) if result.blocks < LEAST_BLOCKS else f"{result.blocks} blocks: the next look is not reached yet"
     elif outcome is Outcome.INCONCLUSIVE:
-        reason = _inconclusive(found, withheld, settling, final)
+        reason = _inconclusive(result, withheld, settling, final)
     else:
-        reason = _decided(outcome, found)
-    return Verdict(outcome=outcome, comparison=found, reason=reason, warnings=_warnings(found, outcome), exact=False, settling=settling)
+        reason = _decided(outcome, result)
+    return Verdict(outcome=outcome, comparison=result, reason=reason, warnings=_warnings(result, outcome), exact=False, settling=settling)
 
 
-def _decided(outcome: Outcome, found: Comparison) -> str:
+def _decided(outcome: Outcome, result: Comparison) -> str:
     """Why a metric is regressed, improved or equivalent."""
-    after, margin = f"after {number_format.count(found.blocks, 'block')}", number_format.size(found.margin, found.scale)
+    after, margin = f"after {number_format.count(result.blocks, 'block')}", number_format.size(result.margin, result.scale)
     if outcome is Outcome.EQUIVALENT:
-        inside = number_format.span(found.equivalence_interval, found.scale)
+        inside = number_format.span(result.equivalence_interval, result.scale)
         return (
-            f"the {number_format.level(found.equivalence_level)} interval {inside} lies inside the margin of {margin} either way, {after}"
+            f"the {number_format.level(result.equivalence_level)} interval {inside} lies inside the margin of {margin} either way, {after}"
         )
     worse = "worse" if outcome is Outcome.REGRESSED else "better"
-    interval = f"the {number_format.level(found.level)} interval {number_format.span(found.interval, found.scale)} does not reach 0"
-    confident = BEYOND if beyond_margin(found) else ""
+    interval = f"the {number_format.level(result.level)} interval {number_format.span(result.interval, result.scale)} does not reach 0"
+    confident = BEYOND if beyond_margin(result) else ""
     return (
-        f"{number_format.change(found.effect, found.scale)} is {worse} by at least the margin of {margin}, and {interval}, "
+        f"{number_format.change(result.effect, result.scale)} is {worse} by at least the margin of {margin}, and {interval}, "
         f"{after}{confident}"
     )
 
 
-def beyond_margin(found: Comparison) -> bool:
-    """Whether the whole interval lies beyond the margin, on one side.
+def beyond_margin(result: Comparison) -> bool:
+    """Whether the whole interval lies beyond the margin on one side.
 
     Source: none, a reading of the interval.
     """
-    half = abs(_on_x(found, found.interval[1]) - _on_x(found, found.interval[0])) / 2
-    return abs(found.mean_log) - half > found.margin_log
+    half = abs(_on_x(result, result.interval[1]) - _on_x(result, result.interval[0])) / 2
+    return abs(result.mean_log) - half > result.margin_log
 
 
-def _on_x(found: Comparison, effect: float) -> float:
-    return float(np.log1p(effect)) if found.scale == "log" else effect
+def _on_x(result: Comparison, effect: float) -> float:
+    return float(np.log1p(effect)) if result.scale == "log" else effect
 
 
-def _inconclusive(found: Comparison, withheld: int | None, settling: power.Settling | None, final: bool) -> str:
+def _inconclusive(result: Comparison, withheld: int | None, settling: power.Settling | None, final: bool) -> str:
     """Why nothing was decided, and what would decide it."""
-    effect = number_format.change(found.effect, found.scale)
+    effect = number_format.change(result.effect, result.scale)
     if withheld is not None:
-        robust = f"the robust estimate {number_format.change(found.companion, found.scale)} does not bear out the mean {effect}"
+        robust = f"the robust estimate {number_format.change(result.companion, result.scale)} does not confirm the mean {effect}"
         return f"block {withheld} lies far from the others, and {robust}: look at that block"
-    if abs(found.mean_log) >= found.margin_log:
-        interval = f"the {number_format.level(found.level)} interval {number_format.span(found.interval, found.scale)}"
+    if abs(result.mean_log) >= result.margin_log:
+        interval = f"the {number_format.level(result.level)} interval {number_format.span(result.interval, result.scale)}"
         why = f"{effect} would matter, but {interval} reaches over 0: there may be no change at all"
     else:
         interval = (
-            f"the {number_format.level(found.equivalence_level)} interval {number_format.span(found.equivalence_interval, found.scale)}"
+            f"the {number_format.level(result.equivalence_level)} interval {number_format.span(result.equivalence_interval, result.scale)}"
         )
-        why = f"{effect} is inside the margin of {number_format.size(found.margin, found.scale)}, but {interval} is not"
+        why = f"{effect} is inside the margin of {number_format.size(result.margin, result.scale)}, but {interval} is not"
     if not final:
-        return f"{why} yet, after {number_format.count(found.blocks, 'block')}"
+        return f"{why} yet, after {number_format.count(result.blocks, 'block')}"
     if settling is None:
         return f"{why}; more than {power.MOST_BLOCKS} blocks would be needed: too near the margin, or too much noise for it"
     minutes = f", {number_format.duration(settling.minutes)}" if settling.minutes is not None else ""
     more = f"about {number_format.count(settling.more, 'more block')} ({settling.total} in all{minutes})"
-    if settling.anew:
-        more = f"about {settling.total} blocks, all measured anew (--blocks {settling.total} into another results folder{minutes}),"
+    if settling.from_start:
+        more = f"about {settling.total} blocks, all measured again (--blocks {settling.total} into another results folder{minutes}),"
     return f"{why}; {more} would settle it, as {settling.as_} if this estimate holds"
 
 
-def _warnings(found: Comparison, outcome: Outcome) -> tuple[str, ...]:
-    """What to know beside the verdict; each with its number."""
-    told = []
-    if found.outlier is not None and found.blocks >= LEAST_BLOCKS:
-        told.append(f"block {found.outlier.block} is an outlier, {number_format.far(found.outlier.residual)}; it was kept")
-    if found.sd_log == 0 and found.blocks > 1:
-        told.append("every block gave the same ratio: a timed metric never does; look at the clock, or declare it a witness")
-    invalid = sum(loss.status is Status.INVALID for loss in found.lost)
+def _warnings(result: Comparison, outcome: Outcome) -> tuple[str, ...]:
+    """The warnings beside the verdict, each with its number."""
+    warnings = []
+    if result.outlier is not None and result.blocks >= LEAST_BLOCKS:
+        warnings.append(f"block {result.outlier.block} is an outlier, {number_format.far(result.outlier.residual)}; it was kept")
+    if result.sd_log == 0 and result.blocks > 1:
+        warnings.append(
+            "every block gave the same ratio: a timed metric never does; check the clock, or declare it an exact count (witness)"
+        )
+    invalid = sum(loss.status is Status.INVALID for loss in result.lost)
     if invalid:
-        reasons = sorted({loss.reason for loss in found.lost if loss.status is Status.INVALID})
-        told.append(f"{number_format.count(invalid, 'block')} thrown out by the rules of invalidation: {'; '.join(reasons)}")
-    if outcome is Outcome.INCONCLUSIVE and found.mde is not None and found.mde > 2 * found.margin:
-        seen, margin = number_format.size(found.mde, found.scale), number_format.size(found.margin, found.scale)
-        told.append(f"these blocks could only have seen {seen} or more, not the margin of {margin}")
-    return tuple(told)
+        reasons = sorted({loss.reason for loss in result.lost if loss.status is Status.INVALID})
+        warnings.append(f"{number_format.count(invalid, 'block')} excluded by the rules of invalidation: {'; '.join(reasons)}")
+    if outcome is Outcome.INCONCLUSIVE and result.mde is not None and result.mde > 2 * result.margin:
+        seen, margin = number_format.size(result.mde, result.scale), number_format.size(result.margin, result.scale)
+        warnings.append(f"these blocks could only have detected {seen} or more, not the margin of {margin}")
+    return tuple(warnings)
 
 
 def should_stop(verdicts: Sequence[Verdict], blocks: int, spending: Spending, counted: int = 0) -> str:
@@ -298,7 +300,7 @@ def should_stop(verdicts: Sequence[Verdict], blocks: int, spending: Spending, co
     blocks = max(blocks, counted) if len(exact) == len(verdicts) else blocks
     testable = any(verdict.outcome is not Outcome.UNTESTABLE for verdict in verdicts)
     if testable and blocks < spending.looks[0].blocks:
-        return ""  # a witness is clear after one block, but one block can't show that it is exact
+        return ""  # an exact count is clear after one block, but one block can't show that it is exact
     if any(verdict.outcome is Outcome.REGRESSED for verdict in verdicts):
         return "a primary metric is regressed"
     if verdicts and all(verdict.outcome is not Outcome.INCONCLUSIVE for verdict in verdicts):

@@ -12,8 +12,9 @@ from typing import Any
 
 from perfproof.child.counting.tally import Tally, lines_of, waits
 
-OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-"""What runs from files of this room is our own work, and not counted; what it calls is."""
+_CHILD = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+OURS = (_CHILD, os.path.join(os.path.dirname(_CHILD), "bench", ""), os.path.join(os.path.dirname(_CHILD), "patches", "guard.py"))
+"""What runs from files of this room, from benchmarks and from what attests calls is our own work, and not counted; what it calls is."""
 CODE, FUNCTION, BEGAN, BELOW = range(4)
 """The places of an entry on a thread's stack: what tells its frame from others, the function, the thread's number when it began, and how
 much of what came since was done by functions that it called."""

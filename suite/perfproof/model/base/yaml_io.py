@@ -158,3 +158,8 @@ def shown(value: Any) -> str:
     """A value in the form for faults, shortened if it is long."""
     text = json.dumps(value) if isinstance(value, (dict, list)) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def write_mapping(file: Path, mapping: Mapping[str, Any]) -> None:
+    """Writes a file that `read_mapping` reads as the same mapping."""
+    file.write_text(yaml.safe_dump(json.loads(json.dumps(mapping)), sort_keys=False, allow_unicode=True, width=140), encoding="utf-8")

@@ -51,9 +51,9 @@ def load_scenario(
         raise BadInput(*(f"{path}: {fault}" for fault in faults))
     definition = with_builds(merged(data, profiles.get(profile, {})), baseline, candidate, here or path.parent)
     kind = kind_in(definition)
-    once = blocks is None or (kind is not None and kind.of_answers)  # answers have one look, and no blocks to choose
-    choices = {"profile": profile} if once else {"profile": profile, "blocks": blocks}
-    return scenario_of({**definition, **choices}, source=str(path), folder=path.parent)
+    once = blocks is None or (kind is not None and kind.untimed)  # what is not timed has no looks, and no blocks to choose
+    asked = {"profile": profile} if once else {"profile": profile, "blocks": blocks}
+    return scenario_of({**definition, **asked}, source=str(path), folder=path.parent)
 
 
 def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | None = None) -> Scenario:

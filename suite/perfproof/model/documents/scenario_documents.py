@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 from perfproof.model.base.yaml_io import shown
 from perfproof.model.kinds import KINDS
 from perfproof.model.scenarios import metrics
-from perfproof.model.scenarios.scenario import DEFAULT_MARGIN, LEAST_BLOCKS, MOST_PRIMARY, Profile
+from perfproof.model.scenarios.scenario import COUNT_MARGIN, DEFAULT_MARGIN, LEAST_BLOCKS, MOST_PRIMARY, Profile
 from perfproof.model.workloads.document_parts import Flags, Growing, Name, WorkloadDoc
 from perfproof.model.workloads.kind import Kind
 
@@ -150,6 +150,14 @@ class ScenarioDoc(_Doc):
             named = f" ({', '.join(baselines)})" if baselines else ""
             raise ValueError(f"expected exactly one arm with 'baseline: true', got {len(baselines)}{named}")
         return arms
+
+    @field_validator("metrics")
+    @classmethod
+    def _counts_have_their_margin(cls, chosen: dict[str, MetricDoc]) -> dict[str, MetricDoc]:
+        for name, choice in chosen.items():
+            if "margin" not in choice.model_fields_set and metrics.is_count(name):
+                choice.margin = COUNT_MARGIN
+        return chosen
 
     @field_validator("metrics")
     @classmethod

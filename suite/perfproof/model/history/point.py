@@ -15,8 +15,8 @@ HISTORY = Path("results/history")
 """The default folder of points."""
 
 POINT_SCHEMA = 2
-"""The schema of every line of a history file. Schema 1, from before the first release, had neither `packages` nor `rounds`."""
-PointKind = Literal["witness", "timed"]
+"""Of every line of a history file. 1, of before the first release, had neither `packages` nor `rounds`."""
+PointKind = Literal["witness", "count", "timed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

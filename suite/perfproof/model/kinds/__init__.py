@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from perfproof.model.kinds.accuracy.accuracy_document import ACCURACY
+from perfproof.model.kinds.command.command_document import COMMAND
+from perfproof.model.kinds.engine import ENGINE
 from perfproof.model.kinds.equality.equality_document import EQUALITY
 from perfproof.model.kinds.micro import MICRO
 from perfproof.model.kinds.offline import OFFLINE
@@ -23,7 +25,9 @@ KINDS: tuple[Kind, ...] = (
     OFFLINE,
     ACCURACY,
     EQUALITY,
+    ENGINE,
     PYTEST,
+    COMMAND,
 )
 _NAMED: Mapping[object, Kind] = {kind.name: kind for kind in KINDS}
 

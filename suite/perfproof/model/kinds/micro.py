@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,19 +12,21 @@ from pydantic import Field
 from perfproof.model.base.untrusted import line
 from perfproof.model.base.yaml_io import shown
 from perfproof.model.scenarios.metrics import of_rounds
-from perfproof.model.workloads.document_parts import Name, ScalarOrNone, WorkloadDoc
+from perfproof.model.workloads.document_parts import Growing, Name, ScalarOrNone, WorkloadDoc
 from perfproof.model.workloads.kind import Kind
 from perfproof.model.workloads.workload import Profile, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroWorkload(Workload):
-    """A microbenchmark of `suite/perfproof/bench`; every entry of `cases` overrides some of its parameters."""
+    """A microbenchmark of `suite/perfproof/bench`; every entry of `cases` overrides some of its parameters. `count_at` says how large
+    parameters are at most in a round whose work is counted."""
 
     bench: str
     parameters: Mapping[str, Any]
     cases: tuple[Mapping[str, Any], ...]
     kind: Literal["micro"] = "micro"
+    count_at: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def benchmark(self) -> str:
@@ -39,14 +41,17 @@ def _one_case() -> list[dict[str, ScalarOrNone]]:
     return [{}]
 
 
-class MicroDoc(WorkloadDoc):
+class MicroDoc(WorkloadDoc, Growing):
+    LATER = frozenset({"count_at"})
+
     kind: Literal["micro"]
     bench: Name
     parameters: dict[Name, ScalarOrNone | list[ScalarOrNone]] = Field(default_factory=dict)
     cases: Annotated[list[dict[Name, ScalarOrNone]], Field(min_length=1)] = Field(default_factory=_one_case)
+    count_at: dict[Name, int] | None = None
 
     def noun(self, profile: Profile, folder: Path | None, faults: list[str]) -> MicroWorkload:
-        return MicroWorkload(bench=self.bench, parameters=self.parameters, cases=tuple(self.cases))
+        return MicroWorkload(bench=self.bench, parameters=self.parameters, cases=tuple(self.cases), count_at=self.count_at or {})
 
     def unsatisfiable(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:
         """Equal cases: their values would have the same name."""

@@ -72,15 +72,26 @@ def _lines(text: str, read: _Reader) -> Iterator[tuple[int, Mapping[str, Any]]]:
             read.fault("", f"expected an object, got {shown(found)}")
 
 
+def round_of(data: Any, where: str) -> PhaseWork:
+    """A counted round as a trial's record holds it in its field `where`. Raises `BadInput` with all faults."""
+    read = _Reader(where)
+    found = read.phase(read.mapping({where: data}, where), f"{where}.")
+    if read.faults:
+        raise BadInput(*read.faults)
+    return found
+
+
 class _Reader:
-    """Takes fields out of objects; what is not what it should be is noted, and something harmless taken in its place."""
+    """Takes fields out of objects; what is not what it should be is noted, and something harmless taken in its place. `line` is that of
+    a file, 0 where the objects are of no file of counts."""
 
     def __init__(self, where: str) -> None:
         self.where, self.line = where, 0
         self.faults: list[str] = []
 
     def fault(self, field: str, what: str) -> None:
-        self.faults.append(f"{self.where}: line {self.line}: {field + ': ' if field else ''}{what}; {REMEDY}")
+        place = f"{self.where}: line {self.line}: " if self.line else ""
+        self.faults.append(f"{place}{field + ': ' if field else ''}{what}{f'; {REMEDY}' if self.line else ''}")
 
     def text(self, data: Mapping[str, Any], field: str) -> str:
         value = data.get(field)
@@ -121,7 +132,9 @@ class _Reader:
         return LeftOut(feature=feature, requests=requests, kind="unknown" if skipped else "fault", why=why)
 
     def cell(self, line: Mapping[str, Any]) -> Cell:
-        phases = {name: self.phase(name, self.mapping(line["phases"], name, "phases.")) for name in self.mapping(line, "phases")}
+        phases = {
+            name: self.phase(self.mapping(line["phases"], name, "phases."), f"phases.{name}.") for name in self.mapping(line, "phases")
+        }
         return Cell(
             feature=self.text(line, "feature"),
             requests=self.number(line.get("requests"), "requests"),
@@ -130,9 +143,16 @@ class _Reader:
                 tuple(tuple(self.number(token, "outputs") for token in self.items(one, "outputs")) for one in self.items(each, "outputs"))
                 for each in self.items(line.get("outputs"), "outputs")
             ),
-            seconds={name: self.seconds(value, f"seconds.{name}") for name, value in self.mapping(line, "seconds").items()},
+            seconds=self.times(line, "seconds"),
             runner=self.text(line, "runner") if "runner" in line else "",
+            outside={name: self.times(line["outside"], name, "outside.") for name in self.mapping(line, "outside")}
+            if "outside" in line
+            else {},
         )
+
+    def times(self, data: Mapping[str, Any], field: str, where: str = "") -> Mapping[str, float]:
+        found = self.mapping(data, field, where)
+        return {name: self.seconds(value, f"{where}{field}.{name}") for name, value in found.items()}
 
     def seconds(self, value: Any, field: str) -> float:
         if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
@@ -140,8 +160,7 @@ class _Reader:
             return 0.0
         return float(value)
 
-    def phase(self, name: str, data: Mapping[str, Any]) -> PhaseWork:
-        at = f"phases.{name}."
+    def phase(self, data: Mapping[str, Any], at: str) -> PhaseWork:
         numbers = {key: self.tuple_of(data, "functions", key, at, NUMBERS) for key in self.mapping(data, "functions", at)}
         operators = {key: self.tuple_of(data, "operators", key, at, 2) for key in self.mapping(data, "operators", at)}
         device = {key: self.tuple_of(data, "device", key, at, 2) for key in self.mapping(data, "device", at)} if "device" in data else {}

@@ -6,6 +6,8 @@ Counts are exact: a number is the same in every step of its kind and in every pr
 from __future__ import annotations
 
 import dataclasses
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -58,9 +60,18 @@ Lines = Mapping[str, Sequence[int]]
 """Lines by function or by file."""
 
 
+_INSIDE = re.compile(r"(?:\.<locals>\.<(?:listcomp|dictcomp|setcomp|genexpr)>)+$")
+
+
 def outermost(name: str) -> str:
     """The function of a module or class that a local function lies in; any other is its own."""
     return name.partition(".<locals>.")[0]
+
+
+def short_name(name: str) -> str:
+    """A function without its module; a C call or an operator (`aten::add`) as it is."""
+    module, _, function = name.partition(":")
+    return name if not function or function.startswith(":") or not module else function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +117,8 @@ class PhaseWork:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """A feature with so many requests. `outputs` are the tokens of each output of each request; `seconds` those of a step of each
-    phase in a wave that was not counted: rough, on a machine that may be busy. `runner` is the model runner that ran, "" if unknown."""
+    phase in a wave that was not counted: rough, on a machine that may be busy. `runner` is the model runner that ran, "" if unknown.
+    `outside` has of a phase the seconds of a step that went by in C functions, by name, "" being all others: rough, too."""
 
     feature: str
     requests: int
@@ -114,6 +126,7 @@ class Cell:
     outputs: tuple[tuple[tuple[int, ...], ...], ...]
     seconds: Mapping[str, float]
     runner: str = ""
+    outside: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, int]:
@@ -153,3 +166,24 @@ class Count:
         """Whether it is known what there is to know of it: a fault may not come again."""
         gone = any(one.feature == feature and one.requests in (None, requests) and one.kind == "unknown" for one in self.left_out)
         return gone or self.cell((feature, requests)) is not None
+
+
+def function_of(name: str) -> str:
+    """The function whose text a comprehension or generator expression is a part of: its work is the function's own, as it is in Python
+    3.12, which runs comprehensions in place."""
+    return _INSIDE.sub("", name)
+
+
+def numbers_of(phase: PhaseWork, metric: Metric) -> Mapping[str, int]:
+    """A metric's numbers by name: of functions, of C calls, of operators, or of what a GPU was asked."""
+    if metric in ("python_instructions", "python_calls"):
+        found: Counter[str] = Counter()
+        for name, one in phase.functions.items():
+            found[function_of(name)] += one.instructions if metric == "python_instructions" else one.calls
+        return found
+    if metric == "c_calls":
+        return phase.c_calls
+    if metric in DEVICE:
+        pattern, field = DEVICE[metric]
+        return {name: getattr(one, field) for name, one in phase.device.items() if re.match(pattern, name)}
+    return {name: one.calls if metric == "torch_operators" else one.bytes for name, one in phase.operators.items()}

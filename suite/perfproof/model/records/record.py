@@ -46,7 +46,8 @@ class Record:
     `measurements` holds one number a metric, in base units; `raw` what they were reduced from. `work` are the
     counts that the arms of a block must share. `seconds` says where the trial's time went (phase to seconds). `block` counts
     from 1, `position` (the place within the block) from 0. `how` says how the trial was isolated ("forked", "process",
-    "shared server", "fresh server").
+    "shared server", "fresh server"). `counts` has what the host did in one counted round of each case, by the case's name ("" where there
+    is one), as `count_lines.round_of` reads it; older records have none.
     """
 
     schema: int
@@ -72,6 +73,7 @@ class Record:
     attestation: Attestation | None
     environment: Mapping[str, Any]
     log: str
+    counts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def took(self) -> float:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from perfproof.model.base.errors import BadInput
 from perfproof.model.base.number_range import MOST, is_number
-from perfproof.model.records import answer_schema
+from perfproof.model.records import answer_schema, count_lines, kept_counts
 
 Check = Callable[[Any], bool]
 
@@ -106,6 +107,13 @@ def faults(data: Mapping[str, Any]) -> Iterator[str]:
                 yield f"{where}: is missing"
         elif not check(value[path[1]] if len(path) > 1 else value):
             yield f"{where}: expected {expected}"
+    for case, table in data.get("counts", {}).items():
+        if kept_counts.elsewhere(table):
+            continue
+        try:
+            count_lines.round_of(table, f"counts.{case}" if case else "counts")
+        except BadInput as error:
+            yield from error.faults
     if _LISTS(data["raw"]):
         yield from answer_schema.faults(data["raw"])
     arms = data["definition"].get("arms")

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Literal
 
 Better = Literal["lower", "higher"]
-Kind = Literal["time", "rate", "memory", "witness", "share"]
+Kind = Literal["time", "rate", "memory", "witness", "count", "share"]
 Part = Literal["greedy_outputs", "sampled_outputs", "text_perplexity", "embeddings"]
 """A way of comparing answers, by the name of its metric: prompts answered greedily, prompts answered by seeded sampling, a text that the
 model is led through (teacher-forced), prompts that are embedded."""
@@ -22,8 +22,9 @@ PARTS: tuple[Part, ...] = ("greedy_outputs", "sampled_outputs", "text_perplexity
 class Metric:
     """One row of the registry.
 
-    `kind` is `witness` for exact counts of work, which compare exactly, and `share` for fractions that are compared by their difference in
-    points (accuracy, errors of requests); everything else is timed.
+    `kind` is `witness` for exact counts of work, which compare exactly; `count` for counts of what the host does, which are exact too and
+    have a margin, since a harmless change moves them; and `share` for fractions that are compared by their difference in points (accuracy,
+    errors of requests). Everything else is timed.
     `per` says in words what one value is.
     """
 
@@ -64,6 +65,9 @@ METRICS: dict[str, Metric] = {
             cpu_time_per_token="CPU time of the server's processes per output token",
             cpu_time_per_request="CPU time of the server's processes per request",
             batch_latency="median time of a batch, offline",
+            wall_time="a command from its start to its end",
+            cpu_time="CPU time of all processes of a command",
+            printed_time="a time that a command prints",
             **_latencies(),
         ),
         *_rows("tok/s", "higher", "rate", output_throughput="output tokens", total_token_throughput="input and output tokens"),
@@ -74,7 +78,11 @@ METRICS: dict[str, Metric] = {
             "memory",
             peak_memory="largest resident memory of the server's processes",
             peak_gpu_memory="most memory in use on the GPUs while measuring",
+            printed_bytes="an amount of memory that a command prints",
         ),
+        *_rows("1/s", "higher", "rate", printed_rate="a rate that a command prints"),
+        *_rows("1", "higher", "rate", printed_more="a number that a command prints, more is better"),
+        *_rows("1", "lower", "time", printed_less="a number that a command prints, less is better"),
         *_rows("1", "higher", "memory", kv_blocks="blocks of the server's KV cache"),
         *_rows(
             "1",
@@ -104,6 +112,22 @@ METRICS: dict[str, Metric] = {
             token_ids_built_per_step="token ids put into padded tensors per step",
             output_ids_needed="1 if a batch that needs no output ids is handed them",
         ),
+        *_rows(
+            "1",
+            "lower",
+            "count",
+            python_instructions="Python instructions, a round or step",
+            python_calls="Python calls, a round or step",
+            c_calls="calls of C functions from Python, a round or step",
+            torch_operators="PyTorch operators that ran eagerly, a round or step",
+        ),
+        *_rows(
+            "B",
+            "lower",
+            "count",
+            torch_bytes="results of PyTorch's operators, a round or step",
+            bytes_allocated="allocated by Python, a round or step",
+        ),
     ]
 }
 
@@ -121,14 +145,27 @@ def metric(name: str) -> Metric:
     return row
 
 
+EXACT: frozenset[Kind] = frozenset(["witness", "count"])
+"""The kinds of metrics that are counted, not measured: they have no noise."""
+
+
 def is_timed(name: str) -> bool:
-    return metric(name).kind != "witness"
+    return metric(name).kind not in EXACT
+
+
+def is_count(name: str) -> bool:
+    """Whether a metric counts what the host does; False for a name that the registry does not know."""
+    return base_name(name) in METRICS and METRICS[base_name(name)].kind == "count"
 
 
 OF_ROUNDS = frozenset(["round_time", "feed_time", "apply_time", "device_time"])
 """The times that a microbenchmark takes of its rounds; witnesses are its counts."""
 
 
+OF_COMMANDS = frozenset(["wall_time", "cpu_time", "peak_memory"])
+"""What is measured of every command's processes."""
+PRINTED = frozenset(["printed_time", "printed_bytes", "printed_rate", "printed_more", "printed_less"])
+"""What a command prints, by unit and direction; its own name is the case."""
 ACCURACY = "accuracy"
 """What is compared of scored answers, task by task."""
 ANSWERS = frozenset(PARTS)
@@ -138,10 +175,10 @@ ANSWERS = frozenset(PARTS)
 def of_a_run(name: str) -> bool:
     """Whether a run of a whole vLLM, a server or not, can leave the metric: none of a round, no count of a microbenchmark, no answers."""
     row = metric(name)
-    return "@" not in name and row.name not in {*OF_ROUNDS, *ANSWERS, ACCURACY} and row.kind != "witness"
+    return "@" not in name and row.name not in {*OF_ROUNDS, *ANSWERS, *PRINTED, "wall_time", "cpu_time", ACCURACY} and row.kind not in EXACT
 
 
 def of_rounds(name: str) -> bool:
     """Whether the rounds of a benchmark can leave the metric, of any of its cases: a time of a round, or an exact count."""
     row = metric(name)
-    return row.name in OF_ROUNDS or row.kind == "witness"
+    return row.name in OF_ROUNDS or row.kind in EXACT

@@ -27,6 +27,8 @@ Equality = Literal["off", "report", "require"]
 """What an arm's differences do: nothing, they are not even compared; they are shown; they decide."""
 PROFILES: tuple[Profile, ...] = ("quick", "standard", "thorough")
 DEFAULT_MARGIN = 0.02
+COUNT_MARGIN = 0.005
+"""The smallest change of a count of the host's work that matters, as a fraction; harmless refactorings move counts by a hundredth of it."""
 LEAST_BLOCKS = 6
 LOOKS = (6, 10, 16, 24)
 MOST_PRIMARY = 6

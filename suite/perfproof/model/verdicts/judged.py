@@ -5,24 +5,37 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from perfproof.model.scenarios.metrics import Better, Kind
+from perfproof.model.scenarios.metrics import EXACT, Better, Kind
 
 
 class Outcome(StrEnum):
-    """What a verdict says. *equivalent* and *inconclusive* are never one; *untestable* is never a regression and never a pass."""
+    """What a verdict says. *equivalent* and *inconclusive* are never one; *untestable* is never a regression and never a pass.
+
+    Counts of the host's work alone are *less* (less Python work, which is no improvement by itself) or *identical* to the last one.
+    """
 
     INCONCLUSIVE = "inconclusive"
     REGRESSED = "regressed"
     IMPROVED = "improved"
     EQUIVALENT = "equivalent"
     UNTESTABLE = "untestable"
+    LESS = "less"
+    IDENTICAL = "identical"
 
 
 EXPLORATORY = "exploratory"
 """What a metric is called that has no verdict, since nobody declared it primary."""
 
-OUTCOMES = (Outcome.REGRESSED, Outcome.UNTESTABLE, Outcome.INCONCLUSIVE, Outcome.IMPROVED, Outcome.EQUIVALENT)
-"""The five outcomes, the one that a reader must not miss first."""
+OUTCOMES = (
+    Outcome.REGRESSED,
+    Outcome.UNTESTABLE,
+    Outcome.INCONCLUSIVE,
+    Outcome.IMPROVED,
+    Outcome.LESS,
+    Outcome.EQUIVALENT,
+    Outcome.IDENTICAL,
+)
+"""The outcomes, the one that a reader must not miss first."""
 
 
 SUGGESTS = "suggests only, as launches were shared"
@@ -83,5 +96,10 @@ class Judged:
 
     @property
     def exact(self) -> bool:
-        """Whether this is a count of work, which compares exactly."""
-        return self.kind == "witness"
+        """Whether this was counted, not measured: it has no noise."""
+        return self.kind in EXACT
+
+    @property
+    def of_host(self) -> bool:
+        """Whether this counts what the host does: it has a margin, and decides only where its scenario or policy says so."""
+        return self.kind == "count"

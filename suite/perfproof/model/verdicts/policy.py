@@ -12,7 +12,7 @@ from typing import Any, Literal
 from perfproof.model.base.errors import BadInput
 from perfproof.model.scenarios.group_names import own_name
 from perfproof.model.scenarios.metrics import PARTS, Kind, base_name, metric
-from perfproof.model.scenarios.scenario import DEFAULT_MARGIN, MOST_PRIMARY, Profile
+from perfproof.model.scenarios.scenario import COUNT_MARGIN, DEFAULT_MARGIN, MOST_PRIMARY, Profile
 
 Decides = Literal["primary", "all", "none"]
 """Which metrics of a family decide: those that their scenarios declare primary, all, or none."""
@@ -20,16 +20,15 @@ Then = Literal["pass", "warn", "fail"]
 """What something does to the decision."""
 CountRule = Literal["at_most", "equal", "constant"]
 """What is asked of an exact count: no more than the base's; just the base's; no more at any size than at the smallest."""
-Family = Literal["times", "witnesses", "accuracy", "equality"]
+Family = Literal["times", "witnesses", "counts", "accuracy", "equality"]
 FAMILY: Mapping[Kind, Family] = {
     "time": "times",
     "rate": "times",
     "memory": "times",
     "witness": "witnesses",
+    "count": "counts",
     "share": "accuracy",
 }
-COUNT_MARGIN = 0.005
-"""The smallest change of a count of the host's work that matters, as a fraction; harmless refactorings move counts by a hundredth of it."""
 _SIZED = re.compile(r"(?P<base>[^@]+)@(?P<parameter>[A-Za-z_]\w*)=(?P<size>\d+(?:\.\d+)?)")
 
 
@@ -144,7 +143,7 @@ class Policy:
     def asks(self, scenario: str, name: str, *, primary: bool) -> Asked:
         """What is asked of a metric; `primary` is whether its scenario declares it so."""
         scenario, family = own_name(scenario), _family(name)
-        rule = self.rules[family]
+        rule = self._counted if family == "counts" else self.rules[family]
         decides = rule.decide == "all" or (rule.decide == "primary" and primary)
         warn, fail, count = rule.warn, rule.fail, rule.count
         silent = False
@@ -154,6 +153,11 @@ class Policy:
             warn, fail, count = own.warn or warn, own.fail or fail, own.count or count
         meant = any(fnmatchcase(scenario, pattern) for pattern in self.scenarios)
         return Asked(family=family, decides=decides and meant, warn=warn, fail=fail, count=count, silent=silent or not meant)
+
+    @property
+    def _counted(self) -> Rule:
+        """What is asked of every count of the host's work, whether its scenario names it or not."""
+        return Rule(decide="all", warn=self.counts.warn, fail=self.counts.fail, count="at_most")
 
     def lacking(self, scenarios: Collection[str]) -> list[str]:
         """The names and patterns of scenarios that decide and that none of these fits."""
@@ -202,7 +206,7 @@ def policed(definition: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
     for name, choice in definition["metrics"].items():
         declared = bool(choice.get("primary"))
         asked = policy.asks(scenario, name, primary=declared)
-        counted = asked.family in ("witnesses", "equality")
+        counted = asked.family in ("witnesses", "counts", "equality")
         found[name] = {
             **choice,
             "primary": asked.decides and (declared or not counted),

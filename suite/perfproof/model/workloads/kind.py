@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 from perfproof.model.workloads.document_parts import WorkloadDoc
 
-JudgedBy = Literal["blocks", "items", "bits"]
-"""Times and counts of paired blocks; answers that are scored item by item; answers that are compared bit by bit."""
-Scope = Literal["end to end", "part", "answers"]
-"""The scope of a result: the speed of a whole vLLM or of a part, or vLLM's answers."""
+JudgedBy = Literal["blocks", "items", "bits", "counts"]
+"""Times and counts of paired blocks; answers that are scored item by item; answers that are compared bit by bit; exact counts of the host's
+work, of one process and a second."""
+Scope = Literal["end to end", "part", "host", "program", "answers"]
+"""The scope of a result: the speed of a whole vLLM or of a part, the work of vLLM's host, the numbers of any program, or vLLM's answers."""
 
 
 def _no_sentences(data: Mapping[str, Any]) -> Iterator[str]:
@@ -56,4 +57,14 @@ class Kind:
     @property
     def of_answers(self) -> bool:
         """Whether it compares answers, not times: then it runs once, and another processor may give other answers."""
+        return self.judged_by in ("items", "bits")
+
+    @property
+    def exact(self) -> bool:
+        """Whether it leaves exact counts alone: one trial of a build says all, on a busy machine too."""
+        return self.judged_by == "counts"
+
+    @property
+    def untimed(self) -> bool:
+        """Whether nothing of it is timed: it has no looks to choose, and no busy machine spoils it."""
         return self.judged_by != "blocks"

@@ -82,6 +82,11 @@ class Workload:
         """How many questions were chosen together with it, and share the error of its looks."""
         return 1
 
+    @property
+    def case(self) -> str:
+        """The case that stands for all where one number is asked of it; "" where its metrics have none."""
+        return ""
+
     def doubts(self, profile: Profile, measured: Sequence[float]) -> Iterator[str]:
         """Warnings before it runs. `measured` are the seconds that its trials have measured so far."""
         yield from ()

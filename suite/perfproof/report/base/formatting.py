@@ -1,4 +1,4 @@
-"""Every sentence and every formatted number of the report, said once for all its forms."""
+"""The words and formatted numbers of the report, written once for all its forms."""
 
 from __future__ import annotations
 
@@ -6,42 +6,51 @@ import re
 from collections.abc import Sequence
 
 from perfproof.model.base.untrusted import line
-from perfproof.model.scenarios.metrics import ACCURACY, ANSWERS, METRICS, Better, base_name
+from perfproof.model.scenarios.metrics import ACCURACY, ANSWERS, METRICS, Better, base_name, is_count
 from perfproof.model.verdicts.judged import EXPLORATORY, OUTCOMES, Judged, Outcome
 from perfproof.report.base import units
 from perfproof.report.base.page_model import GrowthView
 from perfproof.report.base.units import NONE, THIN
 
-SYMBOLS = {"regressed": "✗", "untestable": "⊘", "inconclusive": "?", "improved": "✓", "equivalent": "=", "suggests": "~", None: "·"}
+SYMBOLS = {
+    "regressed": "✗",
+    "untestable": "⊘",
+    "inconclusive": "?",
+    "improved": "✓",
+    "less": "−",
+    "equivalent": "=",
+    "identical": "≡",
+    "suggests": "~",
+    None: "·",
+}
 """A sign beside each look of a verdict (see `look`), for the eye; the word always stands with it."""
 MEANINGS = {
     "improved": "better by at least the margin, and the whole interval lies on the better side of 0",
     "regressed": "worse by at least the margin, and the whole interval lies on the worse side of 0",
-    "equivalent": "the change lies inside the margin, with confidence: shown not to matter",
-    "inconclusive": "the data neither show a change that matters nor rule one out: not good news, not bad news, no news",
-    "untestable": "a trial failed, was invalid or unattested, or the arms did unequal work: nothing may be concluded",
+    "equivalent": "the change lies inside the margin, with confidence: it does not matter",
+    "inconclusive": "the data neither show a change that matters nor rule one out",
+    "untestable": "a trial failed, was invalid or unattested, or the arms did unequal work: nothing can be concluded",
 }
-HINT = "a hint, no proof: one server an arm served all blocks, so a lucky or unlucky launch is not ruled out"
-"""What a verdict that only suggests is worth."""
+MORE, OTHER = "more Python work", "other work"
+LESS = "less Python work"
+"""The word for a count that fell: no improvement by itself."""
+HINT = "likely, not proved: each arm had one server for all blocks, so a lucky or unlucky launch is not ruled out"
+"""What a verdict from shared launches is worth."""
 _ACRONYMS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL", "cpu": "CPU", "gpu": "GPU", "kv": "KV"}
 
 
-_SUGGESTED = {"improved": "an improvement", "regressed": "a regression", "equivalent": "equivalence"}
-"""An outcome as that which a hint suggests."""
-
-
 def sentence(text: object) -> str:
-    """What somebody wrote in words, as every form of the report shows it: harmless, on one line, with one minus sign throughout."""
+    """A text from outside as every form of the report shows it: harmless, on one line, with the same minus sign throughout."""
     return units.with_minus(line(text))
 
 
 def reason(row: Judged) -> str:
-    """Why a row's verdict is what it is, to stand within a sentence: without its full stop."""
+    """The reason of a row's verdict without its full stop, for use within a sentence."""
     return re.sub(r"[.\s]+$", "", row.reason) or "no reason was given"
 
 
 def whole(value: object) -> str:
-    """A number that somebody wrote into a file as the report writes numbers; anything else as it is."""
+    """A number from a file in the report's notation; anything else unchanged."""
     return units.exact(value) if type(value) is int else line(str(value))
 
 
@@ -54,9 +63,9 @@ def label(metric: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names as a list; of accuracy in several tasks the tasks alone: "accuracy in sums, copying and series".
+    """Names as a list. Accuracy in several tasks lists the tasks once: "accuracy in sums, copying and series".
 
-    Names that hold commas themselves are parted by semicolons.
+    Semicolons separate names that hold commas themselves.
     """
     head = f"{label(ACCURACY)} in "
     alike = all(name.startswith(head) for name in names)
@@ -66,7 +75,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def meaning(metric: str) -> str:
-    """What one value of the metric is, from the registry; "" for a metric that is not in it."""
+    """What one value of the metric means, from the registry; "" for a metric that is not in it."""
     row = METRICS.get(base_name(metric))
     return row.per if row else ""
 
@@ -82,17 +91,29 @@ def direction(better: Better) -> str:
 
 
 def verdict(row: Judged) -> str:
-    """A row's verdict: "improved", "suggests an improvement" where it is no more than a hint, "exploratory" where nobody asked."""
-    return said(row.verdict, row.suggests)
+    """A row's verdict: "improved", "likely improved" where launches were shared, "exploratory" where it is not judged; of a count of the
+    host's work what it did."""
+    return of_host(row.metric, row.verdict, row.reason) or outcome_word(row.verdict, row.suggests)
 
 
-def said(outcome_: Outcome | None, suggests: bool = False) -> str:
+def of_host(metric: str, outcome_: Outcome | None, reason_: str) -> str:
+    """The word for a verdict on a count of the host's work, "more Python work"; "" for any other metric, and for what any may be."""
+    if not is_count(metric):
+        return ""
+    if outcome_ == Outcome.UNTESTABLE:
+        return OTHER if OTHER in reason_ else ""
+    return {Outcome.REGRESSED: MORE, Outcome.LESS: LESS}.get(outcome_, "") if outcome_ else ""
+
+
+def outcome_word(outcome_: Outcome | None, suggests: bool = False) -> str:
     """An outcome's word; see `verdict`."""
-    return f"suggests {_SUGGESTED.get(outcome_, outcome_)}" if outcome_ and suggests else outcome_ or EXPLORATORY
+    if outcome_ and suggests:
+        return f"likely {outcome_}"
+    return LESS if outcome_ == Outcome.LESS else outcome_ or EXPLORATORY
 
 
 def look(outcome_: str | None, suggests: bool = False) -> str:
-    """What an outcome is coloured and marked as: a hint is never coloured as if it were settled."""
+    """The key of an outcome's colour and sign; a likely verdict never has the colour of a settled one."""
     return "suggests" if outcome_ and suggests else outcome_ or EXPLORATORY
 
 
@@ -101,7 +122,7 @@ def symbol(outcome_: str | None, suggests: bool = False) -> str:
 
 
 def rank(row: Judged) -> int:
-    """The place of a row's verdict when sorted: what a reader must not miss first."""
+    """The sort key of a row's verdict: the most important first."""
     return OUTCOMES.index(row.verdict) if row.verdict else len(OUTCOMES)
 
 
@@ -113,13 +134,13 @@ def change(row: Judged) -> str:
 
 
 def change_of(row: Judged, effect: float) -> str:
-    """Any change of a row's metric, as its own is written."""
-    told = units.percent(effect, units.places_for(effect))
-    return told if told.startswith("×") else with_unit(row, told)
+    """Any change of a row's metric, formatted like the row's own change."""
+    text = units.percent(effect, units.places_for(effect))
+    return text if text.startswith("×") else with_unit(row, text)
 
 
 def with_unit(row: Judged, number: str) -> str:
-    """A number with what stands behind a change: per cent, or points for what is compared by its difference."""
+    """A number with the unit of the row's change: per cent, or points where differences are compared."""
     return units.points(number) if row.in_points else f"{number}{THIN}%"
 
 
@@ -133,19 +154,19 @@ def interval(row: Judged) -> str:
 
 
 def bound(row: Judged, bound_: float | None) -> str:
-    """The bound that decides of a drop whether it is equivalent: "at least −1.49 decides"; "" where the interval decides."""
+    """The one-sided bound that decides whether a drop is equivalent: "decides: at most 1.49 points lost"; "" where the interval decides."""
     if bound_ is None or row.verdict != "equivalent":
         return ""
     return f"decides: at most {units.points(units.percent(max(0.0, -bound_), 2, plus=False))} lost"
 
 
 def factor(row: Judged) -> str:
-    """How many times, where per cent tell it badly; "" where they don't, and where the change is told as a multiple anyway."""
+    """The change as a factor, where per cent are hard to read; "" where they are not, or where the change is a multiple already."""
     return "" if row.effect is None or row.in_points or row.effect >= units.MOST else units.factor(row.effect)
 
 
 def margin(row: Judged) -> str:
-    if row.margin is None or row.exact:
+    if row.margin is None or (row.exact and not row.of_host):
         return NONE
     return f"±{THIN}{with_unit(row, units.percent(row.margin, _few(row.margin), plus=False))}"
 
@@ -160,7 +181,7 @@ def detectable(row: Judged) -> str:
 
 
 def worsening(row: Judged) -> str:
-    """The same as a phrase: "a slowdown of 7.8 %", "a loss of 12 %", "a slowdown to 8.9 times"."""
+    """The detectable worsening as a phrase: "a slowdown of 7.8 %", "a loss of 12 %", "a slowdown to 8.9 times the baseline"."""
     what = "drop" if row.in_points else "loss" if row.better == "higher" else "slowdown" if row.unit == "s" else "growth"
     seen = detectable(row)
     return f"a {what} to {seen.removeprefix('×').strip(THIN)} times the baseline" if seen.startswith("×") else f"a {what} of {seen}"
@@ -171,7 +192,7 @@ def _few(fraction: float) -> int:
 
 
 def values(row: Judged) -> tuple[str, str]:
-    """The arms' typical values, in one scale if they are near each other; counts unrounded."""
+    """The typical values of both arms, in one scale if they are close to each other; counts unrounded."""
     first, second = row.baseline_value, row.candidate_value
     if row.in_points:
         return (_share(first), _share(second))
@@ -189,35 +210,36 @@ def blocks(count: int) -> str:
 
 
 def counted(row: Judged) -> str:
-    """What the verdict rests on: "9 blocks", or for answers "1,319 items", for those that are compared word by word "24 prompts"."""
+    """The sample behind a verdict: "9 blocks", for accuracy "1,319 items", for answers compared token by token "24 prompts"."""
     return f"{row.blocks:,} {noun(row).removesuffix('s') if row.blocks == 1 else noun(row)}"
 
 
 def noun(row: Judged) -> str:
-    """What a verdict rests on, without the number: "blocks", "items", "prompts", "tokens"."""
+    """The noun of the sample behind a verdict: "blocks", "items", "prompts", "tokens"."""
     if row.metric in ANSWERS:
         return "tokens" if row.metric == "text_perplexity" else "prompts"
     return "items" if row.in_points and row.unit == "1" else "blocks"
 
 
 def outcome(rows: Sequence[Judged]) -> Outcome:
-    """The scenario's outcome: that of its judged primary rows which a reader must not miss; untestable if there are none.
+    """The scenario's outcome: the most important one among its judged primary rows; untestable if there are none.
 
     *improved* needs every other judged row to be improved or equivalent.
     """
-    found = {row.verdict for row in deciding(rows)}
-    return next((each for each in OUTCOMES if each in found), Outcome.UNTESTABLE)
+    verdicts = {row.verdict for row in deciding(rows)}
+    return next((each for each in OUTCOMES if each in verdicts), Outcome.UNTESTABLE)
 
 
 def deciding(rows: Sequence[Judged]) -> list[Judged]:
-    """The rows that make the outcome: judged primaries, and witnesses that got worse whether primary or not."""
-    return [row for row in rows if row.verdict and (row.primary or (row.exact and row.verdict in ("regressed", "untestable")))]
+    """The rows that make the outcome: judged primaries, and exact counts that got worse, primary or not."""
+    worse = ("regressed", "untestable")
+    return [row for row in rows if row.verdict and (row.primary or (row.kind == "witness" and row.verdict in worse))]
 
 
 def suggests(rows: Sequence[Judged], outcome_: Outcome) -> bool:
-    """Whether a scenario's outcome is no more than a hint: for bad news where all of its rows hint, for any other where one does."""
-    mine = [row.suggests for row in deciding(rows) if row.verdict == outcome_]
-    return bool(mine) and (all(mine) if outcome_ == "regressed" else any(mine))
+    """Whether a scenario's outcome is only likely: for *regressed* where all of its rows are, for any other where one is."""
+    hints = [row.suggests for row in deciding(rows) if row.verdict == outcome_]
+    return bool(hints) and (all(hints) if outcome_ == "regressed" else any(hints))
 
 
 def growth(view: GrowthView) -> tuple[str, ...]:
@@ -226,12 +248,12 @@ def growth(view: GrowthView) -> tuple[str, ...]:
 
 
 def of_accuracy(row: Judged) -> bool:
-    """Whether a row compares answers by how many are right; its reason tells the flips and the bound, which no bracket does."""
+    """Whether a row compares the share of right answers; its reason names the flips and the bound, which the interval does not."""
     return base_name(row.metric) == ACCURACY and bool(row.reason)
 
 
 def work(values: Sequence[float], unit: str) -> str:
-    """A witness in one arm: the exact count, or the range if its trials differ; bytes also scaled."""
+    """An exact count in one arm, or the range if its trials differ; bytes also scaled."""
     if not values:
         return NONE
     text = units.exact(values[0]) if len(values) == 1 else f"{units.exact(values[0])} to {units.exact(values[-1])}"
@@ -246,11 +268,11 @@ def span(changes: Sequence[float]) -> str:
     low, high = min(changes), max(changes)
     places = min(units.places_for(low), units.places_for(high))
     first, last = units.percent(low, places), units.percent(high, places)
-    told = last if first == last else f"{first} to {last}"
-    return told if last.startswith("×") else f"{told}{THIN}%"
+    text = last if first == last else f"{first} to {last}"
+    return text if last.startswith("×") else f"{text}{THIN}%"
 
 
 def per_cent(fraction: float) -> str:
-    """A change on its own, as marked on an axis or said when pointed at."""
-    told = units.percent(fraction, units.places_for(fraction))
-    return told if told.startswith("×") else f"{told}{THIN}%"
+    """A change with its sign for per cent, as on an axis or in a tooltip."""
+    text = units.percent(fraction, units.places_for(fraction))
+    return text if text.startswith("×") else f"{text}{THIN}%"

@@ -19,7 +19,7 @@ from perfproof.model.workloads.kind import Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialView:
-    """One trial: where it stood, how it went, one value a metric or witness (base units), and where its log lies.
+    """One trial: its place, its status, one value per metric or exact count (base units), and the place of its log.
 
     `reason` is one sentence; `detail` holds the lines that followed it (the end of a log), else it is empty.
     """
@@ -43,7 +43,7 @@ class TrialView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WitnessView:
-    """One witness in every arm: the distinct values over its valid trials, in ascending order."""
+    """One exact count in every arm: the distinct values over its valid trials, in ascending order."""
 
     name: str
     unit: str
@@ -53,7 +53,7 @@ class WitnessView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkView:
-    """One count of work that the arms of a block must share, and the blocks where they did not."""
+    """One count of work that must be equal in all arms of a block, and the blocks where it was not."""
 
     name: str
     values: tuple[int, ...]
@@ -62,7 +62,7 @@ class WorkView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmView:
-    """An arm as the scenario defines it and how many of its trials are valid and attested."""
+    """An arm as the scenario defines it, and how many of its trials are valid and attested."""
 
     name: str
     baseline: bool
@@ -77,7 +77,7 @@ class ArmView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A property and its value in every arm (attestation) or in every trial (environment); `differs` if they are not all one."""
+    """A property and its values per arm (attestation) or over all trials (environment); `differs` if they are not all equal."""
 
     name: str
     values: tuple[str, ...]
@@ -97,7 +97,7 @@ class SpreadView:
 class GrowthView:
     """A cost at several sizes of one parameter: `costs[arm][size]` are geometric means over trials.
 
-    `words` tell each arm's growth, `claims` each candidate's against the baseline's.
+    `words` describe each arm's growth, `claims` compare each candidate's growth with the baseline's.
     """
 
     metric: str
@@ -113,25 +113,25 @@ class GrowthView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalView:
-    """What the machine was seen to do beside each trial: `spans[trial]` is the lowest and highest reading, None where nothing was told.
+    """One reading of the machine during each trial: `spans[trial]` is the lowest and highest value, None where none was recorded.
 
-    The trials are those of the scenario, in its order. `told` is the finding in words.
+    The trials are those of the scenario, in its order. `finding` sums the reading up in words.
     """
 
     name: str
     unit: str
     spans: tuple[tuple[float, float] | None, ...]
-    told: str
+    finding: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustView:
-    """What A/A runs (the baseline against itself) say of the machine that a scenario ran on.
+    """What A/A runs (the baseline against itself) show about the machine of a scenario.
 
-    `floors` are the latest of each metric, primary ones first; `seen` says what how many blocks and minutes can see; `distrust` why times
-    can't be believed, "" if they can. Without an A/A there are no floors, and `command` makes one; it is "" where nothing is timed.
-    `kin` are then the latest of the primary metrics of an A/A of the same scenario on the same machine that ran otherwise (in another
-    profile, say): it says nothing of this workload's noise, but that the machine was asked.
+    `floors` are the latest of each metric, primary ones first. `seen` says which change how many blocks and minutes can detect.
+    `distrust` says why times can't be trusted, "" if they can. Without an A/A there are no floors, and `command` runs one; it is "" where
+    nothing is timed. `kin` then holds the latest primary floors of an A/A of the same scenario on the same machine with other settings
+    (another profile, say). It says nothing about the noise of this workload, only that an A/A was run.
     """
 
     floors: tuple[Floor, ...]
@@ -145,7 +145,7 @@ class TrustView:
 class FrontierView:
     """Throughput against latency over one knob of the load (`max-concurrency`, `request-rate`), from scenarios that differ in it alone.
 
-    `throughputs[arm][load]` and `latencies[arm][load]` are typical values over the trials that count; `told` is the finding.
+    `throughputs[arm][load]` and `latencies[arm][load]` are typical values over the trials that count; `finding` sums them up.
     """
 
     scenarios: tuple[str, ...]
@@ -156,20 +156,19 @@ class FrontierView:
     latency: str
     throughputs: tuple[tuple[float, ...], ...]
     latencies: tuple[tuple[float, ...], ...]
-    told: str
+    finding: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioView:
     """One scenario. `arms` has the baseline first; `witnesses[i].values` and `attestations[i].values` follow its order.
 
-    `kind` is its workload's. `suggests` says that the outcome is a hint, no proof. `ran`, `sure` and `turning` say what was run, how sure
-    the answer is, and what would change it; `provisos` are short clauses without which it would be taken for more than it is.
-    `unlisted` are estimates of what was measured and the scenario does not name, `worse` what surely got worse by much though it is not
-    primary, the worst first.
-    `itself` is set where the arms are one and the same: an A/A, whose verdicts are about the machine; `unpatched` where every candidate is
-    vLLM as released, so that no verdict is a patch's. `reasons` are those that a GPU's
-    clock gave for not running faster.
+    `kind` is the kind of its workload. `suggests` is set where the outcome is likely but not proved. `ran`, `sure` and `turning` say what
+    was run, how sure the answer is, and what would refute it. `provisos` are short caveats that belong to the answer. `unlisted` are
+    estimates of metrics that were measured and the scenario does not list. `worse` are metrics that are not primary and surely got much
+    worse, the worst first. `itself` is set where all arms are the same: an A/A, whose verdicts are about the machine. `unpatched` is set
+    where every candidate is vLLM as released, so that no verdict is about a patch. `reasons` are those that a GPU reported for a lower
+    clock.
     """
 
     name: str
@@ -210,7 +209,7 @@ class ScenarioView:
         return tuple(row for row in self.rows if row.primary)
 
     def bound(self, row: Judged) -> float | None:
-        """The one-sided bound (a fraction, below 0 for a drop) that decides whether an accuracy is equivalent; None for any other row."""
+        """The one-sided bound (a fraction, below 0 for a drop) that decides whether accuracy is equivalent; None for any other row."""
         tasks = (task for one in self.accuracy if one.candidate == row.candidate for task in one.tasks if task.name == row.metric)
         return next((task.bound for task in tasks), None)
 
@@ -224,20 +223,67 @@ class ScenarioView:
 
     @property
     def traits(self) -> Kind | None:
-        """The traits of its kind of workload; None for one that nobody knows."""
+        """The traits of its kind of workload; None for an unknown kind."""
         return kind_named(self.kind)
 
     @property
     def of_answers(self) -> bool:
-        """Whether it compares answers, and not times."""
+        """Whether it compares answers rather than times."""
         return self.traits is not None and self.traits.of_answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionView:
+    """One function (or C call, or operator) with its counted work before and after; `lines` are new lines of it that ran, with their
+    numbers."""
+
+    name: str
+    module: str
+    before: int
+    after: int
+    lines: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostWorkRow:
+    """One metric of a phase of a feature, counted on both sides. `functions` are those behind the change, the worst first, and `further`
+    how many more there are; `reason` says why it can't be compared."""
+
+    feature: str
+    phase: str
+    requests: int
+    metric: str
+    before: int
+    after: int
+    change: float | None
+    verdict: str
+    reason: str
+    functions: tuple[FunctionView, ...]
+    further: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostWorkView:
+    """What was counted of two builds: `rows` differ, the worst first, `identical` do not; of all `numbers` so many are the `same`.
+    `drawn` is of how many rows the functions are shown. `title` is the scenario's name, "" for a change."""
+
+    title: str
+    builds: tuple[str, str]
+    rows: tuple[HostWorkRow, ...]
+    identical: tuple[HostWorkRow, ...]
+    numbers: int
+    same: int
+    drawn: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Everything a report shows. `headline` is its first line, `answers` says whether answers changed; `records` are the raw ones, embedded
-    for whoever doubts; `notes` say, where a change was measured, what it touches and why these scenarios; `decision` is a gate's, where one
-    decided, and `counts` what it counted of the host's work, as JSON has it."""
+    """Everything a report shows.
+
+    `headline` is its first line; `answers` says whether answers changed; `records` are the raw records, embedded so that readers can check.
+    For a measured change, `notes` say what it touches and why these scenarios were chosen. `decision` is that of a gate, where one decided;
+    `counts` are its counts of the host's work, in the form of the JSON; `host_work` is that, and what scenarios counted, as shown.
+    """
 
     title: str
     headline: str
@@ -253,6 +299,7 @@ class Page:
     notes: tuple[str, ...] = ()
     decision: Decision | None = None
     counts: Mapping[str, Any] | None = None
+    host_work: tuple[HostWorkView, ...] = ()
 
     @property
     def trials(self) -> int:

@@ -1,4 +1,4 @@
-"""Numbers as a page shows them: scaled values with their units, fractions as per cent, exact counts; with the signs and spaces of print."""
+"""Numbers as a page shows them: scaled values with units, fractions as per cent, exact counts, with typographic signs and spaces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ THIN = "\u202f"
 """Narrow no-break space, between a number and its unit."""
 MINUS = "\u2212"
 NONE = "\u2013"
-"""What stands where there is no number."""
+"""Shown where there is no number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +33,13 @@ class Scale:
 
 
 def scale(values: Iterable[float], unit: str) -> Scale:
-    """The scale in which the largest of the values reads best."""
+    """The scale that suits the largest of the values best."""
     factor, name = unit_prefix.fitting(values, unit)
     return Scale(factor=factor, name=name)
 
 
 def pair(first: float | None, second: float | None, unit: str) -> tuple[str, str]:
-    """Two values to be compared by eye: one scale for both unless they are two orders of magnitude apart."""
+    """Two values for comparison by eye: in one scale unless they are two orders of magnitude apart."""
     known = [abs(value) for value in (first, second) if value is not None and math.isfinite(value)]
     if len(known) == 2 and min(known) * 100 >= max(known):
         shared = scale(known, unit)
@@ -53,7 +53,7 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def digits(value: float) -> str:
-    """About four significant digits with thousands separated; whole numbers stay whole."""
+    """A number with about four significant digits and separated thousands; whole numbers stay whole."""
     return signed_minus(unit_prefix.digits(value))
 
 
@@ -68,18 +68,18 @@ def rough(value: float | None, unit: str) -> str:
 
 
 def exact(value: float) -> str:
-    """A count as it is, thousands separated; not rounded, but for a mean of counts that is no whole number."""
+    """A count with separated thousands, not rounded unless it is a mean of counts and no whole number."""
     if value == int(value):
         return signed_minus(f"{int(value):,}")
     return signed_minus(f"{value:,.2f}".rstrip("0").rstrip(".") if abs(value) >= 1000 else f"{value:.7g}")
 
 
 MOST = 9.0
-"""A change from which per cent are no more than a size: tenfold."""
+"""The change from which a multiple replaces per cent: tenfold."""
 
 
 def percent(fraction: float, places: int, plus: bool = True) -> str:
-    """Without the sign for per cent: "+31.2", "−4.0"; from a tenfold on a multiple, "× 13.7"."""
+    """A fraction as per cent without the sign for per cent: "+31.2", "−4.0"; from tenfold on as a multiple, "× 13.7"."""
     if math.isfinite(fraction) and fraction >= MOST:
         return factor(fraction)
     text = f"{100 * fraction:{'+' if plus else ''},.{places}f}"
@@ -87,26 +87,26 @@ def percent(fraction: float, places: int, plus: bool = True) -> str:
 
 
 def percents(low: float, high: float, places: int) -> tuple[str, str]:
-    """The two ends of an interval; both as multiples where the upper one is and the lower one is a doubling or more."""
+    """The two ends of an interval; both as multiples where the upper end is one and the lower end is a doubling or more."""
     if math.isfinite(high) and high >= MOST and low >= 1:
         return factor(low), factor(high)
     return percent(low, places), percent(high, places)
 
 
 def points(number: str) -> str:
-    """A number, as written, of percentage points: "−0.23 points", "1 point"."""
+    """A formatted number of percentage points: "−0.23 points", "1 point"."""
     return f"{number}{THIN}point{'' if number.lstrip('+' + MINUS) == '1' else 's'}"
 
 
 def places_for(effect: float) -> int:
-    """Decimals that a change in per cent deserves: more near nothing and near −100 %, none beyond a doubling."""
+    """The decimals of a change in per cent: more near zero and near −100 %, none beyond a doubling."""
     if abs(effect) < 0.01 or 1 + effect < 0.05:
         return 2
     return 0 if effect >= 1 else 1
 
 
 def factor(effect: float) -> str:
-    """How many times, for changes that per cent tell badly ("÷ 112", "× 3.4"); "" below a doubling or above a halving."""
+    """A large change as a factor ("÷ 112", "× 3.4"); "" between a halving and a doubling."""
     ratio = 1 + effect
     if ratio <= 0 or 0.5 < ratio < 2:
         return ""
@@ -118,7 +118,7 @@ def _three(value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Time spent, for people: "38 s", "4 min 10 s", "2 h 5 min"."""
+    """A duration for people: "38 s", "4 min 10 s", "2 h 5 min"."""
     whole = round(seconds)
     if whole < 1:
         return f"{digits(seconds)}{THIN}s"
@@ -130,7 +130,7 @@ def duration(seconds: float) -> str:
 
 
 def sortable(value: float | None) -> str:
-    """A number as the page's own script reads it to sort by; "" where there is none."""
+    """A number in the form by which the page's script sorts; "" where there is none."""
     if value is None or math.isnan(value):
         return ""
     return repr(float(value)).replace("inf", "Infinity")
@@ -141,10 +141,10 @@ def signed_minus(text: str) -> str:
 
 
 _HYPHEN = re.compile(r"(?<![\w.\-])-(?=\d[\d.,]*\s(?:%|points?\b))|(?<![^\s(\[])-(?=\d[\d,]*\.\d+(?![\w.]))")
-"""A hyphen that stands for a minus: before per cent or points, and before a free-standing decimal; not that of a name, an option, a date
-or an exit code."""
+"""A hyphen that means minus: before per cent or points, and before a free-standing decimal. Names, options, dates and exit codes keep
+theirs."""
 
 
 def with_minus(sentence: str) -> str:
-    """A sentence with one minus sign throughout: reasons are written for plain terminals too, with hyphens before numbers."""
+    """A sentence with typographic minus signs: reasons are written for plain terminals, with hyphens before numbers."""
     return _HYPHEN.sub(MINUS, sentence)

@@ -1,4 +1,4 @@
-"""Facts for a page, out of records: what ran, what the machine did, what its A/A runs say, throughput against latency.
+"""Facts for a page, extracted from records: what ran, what the machine did, what its A/A runs show, throughput against latency.
 
-Nothing is judged here and no sentence of an answer is made; texts are clean when they leave this room.
+This room judges nothing and makes no sentence of an answer. Texts are clean when they leave it.
 """

@@ -1,4 +1,4 @@
-"""Plain facts drawn from records, before anybody words them: environment, attestations, commands, time spent."""
+"""Plain facts from records: environment, attestations, commands, time spent. Other modules put them into words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_FACTS = 400
 
 
 def defined_arms(definition: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The arms of a definition as a list of mappings with a `name`, whether they were a list or a mapping there."""
+    """The arms of a definition as a list of mappings with a `name`; the definition may hold a list or a mapping."""
     arms = definition.get("arms") or []
     if isinstance(arms, Mapping):
         return [{**(arm if isinstance(arm, Mapping) else {}), "name": name} for name, arm in arms.items()]
@@ -36,14 +36,14 @@ def build_of(defined: Mapping[str, Any], records: Sequence[Record]) -> str:
 
 
 def settings(defined: Mapping[str, Any]) -> Iterable[str]:
-    """What an arm sets beyond its build and patches: environment variables, then server arguments."""
+    """The settings of an arm beyond its build and patches: environment variables, then server arguments."""
     for name, value in (defined.get("environment") or {}).items():
         yield f"{name}={value}"
     yield from (str(argument) for argument in defined.get("server_arguments") or ())
 
 
 def environment(records: Sequence[Record]) -> Iterable[Found]:
-    """Every leaf of the environments: one value where all trials agree, else the values (numbers as a range)."""
+    """Every leaf of the environments: one value where all trials agree, else all values (numbers as a range)."""
     seen: dict[str, dict[str, Any]] = {}
     counts: dict[str, int] = {}
     for record in records:
@@ -54,18 +54,18 @@ def environment(records: Sequence[Record]) -> Iterable[Found]:
         label, unit = named(name)
         values = summary(list(seen[name].values()), unit)
         lacking = len(records) - counts[name]
-        yield label, (*values, *((f"not told in {lacking} trials",) if lacking else ())), len(seen[name]) > 1 or lacking > 0
+        yield label, (*values, *((f"not recorded in {lacking} trials",) if lacking else ())), len(seen[name]) > 1 or lacking > 0
 
 
 _MARKS = ("seed", "port", "pid")
-"""How the names of numbers end that count nothing: they are written without separators, and have no range."""
+"""Endings of names whose numbers are identifiers: they have no separators and no range."""
 _UNITS = {"rules.swapped": "B", "telemetry.swapped": "B"}
-"""Units of leaves whose names do not tell them."""
+"""Units of leaves whose names do not end in them."""
 _SUFFIXES = {"_bytes": "B", "_seconds": "s", "_mhz": "MHz", "_celsius": "°C", "_watts": "W"}
 
 
 def named(name: str) -> tuple[str, str]:
-    """A leaf's name for people and the unit that its suffix tells: "before.memory_available_bytes" is "before: memory available" in B."""
+    """A leaf's name for people and its unit: "before.memory_available_bytes" is "before: memory available" in B."""
     suffix = next((each for each in _SUFFIXES if name.endswith(each)), "")
     head, _, tail = name.removesuffix(suffix).rpartition(".")
     if head in ("variables", "packages"):
@@ -74,9 +74,9 @@ def named(name: str) -> tuple[str, str]:
     return f"{head.replace('_', ' ')}: {tail.replace('_', ' ')}" if head else tail.replace("_", " "), unit
 
 
-def flat(found: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+def flat(mapping: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
     """The leaves of nested mappings with dotted names; lists are leaves."""
-    for key, value in found.items():
+    for key, value in mapping.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping):
             yield from flat(value, f"{name}.")
@@ -85,7 +85,7 @@ def flat(found: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]
 
 
 def summary(values: Sequence[Any], unit: str = "") -> tuple[str, ...]:
-    """A range for numbers, the first few for anything else."""
+    """The range of numbers; the first few of other values."""
     if len(values) > 1 and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
         return (f"{plain(min(values), unit)} to {plain(max(values), unit)}",)
     shown = tuple(plain(value, unit) for value in values[:MOST_VALUES])
@@ -109,7 +109,7 @@ def plain(value: Any, unit: str = "") -> str:
 
 
 def attestations(arms: Sequence[str], records: Sequence[Record], arm_of: Callable[[Record], str]) -> Iterable[Found]:
-    """What ran in each arm, one row a property, one value an arm; `differs` compares the arms with each other."""
+    """What ran in each arm: one row per property, one value per arm; `differs` compares the arms."""
     of_arm: dict[str, list[Record]] = {arm: [] for arm in arms}
     for record in records:
         of_arm[arm_of(record)].append(record)
@@ -127,27 +127,27 @@ PROCESSES = "processes"
 
 
 def _other_processes(of_arm: Mapping[str, Sequence[Record]]) -> bool:
-    """Whether arms had other numbers of processes; one that varies from trial to trial parts them only if they have none in common."""
+    """Whether arms had different numbers of processes. Numbers that vary between trials differ only if the arms have none in common."""
     seen = [{each.attestation.processes for each in records if each.attestation} for records in of_arm.values()]
-    told = [values for values in seen if values]
-    return len(told) > 1 and not set.intersection(*told)
+    known = [values for values in seen if values]
+    return len(known) > 1 and not set.intersection(*known)
 
 
 CALLS = "calls "
-"""How the count of calls of a function begins."""
+"""The prefix of a function's count of calls."""
 
 
 def _called(name: str, values: Sequence[str]) -> bool:
-    """Whether one arm called a function and another never did; how often is what was asked of an arm, and no other code."""
-    told = [value for value in values if value != "–"]
-    return name.startswith(CALLS) and "0" in told and any(value != "0" for value in told)
+    """Whether one arm called a function and another never did. The number of calls depends on the requests, not on the code."""
+    known = [value for value in values if value != "–"]
+    return name.startswith(CALLS) and "0" in known and any(value != "0" for value in known)
 
 
 def _touched(columns: Sequence[Sequence[Record]]) -> Iterable[Found]:
-    """The files of vLLM that an overlay changes, an arm a value; nothing where no arm has one."""
-    found = [dict.fromkeys(each for record in column for each in _files(record.environment.get("overlay"))) for column in columns]
-    if any(found):
-        values = tuple(", ".join(summary(list(files))) or "none" for files in found)
+    """The files of vLLM that an overlay changes, one value per arm; nothing where no arm has an overlay."""
+    changed = [dict.fromkeys(each for record in column for each in _files(record.environment.get("overlay"))) for column in columns]
+    if any(changed):
+        values = tuple(", ".join(summary(list(files))) or "none" for files in changed)
         yield "files of vLLM changed", values, len(set(values)) > 1
 
 
@@ -157,15 +157,15 @@ def _files(overlay: Any) -> Sequence[str]:
 
 
 _SURROUNDINGS = ("variables", "packages", "server_arguments", "client", "build", "device", "lock", "commit", "driver")
-"""What of an environment belongs to the arm: where it differs between arms, it is part of what was compared."""
+"""The parts of an environment that belong to the arm: where they differ between arms, they are part of the comparison."""
 _PLACES = ("VLLM_CACHE_ROOT",)
-"""Variables that name a folder of an arm's own: where it lies changes nothing that runs."""
+"""Variables that name an arm's own folder: its place changes nothing that runs."""
 _OF_THE_DAY = ("--port=", "--served-model-name=")
-"""Server arguments that every launch has anew."""
+"""Server arguments that are new for every launch."""
 
 
 def _apart(columns: Sequence[Sequence[Record]]) -> Iterable[Found]:
-    """What else of the arms' surroundings differs between them: packages, variables, server arguments."""
+    """Other differences between the arms' environments: packages, variables, server arguments."""
     seen: list[dict[str, dict[str, Any]]] = [{} for _ in columns]
     for values_of, column in zip(seen, columns, strict=True):
         for record in column:
@@ -178,7 +178,7 @@ def _apart(columns: Sequence[Sequence[Record]]) -> Iterable[Found]:
 
 
 def _apart_name(name: str) -> str:
-    """A surrounding for people: "package torch", "variable OMP_NUM_THREADS", "server arguments"."""
+    """The name of such a difference for people: "package torch", "variable OMP_NUM_THREADS", "server arguments"."""
     head, _, tail = name.partition(".")
     if tail:
         return f"{head.removesuffix('s').replace('_', ' ')} {tail}"
@@ -186,14 +186,14 @@ def _apart_name(name: str) -> str:
 
 
 def _lasting(value: Any) -> Any:
-    """Server arguments without those that are made up for each launch; everything else as it is."""
+    """Server arguments without those that are new for every launch; any other value unchanged."""
     return [each for each in value if not str(each).startswith(_OF_THE_DAY)] if isinstance(value, list) else value
 
 
-def _attested(found: Sequence[Attestation]) -> dict[str, tuple[str, ...]]:
+def _attested(of_arm: Sequence[Attestation]) -> dict[str, tuple[str, ...]]:
     """The properties of one arm's attestations; several values where its trials differ."""
     every: dict[str, dict[str, Any]] = {}
-    for attestation in found:
+    for attestation in of_arm:
         for name, value in _properties(attestation):
             every.setdefault(name, {}).setdefault(repr(value), value)
     return {name: summary(list(values.values())) for name, values in every.items()}
@@ -224,13 +224,13 @@ def patch_words(name: str, patch: Mapping[str, Any]) -> str:
 
 
 AGAIN = "results/again"
-"""Where a repeat's records go."""
+"""The results folder of a repeat."""
 
 
 def commands(name: str, records: Sequence[Record], results: str) -> Iterable[str]:
-    """What to type to run this again, and to judge and show what the repeat measured; arguments quoted for a shell.
+    """The commands that run this again, and judge and show the repeat; arguments are quoted for a shell.
 
-    The repeat has a folder of its own, so that nobody takes the old records for it; without records, `results` is judged again.
+    The repeat has its own folder, so that its records do not mix with the old ones. Without records, `results` is judged again.
     """
     if records:
         last = records[-1]
@@ -254,21 +254,21 @@ def commands(name: str, records: Sequence[Record], results: str) -> Iterable[str
 
 
 def _blocks(record: Record) -> list[str]:
-    """The option that gives a repeat the blocks of its design, where it had a fixed number."""
+    """The option for the number of blocks, where the design fixed it."""
     blocks = record.definition.get("blocks")
     return ["--blocks", str(blocks)] if type(blocks) is int else []
 
 
 def _of_kind(record: Record) -> list[str]:
-    """The command that measures a trial's workload again, where its kind has one of its own; else none."""
+    """The command that measures a trial's workload again, where its kind has its own; else nothing."""
     kind = kind_in(record.definition)
     return [] if kind is None else list(kind.repeat(record.definition["workload"]))
 
 
 def seconds(records: Sequence[Record]) -> tuple[tuple[str, float], ...]:
-    """Where the trials' time went, longest phase first, and "in all" at the end: never less than the phases together.
+    """The time that trials spent, the longest phase first, and "in all" last, which is never less than the sum of the phases.
 
-    A trial's own total leaves out what was done before it, the start of its server above all.
+    A trial's own total leaves out what came before it, above all the start of its server.
     """
     spent: dict[str, float] = {}
     whole = 0.0

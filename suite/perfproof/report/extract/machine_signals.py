@@ -1,7 +1,7 @@
-"""What the machine did beside each trial, read from the records: load, stolen and foreign time, clocks, heat, throttling.
+"""What the machine did during each trial, from the records: load, stolen and foreign time, clocks, heat, throttling.
 
-Each reading becomes a signal with the lowest and the highest value that a trial saw. Nothing here is judged: the rules that throw a
-trial out were fixed before the run (`analysis.trials.invalidation`); this is for whoever wants to see what they let pass.
+Each reading becomes a signal with the lowest and the highest value of a trial. This module judges nothing: the rules that exclude a
+trial were fixed before the run (`analysis.trials.invalidation`). The signals show what those rules let pass.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_GPUS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Signal:
-    """A reading: its name, its unit as shown, how it is taken from an environment, and whether any value above 0 is an event."""
+    """A reading: its name, its shown unit, the function that takes it from an environment, and whether a value above 0 is an event."""
 
     name: str
     unit: str
@@ -31,17 +31,17 @@ class _Signal:
 
 
 def signals(records: Sequence[Record]) -> Iterable[SignalView]:
-    """Every signal that some trial tells of, in a fixed order, over the trials as they come."""
+    """Every signal that at least one trial recorded, in a fixed order, over the trials in their order."""
     environments = [record.environment for record in records]
-    gpus = max((len(_gpus(found)) for found in environments), default=0)
+    gpus = max((len(_gpus(environment)) for environment in environments), default=0)
     for signal in (*_MACHINE, *(each for place in range(min(gpus, MOST_GPUS)) for each in _of_gpu(place, gpus))):
-        spans = tuple(signal.take(found) for found in environments)
+        spans = tuple(signal.take(environment) for environment in environments)
         if any(span is not None for span in spans):
-            yield SignalView(name=signal.name, unit=signal.unit, spans=spans, told=_told(signal, spans))
+            yield SignalView(name=signal.name, unit=signal.unit, spans=spans, finding=_finding(signal, spans))
 
 
-def told_reasons(records: Sequence[Record]) -> tuple[str, ...]:
-    """Every reason that a GPU's clock gave for not running faster, with how many trials saw it."""
+def clock_reasons(records: Sequence[Record]) -> tuple[str, ...]:
+    """Every reason that a GPU reported for a lower clock, with the number of trials that saw it."""
     counts: dict[str, int] = {}
     for record in records:
         for reason in {line(each) for gpu in _gpus(record.environment) for each in _list(gpu.get("reasons"))}:
@@ -49,8 +49,8 @@ def told_reasons(records: Sequence[Record]) -> tuple[str, ...]:
     return tuple(f"{reason} (in {count} of {len(records)} trials)" for reason, count in counts.items())
 
 
-def _told(signal: _Signal, spans: Sequence[Span]) -> str:
-    """The finding: how often an event came, or between what a reading stayed."""
+def _finding(signal: _Signal, spans: Sequence[Span]) -> str:
+    """The summary of a signal: how often an event came, or the range of a reading."""
     known = [span for span in spans if span is not None]
     if signal.event:
         seen = sum(high > 0 for _, high in known)
@@ -61,7 +61,7 @@ def _told(signal: _Signal, spans: Sequence[Span]) -> str:
 
 
 def _number(value: Any) -> float | None:
-    """A finite number, or None for whatever else a file may hold."""
+    """A finite number, or None for anything else that a file may hold."""
     known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     return float(value) if known else None
 
@@ -70,8 +70,8 @@ def _list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else ()
 
 
-def _part(found: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    part = found.get(name)
+def _part(environment: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = environment.get(name)
     return part if isinstance(part, Mapping) else {}
 
 
@@ -82,22 +82,22 @@ def _span(values: Iterable[Any], factor: float = 1.0) -> Span:
 
 def _moments(name: str) -> Callable[[Mapping[str, Any]], Span]:
     """A reading taken before and after a trial."""
-    return lambda found: _span(_part(found, when).get(name) for when in ("before", "after"))
+    return lambda environment: _span(_part(environment, when).get(name) for when in ("before", "after"))
 
 
 def _over(name: str, factor: float = 1.0) -> Callable[[Mapping[str, Any]], Span]:
-    """A reading of what happened over a trial as a whole."""
-    return lambda found: _span([_part(found, "telemetry").get(name)], factor)
+    """A reading over a whole trial."""
+    return lambda environment: _span([_part(environment, "telemetry").get(name)], factor)
 
 
-def _clock(found: Mapping[str, Any]) -> Span:
-    """The processor's clock while measuring; where nobody looked, before and after."""
-    return _span(_list(_part(found, "while_measuring").get("cpu_mhz"))) or _moments("frequency_mhz")(found)
+def _clock(environment: Mapping[str, Any]) -> Span:
+    """The processor's clock while measuring; where that was not recorded, before and after."""
+    return _span(_list(_part(environment, "while_measuring").get("cpu_mhz"))) or _moments("frequency_mhz")(environment)
 
 
-def _free(found: Mapping[str, Any]) -> Span:
-    meanwhile = _part(found, "while_measuring").get("memory_available_bytes")
-    return _span([meanwhile, *(_part(found, when).get("memory_available_bytes") for when in ("before", "after"))])
+def _free(environment: Mapping[str, Any]) -> Span:
+    meanwhile = _part(environment, "while_measuring").get("memory_available_bytes")
+    return _span([meanwhile, *(_part(environment, when).get("memory_available_bytes") for when in ("before", "after"))])
 
 
 _MACHINE = (
@@ -113,8 +113,8 @@ _MACHINE = (
 _GPU = (("clock", "MHz"), ("memory_clock", "MHz"), ("temperature", "°C"), ("power", "W"), ("used", "B"))
 
 
-def _gpus(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    return [gpu for gpu in _list(_part(found, "while_measuring").get("gpus")) if isinstance(gpu, Mapping)]
+def _gpus(environment: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return [gpu for gpu in _list(_part(environment, "while_measuring").get("gpus")) if isinstance(gpu, Mapping)]
 
 
 def _of_gpu(place: int, gpus: int) -> Iterable[_Signal]:
@@ -122,8 +122,8 @@ def _of_gpu(place: int, gpus: int) -> Iterable[_Signal]:
     head = f"GPU {place}" if gpus > 1 else "GPU"
 
     def taking(name: str) -> Callable[[Mapping[str, Any]], Span]:
-        return lambda found: _span(_list(_gpus(found)[place].get(name))) if place < len(_gpus(found)) else None
+        return lambda environment: _span(_list(_gpus(environment)[place].get(name))) if place < len(_gpus(environment)) else None
 
     for name, unit in _GPU:
-        said = "memory used" if name == "used" else name.replace("_", " ")
-        yield _Signal(name=f"{head} {said}", unit=unit, take=taking(name), event=False)
+        reading = "memory used" if name == "used" else name.replace("_", " ")
+        yield _Signal(name=f"{head} {reading}", unit=unit, take=taking(name), event=False)

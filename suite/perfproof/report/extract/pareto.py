@@ -1,7 +1,7 @@
-"""Throughput against latency: scenarios that ask the same of the same arms at different loads, seen as one curve an arm.
+"""Throughput against latency: scenarios with the same arms and requests at different loads, shown as one curve per arm.
 
-A server's load is a flag of the client (`max-concurrency` or `request-rate`), so a sweep over it is a set of scenarios that differ in that
-flag alone, with the number of requests and warm-ups that goes with it. Each load has its own verdict; the curve is for the eye.
+A server's load is a flag of the client (`max-concurrency` or `request-rate`). So a sweep is a set of scenarios that differ only in that
+flag and in the number of requests and warm-ups that goes with it. Each load has its own verdict; the curve is an illustration.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KNOBS = ("max-concurrency", "request-rate")
 RATES = ("output_throughput", "request_throughput")
 LATENCIES = ("median_tpot", "median_e2el", "median_ttft")
 _GO_WITH_IT = ("requests", "warmups")
-"""What of a workload changes with its load, and asks nothing else."""
+"""The keys of a workload that may change with its load."""
 Point = tuple[float, str, Sequence[Record]]
 """A load, the scenario's name, its records."""
 
@@ -42,7 +42,7 @@ def frontiers(of_name: Mapping[str, Sequence[Record]]) -> Iterable[FrontierView]
 
 
 def _load(definition: Mapping[str, Any], knob: str) -> float | None:
-    """The value of a knob, where it is a number."""
+    """The value of a load setting, where it is a number."""
     workload = definition.get("workload")
     client = workload.get("client") if isinstance(workload, Mapping) else None
     value = client.get(knob) if isinstance(client, Mapping) else None
@@ -50,14 +50,14 @@ def _load(definition: Mapping[str, Any], knob: str) -> float | None:
 
 
 def _rest(definition: Mapping[str, Any], knob: str) -> str:
-    """Everything else that a definition asks, as one text."""
+    """The rest of a definition, as one text."""
     workload = {key: value for key, value in definition["workload"].items() if key not in _GO_WITH_IT}
     workload["client"] = {key: value for key, value in workload["client"].items() if key != knob}
     return json.dumps([workload, definition.get("arms"), definition.get("builds")], sort_keys=True, default=str)
 
 
 def _view(knob: str, points: Sequence[Point]) -> FrontierView | None:
-    """One curve an arm; None where there are not two loads, or no rate and latency that all of them measured."""
+    """One curve per arm; None where there are fewer than two loads, or no rate and latency that all of them measured."""
     arms = tuple(dict.fromkeys(line(record.arm) for _, _, records in points for record in _ordered(records)))
     measured = [{name for record in records for name in record.measurements} for _, _, records in points]
     rate = next((name for name in RATES if all(name in names for names in measured)), None)
@@ -77,20 +77,20 @@ def _view(knob: str, points: Sequence[Point]) -> FrontierView | None:
         latency=latency,
         throughputs=rates,
         latencies=latencies,
-        told=_told(arms, rate, rates, latency, latencies),
+        finding=_finding(arms, rate, rates, latency, latencies),
     )
 
 
-def _told(arms: Sequence[str], rate: str, rates: Sequence[Sequence[float]], latency: str, latencies: Sequence[Sequence[float]]) -> str:
-    """What every candidate changes at the same load, over all loads: "patched: output throughput +3.1 to +9.0 %, median TPOT …"."""
-    told = []
+def _finding(arms: Sequence[str], rate: str, rates: Sequence[Sequence[float]], latency: str, latencies: Sequence[Sequence[float]]) -> str:
+    """The changes of every candidate at equal load, over all loads: "patched: output throughput +3.1 to +9.0 %, median TPOT …"."""
+    parts = []
     for place, arm in enumerate(arms[1:], 1):
         changes = (
             f"{formatting.label(name)} {formatting.span([now / before - 1 for now, before in zip(values[place], values[0], strict=True)])}"
             for name, values in ((rate, rates), (latency, latencies))
         )
-        told.append(f"{arm}: {', '.join(changes)}")
-    return "; ".join(told)
+        parts.append(f"{arm}: {', '.join(changes)}")
+    return "; ".join(parts)
 
 
 def _ordered(records: Sequence[Record]) -> Sequence[Record]:
@@ -102,5 +102,5 @@ def _ordered(records: Sequence[Record]) -> Sequence[Record]:
 
 def _typical(records: Sequence[Record], arm: str, metric: str) -> float:
     """The geometric mean over the trials of an arm that count; 0 without any."""
-    found = [record.measurements.get(metric, 0.0) for record in records if line(record.arm) == arm and record.status == "ok"]
-    return float(typical(found)) if found and min(found) > 0 else 0.0
+    values = [record.measurements.get(metric, 0.0) for record in records if line(record.arm) == arm and record.status == "ok"]
+    return float(typical(values)) if values and min(values) > 0 else 0.0

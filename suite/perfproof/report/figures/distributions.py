@@ -1,6 +1,6 @@
-"""What lies within trials and along sizes, made small enough to draw: quantiles of each trial's raw values, and costs by size.
+"""Distributions within trials and costs by size, small enough to draw: quantiles of each trial's raw values, and costs by size.
 
-For the eye only. Nothing here is judged: a trial gives one number to the statistics, however many rounds or requests it had.
+For illustration only. A trial gives one number to the statistics, however many rounds or requests it had.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from perfproof.report.base.page_model import GrowthView, SpreadView
 LEVELS = tuple(k / 40 for k in range(41))
 """The shares at which each trial's distribution is kept."""
 MIDDLE = len(LEVELS) // 2
-"""The place of the median among them."""
+"""The index of the median in `LEVELS`."""
 MOST_TRIALS = 16
 MOST_SPREADS = 4
 FEWEST = 8
-"""Trials of an arm that are drawn, distributions of a scenario, and raw values that make one."""
+"""The most trials drawn of an arm, the most distributions of a scenario, and the fewest raw values of one."""
 
 
 def spreads(arms: Sequence[str], records: Sequence[Record]) -> Iterable[SpreadView]:
-    """The distributions within valid trials, of every kind of raw time that has enough of them; answers are no times."""
+    """The distributions within valid trials, for every kind of raw time with enough values. Answers are not times."""
     valid = [record for record in records if record.status == "ok" and not _answers(record)]
     names = [name for name in dict.fromkeys(name for record in valid for name in record.raw) if _enough(name, valid)]
     for name in names[:MOST_SPREADS]:
@@ -37,7 +37,7 @@ def spreads(arms: Sequence[str], records: Sequence[Record]) -> Iterable[SpreadVi
 
 
 def _answers(record: Record) -> bool:
-    """Whether a trial was asked for answers: what it keeps raw are scores, digests and tokens, which have no distribution worth drawing."""
+    """Whether a trial collected answers: its raw values are scores, digests and tokens, which have no useful distribution."""
     kind = kind_in(record.definition)
     return kind is not None and kind.of_answers
 
@@ -47,13 +47,13 @@ def _enough(name: str, records: Sequence[Record]) -> bool:
 
 
 def middle(trials: Sequence[Sequence[float]]) -> Sequence[float]:
-    """The quantiles of the trial whose median is the middle one; of an even number of trials the slower of the two. Empty if none."""
+    """The quantiles of the middle trial by median; the slower of the two for an even number of trials. Empty if there is none."""
     return sorted(trials, key=lambda curve: curve[MIDDLE])[len(trials) // 2] if trials else ()
 
 
 def _chosen(name: str, arm: str, records: Sequence[Record]) -> list[Sequence[float]]:
-    found = [record.raw[name] for record in records if line(record.arm) == arm and len(record.raw.get(name, ())) >= FEWEST]
-    return found[:: max(1, math.ceil(len(found) / MOST_TRIALS))]
+    values = [record.raw[name] for record in records if line(record.arm) == arm and len(record.raw.get(name, ())) >= FEWEST]
+    return values[:: max(1, math.ceil(len(values) / MOST_TRIALS))]
 
 
 def quantiles(values: Sequence[float]) -> tuple[float, ...]:
@@ -70,7 +70,7 @@ def _between(ordered: Sequence[float], place: float) -> float:
 
 
 def growths(arms: Sequence[str], records: Sequence[Record]) -> Iterable[GrowthView]:
-    """Metrics and witnesses that were measured at several sizes of one parameter: the cost at each size, and its growth in words."""
+    """Metrics and exact counts measured at several sizes of one parameter: the cost at each size, and its growth in words."""
     for sweep in sweeps(arms, [dataclasses.replace(record, arm=line(record.arm)) for record in records]):
         unit, better = formatting.unit_of(sweep.metric)
         several = len(sweep.arms) > 2
@@ -83,7 +83,7 @@ def growths(arms: Sequence[str], records: Sequence[Record]) -> Iterable[GrowthVi
             sizes=sweep.sizes,
             costs=sweep.costs,
             words=tuple(
-                growth.words if growth else f"{arm}: one trial alone, no growth told"
+                growth.words if growth else f"{arm}: only one trial, so its growth is not known"
                 for arm, growth in zip(sweep.arms, sweep.growths, strict=True)
             ),
             claims=tuple(f"{f'{arm} ' if several else ''}{claim}" for arm, claim in sweep.claims),

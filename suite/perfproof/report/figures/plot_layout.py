@@ -1,4 +1,4 @@
-"""Where the marks of a figure of trials lie and what they say, before anybody draws them."""
+"""The places and the texts of the marks in a figure of trials. `plots` draws them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from perfproof.report.text import sentences
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dot:
-    """A trial in the figure: `x` is the block with the place in it, `y` its value or None where it left none.
+    """A trial in the figure: `x` is the block plus the place within it, `y` its value or None where it left none.
 
-    `number` is the trial's place in the scenario's table, or -1 for what is not one trial.
+    `number` is the trial's place in the scenario's table, or -1 where the dot is not a single trial.
     """
 
     number: int
@@ -33,19 +33,19 @@ class Dot:
         return "lost" if self.y is None else "counted" if self.ok else "spoilt"
 
 
-def place(row: Judged, found: Sequence[TrialView]) -> list[Dot]:
-    """The trials of the row's two arms, each at its block and its place within the block."""
-    most = max((trial.position for trial in found), default=0) + 1
+def place(row: Judged, views: Sequence[TrialView]) -> list[Dot]:
+    """The trials of the row's two arms, each at its block and its place within it."""
+    most = max((trial.position for trial in views), default=0) + 1
     dots = []
-    for number, trial in enumerate(found):
+    for number, trial in enumerate(views):
         if trial.arm not in (row.baseline, row.candidate):
             continue
         value = trial.values.get(row.metric)
         shown = value if value is not None and math.isfinite(value) else None
         x = trial.block + (trial.position - (most - 1) / 2) * min(0.3, 0.6 / most)
-        said = units.quantity(shown, row.unit) if shown is not None else "no value"
+        value_text = units.quantity(shown, row.unit) if shown is not None else "no value"
         status = "" if trial.ok else f"; {trial.status}: {trial.reason or 'no reason was given'}"
-        text = f"block {trial.block}, place {trial.position + 1}, {trial.arm}: {said}{status}"
+        text = f"block {trial.block}, place {trial.position + 1}, {trial.arm}: {value_text}{status}"
         dots.append(Dot(number=number, block=trial.block, x=x, y=shown, ok=trial.ok, baseline=trial.arm == row.baseline, text=text))
     return dots
 
@@ -76,18 +76,18 @@ def change(first: Dot, second: Dot) -> Dot:
 
 
 def few(blocks: Sequence[int], most: int) -> list[int]:
-    """Some of the blocks, evenly spaced, the first among them."""
+    """Some of the blocks, evenly spaced, including the first."""
     return list(blocks[:: max(1, math.ceil(len(blocks) / most))])
 
 
 def _step(least: float) -> float:
-    """The smallest of 1, 2, 2.5, 5 times a power of ten that is at least so large."""
+    """The smallest of 1, 2, 2.5 and 5 times a power of ten that is at least `least`."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(step * power for step in (1, 2, 2.5, 5, 10) if step * power >= least * (1 - 1e-9))
 
 
 def nice_changes(low: float, high: float) -> list[float]:
-    """Round changes between two fractions to mark an axis with: even steps near nothing, else halves, tenths, hundredths and multiples."""
+    """Round changes between two fractions, as marks of an axis: even steps near zero, else halves, tenths, hundredths and multiples."""
     if math.log1p(high) - math.log1p(low) < 1:
         step = _step((high - low) / 5)
         first = math.ceil(low / step - 1e-9)
@@ -105,6 +105,6 @@ def _ratios(steps: Sequence[float], low: float, high: float) -> list[float]:
 
 
 def tick(change: float) -> str:
-    """A round change, without decimals that it does not need."""
+    """A round change without needless decimals."""
     text = f"{100 * change:+,.3f}".rstrip("0").rstrip(".")
     return units.signed_minus("0" if float(text.replace(",", "")) == 0 else text) + f"{THIN}%"

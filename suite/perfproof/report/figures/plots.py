@@ -1,8 +1,8 @@
 """The figures: trials by block, as SVG whose text is text and whose colours are the page's own.
 
-The only user of matplotlib. A figure is drawn in stand-in colours that are then exchanged for the page's CSS variables, so
-that it follows light, dark and print; ids are prefixed, so that any number of figures share one page. Titles are the caption's
-business: they state the finding, and are HTML.
+This is the only user of matplotlib. A figure is drawn in placeholder colours, which are then replaced by the page's CSS variables, so
+that it follows light, dark and print. Ids get a prefix, so that many figures can share one page. Titles are captions in HTML, which
+state the finding.
 """
 
 from __future__ import annotations
@@ -67,20 +67,20 @@ _STYLE: dict[str, Any] = {
 }
 Look = tuple[str, str, float]
 HOVER = 400
-"""Most trials of a figure whose dots each say their value when pointed at."""
+"""The most trials of a figure whose dots have tooltips."""
 
 
 Hover = dict[str, list[Dot]]
 """The dots behind every group of marks, in the order of drawing."""
 
 
-def trials(row: Judged, found: Sequence[TrialView], name: str, rows: str, candidate: int) -> str:
-    """Both arms' values by block, in the order of running, and beside them each block's change against margin and interval.
+def trials(row: Judged, views: Sequence[TrialView], name: str, rows: str, candidate: int) -> str:
+    """Both arms' values by block, in the order of running, and beside them each block's change with margin and interval.
 
-    `name` must be unique within the page; `rows` begins the ids of the table's rows, which a trial's number ends;
+    `name` must be unique within the page. `rows` is the prefix of the ids of the table's rows; a trial's number follows it.
     `candidate` is the candidate's place among the arms, for its colour. Returns an `<svg>` element.
     """
-    dots = plot_layout.place(row, found)
+    dots = plot_layout.place(row, views)
     with blank(name, (12.4, 2.9)) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(2.6, 1))
         figure.subplots_adjust(left=0.062, right=0.997, top=0.97, bottom=0.18, wspace=0.17)
@@ -99,8 +99,8 @@ def _values(axes: Axes, row: Judged, dots: Sequence[Dot], look: Look) -> Hover:
     hover: Hover = {}
     for baseline in (True, False):
         for kind in ("counted", "spoilt", "lost"):
-            mine = [dot for dot in dots if dot.baseline is baseline and dot.kind == kind]
-            hover |= _dots(axes, mine, scale.factor, ARMS[0] if baseline else look)
+            group = [dot for dot in dots if dot.baseline is baseline and dot.kind == kind]
+            hover |= _dots(axes, group, scale.factor, ARMS[0] if baseline else look)
     axes.set_ylabel(f"{scale.name or 'count'}   ({formatting.direction(row.better)})" + (", log" if wide else ""))
     axes.set_xlabel("block; within it, the order of running")
     _limits(axes, known, wide, dots)
@@ -108,7 +108,7 @@ def _values(axes: Axes, row: Judged, dots: Sequence[Dot], look: Look) -> Hover:
 
 
 def _joined(axes: Axes, pairs: Sequence[tuple[Dot, Dot]], factor: float) -> None:
-    """A line from the baseline to the candidate of every block, as one broken line."""
+    """A line from the baseline to the candidate of every block, drawn as one path with gaps."""
     xs = [x for first, second in pairs for x in (first.x, second.x, math.nan)]
     ys = [y for first, second in pairs for y in ((first.y or 0) / factor, (second.y or 0) / factor, math.nan)]
     axes.plot(xs, ys, color=HAIR, lw=1.1, zorder=1)
@@ -138,7 +138,7 @@ def log_marks(axis: Axis, low: float, high: float) -> None:
 
 
 def _dots(axes: Axes, dots: list[Dot], factor: float, look: Look) -> Hover:
-    """Dots of one arm and kind: filled if they count, hollow if not, hollow crosses at the foot if they left no value."""
+    """Dots of one arm and kind: filled if they count, hollow if not, crosses at the bottom if they left no value."""
     if not dots:
         return {}
     baseline, kind = dots[0].baseline, dots[0].kind
@@ -198,7 +198,7 @@ def _interval(axes: Axes, row: Judged, x: float, colour: str) -> None:
 
 
 def spread(view: SpreadView, names: Sequence[str], name: str) -> str:
-    """The distributions within trials as cumulative shares: thin lines the trials, a thick one each arm's middle trial."""
+    """The distributions within trials as cumulative shares: thin lines are trials, a thick line is an arm's middle trial."""
     scale = units.scale([curve[distributions.MIDDLE] for arm in view.curves for curve in arm], view.unit)
     with blank(name, (6.2, 2.6)) as figure:
         figure.subplots_adjust(left=0.14, right=0.985, top=0.97, bottom=0.2)
@@ -225,7 +225,7 @@ def spread(view: SpreadView, names: Sequence[str], name: str) -> str:
 
 
 def grown(view: GrowthView, names: Sequence[str], name: str) -> str:
-    """The cost by size on two logarithmic axes: a straight line is a power, its slope the exponent."""
+    """The cost by size on two logarithmic axes: a straight line is a power law, its slope the exponent."""
     scale = units.scale([cost for arm in view.costs for cost in arm], view.unit)
     with blank(name, (6.2, 2.8)) as figure:
         figure.subplots_adjust(left=0.12, right=0.985, top=0.97, bottom=0.18)
@@ -245,7 +245,7 @@ def grown(view: GrowthView, names: Sequence[str], name: str) -> str:
 
 
 def frontier(view: FrontierView, name: str) -> str:
-    """Throughput against latency, a line an arm, its loads written beside the points: up and to the left is better."""
+    """Throughput against latency, one line per arm, with the loads beside the points: up and to the left is better."""
     rate, latency = formatting.unit_of(view.rate)[0], formatting.unit_of(view.latency)[0]
     scale = units.scale([value for arm in view.latencies for value in arm], latency)
     with blank(name, (7.4, 3.4)) as figure:
@@ -271,7 +271,7 @@ def frontier(view: FrontierView, name: str) -> str:
         axes.set_xlabel(f"{formatting.label(view.latency)}, {scale.name}   ({formatting.direction('lower')})")
         axes.set_ylabel(f"{formatting.label(view.rate)}, {rate}   (higher is better ↑)")
         label = (
-            f"{formatting.label(view.rate)} against {formatting.label(view.latency)} by {view.knob}. {view.told}. The table "
+            f"{formatting.label(view.rate)} against {formatting.label(view.latency)} by {view.knob}. {view.finding}. The table "
             f"below holds every value."
         )
         return as_svg(figure, name, label, {}, "")
@@ -279,7 +279,7 @@ def frontier(view: FrontierView, name: str) -> str:
 
 @contextmanager
 def blank(name: str, size: tuple[float, float]) -> Iterator[Figure]:
-    """An empty figure in our style, with ids of its own."""
+    """An empty figure in our style, with its own ids."""
     style: Any = _STYLE | {"svg.hashsalt": name}
     with mpl.rc_context(style), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -301,7 +301,7 @@ def as_svg(figure: Figure, name: str, label: str, hover: Hover, rows: str) -> st
     text = re.sub(r"<style.*?</style>", "", text, flags=re.S)
     text = re.sub(r"; font-family: [^;\"]*", "", text)
     for gid, dots in hover.items():
-        text = _told(text, gid, dots, rows)
+        text = _titled(text, gid, dots, rows)
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r'(url\(#|href="#)', rf"\1{name}-", text)
     box = re.search(r'viewBox="([^"]+)"', text)
@@ -309,21 +309,21 @@ def as_svg(figure: Figure, name: str, label: str, hover: Hover, rows: str) -> st
     return re.sub(r"\n\s*", "\n", head + text[text.index(">") + 1 :])
 
 
-def _told(text: str, gid: str, dots: Sequence[Dot], rows: str) -> str:
-    """The figure with the marks of one group saying what they are when pointed at; untouched where they are too many."""
+def _titled(text: str, gid: str, dots: Sequence[Dot], rows: str) -> str:
+    """The figure with tooltips for the marks of one group; unchanged where there are too many."""
     start = text.find(f'<g id="{gid}">')
     end = text.find("</g>", text.find("<g", start + 4))
     marks = text[start:end].split("<use ")
     if start < 0 or len(dots) > HOVER or len(marks) != len(dots) + 1:
         return text
-    said = (_mark(_STYLED.sub("", mark), dot, rows) for mark, dot in zip(marks[1:], dots, strict=True))
+    titled = (_mark(_STYLED.sub("", mark), dot, rows) for mark, dot in zip(marks[1:], dots, strict=True))
     style = _STYLED.search(marks[1]) if len(marks) > 1 else None
     head = f"{marks[0].rstrip().removesuffix('>')}{style[0]}>\n" if style else marks[0]
-    return text[:start] + "".join([head, *said]) + text[end:]
+    return text[:start] + "".join([head, *titled]) + text[end:]
 
 
 _STYLED = re.compile(r' style="[^"]*"')
-"""The style that every mark of a group repeats; the group has it once, which a browser reads faster."""
+"""The style that every mark of a group repeats. The group has it once, which a browser parses faster."""
 
 
 def _mark(mark: str, dot: Dot, rows: str) -> str:

@@ -1,6 +1,6 @@
-"""Word-sized graphics for table cells, written as SVG by hand: one change against its margin; one dot a trial.
+"""Word-sized graphics for table cells, written as SVG by hand: one change with its margin, or one dot per trial.
 
-They share one scale down the table, so that the column of strips is the forest plot and the table its data.
+They share one scale down the table, so that their column is a forest plot and the table its data.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from perfproof.report.base.page_model import SignalView, TrialView
 WIDTH, HEIGHT = 250, 22
 _MARKS = (1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 30, 100, 300, 1000, 10_000)
 _KNEE, END = 0.02, 6
-"""Within ±2 % the scale is linear, beyond it logarithmic; a mark stays so far from its ends, where a change to nothing is put."""
+"""The scale is linear within ±2 % and logarithmic beyond; marks keep this distance from its ends, where changes to zero lie."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """Ratios from `1/reach` (left, worse) to `reach` (right, better), on a scale that is linear near 1 and logarithmic beyond."""
+    """Ratios from `1/reach` (left, worse) to `reach` (right, better), on a scale linear near 1 and logarithmic beyond."""
 
     reach: float
 
     def x(self, betterment: float) -> float:
-        """The place of a log ratio that is positive where the candidate is better; what is out of reach, at the end."""
+        """The place of a log ratio that is positive where the candidate is better; values beyond the scale lie at its end."""
         most = math.asinh(math.log(self.reach) / _KNEE)
         return WIDTH / 2 * (1 + max(-1.0, min(1.0, math.asinh(betterment / _KNEE) / most)))
 
     def marks(self) -> list[float]:
-        """The ratios that get a mark on either side, far enough from each other to be read."""
+        """The ratios with a mark on either side, far enough apart to be legible."""
         found: list[float] = []
         for ratio in _MARKS:
             left = self.x(math.log(found[-1])) if found else WIDTH / 2 + 4
@@ -43,7 +43,7 @@ class Axis:
 
 
 def betterment(row: Judged, change: float | None) -> float | None:
-    """The log ratio of a change, positive where the candidate is better, infinite for one to nothing; None where there is no change."""
+    """The log ratio of a change, positive where the candidate is better, infinite for a change to zero; None without a change."""
     if change is None or math.isnan(change):
         return None
     return (math.log1p(change) if change > -1 else -math.inf) * (-1 if row.better == "lower" else 1)
@@ -57,7 +57,7 @@ def axis(rows: Iterable[Judged]) -> Axis:
 
 
 def forest(row: Judged, scale: Axis, bound: float | None = None) -> Markup:
-    """The change as a dot, its interval as a line, the margin as a band, no change as a hair line; thick from the bound that decides."""
+    """The change as a dot, its interval as a line (thick from the deciding bound on), the margin as a band, no change as a hairline."""
     middle, mean = HEIGHT / 2, betterment(row, row.effect)
     parts = [f'<line class="zero" x1="{WIDTH / 2}" x2="{WIDTH / 2}" y1="0" y2="{HEIGHT}"/>']
     if row.margin and not row.exact:
@@ -72,41 +72,41 @@ def forest(row: Judged, scale: Axis, bound: float | None = None) -> Markup:
         parts.append(f'<line class="bound" x1="{scale.x(decides):.1f}" x2="{scale.x(mean):.1f}" y1="{middle}" y2="{middle}"/>')
     if mean is not None:
         parts.append(_mark(max(END, min(WIDTH - END, scale.x(mean))), middle, row))
-    said = (
+    label = (
         f"{formatting.label(row.metric)}: {formatting.change(row)} {formatting.interval(row)}, margin "
         f"{formatting.margin(row)}, {formatting.verdict(row)}"
     )
-    return _svg(WIDTH, HEIGHT, f"strip {formatting.look(row.verdict, row.suggests)}", said, parts)
+    return drawn(WIDTH, HEIGHT, f"strip {formatting.look(row.verdict, row.suggests)}", label, parts)
 
 
 def _mark(x: float, y: float, row: Judged) -> str:
-    """Filled where something was shown; hollow for what was not: inconclusive, untestable, exploratory."""
+    """A filled mark for a settled verdict; a hollow one for inconclusive, untestable and exploratory."""
     if row.exact:
         return f'<path class="mark" d="M{x:.1f} {y - 4.5}l4.5 4.5-4.5 4.5-4.5-4.5z"/>'
     return f'<circle class="mark" cx="{x:.1f}" cy="{y}" r="3.6"/>'
 
 
 def ruler(scale: Axis) -> Markup:
-    """The head of the column: ratios on both sides, and which side is better."""
+    """The header of the column: ratios on both sides, and which side is better."""
     parts = [f'<text x="{WIDTH / 2}" y="27">same</text>']
     for ratio in scale.marks():
         for sign in (-1, 1):
             x = scale.x(sign * math.log(ratio))
             parts.append(f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="30" y2="34"/><text x="{x:.1f}" y="27">{ratio:g}×</text>')
-    for x, anchor, said in ((2, "start", "← worse"), (WIDTH - 2, "end", "better →")):
-        parts.append(f'<text class="side" x="{x}" y="11" style="text-anchor:{anchor}">{said}</text>')
-    return _svg(WIDTH, 34, "ruler", "Scale of the changes: worse to the left, better to the right", parts)
+    for x, anchor, side in ((2, "start", "← worse"), (WIDTH - 2, "end", "better →")):
+        parts.append(f'<text class="side" x="{x}" y="11" style="text-anchor:{anchor}">{side}</text>')
+    return drawn(WIDTH, 34, "ruler", "Scale of the changes: worse to the left, better to the right", parts)
 
 
 DOTS_WIDTH = 96
 MOST_DOTS = 300
-"""Dots in a strip; of more trials, evenly chosen ones are drawn."""
+"""The most dots in a strip; of more trials, an even sample is drawn."""
 
 
 def dots(row: Judged, trials: Sequence[TrialView]) -> Markup:
-    """Every trial of both arms on one line each, the baseline above; hollow ones do not count.
+    """Every trial of both arms, one line per arm, the baseline above; hollow dots do not count.
 
-    Those on the same spot are one dot, which counts if any of them does.
+    Trials on the same spot are one dot, which counts if any of them does.
     """
     lines = {row.baseline: ("a", 6), row.candidate: ("b", 16)}
     shown = [(trial, trial.values[row.metric]) for trial in trials if trial.arm in lines and row.metric in trial.values]
@@ -127,16 +127,16 @@ def dots(row: Judged, trials: Sequence[TrialView]) -> Markup:
             spoilt.append(f'<circle cx="{x}" cy="{y}" r="2.5"/>')
     parts = [*spoilt, *(f'<path class="{kind}" d="{"".join(dict.fromkeys(marks))}"/>' for kind, marks in counted.items() if marks)]
     ends = f"from {units.quantity(low, row.unit)} to {units.quantity(high, row.unit)}{', logarithmic' if wide else ''}"
-    return _svg(DOTS_WIDTH, HEIGHT, "dots", f"{len(shown)} trials {ends}; above {row.baseline}, below {row.candidate}", parts)
+    return drawn(DOTS_WIDTH, HEIGHT, "dots", f"{len(shown)} trials {ends}; above {row.baseline}, below {row.candidate}", parts)
 
 
 COURSE_WIDTH = 460
 MOST_BARS = 400
-"""Trials in a strip of readings; of more, evenly chosen ones are drawn."""
+"""The most trials in a strip of readings; of more, an even sample is drawn."""
 
 
 def course(view: SignalView, trials: Sequence[TrialView], arms: Sequence[str]) -> Markup:
-    """One reading beside every trial, in their order: a bar from the lowest to the highest, in the arm's colour; rings do not count."""
+    """One reading per trial, in their order: a bar from the lowest to the highest value, in the arm's colour; rings do not count."""
     known = [(place, trial, span) for place, (trial, span) in enumerate(zip(trials, view.spans, strict=True)) if span is not None]
     shown = known[:: max(1, -(-len(known) // MOST_BARS))]
     low, high = min(span[0] for _, _, span in known), max(span[1] for _, _, span in known)
@@ -153,18 +153,19 @@ def course(view: SignalView, trials: Sequence[TrialView], arms: Sequence[str]) -
     thick = " many" if len(shown) > 100 else ""
     parts = [*(f'<path class="{kind}" d="{"".join(marks)}"/>' for kind, marks in bars.items() if marks), *rings]
     ends = f"from {units.quantity(low, view.unit)} to {units.quantity(high, view.unit)}"
-    return _svg(COURSE_WIDTH, HEIGHT, f"dots course{thick}", f"{view.name} beside {len(known)} trials, {ends}", parts)
+    return drawn(COURSE_WIDTH, HEIGHT, f"dots course{thick}", f"{view.name} beside {len(known)} trials, {ends}", parts)
 
 
 def _share(value: float, low: float, high: float, wide: bool) -> float:
-    """Where a value lies between the ends, from 0 to 1; by ratios where they are wide apart."""
+    """The place of a value between the ends, from 0 to 1; by ratios where the ends are far apart."""
     if high <= low:
         return 0.5
     return math.log(value / low) / math.log(high / low) if wide else (value - low) / (high - low)
 
 
-def _svg(width: int, height: int, kind: str, said: str, parts: Sequence[str]) -> Markup:
+def drawn(width: int, height: int, kind: str, label: str, parts: Sequence[str]) -> Markup:
+    """A graphic with its description in words; `parts` are markup of ours."""
     head = Markup('<svg class="{}" width="{}" height="{}" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
-        kind, width, height, width, height, said
+        kind, width, height, width, height, label
     )
     return head + Markup("".join(parts)) + Markup("</svg>")  # noqa: S704  (numbers of ours alone)

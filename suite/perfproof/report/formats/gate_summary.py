@@ -1,4 +1,4 @@
-"""The head of a gate's comment and step summary: the decision, a line a metric, the reasons that matter, what to do, what was measured."""
+"""The head of a gate's comment and step summary: the decision, one line per metric, the reasons that matter, what to do, and the notes."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from perfproof.report.formats.gate_view import Line
 from perfproof.report.formats.markdown import escape, few, fold, table
 
 MARK = "<!-- perfproof gate -->"
-"""The first line of a comment, by which the next one finds it and takes its place."""
+"""The first line of a comment; the next run finds the comment by it and replaces it."""
 SIGNS: dict[Effect, str] = {"fail": "❌", "waived": "🩹", "warn": "⚠️", "pass": "✅", "report": "▫️"}
 NEUTRAL = "⚪"
 """The sign of a change that was not judged."""
 OPEN = "❔"
-"""The sign of what passes because the policy lets it, though nothing is settled."""
-HEAD = ("", "scenario", "metric", "base", "change", "by", "what was asked")
+"""The sign of a metric that is not settled and passes only because the policy allows it."""
+HEAD = ("", "scenario", "metric", "base", "change", "by", "rule")
 FEW, MOST = 8, 40
-"""Lines of the table with those that have no say, and without."""
+"""The most lines of the table with metrics that only report, and without them."""
 
 
 def head(page: Page, decision: Decision) -> Iterable[str]:
-    """The parts, each a paragraph, list or table."""
+    """The parts of the head, each a paragraph, list or table."""
     lines = gate_view.laid(page)
     yield f"{MARK}\n### {_sign(decision)} {escape(gate_view.headline(decision))}"
     with_say = [one for one in lines if one.ruling.effect != "report"]
@@ -34,10 +34,10 @@ def head(page: Page, decision: Decision) -> Iterable[str]:
     if shown:
         yield table(HEAD, "lllrrrl", (_cells(one) for one in shown))
     if len(lines) > len(shown):
-        yield f"{len(lines) - len(shown)} further metrics have no say and stand below."
-    told = [f"- {_mark(one.ruling)} {escape(f'{one.name}: {one.ruling.reason}')}" for one in lines if _is_told(one)]
-    if told:
-        yield few(told, 20)
+        yield f"{len(lines) - len(shown)} further metrics are reported only, below."
+    reasons = [f"- {_mark(one.ruling)} {escape(f'{one.name}: {one.ruling.reason}')}" for one in lines if _is_listed(one)]
+    if reasons:
+        yield few(reasons, 20)
     if decision.todo:
         yield "**What to do**\n\n" + few([f"- {escape(each)}" for each in decision.todo])
     if decision.notes:
@@ -45,7 +45,7 @@ def head(page: Page, decision: Decision) -> Iterable[str]:
 
 
 def _measured(notes: Sequence[str]) -> str:
-    """What was measured and why: a few lines stand open, many fold."""
+    """What was measured and why: a few lines are open, many are folded."""
     if len(notes) <= 6:
         return "**What was measured, and why**\n\n" + few(notes)
     return fold("What was measured, and why", few(notes, 60))
@@ -60,14 +60,14 @@ def _sign(decision: Decision) -> str:
 
 
 def _mark(ruling: Ruling) -> str:
-    """An effect's sign; others where nothing could be tested, which is no bad news of the change, and where what passes is open."""
+    """The sign of an effect, with separate signs where nothing could be tested and where a passing metric is not settled."""
     if ruling.effect == "fail" and ruling.code == EXIT_UNTESTABLE:
         return "🚫"
     return OPEN if gate_view.is_open(ruling) else SIGNS[ruling.effect]
 
 
-def _is_told(one: Line) -> bool:
-    """Whether a metric's reason stands below the table: where it fails, is waived or warns."""
+def _is_listed(one: Line) -> bool:
+    """Whether the list below the table has the metric's reason: where it fails, is waived or warns."""
     return one.ruling.effect in ("fail", "waived", "warn")
 
 
@@ -91,7 +91,13 @@ def _cells(one: Line) -> Sequence[str]:
 
 
 def _change(row: Judged) -> str:
-    """The change with its interval, or its factor where it is counted exactly."""
-    said = formatting.interval(row)
-    behind = f" ({formatting.factor(row)})" if said == "exact" and formatting.factor(row) else "" if said in ("", "exact") else f" {said}"
+    """The change with its interval, or with its factor for an exact count."""
+    interval = formatting.interval(row)
+    behind = (
+        f" ({formatting.factor(row)})"
+        if interval == "exact" and formatting.factor(row)
+        else ""
+        if interval in ("", "exact")
+        else f" {interval}"
+    )
     return f"{formatting.change(row)}{behind}"

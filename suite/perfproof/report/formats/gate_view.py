@@ -1,4 +1,4 @@
-"""A gate's decision for people: its headline, its lines and its JSON, said once for the terminal, the comment, the summary and JUnit."""
+"""A gate's decision for people: its headline, lines and JSON, written once for the terminal, the comment, the summary and JUnit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perfproof.report.base.page_model import Page
 
 SCHEMA = 1
 WORDS: dict[Effect, str] = {"fail": "fails", "waived": "waived", "warn": "warns", "pass": "passes", "report": "reported"}
-"""An effect as the word that stands before a metric."""
+"""The word for an effect, shown before a metric."""
 MARKS: dict[Effect, str] = {"fail": "✗", "waived": "~", "warn": "!", "pass": "✓", "report": "·"}
 """The sign beside the word."""
 _LOOKS: dict[Effect, str] = {
@@ -33,9 +33,9 @@ MOST_NAMED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One metric under its rule: the ruling, and the judged row that it is about (None where a page has none).
+    """One metric under its rule: the ruling, and its judged row (None where the page has none).
 
-    `candidate` is "" where the scenario has no other.
+    `candidate` is "" where the scenario has only one.
     """
 
     ruling: Ruling
@@ -44,7 +44,7 @@ class Line:
 
     @property
     def metric(self) -> str:
-        """The metric, with the candidate's name where it needs one to be told apart."""
+        """The metric, with the candidate's name where there are several."""
         return formatting.label(self.ruling.metric) + (f" ({self.candidate})" if self.candidate else "")
 
     @property
@@ -53,7 +53,7 @@ class Line:
 
 
 def clean(decision: Decision) -> Decision:
-    """The decision with every text made harmless to look at."""
+    """The decision with every text made safe to show."""
     rulings = tuple(
         dataclasses.replace(
             ruling,
@@ -76,18 +76,18 @@ def clean(decision: Decision) -> Decision:
 
 
 def laid(page: Page) -> list[Line]:
-    """Every ruling of the page's decision with its row, what a reader must not miss first."""
+    """Every ruling of the page's decision with its row, the most important first."""
     decision = page.decision
     if decision is None:
         return []
     every = (row for scenario in page.scenarios for row in (*scenario.unlisted, *scenario.rows))
     rows = {(row.scenario, row.metric, row.candidate): row for row in every}
-    found = _lines(decision.rulings, decision, rows)
-    return sorted(found, key=lambda one: EFFECTS.index(one.ruling.effect))
+    lines = _lines(decision.rulings, decision, rows)
+    return sorted(lines, key=lambda one: EFFECTS.index(one.ruling.effect))
 
 
 def _lines(rulings: Sequence[Ruling], decision: Decision, rows: Mapping[tuple[str, str, str], Judged]) -> list[Line]:
-    """Some of the decision's rulings, with their rows."""
+    """These rulings of the decision, with their rows."""
     candidates: dict[str, set[str]] = defaultdict(set)
     for each in decision.rulings:
         candidates[each.scenario].add(each.candidate)
@@ -102,31 +102,31 @@ def _lines(rulings: Sequence[Ruling], decision: Decision, rows: Mapping[tuple[st
 
 
 def look(ruling: Ruling) -> str:
-    """What a ruling is coloured as on the page: what could not be tested is no bad news of the change, what passes is no good news."""
+    """The colour of a ruling on the page. Untestable is not red, and passing is not green."""
     if ruling.effect == "fail" and ruling.code not in (EXIT_REGRESSED, EXIT_INCONCLUSIVE):
         return "untestable"
     return "inconclusive" if is_open(ruling) else _LOOKS[ruling.effect]
 
 
 def mark(ruling: Ruling) -> str:
-    """The sign before a ruling's word; one of its own where nothing could be tested, and where what passes is open."""
+    """The sign before a ruling's word, with separate signs where nothing could be tested and where a passing metric is not settled."""
     return "⊘" if look(ruling) == "untestable" else "?" if is_open(ruling) else MARKS[ruling.effect]
 
 
 def is_open(ruling: Ruling) -> bool:
-    """Whether it passes because the policy lets it, though nothing is settled."""
+    """Whether a metric that is not settled passes only because the policy allows it."""
     return ruling.effect == "pass" and ruling.verdict in (Outcome.INCONCLUSIVE, Outcome.UNTESTABLE)
 
 
 def whole(decision: Decision) -> str:
-    """What the decision as a whole is coloured as."""
+    """The colour of the whole decision."""
     if decision.passes:
         return "settled" if decision.judged else "inconclusive"
     return "regressed" if decision.exit_code in (EXIT_REGRESSED, EXIT_INCONCLUSIVE) else "untestable"
 
 
 def headline(decision: Decision) -> str:
-    """The first line of every form: what the gate does, under which policy, and why; what is not judged is no pass."""
+    """The first line of every form: what the gate does, under which policy, and why. "Not judged" is not a pass."""
     if decision.passes and not decision.judged:
         return f"Not judged ({decision.policy}): {_why(decision)}"
     verb = {EXIT_PASS: "passes", EXIT_REGRESSED: "fails", EXIT_INCONCLUSIVE: "fails"}.get(decision.exit_code, "can't tell")
@@ -143,10 +143,10 @@ def _why(decision: Decision) -> str:
     if failing:
         return _named(failing, decision)
     count = len(decision.deciding)
-    told = [f"{count} metric{'' if count == 1 else 's'} decide{'s' if count == 1 else ''}, none fails"]
+    parts = [f"{count} metric{'' if count == 1 else 's'} decide{'s' if count == 1 else ''}, none fails"]
     counts = ((len(decision.of("warn")), "with a warning"), (len(decision.of("waived")), "waived"))
-    told += [f"{number} {word}" for number, word in counts if number]
-    return ", ".join(told)
+    parts += [f"{number} {word}" for number, word in counts if number]
+    return ", ".join(parts)
 
 
 def _untestable(failing: Sequence[Ruling], decision: Decision) -> str:
@@ -172,13 +172,14 @@ def _outcome(ruling: Ruling) -> str:
     if ruling.rule == ALSO_WORSE:
         return "is also worse"
     if ruling.verdict == "regressed" and SUGGESTS in ruling.reason:
-        return "suggests regressed"
-    return "regressed" if ruling.verdict == "regressed" else f"is not what was asked ({ruling.rule})"
+        return "likely regressed"
+    return "regressed" if ruling.verdict == "regressed" else f"breaks the rule ({ruling.rule})"
 
 
 def verdict(one: Line) -> str:
-    """The verdict's word, a hint told as one."""
-    return formatting.said(one.ruling.verdict, one.row is not None and one.row.suggests)
+    """The verdict's word; "likely …" where launches were shared."""
+    of_host = formatting.of_host(one.ruling.metric, one.ruling.verdict, one.ruling.reason)
+    return of_host or formatting.outcome_word(one.ruling.verdict, one.row is not None and one.row.suggests)
 
 
 def document(page: Page) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""JUnit XML, for whoever shows test results: one case a judged metric, one a scenario that could not be judged.
+"""JUnit XML for tools that show test results: one case per judged metric, and one per scenario that could not be judged.
 
-*Regressed* is a failure, *untestable* an error, *inconclusive* is skipped (neither passed nor failed), the rest passes.
-Whether the run as a whole passes is the gate's to say. Where one did, its rulings are the cases: what fails the gate fails, or errs where
-nothing could be tested; what has no say or is waived is skipped; and a case of its own is the decision.
+*Regressed* is a failure, *untestable* an error, *inconclusive* is skipped (neither passed nor failed); the rest passes.
+The gate decides whether the whole run passes. Where a gate decided, its rulings are the cases. What fails the gate is a failure, or an
+error where nothing could be tested. What is only reported or waived is skipped. The decision itself is one more case.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from perfproof.report.formats.gate_view import Line
 from perfproof.report.text import sentences
 
 FAILURES = (EXIT_REGRESSED, EXIT_INCONCLUSIVE)
-"""Exit codes that are failures; the others are errors."""
+"""Exit codes that count as failures; the others are errors."""
 _ENDS = {"regressed": "failure", "untestable": "error", "inconclusive": "skipped"}
 
 
 def render(page: Page) -> str:
-    """The document; texts are escaped by the XML writer and hold no character that XML forbids, being clean."""
+    """The document. The XML writer escapes the texts; they are clean, so they hold no character that XML forbids."""
     top = ET.Element("testsuites", name=page.title)
     if page.decision is not None:
         top.extend(_decided(page, page.decision))
@@ -47,15 +47,15 @@ def _suite(scenario: ScenarioView) -> ET.Element:
 
 
 def _borne(suite: ET.Element, provisos: Sequence[str]) -> None:
-    """What to bear in mind of a suite's results, as its properties."""
+    """Adds the caveats of a suite's results as its properties."""
     if provisos:
         properties = ET.SubElement(suite, "properties")
         for each in provisos:
-            ET.SubElement(properties, "property", name="bear in mind", value=each)
+            ET.SubElement(properties, "property", name="caveat", value=each)
 
 
 def _counted(suite: ET.Element, cases: list[ET.Element]) -> ET.Element:
-    """The suite with its cases, and their numbers."""
+    """The suite with its cases and their counts."""
     suite.extend(cases)
     for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(name, str(sum(case.find(tag) is not None for case in cases)))
@@ -83,7 +83,7 @@ def _nothing(scenario: ScenarioView) -> ET.Element:
 
 
 def _decided(page: Page, decision: Decision) -> Iterable[ET.Element]:
-    """A suite a scenario with a case a ruling, then the decision itself."""
+    """One suite per scenario with one case per ruling, then the decision itself."""
     seconds = {scenario.name: dict(scenario.seconds).get("in all", 0.0) for scenario in page.scenarios}
     provisos = {scenario.name: scenario.provisos for scenario in page.scenarios}
     lines = gate_view.laid(page)
@@ -95,22 +95,22 @@ def _decided(page: Page, decision: Decision) -> Iterable[ET.Element]:
     tag = "failure" if decision.exit_code in FAILURES else "error"
     if decision.passes:
         tag = "" if decision.judged else "skipped"
-    told = "\n".join([*decision.todo, *decision.notes])
+    text = "\n".join([*decision.todo, *decision.notes])
     if tag:
-        ET.SubElement(case, tag, message=gate_view.headline(decision)).text = told
+        ET.SubElement(case, tag, message=gate_view.headline(decision)).text = text
     else:
-        ET.SubElement(case, "system-out").text = "\n".join(filter(None, [gate_view.headline(decision), told]))
+        ET.SubElement(case, "system-out").text = "\n".join(filter(None, [gate_view.headline(decision), text]))
     yield _counted(ET.Element("testsuite", name="gate", time="0.000"), [case])
 
 
 def _ruled(one: Line) -> ET.Element:
     ruling = one.ruling
     case = ET.Element("testcase", classname=ruling.scenario, name=f"{ruling.metric} ({ruling.candidate})")
-    said = f"{gate_view.WORDS[ruling.effect]}: {gate_view.verdict(one)} ({ruling.rule})"
+    message = f"{gate_view.WORDS[ruling.effect]}: {gate_view.verdict(one)} ({ruling.rule})"
     if ruling.effect == "fail":
-        ET.SubElement(case, "failure" if ruling.code in FAILURES else "error", message=said).text = ruling.reason
+        ET.SubElement(case, "failure" if ruling.code in FAILURES else "error", message=message).text = ruling.reason
     elif ruling.effect in ("report", "waived"):
-        ET.SubElement(case, "skipped", message=said).text = ruling.reason
+        ET.SubElement(case, "skipped", message=message).text = ruling.reason
     else:
-        ET.SubElement(case, "system-out").text = f"{said}: {ruling.reason}"
+        ET.SubElement(case, "system-out").text = f"{message}: {ruling.reason}"
     return case

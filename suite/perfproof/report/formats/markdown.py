@@ -1,4 +1,4 @@
-"""GitHub markdown: text that shows as it reads, tables, fences and parts that fold."""
+"""GitHub markdown: escaped text, tables, code fences and parts that fold."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _AT_START = re.compile(r"^([+\-=])|^(\d{1,9})(?=[.)](?:\s|$))")
 
 
 def table(head: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are escaped already; `align` holds an `l` or `r` a column."""
+    """A table of escaped cells; `align` holds one `l` or `r` per column."""
     rule = ["---:" if side == "r" else "---" for side in align]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, rule, *rows])
 
 
 def fence(text: str) -> str:
-    """Code that nothing in it can end."""
+    """A code block with a fence that its text can't end."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     mark = "`" * max(3, longest + 1)
     return f"{mark}sh\n{text}\n{mark}"
@@ -31,27 +31,27 @@ def fold(title: str, body: str) -> str:
 
 
 def few(listed: Sequence[str], most: int = 30) -> str:
-    """A list of lines that are escaped already, the first so many of them."""
+    """A list of escaped lines, at most `most` of them."""
     more = [f"- and {len(listed) - most} more, in the HTML report"] if len(listed) > most else []
     return "\n".join([*(shorten(each, 400) for each in listed[:most]), *more])
 
 
 def escape(text: str) -> str:
-    """Text that shows as it reads: no markup, no HTML, no mention of anybody, no link."""
+    """Text that is shown literally: no markup, no HTML, no mention of a user, no link."""
     shown = _SPECIAL.sub(_escaped, html.escape(text, quote=False))
-    shown = _AT_START.sub(lambda found: f"\\{found[1]}" if found[1] else f"{found[2]}\\", shown)
+    shown = _AT_START.sub(lambda match: f"\\{match[1]}" if match[1] else f"{match[2]}\\", shown)
     return _unlinked(shown)
 
 
 def _unlinked(text: str) -> str:
-    """HTML text in which GitHub finds nobody's name, no address and no number of an issue."""
+    """HTML text in which GitHub finds no user name, no address and no issue number."""
     shown = re.sub(r"@(?=\w)", "@<!-- -->", text)
     shown = re.sub(r"(?i)(https?|ftp|www|mailto|xmpp)(?=[:.])", r"\1<!-- -->", shown)
     return re.sub(r"(?i)((?<=#)|(?<=\bgh-))(?=\d)", "<!-- -->", shown)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    """A backslash before what markdown would act on; none before an underscore within a word, so that names stay readable."""
-    text, at = found.string, found.start()
-    inside = found[0] == "_" and text[at - 1 : at].isalnum() and text[at + 1 : at + 2].isalnum()
-    return found[0] if inside else f"\\{found[0]}"
+def _escaped(match: re.Match[str]) -> str:
+    """A backslash before a character of markdown; none before an underscore within a word, so that names stay readable."""
+    text, at = match.string, match.start()
+    inside = match[0] == "_" and text[at - 1 : at].isalnum() and text[at + 1 : at + 2].isalnum()
+    return match[0] if inside else f"\\{match[0]}"

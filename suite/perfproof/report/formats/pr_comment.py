@@ -1,8 +1,8 @@
-"""The block for a pull request: GitHub markdown that fits its limit, with raw values and commands to check it by.
+"""The text for a pull request: GitHub markdown that fits GitHub's limit, with raw values and commands to check it.
 
-In order: the headline and a sentence a scenario (of a gate: its decision and a line a metric), the verdict table, what could not be
-judged, raw values of every trial, work, what ran in each arm, commands, machine. The longer parts fold; if the whole is too long, the
-last parts go, and the block says so.
+In order: the headline and one sentence per scenario (for a gate: its decision and one line per metric), the verdict table, what could not
+be judged, raw values of every trial, work, what ran in each arm, commands, machine. The longer parts fold. If the whole is too long, the
+last parts are left out, and the text says so.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LIMIT = 65_000
 
 
 def render(page: Page, limit: int = LIMIT) -> str:
-    """The block, at most `limit` characters."""
+    """The text, at most `limit` characters."""
     head = "\n\n".join(_head(page))
     parts, left_out = [head], []
     room = limit - len(head) - 200
@@ -46,7 +46,7 @@ def _head(page: Page) -> Iterable[str]:
         return
     yield f"### {escape(page.headline)}"
     if page.scenarios:
-        yield "\n".join(told for scenario in page.scenarios for told in _answer(scenario))
+        yield "\n".join(line for scenario in page.scenarios for line in _answer(scenario))
     if page.notes:
         yield "\n".join(f"- {shorten(escape(each), 400)}" for each in page.notes)
     if page.scenarios:
@@ -55,13 +55,13 @@ def _head(page: Page) -> Iterable[str]:
 
 
 def _answer(scenario: ScenarioView) -> Iterable[str]:
-    """A scenario's sentence, and under it what to bear in mind."""
+    """A scenario's sentence, and its caveats below."""
     yield f"- {_word(scenario.outcome, scenario.suggests)} {escape(scenario.answer)}{_lacking(scenario)}"
     yield from (f"  - {shorten(escape(each), 400)}" for each in scenario.provisos)
 
 
 def _lacking(scenario: ScenarioView) -> str:
-    """How many blocks are missing, where a verdict is open for want of them; "" where that is not why."""
+    """How many blocks are missing, where that keeps a verdict open; "" where there are enough."""
     short = [row for row in scenario.primaries if row.verdict == Outcome.INCONCLUSIVE and not row.exact and row.blocks < LEAST_BLOCKS]
     if not scenario.traits or scenario.of_answers or not short:
         return ""
@@ -76,12 +76,12 @@ def _lacking(scenario: ScenarioView) -> str:
 def _remarks(page: Page) -> Iterable[str]:
     """Growth, what was not judged, and warnings."""
     views = ((scenario, view) for scenario in page.scenarios for view in scenario.growths)
-    grown = [f"- {escape(scenario.name)}: {escape(told)}" for scenario, view in views for told in formatting.growth(view)]
+    grown = [f"- {escape(scenario.name)}: {escape(line)}" for scenario, view in views for line in formatting.growth(view)]
     if grown:
         yield "**Growth with the size**\n\n" + few(grown)
-    told = [f"- {escape(scenario.name)}: {escape(each)}" for scenario in page.scenarios for each in scenario.unjudged]
-    if told:
-        yield "**Not judged, or not counted**\n\n" + few(told)
+    unjudged = [f"- {escape(scenario.name)}: {escape(each)}" for scenario in page.scenarios for each in scenario.unjudged]
+    if unjudged:
+        yield "**Not judged, or not counted**\n\n" + few(unjudged)
     warned = [f"- {escape(each)}" for each in page.warnings]
     warned += [f"- {escape(scenario.name)}: {escape(each)}" for scenario in page.scenarios for each in scenario.warnings]
     if warned:
@@ -90,9 +90,9 @@ def _remarks(page: Page) -> Iterable[str]:
 
 def _verdicts(page: Page) -> str:
     rows = [(one, row) for one in page.scenarios for row in (*one.rows, *(each for each in one.worse if each in one.unlisted))]
-    told = [row for row in rows if row[1].verdict]
+    with_verdict = [row for row in rows if row[1].verdict]
     most = 100
-    shown = (told + [row for row in rows if not row[1].verdict])[:most]
+    shown = (with_verdict + [row for row in rows if not row[1].verdict])[:most]
     judged = [row for _, row in shown]
     numbers = ("baseline", "candidate", "change", table_headers.interval(judged), "margin", "detectable", table_headers.counted(judged))
     cells = (_cells(scenario, row, count) for (scenario, row), count in zip(shown, table_headers.counts(judged), strict=True))
@@ -115,22 +115,31 @@ def _cells(scenario: ScenarioView, row: Judged, count: str) -> Sequence[str]:
         formatting.margin(row),
         formatting.detectable(row),
         count,
-        _word(row.verdict, row.suggests),
+        _word(row.verdict, row.suggests, formatting.verdict(row)),
     )
 
 
-_SIGNS = {"regressed": "❌", "untestable": "🚫", "inconclusive": "❔", "improved": "✅", "equivalent": "🟰", "suggests": "〰️"}
+_SIGNS = {
+    "regressed": "❌",
+    "untestable": "🚫",
+    "inconclusive": "❔",
+    "improved": "✅",
+    "less": "➖",
+    "equivalent": "🟰",
+    "identical": "🟰",
+    "suggests": "〰️",
+}
 
 
-def _word(outcome: Outcome | None, suggests: bool = False) -> str:
-    told = formatting.said(outcome, suggests)
-    return f"{_SIGNS[formatting.look(outcome, suggests)]} **{told}**" if outcome else told
+def _word(outcome: Outcome | None, suggests: bool = False, word: str = "") -> str:
+    shown = word or formatting.outcome_word(outcome, suggests)
+    return f"{_SIGNS[formatting.look(outcome, suggests)]} **{shown}**" if outcome else shown
 
 
 def _folded(page: Page) -> Iterable[tuple[str, str]]:
     if page.decision is not None and page.scenarios:
         borne = [f"- {escape(scenario.name)}: {escape(each)}" for scenario in page.scenarios for each in scenario.provisos]
-        mind = [f"**To bear in mind**\n\n{few(borne)}"] if borne else []
+        mind = [f"**Caveats**\n\n{few(borne)}"] if borne else []
         yield "All verdicts", "\n\n".join([_verdicts(page), *mind, *_remarks(page)])
     for scenario in page.scenarios:
         if columns := _columns(scenario):
@@ -157,23 +166,23 @@ OWN = (
     *("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "VLLM_CACHE_ROOT", "VLLM_CONFIG_ROOT", "VLLM_RPC_BASE_PATH"),
     *("VLLM_LOGGING_COLOR", "VLLM_NO_USAGE_STATS"),
 )
-"""How the names of facts begin that are the suite's own bookkeeping, or stand elsewhere in the comment: the HTML report has them."""
+"""Prefixes of facts that are the suite's own bookkeeping or stand elsewhere in the comment; the HTML report has them."""
 
 
 def _tells(fact: Fact) -> bool:
-    """Whether a fact of the machine tells a reader of a comment anything."""
-    return not fact.name.startswith(OWN) and any(value not in EMPTY and not value.startswith("not told in") for value in fact.values)
+    """Whether a fact about the machine is of use to a reader of the comment."""
+    return not fact.name.startswith(OWN) and any(value not in EMPTY and not value.startswith("not recorded in") for value in fact.values)
 
 
 def _columns(scenario: ScenarioView) -> list[tuple[str, str]]:
-    """The primary metrics of which trials left values, with their units; answers that are compared one by one left none."""
+    """The primary metrics with values in trials, and their units. Answers that are compared one by one have none."""
     kept = {name for trial in scenario.trials for name in trial.values}
     named = dict.fromkeys((row.metric, row.unit) for row in scenario.rows if row.primary and not row.exact and row.metric in kept)
     return list(named)[:6]
 
 
 def _raw(scenario: ScenarioView, columns: Sequence[tuple[str, str]]) -> str:
-    """Every trial's value of the primary metrics, a line a block, those that do not count in brackets."""
+    """Every trial's value of the primary metrics, one line per block; values that do not count are in brackets."""
     scales = {name: units.scale((trial.values[name] for trial in scenario.trials if name in trial.values), unit) for name, unit in columns}
     head = ("block", "order", *(f"{formatting.label(name)}, {arm.name}" for name, _ in columns for arm in scenario.arms))
     of_block: dict[int, dict[str, str]] = {}
@@ -190,9 +199,9 @@ def _raw(scenario: ScenarioView, columns: Sequence[tuple[str, str]]) -> str:
         [
             str(block),
             escape(orders.get(block, "")),
-            *(escape(found.get(f"{name}\n{arm.name}", units.NONE)) for name, _ in columns for arm in scenario.arms),
+            *(escape(cells.get(f"{name}\n{arm.name}", units.NONE)) for name, _ in columns for arm in scenario.arms),
         ]
-        for block, found in of_block.items()
+        for block, cells in of_block.items()
     )
     return table(tuple(escape(each) for each in head), "rl" + "r" * (len(head) - 2), rows)
 
@@ -204,7 +213,7 @@ def _work(scenario: ScenarioView) -> str:
             [escape(formatting.label(each.name)), *(escape(formatting.work(values, each.unit)) for values in each.values)]
             for each in scenario.witnesses
         )
-        lines += [table(("witness", *(escape(arm.name) for arm in scenario.arms)), "l" + "r" * len(scenario.arms), rows), ""]
+        lines += [table(("exact count", *(escape(arm.name) for arm in scenario.arms)), "l" + "r" * len(scenario.arms), rows), ""]
     for each in scenario.work:
         where = f"**unequal** in block {', '.join(map(str, each.unequal))}" if each.unequal else "equal in every block"
         lines.append(f"{escape(formatting.label(each.name))}: {where}  ")

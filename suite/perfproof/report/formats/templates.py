@@ -18,13 +18,13 @@ ASSETS = files("perfproof.report") / "assets"
 
 
 class _Assets(BaseLoader):
-    """Templates from the package's own folder, wherever it is installed."""
+    """Loads templates from the package's own folder."""
 
     def get_source(self, environment: Environment, template: str) -> tuple[str, None, None]:
-        found = ASSETS / template
-        if not found.is_file():
+        file = ASSETS / template
+        if not file.is_file():
             raise TemplateNotFound(template)
-        return found.read_text("utf-8"), None, None
+        return file.read_text("utf-8"), None, None
 
 
 @cache
@@ -36,12 +36,12 @@ def _environment() -> Environment:
 
 
 def breakable(name: str) -> Markup:
-    """A function's or variable's name that a narrow column breaks between its words, not within one; its text stays as it is."""
+    """A name of a function or variable with places where a narrow column may break it; its text is unchanged."""
     return Markup(re.sub(r"([._:])(?=\w)", r"\1<wbr>", str(escape(name))))  # noqa: S704  (escaped)
 
 
 def render(template: str, **values: Any) -> Markup:
-    """A template of the package with these values, as markup."""
+    """Renders a template of the package with these values, as markup."""
     return Markup(_environment().get_template(template).render(**values))  # noqa: S704  (autoescaped)
 
 

@@ -27,18 +27,20 @@ COLOURS: dict[Outcome | None, str] = {
     Outcome.UNTESTABLE: "bold magenta",
     Outcome.INCONCLUSIVE: "bold yellow",
     Outcome.IMPROVED: "bold green",
+    Outcome.LESS: "bold",
     Outcome.EQUIVALENT: "bold",
+    Outcome.IDENTICAL: "bold",
     None: "dim",
 }
 HINT = "bold italic"
-"""The style of a verdict that only suggests, in no outcome's colour."""
+"""The style of a likely verdict: it has no outcome's colour."""
 EFFECTS: dict[Effect, str] = {"fail": "bold red", "waived": "bold yellow", "warn": "bold yellow", "pass": "bold green", "report": "dim"}
 WIDE = 108
-"""From so many columns on, a table also shows the arms' values and the margin."""
+"""From this width on, a table also shows the arms' values and the margin."""
 
 
 class Fitting:
-    """A renderable that asks the console for its width and gives what `make` lays out for it."""
+    """A renderable that lays itself out with `make` for the console's width."""
 
     def __init__(self, make: Callable[[int], RenderableType]) -> None:
         self._make = make
@@ -60,9 +62,9 @@ def show(page: Page, console: Console) -> None:
 def text(page: Page, width: int = 120) -> str:
     """The page as plain text without colour."""
     console = Console(width=width, force_terminal=False, no_color=True, color_system=None, legacy_windows=False)
-    with console.capture() as found:
+    with console.capture() as capture:
         console.print(render(page))
-    return "\n".join(line.rstrip() for line in found.get().splitlines()) + "\n"
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
 def _page(page: Page, width: int) -> RenderableType:
@@ -78,7 +80,7 @@ def _page(page: Page, width: int) -> RenderableType:
 
 
 def _decision(page: Page, decision: Decision) -> Iterable[RenderableType]:
-    """A gate's decision: a line a metric, the reasons of those that do something, what to do, and last the headline."""
+    """A gate's decision: one line per metric, with a reason unless it only reports; then what to do, and the headline last."""
     yield Text("")
     for one in gate_view.laid(page):
         ruling = one.ruling
@@ -88,8 +90,8 @@ def _decision(page: Page, decision: Decision) -> Iterable[RenderableType]:
         yield head
         if ruling.effect != "report":
             yield Padding(Text(f"{ruling.rule}: ", style="dim").append(ruling.reason, style="default not dim"), (0, 0, 0, 11))
-    for what, told in (("what to do", decision.todo), ("note", decision.notes)):
-        yield from (Text(f"{what}: ", style="dim").append(each, style="default not dim") for each in told)
+    for what, lines in (("what to do", decision.todo), ("note", decision.notes)):
+        yield from (Text(f"{what}: ", style="dim").append(each, style="default not dim") for each in lines)
     fine = "bold green" if decision.judged else "bold yellow"
     style = fine if decision.passes else "bold red" if decision.exit_code in (1, 4) else "bold magenta"
     count = len(page.warnings)
@@ -105,27 +107,27 @@ def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
     yield head
     if scenario.rows:
         yield Padding(_table(scenario.rows, width), (0, 0, 0, 2), expand=False)
-    yield from _bullets((told for view in scenario.growths for told in formatting.growth(view)), "growth", "")
+    yield from _bullets((line for view in scenario.growths for line in formatting.growth(view)), "growth", "")
     yield from _bullets(_answers(scenario.rows), "answers", "")
-    yield from _bullets(scenario.provisos, "bear in mind", "")
+    yield from _bullets(scenario.provisos, "caveat", "")
     yield from _bullets(scenario.unjudged, "not judged or not counted", "yellow")
     yield from _bullets(scenario.warnings, "warning", "")
 
 
 _LEAST, _APART = 14, 2
-"""Columns that a metric has at least, and those between one column and the next."""
+"""The least width of the metric column, and the gap between columns."""
 DECIDED = ("regressed", "improved", "equivalent")
-"""Verdicts whose reason stands nowhere else."""
+"""Verdicts whose reason is shown nowhere else."""
 
 
 def _answers(rows: Sequence[Judged]) -> list[str]:
-    """What is said of answers, alike ones together: it tells what the baseline did when asked again. What was not settled stands below."""
-    told = [row for row in rows if (row.verdict if row.metric in ANSWERS else formatting.of_accuracy(row) and row.verdict in DECIDED)]
-    return sentences.told(told, len({row.candidate for row in rows}) > 1)
+    """The sentences about answers, equal ones together; they say what the baseline did when asked again. Open ones stand below."""
+    answers = [row for row in rows if (row.verdict if row.metric in ANSWERS else formatting.of_accuracy(row) and row.verdict in DECIDED)]
+    return sentences.grouped_claims(answers, len({row.candidate for row in rows}) > 1)
 
 
 class Form(Enum):
-    """How much a table shows: everything; all but the arms' values and the margin; without what could have been seen either."""
+    """How much a table shows: everything; no values of arms and no margin; no detectable effect either."""
 
     WIDE = "wide"
     USUAL = "usual"
@@ -134,7 +136,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column: its head, and a cell a row."""
+    """One column: its header, and one cell per row."""
 
     head: str
     cells: tuple[Text, ...]
@@ -150,7 +152,7 @@ class Column:
 
 
 def _table(rows: Sequence[Judged], width: int) -> RenderableType:
-    """The verdict table; where there are several candidates, each is named on a line above its rows."""
+    """The verdict table; several candidates have their names on lines above their rows."""
     candidates = list(dict.fromkeys(row.candidate for row in rows))
     ordered = sorted(rows, key=lambda row: candidates.index(row.candidate))
     columns = _columns(ordered, width)
@@ -163,7 +165,7 @@ def _table(rows: Sequence[Judged], width: int) -> RenderableType:
 
 
 def _grid(columns: Sequence[Column], rows: Sequence[tuple[int, Judged]], *, head: bool) -> Table:
-    """Rows of the table by their places in it, in columns as wide as all of it needs; or its head."""
+    """Some rows of the table with their places in it, in columns as wide as the whole table needs; or its header."""
     grid = Table(box=None, padding=(0, _APART, 0, 0), header_style="dim", collapse_padding=True, pad_edge=False, show_header=head)
     for number, column in enumerate(columns):
         grid.add_column(column.head, justify=column.justify, width=column.width, no_wrap=number > 0, overflow="fold")
@@ -173,10 +175,10 @@ def _grid(columns: Sequence[Column], rows: Sequence[tuple[int, Judged]], *, head
 
 
 def _columns(rows: Sequence[Judged], width: int) -> list[Column]:
-    """As many columns as leave room for the metrics, whose words are broken only where nothing more can be left out."""
+    """The columns that leave room for the metrics' names. Names are broken within words only where no further column can go."""
     head = table_headers.metric(rows)
     metrics = [f"{'↓' if row.better == 'lower' else '↑'} {table_headers.named(row, head)}" for row in rows]
-    longest = max(_LEAST, 2 + max(cell_len(word) for told in metrics for word in told.split()))
+    longest = max(_LEAST, 2 + max(cell_len(word) for metric in metrics for word in metric.split()))
     for form in Form if width >= WIDE else (Form.USUAL, Form.SHORT):
         columns = _behind(rows, form)
         room = width - 2 - sum(_APART + column.width for column in columns)
@@ -186,19 +188,19 @@ def _columns(rows: Sequence[Judged], width: int) -> list[Column]:
 
 
 def _metrics(head: str, metrics: Sequence[str], room: int) -> Column:
-    """The metrics, folded between words where there is too little room."""
-    cells = tuple(Text("\n".join(_folded(told, room))) for told in metrics)
+    """The column of metrics, folded between words where there is too little room."""
+    cells = tuple(Text("\n".join(_folded(metric, room))) for metric in metrics)
     return Column(head=head.ljust(_LEAST), cells=cells, justify="left")
 
 
-def _folded(told: str, room: int) -> list[str]:
-    """The lines of a metric, what is folded set in by as much as takes no further line."""
-    ways = (textwrap.wrap(told, room, subsequent_indent=indent, break_on_hyphens=False) for indent in ("  ", " "))
+def _folded(metric: str, room: int) -> list[str]:
+    """The lines of a metric's name; folded lines are indented by two spaces unless one space saves a line."""
+    ways = (textwrap.wrap(metric, room, subsequent_indent=indent, break_on_hyphens=False) for indent in ("  ", " "))
     return min(ways, key=len)
 
 
 def _behind(rows: Sequence[Judged], form: Form) -> list[Column]:
-    """The columns behind the metrics; none that would be empty, but for the change."""
+    """The columns after the metrics; empty ones are left out, except the change."""
     wide, values = form == Form.WIDE, [formatting.values(row) for row in rows]
     columns = [
         _column("baseline", (first for first, _ in values) if wide else ()),
@@ -224,17 +226,19 @@ def _change(row: Judged, wide: bool) -> Text:
 
 def _word(outcome: Outcome | None, suggests: bool = False) -> Text:
     style = HINT if outcome and suggests else COLOURS[outcome]
-    return Text(f"{formatting.symbol(outcome, suggests)} {formatting.said(outcome, suggests)}", style=style)
+    return Text(f"{formatting.symbol(outcome, suggests)} {formatting.outcome_word(outcome, suggests)}", style=style)
 
 
 def _verdict(row: Judged, wide: bool) -> Text:
-    """The verdict's cell; a hint, "~ suggests an improvement", takes two lines where room is short."""
+    """The verdict's cell; a likely verdict, "~ likely improved", takes two lines where room is short."""
     word = _word(row.verdict, row.suggests)
+    if of_host := formatting.of_host(row.metric, row.verdict, row.reason):
+        return Text(f"{formatting.symbol(row.verdict)} {of_host}", style=word.style)
     if wide or not row.suggests:
         return word
     return Text("\n  ".join(word.plain.rsplit(" ", 1)), style=word.style)
 
 
-def _bullets(told: Iterable[str], what: str, style: str) -> Iterable[RenderableType]:
-    for each in told:
+def _bullets(lines: Iterable[str], what: str, style: str) -> Iterable[RenderableType]:
+    for each in lines:
         yield Padding(Text(f"{what}: ", style="dim").append(each, style=style), (0, 0, 0, 2))

@@ -13,14 +13,16 @@ from perfproof.report.history import history_view
 from perfproof.report.history.history_model import LineView, StepView, Timeline
 
 MOST_TICKS = 24
-"""Builds that are named on the axis; of more, evenly chosen ones are."""
+"""The most builds named on the axis; of more, an even sample is named."""
 HEADROOM = 0.30
-"""Share of the figure above the data, for what the steps say."""
+"""The share of the figure above the data, for the labels of steps."""
 
 
 def timeline(shown: Timeline, name: str, rows: str, colours: dict[str, int]) -> str:
-    """A timeline as an `<svg>` element. `name` is unique within the page; `rows` begins the ids of the table's rows; `colours` maps a
-    machine to the place of its colour."""
+    """A timeline as an `<svg>` element.
+
+    `name` is unique within the page; `rows` is the prefix of the ids of the table's rows; `colours` maps a machine to its colour's place.
+    """
     scale = units.scale([dot.value for line in shown.lines for dot in line.dots], shown.unit)
     with plots.blank(name, (6.2, 2.9)) as figure:
         figure.subplots_adjust(left=0.125, right=0.985, top=0.985, bottom=0.215)
@@ -38,15 +40,15 @@ def timeline(shown: Timeline, name: str, rows: str, colours: dict[str, int]) -> 
         every = range(0, len(shown.builds), -(-len(shown.builds) // MOST_TICKS))
         axes.set_xticks(list(every), [shown.short[place] for place in every], rotation=50, ha="right", rotation_mode="anchor", fontsize=8.5)
         axes.set_ylabel(f"{scale.name or 'count'}" + (", log" if wide else ""))
-        said = (
+        label = (
             f"{shown.metric} of {shown.scenario} over {len(shown.builds)} builds: {history_view.summary(shown)}. The table "
             f"below holds every value."
         )
-        return plots.as_svg(figure, name, said, hover, rows)
+        return plots.as_svg(figure, name, label, hover, rows)
 
 
 def _scale(axes: Any, shown: Timeline, factor: float) -> bool:
-    """Sets the limits with room above for words; whether the scale is logarithmic."""
+    """Sets the limits with room above for labels. Returns whether the scale is logarithmic."""
     ends = [end / factor for line in shown.lines for dot in line.dots for end in (dot.low, dot.high)]
     low, high = min(ends), max(ends)
     room = HEADROOM if shown.steps else 0.08
@@ -65,7 +67,7 @@ def _scale(axes: Any, shown: Timeline, factor: float) -> bool:
 
 
 def _line(axes: Any, line: LineView, shown: Timeline, factor: float, look: tuple[str, str, float], gid: str, first: int) -> list[Dot]:
-    """One machine's points, the level between every two steps, and where its environment changed; the points, for pointing at."""
+    """Draws one machine's points, the level between steps, and the changes of its environment. Returns the points for tooltips."""
     colour, marker, size = look
     bounds = [0, *sorted(step.place for step in line.steps if step.state != "refuted"), len(shown.builds)]
     for start, end in pairwise(bounds):
@@ -97,18 +99,18 @@ def _line(axes: Any, line: LineView, shown: Timeline, factor: float, look: tuple
             y=dot.value,
             ok=True,
             baseline=False,
-            text=_told(dot.build, dot.value, dot.trials, shown),
+            text=_point_title(dot.build, dot.value, dot.trials, shown),
         )
         for number, dot in enumerate(line.dots)
     ]
 
 
-def _told(build: str, amount: float, trials: int, shown: Timeline) -> str:
+def _point_title(build: str, amount: float, trials: int, shown: Timeline) -> str:
     return f"{build}: {history_view.value(amount, shown)} ({trials} trial{'s' * (trials != 1)})"
 
 
 def _steps(axes: Any, shown: Timeline) -> None:
-    """A line at every step with its size above: full if it stands, dashed if it was accepted, none if it was refuted."""
+    """Draws a line at every step with its size above: solid if it stands, dashed if it was accepted, none if it was refuted."""
     standing = [step for _, step in shown.steps if step.state != "refuted"]
     for number, step in enumerate(standing):
         accepted = step.state == "accepted"
@@ -131,5 +133,5 @@ def _steps(axes: Any, shown: Timeline) -> None:
 
 
 def _words(step: StepView, shown: Timeline) -> str:
-    told = [shown.short[step.place], history_view.size(step) or f"from {history_view.levels(step, shown)}"]
-    return " ".join(filter(None, told)).replace("\u202f", " ") + (" (accepted)" if step.state == "accepted" else "")
+    parts = [shown.short[step.place], history_view.size(step) or f"from {history_view.levels(step, shown)}"]
+    return " ".join(filter(None, parts)).replace("\u202f", " ") + (" (accepted)" if step.state == "accepted" else "")

@@ -1,5 +1,7 @@
-"""A history as tables in markdown: a row a build, a column a metric, the first value after a step in bold; then what the times did where
-counts stepped."""
+"""A history as tables in markdown: one row per build, one column per metric, the first value after a step in bold.
+
+Where counts have steps, a second table shows the times of the same builds.
+"""
 
 from __future__ import annotations
 
@@ -14,27 +16,27 @@ HEAD = ("| step of a count | between | count | time of the same two builds |", "
 
 
 def render(page: HistoryPage) -> str:
-    """A table a machine: its timelines in columns. One more for its counts' steps where the same builds were timed."""
+    """One table per machine with its timelines in columns, and one more for steps of counts where the same builds were timed."""
     tables = []
     for machine in page.machines:
-        found = [(timeline, line) for timeline in page.timelines for line in timeline.lines if line.machine == machine]
-        if found:
-            tables.append("\n".join(_table(found)))
-            tables += ["\n".join(steps)] if len(steps := list(_steps(found))) > len(HEAD) else []
+        columns = [(timeline, line) for timeline in page.timelines for line in timeline.lines if line.machine == machine]
+        if columns:
+            tables.append("\n".join(_table(columns)))
+            tables += ["\n".join(steps)] if len(steps := list(_steps(columns))) > len(HEAD) else []
     return "\n\n".join(tables) + "\n"
 
 
-def _table(found: Sequence[tuple[Timeline, LineView]]) -> Iterator[str]:
-    yield "| build | " + " | ".join(_plain(f"{timeline.scenario}: {formatting.label(timeline.metric)}") for timeline, _ in found) + " |"
-    yield "| --- |" + " ---: |" * len(found)
-    longest = max((timeline.builds for timeline, _ in found), key=len)
-    for build in [*longest, *{one: None for timeline, _ in found for one in timeline.builds if one not in longest}]:
-        yield f"| {_plain(build)} | " + " | ".join(_cell(timeline, line, build) for timeline, line in found) + " |"
+def _table(columns: Sequence[tuple[Timeline, LineView]]) -> Iterator[str]:
+    yield "| build | " + " | ".join(_plain(f"{timeline.scenario}: {formatting.label(timeline.metric)}") for timeline, _ in columns) + " |"
+    yield "| --- |" + " ---: |" * len(columns)
+    longest = max((timeline.builds for timeline, _ in columns), key=len)
+    for build in [*longest, *{one: None for timeline, _ in columns for one in timeline.builds if one not in longest}]:
+        yield f"| {_plain(build)} | " + " | ".join(_cell(timeline, line, build) for timeline, line in columns) + " |"
 
 
-def _steps(found: Sequence[tuple[Timeline, LineView]]) -> Iterator[str]:
+def _steps(columns: Sequence[tuple[Timeline, LineView]]) -> Iterator[str]:
     yield from HEAD
-    for timeline, line in found:
+    for timeline, line in columns:
         for step in line.steps:
             if step.times:
                 what = f"{timeline.scenario}: {formatting.label(timeline.metric)}"
@@ -51,8 +53,8 @@ def _cell(timeline: Timeline, line: LineView, build: str) -> str:
     values = [dot.value for dot in line.dots if dot.build == build]
     if not values:
         return NONE
-    told = _plain(history_view.value(values[-1], timeline))
-    return f"**{told}**" if any(step.build == build for step in line.steps) else told
+    text = _plain(history_view.value(values[-1], timeline))
+    return f"**{text}**" if any(step.build == build for step in line.steps) else text
 
 
 def _plain(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The nouns of the history's page. Values in base units, texts already clean."""
+"""The nouns of the history's page. Values are in base units, texts already clean."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from perfproof.model.history.step import Step
 from perfproof.model.scenarios.metrics import Better
 
 State = Literal["exact", "confirmed", "refuted", "seen", "accepted"]
-"""What is known of a step: counted; confirmed or not by a paired run; seen, and not measured in pairs; accepted by somebody."""
+"""The state of a step: counted exactly; confirmed or refuted by a paired run; seen but not measured in pairs; accepted by somebody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What the page is made of: one series, its points by the labels of its builds in their order, its steps and warnings."""
+class SteppedSeries:
+    """One series for the page: its points by build label in order, its steps and warnings."""
 
     series: Series
     builds: Sequence[tuple[str, Sequence[Point]]]
@@ -26,7 +26,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DotView:
-    """One point: `place` is its build's among the timeline's, `low` and `high` the ends of its trials."""
+    """One point: `place` is the place of its build in the timeline, `low` and `high` are the range of its trials."""
 
     place: int
     build: str
@@ -40,10 +40,10 @@ class DotView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepView:
-    """One step: at which place, whether for the worse, and everything that is said of it.
+    """One step: its place, its direction, and all that is known about it.
 
-    `accepted` is the reason of an acknowledgement; `upstream` what vLLM is known to have changed there; `environment` what else changed;
-    `times`, of a count, what the scenario's times did between the same two builds, a phrase each.
+    `accepted` is the reason of an acknowledgement, `upstream` the known changes of vLLM there, `environment` other changes. For a count,
+    `times` says in phrases what the scenario's times did between the same two builds.
     """
 
     place: int
@@ -63,7 +63,7 @@ class StepView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineView:
-    """One machine's points in a timeline, its steps, and where its environment changed: a place, and what changed there."""
+    """One machine's points in a timeline, its steps, and the changes of its environment, each a place and a text."""
 
     machine: str
     dots: tuple[DotView, ...]
@@ -73,7 +73,7 @@ class LineView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """One metric of one scenario over builds: a line a machine. `short` are the builds' names for the axis."""
+    """One metric of one scenario over builds, one line per machine. `short` are the builds' names for the axis."""
 
     scenario: str
     metric: str
@@ -88,13 +88,13 @@ class Timeline:
 
     @property
     def steps(self) -> tuple[tuple[LineView, StepView], ...]:
-        """Every step, with the line that it belongs to, in the order of builds."""
+        """Every step with its line, in the order of builds."""
         return tuple(sorted(((line, step) for line in self.lines for step in line.steps), key=lambda both: both[1].place))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryPage:
-    """Everything the page shows. `machines` are their fingerprints, in the order in which lines are told apart."""
+    """Everything the page shows. `machines` are the fingerprints of the machines, in the order of their colours."""
 
     headline: str
     made: str

@@ -1,4 +1,4 @@
-"""The history's page as one file that asks the network for nothing."""
+"""The history's page as one file that needs no network."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from perfproof.report.history.history_model import HistoryPage, Timeline
 from perfproof.report.html import shell
 
 MOST_FIGURES = 60
-"""Figures on a page; further timelines have their tables."""
+"""The most figures on a page; further timelines have only their tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """A timeline, its figure ("" where there are too many), and the beginning of the ids of its table's rows."""
+    """A timeline, its figure ("" where there are too many), and the prefix of the ids of its table's rows."""
 
     timeline: Timeline
     svg: Markup

@@ -15,9 +15,10 @@ from perfproof.model.base.untrusted import line
 from perfproof.model.history.point import Point
 from perfproof.model.history.step import Step
 from perfproof.model.history.upstream_notes import UpstreamChange, between
+from perfproof.model.scenarios.metrics import EXACT, is_timed
 from perfproof.model.scenarios.metrics import metric as row_of
 from perfproof.report.base import formatting, units
-from perfproof.report.history.history_model import DotView, HistoryPage, LineView, State, StepView, Timeline, Told
+from perfproof.report.history.history_model import DotView, HistoryPage, LineView, State, SteppedSeries, StepView, Timeline
 
 NAME = 160
 """Most characters of a name as shown."""
@@ -31,15 +32,23 @@ STATES: dict[State, str] = {
 
 
 def build(
-    told: Sequence[Told], *, made: str, version: str, folder: str, upstream: Sequence[UpstreamChange] = (), warnings: Sequence[str] = ()
+    series: Sequence[SteppedSeries],
+    *,
+    made: str,
+    version: str,
+    folder: str,
+    upstream: Sequence[UpstreamChange] = (),
+    warnings: Sequence[str] = (),
 ) -> HistoryPage:
-    """The page of these series. `made` is the time of making in words, `folder` the history's, `upstream` what vLLM is known to have
-    changed. Series that differ in their machine alone share a timeline."""
-    apart: dict[tuple[str, str, str, str], list[Told]] = defaultdict(list)
-    for one in told:
+    """The page of these series. `made` is the time of making in words, `folder` the history's, `upstream` the known changes of vLLM.
+
+    Series that differ only in their machine share a timeline.
+    """
+    apart: dict[tuple[str, str, str, str], list[SteppedSeries]] = defaultdict(list)
+    for one in series:
         apart[one.series.scenario, one.series.metric, one.series.arm, one.series.workload].append(one)
-    machines = tuple(dict.fromkeys(one.series.machine for one in told))
-    timelines = tuple(_timeline(group, machines, upstream, [one for one in told if _timed(one)]) for group in apart.values())
+    machines = tuple(dict.fromkeys(one.series.machine for one in series))
+    timelines = tuple(_timeline(group, machines, upstream, [one for one in series if _timed(one)]) for group in apart.values())
     return HistoryPage(
         headline=headline(timelines),
         made=line(made),
@@ -52,7 +61,7 @@ def build(
 
 
 def _ordered(timelines: Sequence[Timeline]) -> tuple[Timeline, ...]:
-    """The scenarios with the largest steps first; in a scenario counts first, then what has steps."""
+    """The scenarios with the largest steps first; within a scenario counts first, then timelines with steps."""
     largest: dict[str, float] = defaultdict(float)
     for timeline in timelines:
         largest[timeline.scenario] = max([largest[timeline.scenario], *(_weight(step) for _, step in timeline.steps)])
@@ -60,15 +69,17 @@ def _ordered(timelines: Sequence[Timeline]) -> tuple[Timeline, ...]:
 
 
 def _weight(step: StepView) -> float:
-    """The size of a step on the scale of ratios; one that begins or ends at nothing has none, and counts as a doubling."""
+    """The size of a step on the scale of ratios. A step from or to zero has none and counts as a doubling."""
     return abs(math.log1p(step.effect)) if step.effect is not None and step.effect > -1 else math.log(2)
 
 
-def _timed(told: Told) -> bool:
-    return row_of(told.series.metric).kind != "witness"
+def _timed(series: SteppedSeries) -> bool:
+    return is_timed(series.series.metric)
 
 
-def _timeline(group: Sequence[Told], machines: Sequence[str], upstream: Sequence[UpstreamChange], timed: Sequence[Told]) -> Timeline:
+def _timeline(
+    group: Sequence[SteppedSeries], machines: Sequence[str], upstream: Sequence[UpstreamChange], timed: Sequence[SteppedSeries]
+) -> Timeline:
     first = group[0].series
     versions = _builds(group)
     builds = tuple(versions)
@@ -80,7 +91,7 @@ def _timeline(group: Sequence[Told], machines: Sequence[str], upstream: Sequence
         arm=line(first.arm, NAME),
         unit=row.unit,
         better=row.better,
-        exact=row.kind == "witness",
+        exact=row.kind in EXACT,
         builds=tuple(line(name, NAME) for name in builds),
         short=_short(builds),
         lines=tuple(_line(one, builds, versions, upstream, timed) for one in ordered),
@@ -88,14 +99,14 @@ def _timeline(group: Sequence[Told], machines: Sequence[str], upstream: Sequence
     )
 
 
-def _builds(group: Sequence[Told]) -> dict[str, str]:
-    """Every build's label, over all machines in the order of versions, with its version."""
+def _builds(group: Sequence[SteppedSeries]) -> dict[str, str]:
+    """Every build's label with its version, over all machines in the order of versions."""
     seen: dict[str, tuple[tuple[bool, Version], str, str]] = {}
     for one in group:
         for label, points in one.builds:
             when = min(point.when for point in points)
-            found = (_version(points[0].version), when, points[0].version)
-            seen[label] = min(seen.get(label, found), found)
+            place = (_version(points[0].version), when, points[0].version)
+            seen[label] = min(seen.get(label, place), place)
     return {label: seen[label][2] for label in sorted(seen, key=lambda label: seen[label])}
 
 
@@ -114,17 +125,21 @@ def _short(builds: Sequence[str]) -> tuple[str, ...]:
 
 
 def _line(
-    told: Told, builds: Sequence[str], versions: dict[str, str], upstream: Sequence[UpstreamChange], timed: Sequence[Told]
+    series: SteppedSeries,
+    builds: Sequence[str],
+    versions: dict[str, str],
+    upstream: Sequence[UpstreamChange],
+    timed: Sequence[SteppedSeries],
 ) -> LineView:
     places = {name: place for place, name in enumerate(builds)}
-    same = dataclasses.replace(told.series, metric="")
-    beside = [one for one in timed if dataclasses.replace(one.series, metric="") == same and not _timed(told)]
-    dots = [_dot(places[label], label, point) for label, points in told.builds for point in points]
+    same = dataclasses.replace(series.series, metric="")
+    beside = [one for one in timed if dataclasses.replace(one.series, metric="") == same and not _timed(series)]
+    dots = [_dot(places[label], label, point) for label, points in series.builds for point in points]
     return LineView(
-        machine=line(told.series.machine),
+        machine=line(series.series.machine),
         dots=tuple(dots),
-        steps=tuple(_step(told, step, places, versions, upstream, beside) for step in told.steps),
-        changes=tuple(_changes(dots, told.steps, places)),
+        steps=tuple(_step(series, step, places, versions, upstream, beside) for step in series.steps),
+        changes=tuple(_changes(dots, series.steps, places)),
     )
 
 
@@ -142,24 +157,24 @@ def _dot(place: int, label: str, point: Point) -> DotView:
 
 
 def _changes(dots: Sequence[DotView], steps: Sequence[Step], places: dict[str, int]) -> list[tuple[int, str]]:
-    """Where a build has no environment of the machine in common with the build before; what changed, where a step says so."""
-    told = {places[str(step.at)]: step.environment for step in steps if step.environment}
+    """The places where a build shares no environment of the machine with the build before, with the change where a step names it."""
+    words = {places[str(step.at)]: step.environment for step in steps if step.environment}
     apart: dict[int, set[str]] = defaultdict(set)
     for dot in dots:
         apart[dot.place].add(dot.environment)
     changed = [after for before, after in pairwise(sorted(apart)) if not apart[before] & apart[after]]
-    return [(place, line(told.get(place) or "the environment of the machine changed")) for place in changed]
+    return [(place, line(words.get(place) or "the environment of the machine changed")) for place in changed]
 
 
 def _step(
-    told: Told,
+    stepped: SteppedSeries,
     step: Step,
     places: dict[str, int],
     versions: dict[str, str],
     upstream: Sequence[UpstreamChange],
-    beside: Sequence[Told],
+    beside: Sequence[SteppedSeries],
 ) -> StepView:
-    series, at, last = told.series, str(step.at), str(step.last)
+    series, at, last = stepped.series, str(step.at), str(step.last)
     known = between(upstream, series.scenario, series.metric, versions[last], versions[at])
     return StepView(
         place=places[at],
@@ -169,7 +184,7 @@ def _step(
         before=step.before,
         after=step.after,
         effect=step.effect,
-        state=_state(step, row_of(series.metric).kind == "witness"),
+        state=_state(step, not is_timed(series.metric)),
         reason=formatting.sentence(step.reason),
         accepted=formatting.sentence(step.acknowledged),
         environment=line(step.environment),
@@ -178,8 +193,8 @@ def _step(
     )
 
 
-def _between(timed: Told, last: str, at: str) -> str:
-    """What a time did between two builds, by the newest points of both that were measured in one environment; "" where there are none."""
+def _between(timed: SteppedSeries, last: str, at: str) -> str:
+    """A time at two builds, from their newest points that share an environment; "" where there are none."""
     builds = dict(timed.builds)
     pairs = ((before, after) for after in reversed(builds.get(at, ())) for before in reversed(builds.get(last, ())))
     for before, after in pairs:
@@ -202,7 +217,7 @@ def _state(step: Step, exact: bool) -> State:
 
 
 def headline(timelines: Sequence[Timeline]) -> str:
-    """The page's first line: how many metrics changed, for the worse first, and that nothing did where nothing did."""
+    """The page's first line: how many steps there are, those for the worse first, or that there is none."""
     if not timelines:
         return "The history holds no points"
     every = [step for timeline in timelines for _, step in timeline.steps]
@@ -221,14 +236,14 @@ def _steps(number: int) -> str:
 
 
 def value(amount: float, timeline: Timeline) -> str:
-    """A value of a timeline, a count as it is."""
+    """A value of a timeline; counts are not rounded."""
     if timeline.exact and timeline.unit == "1":
         return units.exact(amount) if abs(amount) < 1e15 else units.digits(amount)
     return units.quantity(amount, timeline.unit)
 
 
 def size(step: StepView) -> str:
-    """How large a step is: "× 4,000", "+12.3 %"; "" where it begins or ends at nothing."""
+    """The size of a step: "× 4,000", "+12.3 %"; "" for a step from or to zero."""
     return _size(step.effect)
 
 
@@ -237,28 +252,28 @@ def _size(effect: float | None) -> str:
 
 
 def levels(step: StepView, timeline: Timeline) -> str:
-    """From which value to which: "4 µs to 8 ms"."""
+    """The values before and after a step: "4 µs to 8 ms"."""
     return f"{value(step.before, timeline)} to {value(step.after, timeline)}"
 
 
 def way(step: StepView) -> str:
-    """Whether a step is for the worse."""
+    """The direction of a step, in words."""
     return "worse" if step.worse else "better"
 
 
 def state(step: StepView) -> str:
-    """What is known of a step, in words; the reason of who accepted it."""
+    """The state of a step in words, with the reason where it was accepted."""
     return f"{STATES['accepted']}: {step.accepted}" if step.state == "accepted" else STATES[step.state]
 
 
 def summary(timeline: Timeline) -> str:
-    """A timeline in a sentence, for its caption and for who can't see it."""
+    """A timeline in a sentence, for its caption and for screen readers."""
     dots = [dot for each in timeline.lines for dot in each.dots]
     if not timeline.steps:
         middle = value(fmean(dot.value for dot in dots), timeline)
         same = len({dot.value for dot in dots}) == 1
         return f"{middle} in every build" if same else f"no step; {middle} on average"
-    told = [
+    parts = [
         f"{way(step)} at {step.build}, {levels(step, timeline)}" + (f" ({size(step)})" if size(step) else "") for _, step in timeline.steps
     ]
-    return "; ".join(told)
+    return "; ".join(parts)

@@ -1,4 +1,4 @@
-"""One panel of the page a module, each a pure function `render(page) -> Markup` that knows nothing of the others.
+"""The panels of the page, one module each: a pure function `render(page) -> Markup` that knows no other panel.
 
 A new panel is a file here, a template in `assets/`, and its place in `html.PANELS`.
 """

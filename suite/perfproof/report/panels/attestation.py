@@ -1,4 +1,4 @@
-"""What ran in each arm, as its own processes attest, with the differences marked."""
+"""What ran in each arm, as its own processes report, with the differences marked."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def render(page: Page) -> Markup:
 
 
 def counted(scenario: ScenarioView) -> str:
-    """Why arms called the watched functions unequally often, in a sentence; "" where they did not."""
+    """A sentence that says why arms called the watched functions unequally often; "" where they did not."""
     unequal = [fact for fact in scenario.attestations if fact.name.startswith(CALLS) and len({*fact.values} - {"–"}) > 1]
     if not unequal:
         return ""
     if scenario.of_answers:
-        why = f"{scenario.arms[0].name} was asked again, to see whether it repeats itself, and its processes counted both times"
+        why = f"{scenario.arms[0].name} got the same requests twice, to see whether it repeats itself, and its processes counted both"
     elif scenario.traits and scenario.traits.calls_vary:
         why = scenario.traits.calls_vary
     else:
-        why = "they count all that was asked of an arm’s processes, and say nothing of which code ran"
+        why = "they count all requests to an arm’s processes, and do not show which code ran"
     return f"The counts of calls of {len(unequal)} function{'' if len(unequal) == 1 else 's'} are not equal: {why}."

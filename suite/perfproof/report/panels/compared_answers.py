@@ -1,4 +1,4 @@
-"""Whether the answers changed: accuracy task by task with what flipped, and equality down to the first token that differs."""
+"""Whether the answers changed: accuracy by task with the flipped items, and equality down to the first token that differs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from perfproof.report.formats.templates import render as render_template
 from perfproof.report.text import answer_text
 
 MOST_DIFFERENCES = 40
-"""Prompts listed of each part; the raw records hold the rest."""
+"""The most prompts listed of each part; the raw records hold the rest."""
 OPEN = 8
-"""Differences up to which their table stands open."""
+"""The most differences with which their table is open."""
 
 
 def render(page: Page) -> Markup:
@@ -34,11 +34,11 @@ def render(page: Page) -> Markup:
 
 
 def verdict_of(scenario: ScenarioView, part: EqualityDetails) -> Outcome | None:
-    """What was judged of a part of the answers."""
+    """The verdict on a part of the answers."""
     return next((row.verdict for row in scenario.rows if (row.metric, row.candidate) == (part.part, part.candidate)), None)
 
 
 def in_common(one: AccuracyDetails) -> str:
-    """The reason that all of several tasks share; "" where each has its own."""
+    """The reason that several tasks share; "" where they differ."""
     reasons: Sequence[str] = [task.reason for task in one.tasks]
     return reasons[0] if len(reasons) > 1 and len(set(reasons)) == 1 else ""

@@ -1,4 +1,4 @@
-"""What a gate decided by its policy: the decision, every rule's outcome with its reason, what to do; nothing where no gate decided."""
+"""A gate's decision under its policy: the outcome of every rule with its reason, and what to do; nothing where no gate decided."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from perfproof.report.formats import gate_view
 from perfproof.report.formats.templates import render as render_template
 
 MOST = 200
-"""Rulings listed, those with a say first; the verdict table has every metric anyway."""
+"""The most rulings listed, deciding ones first; the verdict table has every metric."""
 
 
 def render(page: Page) -> Markup:

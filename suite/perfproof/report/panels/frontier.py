@@ -1,4 +1,4 @@
-"""Throughput against latency, where the same arms were measured at several loads; nothing where they were not."""
+"""Throughput against latency, where the same arms were measured at several loads; else nothing."""
 
 from __future__ import annotations
 

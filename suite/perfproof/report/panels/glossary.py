@@ -1,4 +1,4 @@
-"""What the words of the page mean, for whoever reads one for the first time."""
+"""What the words of the page mean, for readers who see one for the first time."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from perfproof.report.text import word_list
 
 
 def render(page: Page) -> Markup:
-    found = word_list.terms(page)
-    return render_template("glossary.html", terms=found) if found else Markup("")
+    terms = word_list.terms(page)
+    return render_template("glossary.html", terms=terms) if terms else Markup("")

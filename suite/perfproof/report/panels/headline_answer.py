@@ -1,4 +1,4 @@
-"""The first lines: what came out, one sentence a scenario, and everything that could not be judged."""
+"""The first lines: the result, one sentence per scenario, and everything that could not be judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the machine can be trusted: what the baseline did against itself, what was seen beside the trials, and what the machine is."""
+"""Whether the machine can be trusted: the baseline against itself, the readings during the trials, and the machine's description."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from perfproof.report.figures import sparklines
 from perfproof.report.formats.templates import render as render_template
 
 BUSY = 1.5
-"""A load beyond so many times the cores draws a remark."""
+"""A load above this multiple of the cores gets a remark."""
 MOST_SIGNALS = 24
-"""Strips of a scenario."""
-MEASURED = "what was measured; each arm’s geometric mean, as in the verdict table"
+"""The most strips of a scenario."""
+MEASURED = "the measured metric; each arm’s geometric mean, as in the verdict table"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """A signal as drawn: its strip, the middle value of each arm's trials, and the finding."""
+    """A drawn signal: its strip, the median of each arm's trials, and its summary in words."""
 
     name: str
     strip: Markup
     middles: tuple[str, ...]
-    told: str
+    finding: str
 
 
 def render(page: Page) -> Markup:
@@ -43,34 +43,35 @@ def render(page: Page) -> Markup:
 
 
 def trusted(page: Page) -> str:
-    """Whether the machine can be trusted, in a first sentence: yes, no, or not known."""
-    asked = {each.name: each.trust for each in page.scenarios if each.trust.floors}
+    """The first sentence: whether the machine can be trusted: yes, no, or not known."""
+    measured = {each.name: each.trust for each in page.scenarios if each.trust.floors}
     unknown = [each.name for each in page.scenarios if each.trust.command]
-    failed = [name for name, found in asked.items() if found.distrust]
+    failed = [name for name, trust in measured.items() if trust.distrust]
     if failed:
         return f"No: the baseline differs from itself in {formatting.listed(failed)}"
-    if not asked:
-        return f"Not known: no A/A {_of_these(page)}was run" if unknown else "Not asked: nothing here was timed"
+    if not measured:
+        return f"Not known: no A/A {_of_these(page)}was run" if unknown else "Not needed: nothing here was timed"
     open_ = f"; not known for {formatting.listed(unknown)}, as no A/A {_of_these(page)}was run" if unknown else ""
-    return f"Yes, for {formatting.listed(list(asked))}: no A/A failed{open_}"
+    return f"Yes, for {formatting.listed(list(measured))}: no A/A failed{open_}"
 
 
 def _of_these(page: Page) -> str:
-    """What is lacking, where the same scenario was run against itself in another way."""
+    """The words for the A/A that is missing, where one with other settings is there."""
     return "of these workloads " if any(scenario.trust.kin for scenario in page.scenarios) else ""
 
 
 def remarks(page: Page) -> list[str]:
-    """What else speaks for or against the machine, in words: load beyond its cores, and time that the host kept from it."""
+    """Remarks on the machine: a load beyond its cores, and time that its host took from it."""
     return [each for each in (_load(page), _steal(page)) if each]
 
 
 def _load(page: Page) -> str:
-    """Which scenarios ran under a load of more than half again as many runnable threads as the machine has cores, ours or not."""
+    """The scenarios that ran while the machine had more than `BUSY` times as many runnable threads as cores."""
     high: dict[str, tuple[float, int]] = {}
     for scenario in page.scenarios:
-        told = (record.environment for record in page.records if record.scenario == scenario.name)
-        cores = min((each for said in told if isinstance(each := said.get("cores_of_machine") or said.get("cores"), int)), default=0)
+        environments = (record.environment for record in page.records if record.scenario == scenario.name)
+        counts = (environment.get("cores_of_machine") or environment.get("cores") for environment in environments)
+        cores = min((each for each in counts if isinstance(each, int)), default=0)
         spans = [span for view in scenario.signals if view.name == "load" for span in view.spans if span]
         if cores and spans and (most := max(end for _, end in spans)) > BUSY * cores:
             high[scenario.name] = most, cores
@@ -79,31 +80,31 @@ def _load(page: Page) -> str:
     where = formatting.listed([f"{name} ({units.rough(most, '1')})" for name, (most, _) in high.items()])
     return (
         f"The load went beyond the {min(cores for _, cores in high.values())} cores in {where}: trials shared them with other work, or "
-        "with what a trial before had left. "
-        "The random order spreads that over the arms and intervals are the wider for it; a quieter machine would see more"
+        "with processes that an earlier trial had left. "
+        "The random order spreads that over the arms and makes intervals wider; a quieter machine would detect smaller changes"
     )
 
 
 def _steal(page: Page) -> str:
-    """How much time the host kept from the machine, where records tell it; nothing where they are of several machines."""
+    """How much time the host took from the machine, where records say so; nothing where they are of several machines."""
     if len({(str(record.environment.get("processor")), str(record.environment.get("cores"))) for record in page.records}) > 1:
         return ""
     ends = [
         value
         for record in page.records
         for when in ("before", "after")
-        if isinstance(found := record.environment.get(when), Mapping) and isinstance(value := found.get("steal_seconds"), int | float)
+        if isinstance(moment := record.environment.get(when), Mapping) and isinstance(value := moment.get("steal_seconds"), int | float)
     ]
     if not ends or max(ends) <= min(ends):
         return ""
     return (
-        f"Steal, the time for which the host ran others on these cores while this machine wanted them, grew by "
-        f"{units.duration(max(ends) - min(ends))} from the first trial to the last, what lay between trials included"
+        f"Steal, the time for which the host gave these cores to others while this machine needed them, grew by "
+        f"{units.duration(max(ends) - min(ends))} from the first trial to the last, including the time between trials"
     )
 
 
 def floor_cells(floor: Floor) -> Sequence[str]:
-    """A noise floor for a line of the table: spread, difference from itself, order effect, autocorrelation, false verdicts."""
+    """The cells of a noise floor: spread, difference from itself, order effect, autocorrelation, false verdicts, blocks."""
     return (
         f"{_per_cent(floor.sd)} [{_per_cent(floor.sd_low, False)}, {_per_cent(floor.sd_high, False)}]",
         formatting.per_cent(floor.effect),
@@ -123,7 +124,7 @@ def _stretched(floor: Floor) -> str:
 
 
 def _courses(scenario: ScenarioView) -> list[Course]:
-    """What was measured first, so that the eye can go from it to what the machine did meanwhile."""
+    """The measured metric first, then what the machine did meanwhile."""
     if not scenario.signals:
         return []
     return [_course(each, scenario) for each in (*_measured(scenario), *scenario.signals[:MOST_SIGNALS])]
@@ -136,24 +137,25 @@ def _measured(scenario: ScenarioView) -> list[SignalView]:
         return []
     values = [trial.values.get(row.metric) for trial in scenario.trials]
     spans = tuple(None if value is None else (value, value) for value in values)
-    return [SignalView(name=formatting.label(row.metric), unit=row.unit, spans=spans, told=MEASURED)] if any(spans) else []
+    return [SignalView(name=formatting.label(row.metric), unit=row.unit, spans=spans, finding=MEASURED)] if any(spans) else []
 
 
 def _measured_course(view: SignalView, scenario: ScenarioView) -> Course:
-    """What was measured, with the arms' values as the verdict table has them."""
+    """The measured metric, with the arms' values of the verdict table."""
     names = [arm.name for arm in scenario.arms]
     rows = [row for row in scenario.primaries if formatting.label(row.metric) == view.name]
     values = {name: value for row in rows for name, value in ((row.baseline, row.baseline_value), (row.candidate, row.candidate_value))}
     middles = tuple(units.rough(values.get(name), view.unit) for name in names)
-    return Course(name=view.name, strip=sparklines.course(view, scenario.trials, names), middles=middles, told=view.told)
+    return Course(name=view.name, strip=sparklines.course(view, scenario.trials, names), middles=middles, finding=view.finding)
 
 
 def _course(view: SignalView, scenario: ScenarioView) -> Course:
-    if view.told == MEASURED:
+    if view.finding == MEASURED:
         return _measured_course(view, scenario)
     names = [arm.name for arm in scenario.arms]
     middles = []
     for name in names:
-        mine = [sum(span) / 2 for span, trial in zip(view.spans, scenario.trials, strict=True) if span is not None and trial.arm == name]
-        middles.append(units.rough(median(mine), view.unit) if mine else NONE)
-    return Course(name=view.name, strip=sparklines.course(view, scenario.trials, names), middles=tuple(middles), told=view.told)
+        pairs = zip(view.spans, scenario.trials, strict=True)
+        readings = [sum(span) / 2 for span, trial in pairs if span is not None and trial.arm == name]
+        middles.append(units.rough(median(readings), view.unit) if readings else NONE)
+    return Course(name=view.name, strip=sparklines.course(view, scenario.trials, names), middles=tuple(middles), finding=view.finding)

@@ -1,4 +1,4 @@
-"""Everything that it takes to do it again: commands, the scenarios' text, where the time went, and the raw records themselves."""
+"""Everything needed to repeat the run: commands, the scenarios' text, the time spent, and the raw records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perfproof.report.formats.templates import render as render_template
 
 ALLOWED = 1_400_000
 EACH = 600
-"""Bytes that the packed records may take, and for each one beyond 500: a page of 500 trials stays under 3 MB, one of 10,000 under 15."""
+"""Bytes allowed for the packed records, and more for each one beyond 500: a page of 500 trials stays under 3 MB, of 10,000 under 15."""
 
 
 def render(page: Page) -> Markup:
@@ -27,7 +27,7 @@ def render(page: Page) -> Markup:
 
 
 def pack(records: Sequence[Record]) -> tuple[bytes, bool]:
-    """The records as gzipped JSON lines, and whether they are whole: rounds inside trials are left out where all would be too large."""
+    """The records as gzipped JSON lines, and whether they are complete: values within trials are left out where all would be too large."""
     allowed = ALLOWED + EACH * max(0, len(records) - 500)
     if sum(len(values) for record in records for values in record.raw.values()) * 7 < allowed:
         packed = gzip.compress(as_lines(records, raw=True), 6, mtime=0)
@@ -37,14 +37,14 @@ def pack(records: Sequence[Record]) -> tuple[bytes, bool]:
 
 
 def as_lines(records: Sequence[Record], *, raw: bool) -> bytes:
-    """The records as JSON lines; what is not UTF-8 in them stays escaped."""
+    """The records as JSON lines; characters that UTF-8 can't hold stay escaped."""
     names = [field.name for field in dataclasses.fields(Record) if raw or field.name != "raw"]
     lines = (json.dumps({name: getattr(record, name) for name in names}, default=_plain) + "\n" for record in records)
     return "".join(lines).encode("ascii")
 
 
 def _plain(value: Any) -> Any:
-    """What JSON does not know: attestations, and mappings and sequences of other types."""
+    """Converts types that JSON does not know: attestations, and other mappings and sequences."""
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):

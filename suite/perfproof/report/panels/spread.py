@@ -1,4 +1,4 @@
-"""Within the trials: how rounds and requests were distributed, for the eye; only one number a trial is ever judged."""
+"""Within the trials: distributions of rounds and requests, for illustration. Only one number per trial is judged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHOWN = (2, 10, 20, 30, 38, 40)
 
 
 MOST_FIGURES = 12
-"""Figures on a page, shared evenly among its scenarios; at least one each."""
+"""The most figures on a page, shared evenly among its scenarios; at least one each."""
 
 
 def render(page: Page) -> Markup:
@@ -30,12 +30,12 @@ def render(page: Page) -> Markup:
 
 
 def middle(view: SpreadView, arm: int) -> list[float]:
-    """The quantiles, at the levels shown, of an arm's middle trial: the one that is drawn as a thick line."""
-    found = distributions.middle(view.curves[arm])
-    return [found[place] for place in SHOWN] if found else []
+    """The shown quantiles of an arm's middle trial, which is drawn as a thick line."""
+    quantiles = distributions.middle(view.curves[arm])
+    return [quantiles[place] for place in SHOWN] if quantiles else []
 
 
 def ends(view: SpreadView, arm: int) -> list[tuple[float, float]]:
-    """The lowest and the highest quantile of all of an arm's trials, at the levels shown: between them lie the thin lines."""
+    """The lowest and highest of each shown quantile over an arm's trials; the thin lines lie between them."""
     trials = view.curves[arm]
     return [(min(curve[place] for curve in trials), max(curve[place] for curve in trials)) for place in SHOWN] if len(trials) > 1 else []

@@ -1,4 +1,4 @@
-"""A dot for every trial of every arm: figures of the primary metrics, and a table of every value behind them."""
+"""One dot for every trial of every arm: figures of the primary metrics, and a table of every value behind them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from perfproof.report.formats.templates import render as render_template
 
 MOST_FIGURES = 18
 MOST_DOTS = 18_000
-"""Figures on a page and trials in them; further metrics have their dots in the verdict table, and their values in the tables."""
+"""Figures on a page, and trials in each. Further metrics have dots in the verdict table and values in the tables of trials."""
 MOST_COLUMNS = 14
-"""Metrics and witnesses of a scenario's table, primary ones first."""
+"""The most metrics and exact counts of a scenario's table, primary ones first."""
 MOST_TRIALS = 400
-MOST_TOLD, MOST_LOGS = 60, 12
-"""Trials listed in a scenario's table, reasons of those that do not count, and ends of logs; the raw records hold the rest."""
+MOST_REASONS, MOST_LOGS = 60, 12
+"""Reasons listed of trials that do not count, and ends of logs shown; the raw records hold the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A metric's or witness's column in the table of trials, in one scale."""
+    """The column of a metric or exact count in the table of trials, in one scale."""
 
     name: str
     head: str
@@ -49,7 +49,7 @@ def render(page: Page) -> Markup:
         page=page,
         shown=shown,
         most=MOST_TRIALS,
-        most_told=MOST_TOLD,
+        most_reasons=MOST_REASONS,
         most_logs=MOST_LOGS,
         left_out=left_out,
     )
@@ -60,12 +60,12 @@ def _drawable(scenario: ScenarioView) -> int:
 
 
 def _rows(scenario: ScenarioView) -> list[Judged]:
-    """The rows that have a dot a trial; answers have one an item, which another panel shows."""
+    """The rows with one dot per trial. Answers have one per item, which another panel shows."""
     return [] if scenario.of_answers else [row for row in scenario.rows if row.primary and not row.exact]
 
 
 def _chosen(page: Page) -> set[int]:
-    """The rows to draw, by identity: each scenario's first primary before anybody's second, until there are enough."""
+    """The rows to draw, by identity: the first primary of each scenario, then the second of each, until there are enough."""
     queues = [[(row, len(scenario.trials)) for row in _rows(scenario)] for scenario in page.scenarios]
     turns = [queue[turn] for turn in range(max(map(len, queues), default=0)) for queue in queues if turn < len(queue)]
     drawn = accumulate(dots for _, dots in turns)
@@ -85,11 +85,11 @@ def _figures(number: int, scenario: ScenarioView, chosen: set[int]) -> list[Figu
 
 def _columns(scenario: ScenarioView) -> list[Column]:
     units_of = {row.metric: row.unit for row in scenario.rows}
-    found = []
+    columns = []
     primary = [row.metric for row in scenario.primaries]
     known = {name for trial in scenario.trials for name in trial.values}
     for name in [name for name in dict.fromkeys([*primary, *units_of, *sorted(known)]) if name in known][:MOST_COLUMNS]:
         unit = units_of.get(name) or formatting.unit_of(name)[0]
         scale = units.scale((trial.values[name] for trial in scenario.trials if name in trial.values), unit)
-        found.append(Column(name=name, head=formatting.label(name), scale=scale))
-    return found
+        columns.append(Column(name=name, head=formatting.label(name), scale=scale))
+    return columns

@@ -1,4 +1,4 @@
-"""Where it helps and where it doesn't: every metric of every scenario, its change against its margin on one scale."""
+"""Where it helps and where it doesn't: every metric of every scenario, with its change and margin on one scale."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def render(page: Page) -> Markup:
 
 
 def in_common(rows: Sequence[Judged]) -> str:
-    """The reason that all of several verdicts share; "" where some have their own, or none."""
+    """The reason that several verdicts share; "" where some differ or have none."""
     reasons = {row.reason if row.verdict else "" for row in rows}
     return reasons.pop() if len(rows) > 1 and len(reasons) == 1 else ""

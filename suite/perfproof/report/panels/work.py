@@ -1,4 +1,4 @@
-"""Witnesses before and after, the work that both arms must share, and how costs grow with the swept size."""
+"""Exact counts in both arms, the work that both must share, and how costs grow with the swept size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from perfproof.report.figures import plots
 from perfproof.report.formats.templates import render as render_template
 
 MOST_FIGURES = 12
-"""Figures on a page, shared evenly among its scenarios; at least one each."""
+"""The most figures on a page, shared evenly among its scenarios; at least one each."""
 
 
 def render(page: Page) -> Markup:

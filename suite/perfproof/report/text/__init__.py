@@ -1,4 +1,4 @@
-"""The sentences of a page: the answer, what stands beside it, what would change it, what is left out, and what words mean.
+"""The sentences of a page: the answer, its caveats, what would refute it, what is left out, and the meaning of words.
 
-Each is made once for all forms; nothing here is markup.
+Each is made once for all forms. Nothing here is markup.
 """

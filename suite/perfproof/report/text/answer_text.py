@@ -1,6 +1,6 @@
-"""Whether answers changed, in words: accuracy task by task, equality part by part, and one line for the head of the page.
+"""Whether answers changed, in words: accuracy by task, equality by part, and one line for the head of the page.
 
-A speed without this beside it is half an answer: a patch that computes something else may well be faster.
+A speed alone is half an answer: a patch that computes something else may well be faster.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from perfproof.report.base.page_model import ArmView, ScenarioView
 from perfproof.report.base.units import NONE, THIN
 from perfproof.report.text.sentences import sharing
 
-NOT_COMPARED = "Answers were not compared in this run: nothing here says whether the candidates still answer what the baseline answers"
+NOT_COMPARED = "Answers were not compared in this run: nothing here shows whether the candidates give the same answers as the baseline"
 IDENTICAL = "No answer that was compared changed"
-"""Said where every answer is the same bit by bit, and no item changed between right and wrong."""
+"""The line where all answers are bit-identical and no item changed between right and wrong."""
 HEADS = {
     Outcome.REGRESSED: "Answers changed for the worse",
     Outcome.UNTESTABLE: "Whether answers changed could not be tested",
@@ -28,7 +28,7 @@ HEADS = {
     Outcome.EQUIVALENT: "Answers did not change beyond what is allowed",
 }
 MOST_TOLD = 6
-"""Claims in the line at the head of the page."""
+"""The most claims in the line at the head of the page."""
 GENERATED = ("greedy_outputs", "sampled_outputs")
 """Parts whose answers are tokens."""
 _ASKED = {"text_perplexity": "tokens of the text", "embeddings": "embeddings"}
@@ -36,79 +36,80 @@ _ASKED = {"text_perplexity": "tokens of the text", "embeddings": "embeddings"}
 
 def head(scenarios: Sequence[ScenarioView]) -> str:
     """The line at the head of the page: whether answers changed, and the figures behind it."""
-    asked = [scenario for scenario in scenarios if scenario.of_answers]
-    if not asked:
+    compared = [scenario for scenario in scenarios if scenario.of_answers]
+    if not compared:
         return NOT_COMPARED
-    worst = next(outcome for outcome in OUTCOMES if any(scenario.outcome == outcome for scenario in asked))
-    begins = IDENTICAL if worst == Outcome.EQUIVALENT and _identical(asked) else HEADS[worst]
-    several = len({arm.name for scenario in asked for arm in scenario.arms if not arm.baseline}) > 1
-    found = [(scenario.name, claim) for scenario in asked for claim in claims(scenario, several)]
-    if begins == IDENTICAL and len(found) > MOST_TOLD:
-        return f"{begins}: {_in_short(asked)}{_unasked(scenarios)}"
-    told = [f"{name}: {claim}" if place == 0 or found[place - 1][0] != name else claim for place, (name, claim) in enumerate(found)]
-    more = [f"and {len(told) - MOST_TOLD} more, below"] if len(told) > MOST_TOLD else []
-    return f"{begins}{': ' if told else ''}{'; '.join([*told[:MOST_TOLD], *more])}{_unasked(scenarios)}"
+    worst = next(outcome for outcome in OUTCOMES if any(scenario.outcome == outcome for scenario in compared))
+    begins = IDENTICAL if worst == Outcome.EQUIVALENT and _identical(compared) else HEADS[worst]
+    several = len({arm.name for scenario in compared for arm in scenario.arms if not arm.baseline}) > 1
+    claimed = [(scenario.name, claim) for scenario in compared for claim in claims(scenario, several)]
+    if begins == IDENTICAL and len(claimed) > MOST_TOLD:
+        return f"{begins}: {_in_short(compared)}{_unasked(scenarios)}"
+    parts = [f"{name}: {claim}" if place == 0 or claimed[place - 1][0] != name else claim for place, (name, claim) in enumerate(claimed)]
+    more = [f"and {len(parts) - MOST_TOLD} more, below"] if len(parts) > MOST_TOLD else []
+    return f"{begins}{': ' if parts else ''}{'; '.join([*parts[:MOST_TOLD], *more])}{_unasked(scenarios)}"
 
 
-def _in_short(asked: Sequence[ScenarioView]) -> str:
-    """What many scenarios found in which no answer changed: one claim for those bit by bit, one for those item by item."""
-    alike = [scenario.name for scenario in asked if scenario.equality]
-    items = [scenario.name for scenario in asked if scenario.accuracy]
-    told = [
-        f"identical to the last bit in {formatting.listed(alike)}" if alike else "",
+def _in_short(compared: Sequence[ScenarioView]) -> str:
+    """The short form for many scenarios in which no answer changed: one claim for equality, one for accuracy."""
+    alike = [scenario.name for scenario in compared if scenario.equality]
+    items = [scenario.name for scenario in compared if scenario.accuracy]
+    parts = [
+        f"bit-identical in {formatting.listed(alike)}" if alike else "",
         f"not one item changed between right and wrong in {formatting.listed(items)}" if items else "",
     ]
-    return "; ".join(filter(None, told))
+    return "; ".join(filter(None, parts))
 
 
 def _unasked(scenarios: Sequence[ScenarioView]) -> str:
-    """Which candidates have a verdict on speed and no answer compared, in a sentence of its own; "" where there are none."""
-    asked = {_code(arm) for scenario in scenarios if scenario.of_answers for arm in scenario.arms if not arm.baseline}
-    found: dict[str, list[str]] = {}
+    """A sentence on the candidates that have a verdict on speed but no compared answer; "" where there are none."""
+    compared = {_code(arm) for scenario in scenarios if scenario.of_answers for arm in scenario.arms if not arm.baseline}
+    uncompared: dict[str, list[str]] = {}
     for scenario in scenarios:
         if not scenario.of_answers and not scenario.itself:
             for arm in scenario.arms:
-                if not arm.baseline and _code(arm) not in asked:
-                    found.setdefault(arm.name, []).append(scenario.name)
-    told = [f"{arm} ({', '.join(where[:MOST_TOLD])})" for arm, where in found.items()]
-    if not told:
+                if not arm.baseline and _code(arm) not in compared:
+                    uncompared.setdefault(arm.name, []).append(scenario.name)
+    parts = [f"{arm} ({', '.join(where[:MOST_TOLD])})" for arm, where in uncompared.items()]
+    if not parts:
         return ""
-    more = f" and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
-    return f". Nothing here tests the answers of {formatting.listed(told[:MOST_TOLD])}{more}"
+    more = f" and {len(parts) - MOST_TOLD} more" if len(parts) > MOST_TOLD else ""
+    return f". Nothing here tests the answers of {formatting.listed(parts[:MOST_TOLD])}{more}"
 
 
 def _code(arm: ArmView) -> tuple[str, ...]:
-    """What makes an arm answer as it does: its patches, whatever it is called; an arm without any is known by its name and build."""
+    """What determines an arm's answers: its patches; for an arm without patches, its name and build."""
     return arm.patches or (arm.name, arm.build)
 
 
 def _identical(scenarios: Sequence[ScenarioView]) -> bool:
-    """Whether answers were held against each other bit by bit, and none differs."""
+    """Whether answers were compared bit by bit, and none differs."""
     parts = [part for scenario in scenarios for part in scenario.equality]
     flips = sum(task.lost + task.won for scenario in scenarios for one in scenario.accuracy for task in one.tasks)
     return bool(parts) and all(part.identical == part.asked for part in parts) and not flips
 
 
 def claims(scenario: ScenarioView, several: bool = False) -> list[str]:
-    """What a scenario found of answers, a claim a part or task, what differs first; parts and candidates that are alike share one.
+    """The claims of a scenario about answers, one per part or task, differing ones first; equal parts and candidates share a claim.
 
-    They are named where there are `several` on the page, or in the scenario.
+    A claim names its candidates where there are `several` on the page or in the scenario.
     """
-    said: dict[str, list[tuple[str, str]]] = {}
+    by_claim: dict[str, list[tuple[str, str]]] = {}
     for part in sorted(scenario.equality, key=lambda each: each.identical == each.asked):
-        said.setdefault(equal(part), []).append((part.candidate, formatting.label(part.part)))
+        by_claim.setdefault(equal(part), []).append((part.candidate, formatting.label(part.part)))
     for one in scenario.accuracy:
         for claim in _scored([task for task in one.tasks if task.primary]):
-            said.setdefault(claim, []).append((one.candidate, ""))
-    several = several or len({candidate for pairs in said.values() for candidate, _ in pairs}) > 1
-    told = [(names, who, claim) for claim, pairs in said.items() for names, who in sharing(pairs)]
+            by_claim.setdefault(claim, []).append((one.candidate, ""))
+    several = several or len({candidate for pairs in by_claim.values() for candidate, _ in pairs}) > 1
+    grouped = [(names, who, claim) for claim, pairs in by_claim.items() for names, who in sharing(pairs)]
     return [
-        f"{f'{formatting.listed(who)}: ' if several else ''}{f'{formatting.listed(names)} {claim}'.lstrip()}" for names, who, claim in told
+        f"{f'{formatting.listed(who)}: ' if several else ''}{f'{formatting.listed(names)} {claim}'.lstrip()}"
+        for names, who, claim in grouped
     ]
 
 
 def _scored(tasks: Sequence[TaskDetails]) -> list[str]:
-    """A claim a task; tasks in which not one answer flipped share one."""
+    """One claim per task; tasks without a flipped answer share one."""
     still = [task for task in tasks if not task.lost + task.won]
     if len(still) < 2:
         return [scored(task) for task in tasks]
@@ -118,29 +119,29 @@ def _scored(tasks: Sequence[TaskDetails]) -> list[str]:
 
 
 def equal(part: EqualityDetails) -> str:
-    """What is said of a part behind its name: "identical on 198 of 200 prompts, 2 with other tokens"."""
+    """The claim about a part, to follow its name: "identical on 198 of 200 prompts, 2 with other tokens"."""
     tokens = f" ({part.tokens:,} tokens)" if part.part in GENERATED and part.tokens else ""
-    said = f"identical on {part.identical:,} of {part.asked:,} {_ASKED.get(part.part, 'prompts')}{tokens}"
+    identical = f"identical on {part.identical:,} of {part.asked:,} {_ASKED.get(part.part, 'prompts')}{tokens}"
     allowed, near = part.equal - part.identical, nearly(part)
     same = "differ beyond it" if allowed > 0 else "differ"
-    told = [
-        said,
+    parts = [
+        identical,
         f"{allowed:,} more within the tolerance" if allowed > 0 else "",
         f"{near:,} {'with the same tokens and other logprobs' if part.part in GENERATED else same}" if near > 0 else "",
         f"{part.parted:,} with other tokens" if part.parted else "",
     ]
-    return ", ".join(filter(None, told))
+    return ", ".join(filter(None, parts))
 
 
 def nearly(part: EqualityDetails) -> int:
-    """Answers that differ beyond the tolerance and have the same tokens all the same."""
+    """The number of answers that differ beyond the tolerance but have the same tokens."""
     return part.asked - part.equal - part.parted
 
 
 def floor(part: EqualityDetails) -> str:
-    """What the baseline did against itself."""
+    """How the baseline compares with itself."""
     if part.deterministic:
-        return "the very same bits"
+        return "bit-identical"
     return f"{part.floor_parted:,} with other tokens, largest difference {units.digits(part.floor)}"
 
 
@@ -151,7 +152,7 @@ def scored(task: TaskDetails) -> str:
 
 
 def points(task: TaskDetails) -> str:
-    """The difference in points with its interval."""
+    """The difference in percentage points with its interval."""
     ends = ", ".join(units.percent(end, 2) for end in task.interval)
     return f"{units.points(units.percent(task.difference, 2))} [{ends}]"
 
@@ -169,12 +170,12 @@ def mcnemar(p: float | None) -> str:
 
 
 def clean_equality(part: EqualityDetails) -> EqualityDetails:
-    """The details with their texts made harmless."""
+    """The details with their texts made safe to show."""
     return dataclasses.replace(part, scenario=line(part.scenario), baseline=line(part.baseline), candidate=line(part.candidate))
 
 
 def clean_accuracy(one: AccuracyDetails) -> AccuracyDetails:
-    """The details with their texts made harmless."""
+    """The details with their texts made safe to show."""
     tasks = tuple(
         dataclasses.replace(
             task,

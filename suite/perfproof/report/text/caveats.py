@@ -1,7 +1,7 @@
-"""What must stand beside an answer, in a clause each, or it is taken for more than it is.
+"""The caveats of an answer, one clause each.
 
-How near to real use the thing measured was, which of the arms is vLLM as released, which patch ran untested, which arm differs in more
-than its code (`confounders`) or had another KV cache, and which block alone the estimate owes much to.
+They say how close the workload is to real use, which arm is vLLM as released, which patch ran untested, which arm differs in more than its
+code (`confounders`) or had another KV cache, and which single block the estimate is sensitive to.
 """
 
 from __future__ import annotations
@@ -28,46 +28,50 @@ NAME = 160
 """Most characters of a name as shown."""
 _OUTLIER = re.compile(r"block (\d+) is an outlier, ")
 CACHES = 1.05
-"""How many times one server's KV cache may be another's until it is told."""
+"""The ratio of the KV caches of two servers above which there is a caveat."""
 SMALL = 4
-"""Layers up to which a generated model is called a toy; a larger one has the size of a real one, and dummy weights all the same."""
+"""The most layers of a generated model that is called a toy. A larger one has the size of a real model, but still dummy weights."""
 
 
-def told(
+def clauses(
     rows: Sequence[Judged], arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequence[Record], trials: Sequence[TrialView]
 ) -> Iterator[str]:
-    """The clauses, in the order in which a reader asks: how sure, of what, of which code, owed to which block."""
+    """The clauses, in order: how sure, of what, of which code, sensitive to which block."""
     if any(row.primary and row.suggests for row in rows):
         yield formatting.HINT
     kind = kind_in(definition)
     if kind is not None and kind.scope == "part" and not aa_status.against_itself(definition):
-        yield "a microbenchmark: it does not say what a server gains"
-    if said := model(definition):
-        yield f"measured with {said}"
+        yield "a microbenchmark: it does not show what a server gains"
+    if kind is not None and kind.scope == "program" and not aa_status.against_itself(definition):
+        yield "the numbers of a command, which knows what they mean for a server"
+    if kind is not None and kind.scope == "host":
+        yield "counts of the host's Python work, no times: a C call counts as one, whatever it does"
+    if named := model(definition):
+        yield f"measured with {named}"
     yield from _released(arms, definition, records)
     yield from unverified(arms, records)
-    yield from confounders.told(definition)
+    yield from confounders.clauses(definition)
     yield from caches(arms, records)
     for row in rows:
-        if row.primary and row.verdict not in (None, "untestable") and (found := swayed(row, trials)):
-            yield found
+        if row.primary and row.verdict not in (None, "untestable") and (clause := swayed(row, trials)):
+            yield clause
 
 
 def tells(clauses: Sequence[str], row: Judged, warning: str) -> bool:
-    """Whether a clause already says what a row's warning says: that launches were shared, or which block is unlike the others."""
+    """Whether a clause already holds a row's warning: that launches were shared, or which block is an outlier."""
     if row.suggests and warning == SHARED_WARNING:
         return formatting.HINT in clauses
     outlier = _OUTLIER.match(warning)
-    mine = f" {row.candidate}: without block {outlier[1]}, in which " if outlier else ""
-    return bool(mine) and any(mine in clause and f", {formatting.label(row.metric)} would be " in clause for clause in clauses)
+    phrase = f" {row.candidate} is sensitive to block {outlier[1]}, in which " if outlier else ""
+    return bool(phrase) and any(phrase in clause and f", {formatting.label(row.metric)} would be " in clause for clause in clauses)
 
 
 def _workload(definition: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = definition.get("workload")
-    return found if isinstance(found, Mapping) else {}
+    workload = definition.get("workload")
+    return workload if isinstance(workload, Mapping) else {}
 
 
-# --- how near to real use ---------------------------------------------------------------------------------------
+# --- how close to real use ---------------------------------------------------------------------------------------
 
 
 def model(definition: Mapping[str, Any]) -> str:
@@ -97,7 +101,7 @@ def _named(model_: Any) -> str:
 
 
 def _flags(workload: Mapping[str, Any]) -> list[str]:
-    """The engine's flags, with their dashes or without, whichever way the kind of workload writes them."""
+    """The engine's flags, with or without dashes, as the kind of workload writes them."""
     listed, named = workload.get("server_arguments"), workload.get("arguments")
     flags = [str(each) for each in listed] if isinstance(listed, list | tuple) else []
     pairs = named.items() if isinstance(named, Mapping) else ()
@@ -108,16 +112,16 @@ def _flags(workload: Mapping[str, Any]) -> list[str]:
 
 
 def _released(arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequence[Record]) -> Iterator[str]:
-    """Says it where the candidate is the released code, and it is the baseline that was altered; and where two releases are compared."""
+    """A clause where the candidate is the released code and the baseline is altered, or where releases are compared."""
     altered = {arm.name: _altered(arm, definition, records) for arm in arms}
     baseline = next((arm.name for arm in arms if arm.baseline), None)
     if _releases(arms, definition, altered):
-        yield "every arm is vLLM as released: releases are compared, no patch is judged here"
+        yield "every arm is vLLM as released: this compares releases and judges no patch"
     if baseline is None or not altered[baseline]:
         return
     for name, how in altered.items():
         if name != baseline and not how:
-            yield f"the candidate, {name}, is vLLM as released; it is the baseline, {baseline}, that was altered ({altered[baseline]})"
+            yield f"the candidate, {name}, is vLLM as released; the baseline, {baseline}, is altered ({altered[baseline]})"
 
 
 def _releases(arms: Sequence[ArmView], definition: Mapping[str, Any], altered: Mapping[str, str]) -> bool:
@@ -127,8 +131,11 @@ def _releases(arms: Sequence[ArmView], definition: Mapping[str, Any], altered: M
 
 
 def no_patch(arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequence[Record]) -> bool:
-    """Whether nothing that a verdict praises is a patch: every candidate is vLLM as released, against another release or an altered one,
-    or is the baseline's code asked or set otherwise."""
+    """Whether no verdict is about a patch.
+
+    Then every candidate is vLLM as released, compared with another or an altered release, or the baseline's code with other requests or
+    settings.
+    """
     altered = {arm.name: _altered(arm, definition, records) for arm in arms}
     candidates = [altered[arm.name] for arm in arms if not arm.baseline]
     worsened = any(altered[arm.name] for arm in arms if arm.baseline)
@@ -136,15 +143,15 @@ def no_patch(arms: Sequence[ArmView], definition: Mapping[str, Any], records: Se
 
 
 def _altered(arm: ArmView, definition: Mapping[str, Any], records: Sequence[Record]) -> str:
-    """What makes an arm another code than a release's, "" for one that is as released."""
+    """What changes an arm's code from the release's; "" for an arm as released."""
     patches = {
         name: patch for r in records if line(r.arm, NAME) == arm.name and r.attestation for name, patch in r.attestation.patches.items()
     }
-    said = [_patch(name, patches.get(name, {})) for name in arm.patches]
+    parts = [_patch(name, patches.get(name, {})) for name in arm.patches]
     build = _build(arm, definition)
     if build.get("kind") == "overlay":
-        said.append(f"diff {line(str(build.get('diff', '')), NAME)}")
-    return ", ".join(said)
+        parts.append(f"diff {line(str(build.get('diff', '')), NAME)}")
+    return ", ".join(parts)
 
 
 def _build(arm: ArmView, definition: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -156,50 +163,52 @@ def _build(arm: ArmView, definition: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _patch(name: str, patch: Mapping[str, Any]) -> str:
-    """A patch with what it does: those that take a released change out again make an older vLLM."""
-    return f"patch {name}{', which takes out again what this release has' if patch.get('direction') == 'removes' else ''}"
+    """A patch with its effect: one that removes a released change makes an older vLLM."""
+    return f"patch {name}{', which removes a change that this release has' if patch.get('direction') == 'removes' else ''}"
 
 
 def unverified(arms: Sequence[ArmView], records: Sequence[Record]) -> Iterator[str]:
-    """A clause for every patch of an arm that ran where it was not tested, because the arm allows it: it may not have done what it says."""
+    """A clause for every patch that ran where it was not tested, because its arm allows that: the patch may not work there."""
     for arm in arms:
-        mine = [record.attestation for record in records if record.attestation and line(record.arm, NAME) == arm.name]
-        for name in dict.fromkeys(name for one in mine for name, patch in one.patches.items() if patch.get("verified") is False):
-            faults = next(one.patches[name].get("faults") for one in mine if name in one.patches)
+        attestations = [record.attestation for record in records if record.attestation and line(record.arm, NAME) == arm.name]
+        for name in dict.fromkeys(name for one in attestations for name, patch in one.patches.items() if patch.get("verified") is False):
+            faults = next(one.patches[name].get("faults") for one in attestations if name in one.patches)
             why = f": {line('; '.join(map(str, faults)), 2 * NAME)}" if isinstance(faults, list) and faults else ""
             yield f"patch {line(name, NAME)} ran in {arm.name} where it was not tested (allow_unverified){why}"
 
 
-# --- what the servers had to work with --------------------------------------------------------------------------
+# --- the servers' KV caches --------------------------------------------------------------------------
 
 
 def caches(arms: Sequence[ArmView], records: Sequence[Record]) -> Iterator[str]:
-    """A clause for every candidate whose server had a KV cache of another size than the baseline's: it may queue or preempt where the
-    other does not."""
+    """A clause for every candidate whose server had a KV cache of another size than the baseline's.
+
+    Such a server may queue or preempt where the other does not.
+    """
     sizes = {arm.name: [size for r in records if (size := _cache_of(r, arm.name))] for arm in arms}
     before = next((sizes[arm.name] for arm in arms if arm.baseline), [])
     for arm in arms:
         if arm.baseline or not before or not sizes[arm.name]:
             continue
-        mine, its = median(sizes[arm.name]), median(before)
-        if max(mine, its) > CACHES * min(mine, its):
+        own, its = median(sizes[arm.name]), median(before)
+        if max(own, its) > CACHES * min(own, its):
             yield (
-                f"the server of {arm.name} had {mine:,.0f} blocks of KV cache, that of the baseline {its:,.0f}: where the cache fills up "
-                "they do not do the same work; --kv-cache-memory-bytes gives every arm the same"
+                f"the server of {arm.name} had {own:,.0f} blocks of KV cache, that of the baseline {its:,.0f}: when a cache is full "
+                "they do not do the same work; --kv-cache-memory-bytes gives every arm the same size"
             )
 
 
 def _cache_of(record: Record, arm: str) -> float | None:
-    """The blocks of the KV cache in a trial of that arm that counts; None where it tells none."""
-    mine = record.status == "ok" and line(record.arm, NAME) == arm
-    return record.measurements.get("kv_blocks") if mine else None
+    """The blocks of the KV cache in a valid trial of that arm; None where they are not recorded."""
+    counts = record.status == "ok" and line(record.arm, NAME) == arm
+    return record.measurements.get("kv_blocks") if counts else None
 
 
-# --- which block the estimate owes much to ----------------------------------------------------------------------
+# --- the block that the estimate is sensitive to ----------------------------------------------------------------------
 
 
 def swayed(row: Judged, trials: Sequence[TrialView]) -> str:
-    """The block without which the change would be much another, in a clause; "" where there is none."""
+    """A clause on the block without which the change would be very different; "" where there is none."""
     if row.exact or row.in_points or row.effect is None or row.low is None or row.high is None or row.low <= -1:
         return ""
     blocks = _paired(row, trials)
@@ -207,8 +216,8 @@ def swayed(row: Judged, trials: Sequence[TrialView]) -> str:
         return ""
     half = (math.log1p(row.high) - math.log1p(row.low)) / 2
     before, after = [first for first, _ in blocks.values()], [second for _, second in blocks.values()]
-    found = strongest(before, after, half=half, margin=math.log1p(row.margin or 0))
-    return _swaying(row, found, list(blocks)[found.place]) if found else ""
+    influence = strongest(before, after, half=half, margin=math.log1p(row.margin or 0))
+    return _swaying(row, influence, list(blocks)[influence.place]) if influence else ""
 
 
 def _paired(row: Judged, trials: Sequence[TrialView]) -> dict[int, tuple[float, float]]:
@@ -221,24 +230,21 @@ def _paired(row: Judged, trials: Sequence[TrialView]) -> dict[int, tuple[float, 
     return {block: (before[block], after[block]) for block in sorted(before.keys() & after.keys())[: row.blocks]}
 
 
-def _swaying(row: Judged, found: Influence, block: int) -> str:
-    effect = row.effect or 0.0
-    sign = -1 if row.better == "lower" else 1
-    way = "flatters" if sign * effect > sign * found.without else "goes against"
-    arm = row.baseline if found.of_baseline else row.candidate
-    without = f"without block {block}, in which {arm} was unusually {_pace(row, found.larger)}"
-    would = f"{formatting.label(row.metric)} would be {_with_factor(row, found.without)} instead of {_with_factor(row, effect)}"
-    return f"one block {way} {row.candidate}: {without}, {would}"
+def _swaying(row: Judged, influence: Influence, block: int) -> str:
+    arm = row.baseline if influence.of_baseline else row.candidate
+    where = f"block {block}, in which {arm} was unusually {_pace(row, influence.larger)}"
+    changes = f"{_with_factor(row, influence.without)} instead of {_with_factor(row, row.effect or 0.0)}"
+    return f"the result of {row.candidate} is sensitive to {where}: without it, {formatting.label(row.metric)} would be {changes}"
 
 
 def _with_factor(row: Judged, effect: float) -> str:
-    """A change as the answer writes it: with its multiple where it has one."""
+    """A change in the answer's notation: with its factor where it has one."""
     times = "" if row.in_points or effect >= units.MOST else units.factor(effect)
     return f"{formatting.change_of(row, effect)}{f' ({times})' if times else ''}"
 
 
 def _pace(row: Judged, larger: bool) -> str:
-    """How an arm was in a block, from its value there: "slow", "fast"; "high", "low" for what is no pace."""
+    """An adjective for an arm's value in a block: "slow" or "fast" for times and rates, else "high" or "low"."""
     known = METRICS.get(base_name(row.metric))
     if known is None or known.kind not in ("time", "rate"):
         return "high" if larger else "low"

@@ -1,7 +1,7 @@
-"""Arms that differ from the baseline by more than their code: in what they are asked, or in their server's settings.
+"""Arms that differ from the baseline in more than their code: in their requests, or in their server's settings.
 
-Such an arm is a ceiling (no penalty asked), or another setting of vLLM's own. What it shows is no patch's doing, and unsaid it would
-read like a patch's gain.
+Such an arm is a ceiling (requests without penalties, say) or another setting of vLLM. Its effect is not a patch's effect, and without this
+clause it would read like one.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from perfproof.report.extract import facts
 NAME = 160
 """Most characters of a name or a value as shown."""
 MOST = 3
-"""Differences that a clause names."""
+"""The most differences that a clause names."""
 CODE = ("VLLM_PLUGINS", "PYTHONPATH")
-"""Variables that bring code of the author's, and so may be a patch themselves."""
+"""Variables that load the author's own code, and so may be a patch themselves."""
 OURS = "PERFPROOF_"
-"""Variables that tell the suite's own plugins what to do: part of a patch."""
+"""The prefix of variables that configure the suite's own plugins: part of a patch."""
 
 
-def told(definition: Mapping[str, Any]) -> Iterator[str]:
+def clauses(definition: Mapping[str, Any]) -> Iterator[str]:
     """A clause for every candidate that differs from the baseline in more than patches and build, with the differences."""
     for baseline, arm in _pairs(definition):
-        asked, settings = _asked(baseline, arm, definition), _settings(baseline, arm)
-        parts = [f"is asked something else than the baseline ({_listed(asked)})"] if asked else []
-        parts += [f"runs with other settings than {'it' if parts else 'the baseline'} ({_listed(settings)})"] if settings else []
+        requests, settings = _asked(baseline, arm, definition), _settings(baseline, arm)
+        parts = [f"gets other requests than the baseline ({_listed(requests)})"] if requests else []
+        parts += [f"has other settings{'' if parts else ' than the baseline'} ({_listed(settings)})"] if settings else []
         if parts:
-            yield f"{line(str(arm['name']), NAME)} {' and '.join(parts)}: what it shows is {_whose(baseline, arm)}"
+            yield f"{line(str(arm['name']), NAME)} {' and '.join(parts)}: its effect is {_whose(baseline, arm)}"
 
 
 def alone(definition: Mapping[str, Any]) -> bool:
-    """Whether every candidate differs from the baseline in what it is asked or set to, and in no code: nothing of a patch is shown."""
+    """Whether every candidate differs from the baseline in requests or settings, but not in code, so that no patch is judged."""
     pairs = _pairs(definition)
     return bool(pairs) and all(
         _code(arm) == _code(baseline) and (_asked(baseline, arm, definition) or _settings(baseline, arm)) for baseline, arm in pairs
@@ -48,29 +48,29 @@ def _pairs(definition: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Mappi
 
 
 def _whose(baseline: Mapping[str, Any], arm: Mapping[str, Any]) -> str:
-    """Whose doing it is not: a patch's where the code is the baseline's, else not the other code's alone."""
+    """What the effect does not belong to: not to a patch where the code is the baseline's, else not to the other code alone."""
     if _code(arm) == _code(baseline):
-        return "no patch's doing"
+        return "not that of a patch"
     if not arm.get("patches") or arm.get("build") != baseline.get("build"):
-        return "not its code's doing alone"
-    return "not its patch's doing alone" if len(arm["patches"]) == 1 else "not its patches' doing alone"
+        return "not that of its code alone"
+    return "not that of its patch alone" if len(arm["patches"]) == 1 else "not that of its patches alone"
 
 
 def _code(arm: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What makes an arm's code: its build, its patches, and the variables that bring code or steer a patch."""
-    said = {name: value for name, value in _mapping(arm, "environment").items() if name in CODE or name.startswith(OURS)}
-    return arm.get("build"), list(arm.get("patches") or ()), said
+    """What determines an arm's code: its build, its patches, and the variables that load code or configure a patch."""
+    variables = {name: value for name, value in _mapping(arm, "environment").items() if name in CODE or name.startswith(OURS)}
+    return arm.get("build"), list(arm.get("patches") or ()), variables
 
 
 def _asked(baseline: Mapping[str, Any], arm: Mapping[str, Any], definition: Mapping[str, Any]) -> list[str]:
-    """What the client asks of that arm's server otherwise than of the baseline's."""
+    """The differences between the requests to that arm and to the baseline."""
     workload = definition.get("workload")
     common = _mapping(workload, "client") if isinstance(workload, Mapping) else {}
     return [*_differences({**common, **_mapping(baseline, "client")}, {**common, **_mapping(arm, "client")})]
 
 
 def _settings(baseline: Mapping[str, Any], arm: Mapping[str, Any]) -> list[str]:
-    """The flags and variables of that arm that are not the baseline's, then those of the baseline that it lacks."""
+    """The flags and variables that the baseline lacks, then those that only the baseline has."""
     flags, before = _flags(arm), _flags(baseline)
     variables = (
         {name: value for name, value in _mapping(each, "environment").items() if name not in CODE and not name.startswith(OURS)}
@@ -81,7 +81,7 @@ def _settings(baseline: Mapping[str, Any], arm: Mapping[str, Any]) -> list[str]:
 
 
 def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """What is said otherwise after than before: "name 0 instead of 0.5"; what is said on one side alone needs no second value."""
+    """The differences between two mappings: "name 0 instead of 0.5", "name 0" or "without name"."""
     for name in {**before, **after}:
         if name not in after:
             yield f"without {name}"
@@ -96,7 +96,7 @@ def _value(value: Any) -> str:
 
 
 def _flags(arm: Mapping[str, Any]) -> list[str]:
-    """An arm's server arguments, a flag together with the value behind it."""
+    """An arm's server arguments, each flag together with its value."""
     found: list[str] = []
     for argument in map(str, arm.get("server_arguments") or ()):
         if found and not argument.startswith("-"):
@@ -107,8 +107,8 @@ def _flags(arm: Mapping[str, Any]) -> list[str]:
 
 
 def _mapping(of: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = of.get(key)
-    return found if isinstance(found, Mapping) else {}
+    value = of.get(key)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _listed(differences: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What could not be judged, and what does not count, with the reasons: never folded away, told once however many trials say it."""
+"""What could not be judged and what does not count, with the reasons. It is never folded away, and equal reasons are listed once."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from perfproof.report.base.page_model import TrialView
 from perfproof.report.text import sentences
 
 REPLACED = "its block was measured again"
-"""Why a trial that was fine does not count."""
+"""The reason that a valid trial does not count."""
 
 
 def unjudged(rows: Sequence[Judged], trials: Sequence[TrialView]) -> tuple[str, ...]:
-    """What could not be judged and why, and every trial that does not count; never empty when something is amiss."""
+    """What could not be judged and why, and every trial that does not count. It is never empty when something is wrong."""
     open_ = [row for row in rows if row.verdict in ("untestable", "inconclusive")]
-    told = [f"{_which(group)}: {_open(group[0])}" for group in sentences.alike(open_, _open)]
+    reasons = [f"{_which(group)}: {_open(group[0])}" for group in sentences.alike(open_, _open)]
     if not any(row.verdict and row.primary for row in rows):
-        told.insert(0, "no primary metric was judged")
-    return (*told, *spoilt(trials))
+        reasons.insert(0, "no primary metric was judged")
+    return (*reasons, *spoilt(trials))
 
 
 def spoilt(trials: Sequence[TrialView]) -> Iterable[str]:
-    """The trials that do not count, by arm, status and reason, with their blocks; reasons that differ in their numbers alone are one.
+    """The trials that do not count, by arm, status and reason, with their blocks; reasons that differ only in numbers are one line.
 
-    Those that were fine, and went with their block, are one line at the end.
+    Valid trials whose block was measured again are one line at the end.
     """
     replaced = [trial.block for trial in trials if not trial.ok and trial.reason == REPLACED]
     amiss = [trial for trial in trials if not trial.ok and trial.reason != REPLACED]
@@ -34,18 +34,18 @@ def spoilt(trials: Sequence[TrialView]) -> Iterable[str]:
     groups: dict[tuple[str, str, str], list[int]] = {}
     for trial in amiss:
         groups.setdefault((trial.arm, trial.status, one_for[trial.reason]), []).append(trial.block)
-    for (arm, status, reason), found in groups.items():
-        yield f"{count(len(found), 'trial')} of {arm} {status} ({_blocks(found)}): {reason or 'no reason was given'}"
+    for (arm, status, reason), blocks in groups.items():
+        yield f"{count(len(blocks), 'trial')} of {arm} {status} ({_blocks(blocks)}): {reason or 'no reason was given'}"
     if replaced:
         yield f"{count(len(replaced), 'trial')} not counted, as the block was measured again ({_blocks(replaced)})"
 
 
-def _blocks(found: Sequence[int]) -> str:
-    return f"block {shortened(', '.join(map(str, dict.fromkeys(found))))}"
+def _blocks(numbers: Sequence[int]) -> str:
+    return f"block {shortened(', '.join(map(str, dict.fromkeys(numbers))))}"
 
 
 def _which(rows: Sequence[Judged]) -> str:
-    """Which comparisons one reason is about."""
+    """The names of the comparisons that share a reason."""
     return sentences.who(rows, name_candidate=True) if len(rows) > 1 else f"{formatting.label(rows[0].metric)} ({rows[0].candidate})"
 
 

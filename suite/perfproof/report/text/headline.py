@@ -1,4 +1,4 @@
-"""The first line of every form: what came out, apart by what was measured, what a reader must not miss first."""
+"""The first line of every form: the outcomes by what was measured, the most important first."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from perfproof.report.base import formatting
 from perfproof.report.base.page_model import ScenarioView
 
 ITSELF = " against itself"
-"""What follows the name of an A/A: it judges no change, but the machine."""
+"""The words after the name of an A/A: it judges the machine, not a change."""
 MICRO = ("microbenchmark", "microbenchmarks")
 _SERVED, _ASKED = ("end-to-end scenario", "end-to-end scenarios"), ("comparison of answers", "comparisons of answers")
-ORDER = (_SERVED, MICRO, _ASKED)
-"""Of kinds whose worst news is alike, the whole of vLLM comes first, then parts of it, then answers; others after."""
-NOUNS: Mapping[Scope, tuple[str, str]] = {"end to end": _SERVED, "part": MICRO, "answers": _ASKED}
-"""What scenarios are called in a headline, one and several, by what they speak of: a part of vLLM on its own is never counted with the
-whole."""
+_RUN = ("comparison of a command", "comparisons of commands")
+_COUNTED = ("count of the host's work", "counts of the host's work")
+ORDER = (_SERVED, _RUN, MICRO, _COUNTED, _ASKED)
+"""The order of scopes with equally bad outcomes: the whole of vLLM, commands, parts of it, counts, answers, then others."""
+NOUNS: Mapping[Scope, tuple[str, str]] = {"end to end": _SERVED, "part": MICRO, "host": _COUNTED, "program": _RUN, "answers": _ASKED}
+"""The nouns of scenarios in a headline, singular and plural, by their scope: a part of vLLM is never counted with the whole."""
 PLAIN, CHECKS = (
     ("scenario", "scenarios"),
     ("check of the machine (baseline against itself)", "checks of the machine (baseline against itself)"),
@@ -27,46 +28,48 @@ PLAIN, CHECKS = (
 
 
 UNPATCHED = "vLLM as released, no patch judged"
-"""What is said of scenarios that praise no patch: releases against each other, or a release against one that was altered."""
+"""The words for scenarios that judge no patch: they compare releases, or a release with an altered one."""
 
 
 def headline(scenarios: Sequence[ScenarioView]) -> str:
-    """The page's first line: what came out, apart by what was measured, worst news first: "1 microbenchmark regressed and 2 improved; 1
-    end-to-end scenario suggests an improvement; vLLM as released, no patch judged: 2 microbenchmarks improved, and 1 end-to-end scenario is
-    equivalent"."""
+    """The page's first line: outcomes by what was measured, the worst first.
+
+    "1 microbenchmark regressed and 2 improved; 1 end-to-end scenario likely improved; vLLM as released, no patch judged: 2 microbenchmarks
+    improved, and 1 end-to-end scenario is equivalent".
+    """
     if not scenarios:
         return "There are no records to judge"
     if len(scenarios) == 1:
         one = scenarios[0]
         return f"{one.name}{ITSELF if one.itself else ''} {_is(one.outcome, one.suggests, 1)}{_apart(one)}{also(scenarios)}"
     apart = ", and ".join(_grouped([each for each in scenarios if each.unpatched]))
-    told = "; ".join([*_grouped([each for each in scenarios if not each.unpatched]), *([f"{UNPATCHED}: {apart}"] if apart else [])])
-    return f"{told}{also(scenarios)}"
+    clauses = "; ".join([*_grouped([each for each in scenarios if not each.unpatched]), *([f"{UNPATCHED}: {apart}"] if apart else [])])
+    return f"{clauses}{also(scenarios)}"
 
 
 def also(scenarios: Sequence[ScenarioView]) -> str:
-    """The worst of what surely got worse by much though it is not primary, behind what came out: "; also worse: p99 TTFT × 6.7"; ""."""
-    found = [(one, row) for one in scenarios for row in one.worse]
-    if not found:
+    """The worst metric that is not primary and surely got much worse: "; also worse: p99 TTFT × 6.7"; "" where there is none."""
+    worse = [(one, row) for one in scenarios for row in one.worse]
+    if not worse:
         return ""
-    where, worst = max(found, key=lambda pair: size(pair[1]))
+    where, worst = max(worse, key=lambda pair: size(pair[1]))
     several = len({row.candidate for row in where.rows}) > 1
     named = (
         f"{formatting.label(worst.metric)}{f' ({worst.candidate})' if several else ''}{f' of {where.name}' if len(scenarios) > 1 else ''}"
     )
     hint = ", as far as servers that were launched once can tell" if any(trial.how == "shared server" for trial in where.trials) else ""
-    return f"; also worse: {named} {formatting.change(worst)}{f' and {len(found) - 1} more' if len(found) > 1 else ''}{hint}"
+    return f"; also worse: {named} {formatting.change(worst)}{f' and {len(worse) - 1} more' if len(worse) > 1 else ''}{hint}"
 
 
 def ordered(scenarios: Sequence[ScenarioView]) -> list[ScenarioView]:
-    """Scenarios in the order in which the headline counts them, within a count by name: what a page shows follows what it opens with."""
+    """Scenarios in the order of the headline's counts, then by name, so that the page follows its first line."""
     named = sorted(scenarios, key=lambda each: each.name)
     apart = ([each for each in named if each.unpatched is unpatched] for unpatched in (False, True))
     return [each for some in apart for group in _groups(some).values() for each in group]
 
 
 def _groups(scenarios: Sequence[ScenarioView]) -> dict[tuple[str, str], list[ScenarioView]]:
-    """Scenarios by the nouns of what they measure, those with the worst news first, and of each the worst news first."""
+    """Scenarios by their nouns, the group with the worst outcome first, and within a group the worst first."""
     groups: dict[tuple[str, str], list[ScenarioView]] = {}
     for scenario in sorted(scenarios, key=_news):
         groups.setdefault(_nouns(scenario), []).append(scenario)
@@ -74,7 +77,7 @@ def _groups(scenarios: Sequence[ScenarioView]) -> dict[tuple[str, str], list[Sce
 
 
 def _news(scenario: ScenarioView) -> tuple[int, int, bool]:
-    """How soon a reader must hear of a scenario, the smallest first."""
+    """The sort key of a scenario: the smallest is the most important."""
     nouns = _nouns(scenario)
     return OUTCOMES.index(scenario.outcome), ORDER.index(nouns) if nouns in ORDER else len(ORDER), scenario.suggests
 
@@ -86,13 +89,13 @@ def _nouns(scenario: ScenarioView) -> tuple[str, str]:
 
 
 def _grouped(scenarios: Sequence[ScenarioView]) -> list[str]:
-    """What came out of scenarios, a clause for each kind of thing measured, that with the worst news first."""
+    """The outcomes of scenarios, one clause per noun, the worst first."""
     return [_counts(nouns, group) for nouns, group in _groups(scenarios).items()]
 
 
 def _apart(scenario: ScenarioView) -> str:
-    """What one scenario alone is, where its headline could be taken for more."""
-    micro = " in a microbenchmark" if _nouns(scenario) == MICRO else ""
+    """The words that limit the headline of a single scenario, where it could be taken for more."""
+    micro = {MICRO: " in a microbenchmark", _COUNTED: " in what the host does"}.get(_nouns(scenario), "")
     return f"{micro} ({UNPATCHED})" if scenario.unpatched else micro
 
 
@@ -107,6 +110,7 @@ def _counts(nouns: tuple[str, str], group: Sequence[ScenarioView]) -> str:
 
 
 def _is(result: Outcome, hint: bool, count: int) -> str:
-    if hint:
-        return formatting.said(result, True) if count == 1 else formatting.said(result, True).replace("suggests", "suggest", 1)
-    return result if result in ("improved", "regressed") else f"{'is' if count == 1 else 'are'} {result}"
+    if result == Outcome.LESS and not hint:
+        return f"{'does' if count == 1 else 'do'} {formatting.LESS}"
+    words = formatting.outcome_word(result, hint)
+    return words if result in ("improved", "regressed") else f"{'is' if count == 1 else 'are'} {words}"

@@ -1,4 +1,4 @@
-"""The words of a page, each explained in a line: only those that stand on it, metrics by what one value of them is."""
+"""The glossary of a page, one line per word: only words that are on it; a metric is explained by what one value means."""
 
 from __future__ import annotations
 
@@ -10,54 +10,54 @@ from perfproof.report.base.page_model import Page, ScenarioView
 
 Term = tuple[str, str]
 _ALWAYS: tuple[Term, ...] = (
-    ("arm, baseline, candidate", "what is compared: one and the same work done by the baseline and by each candidate, in turns"),
+    ("arm, baseline, candidate", "the sides of a comparison: the baseline and each candidate do the same work, in turns"),
     ("trial, block", "a trial is one measurement of one arm; a block is one trial of every arm, back to back, in random order"),
-    ("change", "the candidate’s value against the baseline’s, over whole blocks: −50 % is half, ÷ 2; +100 % is double, × 2"),
-    ("interval", "where the true change lies, with the confidence told beside the answer; one that holds 0 may be no change at all"),
-    ("margin", "the smallest change that matters, set before the run; primary metrics decide against theirs, others are explored only"),
-    ("detectable", "the smallest worsening that this many blocks, with this noise, would have called regressed four times in five"),
+    ("change", "the candidate’s value relative to the baseline’s, over whole blocks: −50 % is half, ÷ 2; +100 % is double, × 2"),
+    ("interval", "the confidence interval of the true change, at the level named beside the answer; if it holds 0, there may be no change"),
+    ("margin", "the smallest change that matters, set before the run; primary metrics are judged against theirs, others only estimated"),
+    ("detectable", "the smallest worsening that this many blocks, with this noise, would call regressed with 80 % power"),
 )
 _OF_TIMES: tuple[Term, ...] = (
     ("round", "one timed repetition of the benchmark’s function within a trial; the trial’s value is the median of its rounds"),
     (
         "noise floor, A/A",
-        "a run of the baseline against itself on this machine: how far apart equal code lands, and whether it is ever called changed",
+        "a run of the baseline against itself on this machine: how far apart equal code lands, and whether it is ever judged changed",
     ),
 )
 _OF_WORK: tuple[Term, ...] = (
-    ("witness", "a count of work done (bytes, elements, calls), not a time: it has no noise and compares exactly"),
+    ("exact count (witness)", "a count of work (bytes, elements, calls), not a time: it has no noise and is compared exactly"),
 )
 _OF_ACCURACY: tuple[Term, ...] = (
     ("flip; lost, won", "an item that one arm answers right and the other wrong; lost are those that only the baseline has right"),
-    ("McNemar", "the exact test of lost against won: how often chance alone splits the flips at least so unevenly"),
+    ("McNemar", "the exact test of lost against won: how often chance alone splits the flips at least this unevenly"),
     ("points", "percentage points: from 40 % to 41 % is one point"),
 )
 _OF_EQUALITY: tuple[Term, ...] = (
     ("logprob, nats", "the logarithm of the probability that the model gives a token; nats are its unit, 0.01 nats are about 1 %"),
-    ("parted", "from the first token that is another one on, two answers can’t be compared token by token: they parted there"),
-    ("near tie", "the two tokens were so nearly equally likely that rounding decides between them"),
+    ("parted", "two answers differ in a token; after it they can’t be compared token by token"),
+    ("near tie", "the two tokens were almost equally likely, so that rounding decides between them"),
 )
 _MODEL: dict[str, Term] = {
     "toy model": (
         "toy model",
-        "a model of a few small layers, made for the run: vLLM’s own work is a larger part of a step than in real use",
+        "a model of a few small layers, made for the run: vLLM’s own work is a larger share of a step than in real use",
     ),
-    "dummy weights": ("dummy weights", "random weights: speed is measured as with real ones of that size, answers mean nothing"),
+    "dummy weights": ("dummy weights", "random weights: the speed is that of real weights of that size, the answers mean nothing"),
     "eager mode": ("eager mode", "without compilation and CUDA graphs: each step costs the host more than in the default mode"),
 }
 
 
 _MEANINGS = {
-    "round_time": "the middle one of a trial’s rounds, by the time that it took",
-    "feed_time": "host time, a round, to make what the penalties operation is fed: lists or tensors of the token ids so far",
-    "apply_time": "time, a round, of the whole penalties step, its feed among it",
+    "round_time": "the median time of a trial’s rounds",
+    "feed_time": "host time per round to build the input of the penalties operation: lists or tensors of the token ids so far",
+    "apply_time": "time per round of the whole penalties step, including its input",
     "output_throughput": "output tokens of all requests over the measured time",
     "total_token_throughput": "input and output tokens of all requests over the measured time",
     "request_throughput": "requests over the measured time",
     "bytes_per_swap": "what one swap of two batch rows copies",
     "bytes_allocated_per_step": "what one step allocates",
 }
-"""Of metrics whose line in the registry takes more for granted than a page may."""
+"""Meanings of metrics whose line in the registry presumes too much for a page."""
 _UNITS = {"1": "", "s": "", "B": ", in bytes", "tok/s": ", tokens a second", "req/s": ", requests a second"}
 
 
@@ -78,7 +78,7 @@ def _general(scenarios: tuple[ScenarioView, ...]) -> Iterator[Term]:
     if any(row.exact for row in rows):
         yield from _OF_WORK
     if any(row.suggests for row in rows):
-        yield "suggests", formatting.HINT
+        yield "likely", formatting.HINT
     yield from (term for clause, term in _MODEL.items() if clause in clauses)
     if "items" in judged:
         yield from _OF_ACCURACY

@@ -18,10 +18,12 @@ from typing import Any
 
 from perfproof.builds.install.side_folder import ATTEST, PACKAGE, entry_points, patch_files
 from perfproof.model.base.errors import BadInput
+from perfproof.model.records.counts import METRICS as COUNTS
+from perfproof.model.scenarios.metrics import is_count
 from perfproof.model.scenarios.scenario import Arm, ReleaseBuild, Scenario
 from perfproof.patches.guard import Patch, release_key
 
-CONSTANTS = ("PARAMETERS", "CHOICES", "EXERCISES", "LEAST", "TIMES", "WITNESSES")
+CONSTANTS = ("PARAMETERS", "CHOICES", "COUNT_AT", "EXERCISES", "LEAST", "TIMES", "WITNESSES")
 LEAST: Mapping[str, int] = {"warmup_rounds": 0, "seed": 0}
 """Parameters of all benchmarks that may be 0 although their defaults are positive; a benchmark's own `LEAST` names others."""
 
@@ -31,7 +33,8 @@ class Bench:
     """A benchmark file: its default parameters, the vLLM functions that it exercises, the times that it measures, the witnesses that it
     counts.
 
-    `declared` overrides `least`, the smallest value of an integer; `choices` are the only values that a parameter may have.
+    `declared` says how small an integer may be where `least` would tell otherwise, `choices` which values a parameter may have at all,
+    `count_at` how large parameters are at most in a round whose work is counted.
     """
 
     name: str
@@ -42,11 +45,19 @@ class Bench:
     times: tuple[str, ...] = ("round_time",)
     declared: Mapping[str, int] = field(default_factory=dict)
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    count_at: Mapping[str, int] = field(default_factory=dict)
+    counted: bool = False
+    """Whether it has a round whose work can be counted."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that it measures in a trial, for each case."""
+        """What it leaves of a trial, case by case; counts of the host's work apart."""
         return (*self.times, *self.witnesses)
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """What of the host's work it counts, case by case."""
+        return tuple(name for name in COUNTS if is_count(name)) if self.counted else ()
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -66,7 +77,7 @@ def benches(folder: Path = PACKAGE / "bench") -> dict[str, Bench]:
     """Every benchmark file by name. Raises `BadInput` for a file whose constants are not literals."""
     known = {}
     for file in sorted(folder.glob("*.py")):
-        constants = _constants(file)
+        constants, functions = _constants(file)
         if "PARAMETERS" in constants:
             known[file.stem] = Bench(
                 name=file.stem,
@@ -77,12 +88,15 @@ def benches(folder: Path = PACKAGE / "bench") -> dict[str, Bench]:
                 times=tuple(constants.get("TIMES", ("round_time",))),
                 declared=constants.get("LEAST", {}),
                 choices=constants.get("CHOICES", {}),
+                count_at=constants.get("COUNT_AT", {}),
+                counted="counted_round" in functions,
             )
     return known
 
 
-def _constants(file: Path) -> dict[str, Any]:
-    constants = {}
+def _constants(file: Path) -> tuple[dict[str, Any], frozenset[str]]:
+    """The constants of a file by name, and the names of its functions."""
+    constants: dict[str, Any] = {}
     try:
         tree = ast.parse(file.read_bytes())
     except SyntaxError as error:
@@ -97,7 +111,7 @@ def _constants(file: Path) -> dict[str, Any]:
                     constants[name] = ast.literal_eval(node.value)
                 except ValueError:
                     raise BadInput(f"{file}: line {node.lineno}: {name} must be written out as a literal") from None
-    return constants
+    return constants, frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
 
 
 def patches() -> dict[str, Patch]:

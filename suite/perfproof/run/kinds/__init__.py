@@ -9,6 +9,8 @@ from __future__ import annotations
 from perfproof.model.base.errors import CannotRun
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.run.kinds.accuracy import accuracy_runner
+from perfproof.run.kinds.command import command_runner
+from perfproof.run.kinds.engine import engine_runner
 from perfproof.run.kinds.equality import equality_runner
 from perfproof.run.kinds.micro import micro_runner
 from perfproof.run.kinds.offline import offline_runner
@@ -21,6 +23,8 @@ RUNNERS: tuple[RunnerKind, ...] = (
     offline_runner.RUNNER,
     accuracy_runner.RUNNER,
     equality_runner.RUNNER,
+    command_runner.RUNNER,
+    engine_runner.RUNNER,
 )
 
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
@@ -53,6 +53,9 @@ RUNNERS: Mapping[str, str] = {"v1": "0", "v2": "1"}
 """How a model runner is asked for; unset, the release chooses."""
 
 Runner = Literal["default", "v1", "v2"]
+COMPILED = "TORCHINDUCTOR_CACHE_DIR"
+"""Where PyTorch keeps what it compiles, by its content: builds that are counted share it, and a change's does not compile it again."""
+
 Cells = Mapping[str, Sequence[int]]
 Say = Callable[[str], object]
 
@@ -93,6 +96,19 @@ def count(
                 seen = now
                 going = not enough([runs[file].so_far() for file in files])
     return [runs[file].count() for file in files]
+
+
+def order_for(models: Path, cells: Cells, closely: Sequence[str], scratch: Path, *, confirms: bool = False) -> dict[str, Any]:
+    """The order for a counting process; the model is written below `models`. `confirms` says that another process counted the same."""
+    return {
+        "model": str(write_toy_model(MODEL, models)),
+        "vocabulary": MODEL.vocabulary,
+        "cells": {name: list(sizes) for name, sizes in cells.items()},
+        "closely": list(closely),
+        "scratch": str(scratch),
+        "timeout": ENGINE,
+        "confirms": confirms,
+    }
 
 
 def kept_file(wanted: Wanted, builds: Path) -> Path:
@@ -166,20 +182,13 @@ class _Run:
     def _start(self, missing: Mapping[str, Sequence[int]]) -> None:
         build, scratch = self._wanted.build, Scratch(self._builds / FOLDER / ".running", "count")
         self._stack.callback(scratch.close)
-        order = {
-            "model": str(write_toy_model(MODEL, self._builds / "models")),
-            "vocabulary": MODEL.vocabulary,
-            "cells": missing,
-            "closely": self._wanted.closely,
-            "scratch": str(scratch.folder),
-            "timeout": ENGINE,
-        }
         order_file = scratch.folder / "order.json"
+        order = order_for(self._builds / "models", missing, self._wanted.closely, scratch.folder, confirms=self._wanted.process > 1)
         order_file.write_text(json.dumps(order))
-        self.lines_read = self._lines()
+        self.told = self._lines()
         self._running = start(
             [build.interpreter, build.child / "engine" / "run.py", order_file, self._file],
-            environment=environment_of(build, self._wanted.runner),
+            environment={**environment_of(build, self._wanted.runner), COMPILED: str(self._builds / FOLDER / ".inductor")},
             log=self._log,
         )
 

@@ -40,6 +40,7 @@ def recorded(
     raw: Mapping[str, Sequence[float]],
     work: Mapping[str, int],
     witnesses: Mapping[str, float] | None = None,
+    counts: Mapping[str, Any] | None = None,
 ) -> Record:
     """The Record of one trial of a block. `log` lies below `results`, both absolute; `known` is its environment so far."""
     scenario = block.scenario
@@ -69,4 +70,5 @@ def recorded(
         attestation=attestation,
         environment={**known, "after": environment.moment(), **({"log_end": end} if end else {})},
         log=str(log.relative_to(results)) if log is not None and there else "",
+        counts=counts or {},
     )

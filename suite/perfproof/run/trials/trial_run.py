@@ -47,6 +47,7 @@ class TrialRun:
     attestation: Attestation | None = None
     measurements: dict[str, float] = field(default_factory=dict)
     raw: dict[str, Sequence[float]] = field(default_factory=dict)
+    witnesses: dict[str, float] = field(default_factory=dict)
     work: dict[str, int] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
@@ -98,6 +99,7 @@ class TrialRun:
             measurements=self.measurements,
             raw=self.raw,
             work=self.work,
+            witnesses=self.witnesses,
         )
 
 

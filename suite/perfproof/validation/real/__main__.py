@@ -1,6 +1,6 @@
-"""`python -m perfproof.validation.real`: known slowdowns on a real machine, found or not; what is missing is run, then the page is written.
+"""`python -m perfproof.validation.real`: known slowdowns on a real machine, found or not. It runs what is missing, then writes the page.
 
-It may be broken off and called again: every run that ended has left its line. `--minutes` bounds one call, `--page-only` measures nothing.
+It can be interrupted and called again: every finished run has left its line. `--minutes` bounds one call, `--page-only` measures nothing.
 """
 
 from __future__ import annotations

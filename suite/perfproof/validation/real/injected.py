@@ -54,7 +54,7 @@ def batch(number: int, build: Mapping[str, Any] = DEFAULT_BUILD) -> list[Scenari
 
 
 def sittings(number: int) -> list[tuple[int, int]]:
-    """What the other tools are asked about in a batch, in random order: slowdown in per cent, and the sitting's number."""
+    """The sittings of the other tools in a batch, in random order: the slowdown in per cent, and the sitting's number."""
     return _numbered(SITTINGS, number, "sittings")
 
 
@@ -102,7 +102,7 @@ def serve(number: int, build: Mapping[str, Any] = DEFAULT_BUILD) -> Scenario:
 
 
 def slower(target: str, percent: int) -> dict[str, Any]:
-    """An arm whose `target` takes so many per cent longer."""
+    """An arm whose `target` takes `percent` per cent longer."""
     return {"patches": [PATCH.name], "environment": {VARIABLE: f"{target} {percent / 100}"}}
 
 

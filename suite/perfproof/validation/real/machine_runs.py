@@ -1,7 +1,7 @@
-"""Runs on this machine: the batches of injected slowdowns and the sittings of the other tools, gone on with where they were left.
+"""Runs on this machine: the batches of injected slowdowns and the sittings of the other tools, continued where they were left.
 
-Every batch is conducted as `perfproof run` conducts a plan, in a folder of its own under `work`; each of its runs leaves its line under
-`results` as soon as it has ended. A time limit ends the measuring between two blocks.
+Every batch is carried out like a plan of `perfproof run`, in its own folder under `work`; each of its runs leaves its line under `results`
+as soon as it ends. A time limit ends the measuring between two blocks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ OF = {"micro": "the wrapped calls", "serve": "the client's whole run"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where things lie: lines in `results`, records and logs in `work`, builds in `builds`; and the build that is measured."""
+    """The folders: lines in `results`, records and logs in `work`, builds in `builds`; and the build that is measured."""
 
     results: Path
     work: Path
@@ -50,7 +50,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Until:
-    """The time limit: `clock` gives seconds, `end` is when no block or sitting is begun any more."""
+    """The time limit: `clock` gives seconds; after `end`, no block or sitting starts."""
 
     end: float
     clock: Callable[[], float] = time.monotonic
@@ -62,13 +62,13 @@ class Until:
 
 
 def batch(number: int, place: Place, until: Until, progress: RunProgress) -> None:
-    """Runs what is missing of a batch of the microbenchmark."""
+    """Runs the missing runs of a batch of the microbenchmark."""
     scenarios = [scenario for scenario in injected.batch(number, place.build) if not _there(scenario, place)]
     _conduct(injected.batch(number, place.build), scenarios, f"micro-{number:02d}", number, place, until, progress)
 
 
 def serve(number: int, place: Place, until: Until, progress: RunProgress) -> None:
-    """Runs what is missing of a run of the toy server."""
+    """Runs the missing trials of a run of the toy server."""
     scenario = injected.serve(number, place.build)
     _conduct([scenario], [] if _there(scenario, place) else [scenario], f"serve-{number:02d}", number, place, until, progress)
 
@@ -107,19 +107,19 @@ def _number(scenario: Scenario) -> int:
 
 
 def close(place: Place) -> None:
-    """Keeps the runs of the microbenchmark that have begun as they stand, if they have blocks enough for a verdict: the time is over."""
+    """Keeps the unfinished runs of the microbenchmark that have enough blocks for a verdict, because the time is over."""
     for number in range(1, len(injected.BATCHES) + 1):
         folder = place.work / f"micro-{number:02d}"
         records = store.records_in(folder)
         for scenario in injected.batch(number, place.build):
-            mine = [record for record in records if record.scenario == scenario.name]
-            if not _there(scenario, place) and whole_blocks(latest(mine), scenario) >= LEAST_BLOCKS:
-                for run in runs_of(scenario, mine, cut=True):
+            own = [record for record in records if record.scenario == scenario.name]
+            if not _there(scenario, place) and whole_blocks(latest(own), scenario) >= LEAST_BLOCKS:
+                for run in runs_of(scenario, own, cut=True):
                     append(place.results / f"{run.workload}.jsonl", run)
 
 
 def runs_of(scenario: Scenario, records: list[Record], *, cut: bool = False) -> list[Run]:
-    """The lines of a scenario that has ended, one a candidate; none while blocks are missing, unless it is `cut` short."""
+    """The lines of a finished scenario, one per candidate; none while blocks are missing, unless it is `cut` short."""
     if not records:
         return []
     found = judge_scenario(scenario.name, records, final=False)
@@ -156,7 +156,7 @@ def runs_of(scenario: Scenario, records: list[Record], *, cut: bool = False) -> 
 
 
 def _trial(scenario: Scenario, arm: Arm, record: Record, metric: str) -> Trial:
-    told, serving = record.environment.get("telemetry", {}), kind_of(scenario.workload).scope == "end to end"
+    telemetry, serving = record.environment.get("telemetry", {}), kind_of(scenario.workload).scope == "end to end"
     return Trial(
         block=record.block,
         position=record.position,
@@ -164,15 +164,15 @@ def _trial(scenario: Scenario, arm: Arm, record: Record, metric: str) -> Trial:
         status=record.status,
         value=_digits(record.measurements.get(metric)),
         added=round(_added(record, serving), 5),
-        steal=told.get("steal"),
-        foreign=told.get("foreign"),
+        steal=telemetry.get("steal"),
+        foreign=telemetry.get("foreign"),
         seconds=round(record.seconds.get("total", 0.0) - record.seconds.get("import", 0.0), 3),
         rounds=() if serving else tuple(round(ROUND_UNITS * seconds) for seconds in record.raw.get(metric, ())),
     )
 
 
 def _added(record: Record, serving: bool) -> float:
-    """What the busy wait added, by its own counters: to the calls that it followed, or to a client's run without what was added."""
+    """The share that the busy wait added, by its own counters: of the calls that it followed, or of the rest of a client's run."""
     counts = record.attestation.counts if record.attestation else {}
     added, calls = counts.get(ADDED, 0), counts.get(MEASURED, 0)
     if not serving:
@@ -182,16 +182,16 @@ def _added(record: Record, serving: bool) -> float:
 
 
 def sitting(number: int, trials: Mapping[int, int], place: Place, until: Until, progress: RunProgress) -> None:
-    """What is missing of a batch's sittings: for each, `trials` of the baseline, then as many of the candidate; all in one go.
+    """Runs the missing sittings of a batch: for each, `trials` of the baseline, then as many of the candidate, without a pause.
 
-    `trials` maps a slowdown to how many perfproof's own runs of it took on average: so both get the same wall time.
+    `trials` maps a slowdown to the average number in perfproof's own runs of it, so that both get the same wall time.
     """
     _, there = read(place.results)
     done = {(one.percent, one.number) for one in there}
-    asked = [each for each in injected.sittings(number) if each[0] in trials and each not in done]
-    if not asked or until.minutes <= 0:
+    missing = [each for each in injected.sittings(number) if each[0] in trials and each not in done]
+    if not missing or until.minutes <= 0:
         return
-    plan = make_plan([injected.micro(percent, run, place.build) for percent, run in asked], number)
+    plan = make_plan([injected.micro(percent, run, place.build) for percent, run in missing], number)
     folder = place.work / f"sittings-{number:02d}"
     with opened(plan, place.builds, folder, progress.say) as runner_for:
         settle("quick", progress.say)

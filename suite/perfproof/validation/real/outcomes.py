@@ -1,7 +1,7 @@
-"""What is kept of a run on a real machine: a line of JSON, small enough to be committed, whole enough to be judged again.
+"""The kept line of a run on a real machine: JSON that is small enough to commit and complete enough to judge again.
 
-A `Run` holds the numbers that its verdict came from, trial by trial; `verdict_of` pairs and judges them as a results folder's records
-are. A `Sitting` holds the rounds that the other tools were asked about. Lines are appended as they are earned.
+A `Run` holds the numbers behind its verdict, trial by trial; `verdict_of` pairs and judges them like the records of a results folder. A
+`Sitting` holds the rounds for the other tools. Lines are appended as runs end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROUND_UNITS = 1e7
 class Trial:
     """One trial: its block (from 1), place in it, arm ("a" baseline, "b" candidate), status, and the metric's value in base units.
 
-    `added` is what the busy wait added, as a share of the time that it is told of (`Run.of`); 0 in the baseline. `steal` and `foreign` are
+    `added` is what the busy wait added, as a share of the time that `Run.of` names; 0 in the baseline. `steal` and `foreign` are
     shares of the CPU time, None where the machine did not tell. `seconds` is the trial's wall time, imports and server starts apart.
     `rounds` are the timed rounds of a microbenchmark, in units of 0.1 microseconds: what the other tools look at.
     """
@@ -48,7 +48,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run with a known slowdown in per cent, the verdict that it earned then, and its trials.
+    """One run with a known slowdown in per cent, its verdict at that time, and its trials.
 
     `looks` are the blocks of the planned looks, `family` the comparisons that shared the error. `cut` says that it was ended before it was
     decided. `of` says of what `Trial.added` is a share.
@@ -129,7 +129,7 @@ def rounds_of(run: Run) -> tuple[Floats, Floats]:
 
 
 def append(file: Path, line: Run | Sitting) -> None:
-    """Adds a line, whole or not at all."""
+    """Appends a line, completely or not at all."""
     file.parent.mkdir(parents=True, exist_ok=True)
     kind = "run" if isinstance(line, Run) else "sitting"
     fields = {name: value for name, value in dataclasses.asdict(line).items() if name != "trials"}

@@ -1,4 +1,4 @@
-"""The page of the real part, from the lines that are kept: every verdict is computed again, nothing is typed."""
+"""The page of the real part, from the kept lines: every verdict is computed again, nothing is typed by hand."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def _met(kept: bool, short: bool) -> str:
 
 
 def _count(runs: Iterable[Run], percent: int, outcome: Outcome) -> tuple[int, int]:
-    mine = [verdict_of(run).outcome for run in runs if run.percent == percent]
-    return mine.count(outcome), len(mine)
+    outcomes = [verdict_of(run).outcome for run in runs if run.percent == percent]
+    return outcomes.count(outcome), len(outcomes)
 
 
 def _chapter(runs: Sequence[Run]) -> str:
-    """A table with a row for each slowdown, and what vLLM and how many machines it was."""
+    """A table with one row per slowdown, and the vLLM releases and the number of machines."""
     if not runs:
         return "Not measured yet."
     rows = [_row([run for run in runs if run.percent == percent]) for percent in sorted({run.percent for run in runs})]
@@ -98,12 +98,12 @@ def _chapter(runs: Sequence[Run]) -> str:
         "seconds of trials",
     ]
     machines, releases = {run.machine for run in runs}, sorted({run.vllm for run in runs})
-    told = f"vLLM {', '.join(releases)}; {len(machines)} machine{'s' if len(machines) > 1 else ''}; {min(run.when for run in runs)[:10]}."
+    head = f"vLLM {', '.join(releases)}; {len(machines)} machine{'s' if len(machines) > 1 else ''}; {min(run.when for run in runs)[:10]}."
     note = (
         "The minimum detectable effect is what each run printed beside its verdict: the slowdown that its blocks and their spread would "
-        "have called *regressed* with 80 % chance."
+        "have called *regressed* with 80 % power."
     )
-    return f"{told} {note}\n\n{table(header, rows)}"
+    return f"{head} {note}\n\n{table(header, rows)}"
 
 
 def _row(runs: Sequence[Run]) -> list[str]:
@@ -148,26 +148,26 @@ def _spread(run: Run) -> float | None:
 
 
 def _same(micro: Sequence[Run]) -> str:
-    """How often each tool says "slower" of the trials that perfproof's own runs took."""
+    """How often each tool says "slower" about the trials of perfproof's own runs."""
     percents = sorted({run.percent for run in micro})
     if not percents:
         return "Not measured yet."
     of = {percent: [run for run in micro if run.percent == percent] for percent in percents}
     rows = [["**perfproof**", *(_share(*_count(micro, percent, Outcome.REGRESSED)) for percent in percents)]]
     for tool in [tool for tool in TOOLS if tool.installed]:
-        said = {p: sum(tool.slower(*rounds_of(run)) for run in of[p]) for p in percents}
-        rows.append([tool.name, *(_share(said[percent], len(of[percent])) for percent in percents)])
+        slower = {p: sum(tool.slower(*rounds_of(run)) for run in of[p]) for p in percents}
+        rows.append([tool.name, *(_share(slower[percent], len(of[percent])) for percent in percents)])
     text = (
-        "The very trials of perfproof's runs, interleaved and stopped as perfproof stopped them, given to the other tools: the same "
-        "machine, the same slowdowns, the same wall time. That is kinder to them than their own recipe, which runs the baseline first. "
+        "The same trials as in perfproof's runs, interleaved and stopped as perfproof stopped them, given to the other tools: the same "
+        "machine, the same slowdowns, the same wall time. That favours them over their own recipe, which runs the baseline first. "
         "Each trial is a process, with all its rounds; *one process* looks at the first of each. What they say of 0 % are false alarms. "
-        "`pytest-benchmark` and `asv` have thresholds of 5 and 10 %, and do not see less."
+        "`pytest-benchmark` and `asv` have thresholds of 5 and 10 %, and do not detect less."
     )
     return f"{text}\n\n{table(['says slower', *(f'+{percent} %' for percent in percents)], rows)}\n\n{_versions()}"
 
 
 def _others(micro: Sequence[Run], sittings: Sequence[Sitting]) -> str:
-    """How often each tool says "slower" of its sittings, and perfproof of its runs."""
+    """How often each tool says "slower" about its sittings, and perfproof about its runs."""
     if not sittings:
         return "With their usual recipe, all of the baseline first, they were not measured yet."
     percents = sorted({sitting.percent for sitting in sittings})
@@ -175,11 +175,11 @@ def _others(micro: Sequence[Run], sittings: Sequence[Sitting]) -> str:
     rows = [["**perfproof**", *(_share(*_count(micro, percent, Outcome.REGRESSED)) for percent in percents)]]
     tools = [tool for tool in TOOLS if tool.installed]
     for tool in tools:
-        said = {p: sum(tool.slower(np.array(one.baseline), np.array(one.candidate)) for one in of[p]) for p in percents}
-        rows.append([tool.name, *(_share(said[percent], len(of[percent])) for percent in percents)])
-    mine = {p: [sum(trial.seconds for trial in run.trials) for run in micro if run.percent == p] for p in percents}
+        slower = {p: sum(tool.slower(np.array(one.baseline), np.array(one.candidate)) for one in of[p]) for p in percents}
+        rows.append([tool.name, *(_share(slower[percent], len(of[percent])) for percent in percents)])
+    own = {p: [sum(trial.seconds for trial in run.trials) for run in micro if run.percent == p] for p in percents}
     rows += [
-        ["seconds of trials, perfproof", *(f"{fmean(mine[p]):.1f}" if mine[p] else "" for p in percents)],
+        ["seconds of trials, perfproof", *(f"{fmean(own[p]):.1f}" if own[p] else "" for p in percents)],
         ["seconds of trials, the others", *(f"{fmean(one.seconds for one in of[p]):.1f}" for p in percents)],
     ]
     text = (
@@ -190,12 +190,12 @@ def _others(micro: Sequence[Run], sittings: Sequence[Sitting]) -> str:
 
 
 def _versions() -> str:
-    """Which tools answered by their own code, and which could not be asked."""
+    """Which tools ran their own code, and which are not installed."""
     packages = {"pyperf": "pyperf", "pytest_benchmark": "pytest-benchmark", "asv": "asv"}
     used = sorted({packages[tool.package] for tool in TOOLS if tool.package and tool.installed})
     absent = sorted({packages[tool.package] for tool in TOOLS if not tool.installed})
-    told = f"By their own code: {', '.join(f'{name} {metadata.version(name)}' for name in used) or 'none'}."
-    return f"{told} Not installed, and left out: {', '.join(absent)}." if absent else told
+    used_words = f"By their own code: {', '.join(f'{name} {metadata.version(name)}' for name in used) or 'none'}."
+    return f"{used_words} Not installed, and left out: {', '.join(absent)}." if absent else used_words
 
 
 def _share(count: int, of: int) -> str:
@@ -203,7 +203,7 @@ def _share(count: int, of: int) -> str:
 
 
 def _machine(runs: Sequence[Run]) -> str:
-    """What the rules of invalidation read, over all trials, and what they threw out."""
+    """The telemetry that the rules of invalidation read, over all trials, and what they excluded."""
     trials = [trial for run in runs for trial in run.trials]
     if not trials:
         return "Not measured yet."
@@ -215,6 +215,6 @@ def _machine(runs: Sequence[Run]) -> str:
             rows.append([what, str(len(shares)), *quantiles, f"{100 * limit:g} %", str(sum(share > limit for share in shares))])
     blocks = {(run.workload, run.percent, run.number, trial.block) for run in runs for trial in run.trials}
     lost = {(run.workload, run.percent, run.number, t.block) for run in runs for t in run.trials if t.status == "invalid"}
-    header = ["share of CPU time", "trials that told", "median", "90 %", "95 %", "99 %", "most", "rule", "beyond it"]
-    told = f"{len(lost)} of {len(blocks):,} blocks were thrown out at least once ({pc(len(lost) / len(blocks))} %) and measured again."
-    return f"{table(header, rows)}\n\n{told}" if rows else told
+    header = ["share of CPU time", "trials with a reading", "median", "90 %", "95 %", "99 %", "most", "rule", "beyond it"]
+    excluded = f"{len(lost)} of {len(blocks):,} blocks were excluded at least once ({pc(len(lost) / len(blocks))} %) and measured again."
+    return f"{table(header, rows)}\n\n{excluded}" if rows else excluded

@@ -1,4 +1,4 @@
-"""Accuracy: how often the paired rule calls a drop that is none, and a drop that is one, beside what people gate on today."""
+"""Accuracy: how often the paired rule reports a drop that is not there, and one that is, beside the gates in use today."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def _reach(draw: np.random.Generator, runs: int) -> tuple[str, Target]:
             cells.append(f"+{pc(math.expm1(effect))} %: {pc(rate)}")
         rows.append(cells)
     target = Target(
-        promise="the printed minimum detectable effect is called *regressed* with 80 % chance, to within 3 points",
+        promise="the printed minimum detectable effect is called *regressed* with 80 % power, to within 3 points",
         measured=f"at most {100 * farthest:.1f} points off",
         met=farthest <= 0.03,
     )

@@ -61,17 +61,17 @@ def generated(seed: int, count: int) -> tuple[str, list[Target]]:
     rows = [[one.name, *(pc(share) for share in one.alarms_each), pc(one.alarms)] for one in contestants]
     seen = [[one.name, *one.cells, pc(one.seen)] for one in contestants]
     best = max((one for one in contestants[1:] if one.tuned), key=lambda one: one.seen, default=None)
-    told = (
+    head = (
         f"Series of otava-test-data, {each} a pattern. Otava and ruptures have the same floor of {pc(DEFAULT_MARGIN)} %, and answer twice: "
         "as they are usually set, and with the most sensitive setting that raises no more false alarms on these series than perfproof. "
         + _versions()
     )
     text = "\n\n".join(
         [
-            told,
-            "Without a change of level, per cent that are alarmed (one series counts once):",
+            head,
+            "Without a change of level, per cent with an alarm (one series counts once):",
             table(["", *(name for name, _ in QUIET), "all"], rows),
-            f"With a rise after {PLACE} points: per cent that are told within 10 points after it (within {NEAR} of their place), and the "
+            f"With a rise after {PLACE} points: per cent that are found within 10 points after it (within {NEAR} of their place), and the "
             f"median of the points that it took; asked after {', '.join(map(str, PATIENCE))} points.",
             table(["", *(name for name, _ in STEPPED), "all within 10"], seen),
         ]
@@ -117,7 +117,7 @@ def _contestant(
 
 
 def _delay(detector: Detector, values: Floats) -> float:
-    """After how many points the rise is told at its place; infinite where it never is."""
+    """The number of points after which the rise is found at its place; infinite if it never is."""
     for after in PATIENCE:
         if hit(detector(values[: PLACE + after]), PLACE):
             return after
@@ -130,7 +130,7 @@ def _points(delays: Sequence[float]) -> str:
 
 
 def _of_family(family: Family, most: float, quiet: dict[str, list[Floats]], stepped: dict[str, list[Floats]]) -> list[Contestant]:
-    """A tool as it is usually set, and with its most sensitive setting that alarms no more than `most`."""
+    """A tool with its usual setting, and with its most sensitive setting that raises alarms at most at the rate `most`."""
     usual = _contestant(f"{family.name}, {family.usual}", family.default, quiet, stepped)
     for name, detector in family.settings:
         alarms = np.mean([np.mean([bool(detector(values)) for values in series]) for series in quiet.values()])

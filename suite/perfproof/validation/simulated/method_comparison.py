@@ -1,4 +1,4 @@
-"""The same trials through what people use today, and through perfproof: one table, generated."""
+"""The same trials through the tools in use today, and through perfproof: one generated table."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _preface(fewer: int) -> str:
         f"Every tool gets {PROCESSES} processes of {noise.ROUNDS} rounds for each arm ({fewer:,} runs a case), interleaved in random order "
         "unless the column says otherwise; processes deviate as the block deviation says, rounds within one half as much. In the column "
         "*as the tool is run* all processes of the baseline run first, as is usual, while perfproof interleaves. With no change, every "
-        "*slower* is a false alarm; `pytest-benchmark` and `asv` have thresholds of 5 and 10 %, and do not see less."
+        "*slower* is a false alarm; `pytest-benchmark` and `asv` have thresholds of 5 and 10 %, and do not detect less."
     )
 
 
@@ -68,8 +68,8 @@ def _versions(tools: list[Tool]) -> str:
     names = {"pyperf": "pyperf", "pytest_benchmark": "pytest-benchmark", "asv": "asv"}
     used = sorted({names[tool.package] for tool in tools if tool.package})
     absent = sorted({names[tool.package] for tool in TOOLS if not tool.installed})
-    told = f"By their own code: {', '.join(f'{name} {metadata.version(name)}' for name in used) or 'none'}."
-    return f"{told} Not installed, and left out: {', '.join(absent)}." if absent else told
+    used_words = f"By their own code: {', '.join(f'{name} {metadata.version(name)}' for name in used) or 'none'}."
+    return f"{used_words} Not installed, and left out: {', '.join(absent)}." if absent else used_words
 
 
 def _sides(draw: np.random.Generator, made: Trials, sd: float, runs: int) -> tuple[Floats, Floats]:
@@ -92,5 +92,5 @@ def _any_of_forty(draw: np.random.Generator, answers: dict[str, list[str]], tool
     metrics = noise.trials(draw, noise.GAUSSIAN, (few * METRICS, 1, PROCESSES), 0.02)
     sides = _sides(draw, metrics, 0.02, few * METRICS)
     for tool in tools:
-        said = np.array([tool.slower(*pair) for pair in zip(*sides, strict=True)]).reshape(few, METRICS)
-        answers[tool.name].append(pc(float(said.any(axis=1).mean())))
+        alarms = np.array([tool.slower(*pair) for pair in zip(*sides, strict=True)]).reshape(few, METRICS)
+        answers[tool.name].append(pc(float(alarms.any(axis=1).mean())))

@@ -1,4 +1,4 @@
-"""What people use today, asked the same question about the same trials: does it say that the candidate is slower?
+"""The tools in use today, with the same question about the same trials: is the candidate slower?
 
 Each tool is a function of the rounds of both arms, in seconds, shape (processes, rounds), and answers by its own code where that is a
 package (`pyperf`, `pytest_benchmark`, `asv`; the extra `validate`), with its own defaults. A tool that is not installed is left out.
@@ -54,7 +54,7 @@ def pytest_benchmark(baseline: Floats, candidate: Floats) -> bool:
 
 
 def pytest_benchmark_once(baseline: Floats, candidate: Floats) -> bool:
-    """The same over one process of each, as it is mostly run."""
+    """The same over one process of each, as most people run it."""
     return pytest_benchmark(baseline[:1], candidate[:1])
 
 

@@ -1,4 +1,4 @@
-"""Detectors of steps: this suite's, and two that people use alone, by their own code. Otava is asked where it is installed.
+"""Detectors of steps: this suite's, and two others by their own code. Otava runs where it is installed.
 
 `make validate` installs `ruptures`, and `apache-otava` without its dependencies, of which its detector needs none.
 """
@@ -24,14 +24,14 @@ from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
 from perfproof.validation.simulated.noise import Floats
 
 NEAR = 3
-"""How many points off a step may be placed and still be the one that is there."""
+"""The largest distance in points between a found step and the true one."""
 
 Found = list[tuple[int, str]]
 Detector = Callable[[Floats], Found]
 
 
 def perfproof(values: Floats) -> Found:
-    """The steps that this suite tells, as places and directions."""
+    """The steps that this suite finds, as places and directions."""
     return [(one.index, one.direction) for one in find(list(values[:, None]), floor=DEFAULT_MARGIN, kind="timed").changes]
 
 
@@ -67,8 +67,8 @@ def pelt(values: Floats, price: float) -> Found:
     search = ruptures.Pelt(custom_cost=AbsoluteDeviations(), min_size=5, jump=1).fit(values / scale)
     bounds = [0, *search.predict(pen=price * math.log(values.size))]
     levels = [float(np.median(values[start:end])) for start, end in pairwise(bounds)]
-    told = [(bounds[i], levels[i] / levels[i - 1] - 1) for i in range(1, len(levels))]
-    return [(place, "rise" if change > 0 else "fall") for place, change in told if abs(change) >= DEFAULT_MARGIN]
+    changes = [(bounds[i], levels[i] / levels[i - 1] - 1) for i in range(1, len(levels))]
+    return [(place, "rise" if change > 0 else "fall") for place, change in changes if abs(change) >= DEFAULT_MARGIN]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Steps of series: how many quiet ones are alarmed, how soon a step is seen, other tools beside, and series that others labelled."""
+"""Steps of series: false alarms on quiet ones, how soon a step is found, other tools for comparison, and series that others labelled."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def _quiet(seed: int, count: int) -> tuple[str, list[Target]]:
         alarmed += sum(alarms)
         rows.append([f"{rho:g}", pc(sd), *(pc(each / count) for each in alarms)])
     total = count * len(QUIET) * len(LENGTHS)
-    told = f"Series without a step, {count} a case, noise with first-order autocorrelation: per cent that are alarmed, by number of points."
+    head = f"Series without a step, {count} a case, noise with first-order autocorrelation: per cent with an alarm, by number of points."
     target = Target(
         promise="of quiet series with autocorrelation up to .6 at most 2 % are alarmed",
         measured=f"{pc(alarmed / total)} % of {total:,}",
         met=alarmed <= 0.02 * total,
     )
-    return f"{told}\n\n{table(['autocorrelation', 'noise %', *(f'{length} points' for length in LENGTHS)], rows)}", [target]
+    return f"{head}\n\n{table(['autocorrelation', 'noise %', *(f'{length} points' for length in LENGTHS)], rows)}", [target]
 
 
 def _series(draw: np.random.Generator, length: int, rho: float, sd: float = SD) -> Floats:
@@ -72,13 +72,13 @@ def _five_per_cent(seed: int, count: int) -> tuple[str, list[Target]]:
             cells.append(pc(hits / count))
         rows.append([str(before), *cells])
     total = count * len(befores)
-    told = f"A step of 5 % in {pc(SD)} % noise: per cent that are told, placed within {PLACED} points, by points before and after."
+    head = f"A step of 5 % in {pc(SD)} % noise: per cent that are found, placed within {PLACED} points, by points before and after."
     target = Target(
         promise="steps of 5 % in 2 % noise are found within 10 points in at least 90 %",
         measured=f"{pc(seen / total)} % of {total}",
         met=seen >= 0.9 * total,
     )
-    return f"{told}\n\n{table(['points before', *(f'{after} after' for after in AFTER)], rows)}", [target]
+    return f"{head}\n\n{table(['points before', *(f'{after} after' for after in AFTER)], rows)}", [target]
 
 
 def _stepped(draw: np.random.Generator, before: int, after: int) -> Floats:
@@ -101,8 +101,8 @@ def _labelled(seed: int, count: int) -> tuple[str, list[Target]]:
         hit = bool(last) and any(abs(one.index - place) <= 5 and one.direction == "rise" for one in changes)
         found += hit
         alarmed += not last and any(one.direction == "rise" for one in changes)
-        told = ", ".join(f"{one.direction} at {one.index + 1}" for one in changes) or "none"
-        rows.append([name.removesuffix(".csv"), kind, str(len(builds)), str(place + 1) if last else "none", told])
+        shown = ", ".join(f"{one.direction} at {one.index + 1}" for one in changes) or "none"
+        rows.append([name.removesuffix(".csv"), kind, str(len(builds)), str(place + 1) if last else "none", shown])
     real = sum(bool(last) for _, _, last in labels)
     others = len(labels) - real
     targets = [
@@ -113,9 +113,9 @@ def _labelled(seed: int, count: int) -> tuple[str, list[Target]]:
         )
     ]
     head = (
-        "SAP's labelled series (hana/small_2021, those that are here): the first build after the change by the label, and the steps told."
+        "SAP's labelled series (hana/small_2021, those that are here): the first build after the change by the label, and the steps found."
     )
-    return f"{head}\n\n{table(['series', 'type', 'builds', 'label', 'told'], rows)}", targets
+    return f"{head}\n\n{table(['series', 'type', 'builds', 'label', 'shown'], rows)}", targets
 
 
 def _builds(path: Path, last: int) -> tuple[list[Floats], int]:

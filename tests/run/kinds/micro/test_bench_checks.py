@@ -100,6 +100,21 @@ def test_a_text_that_cannot_work_is_refused_before_anything_runs(made: Scenario,
     assert faults(made) == ([f"toy.yaml: workload.{words}"] if words else [])
 
 
+def test_the_size_of_a_counted_round_is_one_that_the_benchmark_takes() -> None:
+    """An unknown parameter, or a size that is none, is refused; counts may be asked for."""
+    plain = scenario()
+    workload = dataclasses.replace(plain.workload, count_at={"swap": 2, "requests": 1})  # type: ignore[call-arg]
+    asked = (
+        MetricChoice(name="python_instructions", primary=True, margin=0.005),
+        MetricChoice(name="round_time", primary=False, margin=0.02),
+    )
+    found = faults(dataclasses.replace(plain, workload=workload, metrics=asked))
+    assert [fault.partition("workload.")[2].partition(",")[0] for fault in found] == [
+        "count_at: unknown parameter 'swap'",
+        "count_at.requests: expected 2 or more",
+    ]
+
+
 def test_a_metric_of_no_case_is_refused_where_every_value_has_one() -> None:
     """With cases a metric without one would never have a value; how to write it is reported. An empty case is the one without a name."""
     (fault,) = faults(asking("round_time", {"requests": 64}, {"requests": 128}))

@@ -42,7 +42,7 @@ def test_a_block_leaves_one_attested_record_an_arm(run_toy: RunToy) -> None:
     assert plain.measurements["round_time"] == sorted(plain.raw["round_time"])[1]
     assert plain.witnesses == {"bytes_per_swap": 80}
     assert plain.work == patched.work == {"swaps": 4}
-    assert set(plain.seconds) == {"import", "setup", "measure", "overhead", "total"}
+    assert set(plain.seconds) == {"import", "setup", "measure", "count", "overhead", "total"}
     assert plain.attestation is not None
     assert patched.attestation is not None
     assert plain.attestation.patches == {}

@@ -20,7 +20,11 @@ def _faults(workload: MicroWorkload, scenario: Scenario) -> Iterator[str]:
         yield f"workload.bench: {unknown('bench', workload.bench, benches())}"
         return
     bench = benches()[workload.bench]
-    given = [("parameters", workload.parameters), *((f"cases.{n}", case) for n, case in enumerate(workload.cases))]
+    given = [
+        ("parameters", workload.parameters),
+        ("count_at", workload.count_at),
+        *((f"cases.{n}", case) for n, case in enumerate(workload.cases)),
+    ]
     for where, values in given:
         for key, value in values.items():
             if key not in bench.parameters:
@@ -49,7 +53,7 @@ def _metric_fault(name: str, bench: Bench, cases: Sequence[str]) -> str:
     """Why a benchmark has no such metric; "" if it has it. With cases, each case has its own value, under the case's name."""
     base, at, case = name.partition("@")
     named = [each for each in cases if each]
-    if base not in bench.metrics:
+    if base not in (*bench.metrics, *bench.counts):
         return f"the benchmark {bench.name} does not measure it; it measures {', '.join(bench.metrics)}"
     if at and not named:
         return "the workload has no cases"

@@ -27,7 +27,8 @@ UNWRITTEN = "the trial found no room for the files that it leaves: a full disk, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The content of a trial's files: a value and the raw rounds for each metric, witnesses, work; `reason` if it measured nothing."""
+    """What a trial's files say: a value and the raw rounds for each metric, witnesses, work, the counted round of each case; `reason` if
+    it measured nothing."""
 
     measurements: Mapping[str, float]
     raw: Mapping[str, Sequence[float]]
@@ -35,6 +36,7 @@ class Reading:
     work: Mapping[str, int]
     warnings: Sequence[str]
     reason: str
+    counts: Mapping[str, Any]
 
 
 def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]]) -> Reading:
@@ -43,14 +45,16 @@ def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]]) -> Reading:
     The n-th benchmark of a test is the n-th case. A test names its metric in `extra_info["metric"]` (default: `round_time`); what it
     measured besides its rounds (device time) is in `extra_info["measurements"]`.
     """
-    outcome, benchmarks = _json(folder / "trial.json"), _json(folder / "benchmark.json").get("benchmarks", [])
+    told, benchmarks = _json(folder / "trial.json"), _json(folder / "benchmark.json").get("benchmarks", [])
+    counted = told.get("counted", {})
     names, seen = list(cases), dict[str, int]()
     raw: dict[str, list[float]] = {}
     other_measurements: dict[str, float] = {}
     witnesses: dict[str, float] = {}
     work: dict[str, int] = {}
     twice: list[str] = []
-    warnings = [f"{test['name']}: {test['why']}" for test in outcome.get("tests", []) if test["outcome"] == "skipped"]
+    warnings = [f"{test['name']}: {test['why']}" for test in told.get("tests", []) if test["outcome"] == "skipped"]
+    warnings += counted.get("warnings", [])
     for one in benchmarks:
         test = one["name"].partition("[")[0]
         place = seen.get(test, 0)
@@ -75,7 +79,8 @@ def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]]) -> Reading:
         witnesses=witnesses,
         work=work,
         warnings=warnings,
-        reason=_why_nothing(outcome, bool(raw)) or "; ".join(twice[:1]),
+        reason=_why_nothing(told, bool(raw)) or "; ".join(twice[:1]),
+        counts=counted.get("counts", {}),
     )
 
 
@@ -113,15 +118,17 @@ def judge(reading: Reading, fault: str, unattested: str, folder: Path, log: Path
 
 
 def phases(folder: Path, reading: Reading, imports: float, spent: float) -> dict[str, float]:
-    """The trial's seconds by phase: its share of the imports, building state, timed rounds, and the rest."""
+    """Where the trial's seconds went: its share of the imports, building state, timed rounds, counting, and all else."""
     spent_by_phase = _json(folder / "trial.json").get("seconds", {})
+    counted = {"count": float(spent_by_phase["count"])} if "count" in spent_by_phase else {}
     measured = sum(sum(values) for values in reading.raw.values())
     setup = max(0.0, float(spent_by_phase.get("tests", 0.0)) - measured)
     shares = {
         "import": imports,
         "setup": setup,
         "measure": measured,
-        "overhead": max(0.0, spent - setup - measured),
+        **counted,
+        "overhead": max(0.0, spent - setup - measured - sum(counted.values())),
         "total": imports + spent,
     }
     return {name: round(seconds, 4) for name, seconds in shares.items()}

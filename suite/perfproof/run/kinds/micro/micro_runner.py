@@ -81,14 +81,14 @@ class Parent:
             return
         self.seconds, self.threads, self.faults = float(answer["seconds"]), int(answer["threads"]), answer["faults"]
 
-    def trial(self, bench: str, variables: Mapping[str, str], seed: int, folder: Path, log: Path) -> int:
-        """Runs one trial, its random numbers seeded with `seed`; its exit code, -N for signal N.
+    def trial(self, bench: str, variables: Mapping[str, str], seed: int, folder: Path, log: Path, count: Mapping[str, Any]) -> int:
+        """Runs one trial, its random numbers seeded with `seed`, and counts a round of each case; its exit code, -N for signal N.
 
         Raises `CannotRun` if the parent died or time ran out.
         """
         try:
-            order = {"bench": str(self.build.bench / f"{bench}.py"), "seed": seed, "folder": str(folder), "log": str(log)}
-            self._channel.send({**order, "environment": dict(variables)})
+            said = {"bench": str(self.build.bench / f"{bench}.py"), "seed": seed, "folder": str(folder), "log": str(log)}
+            self._channel.send({**said, "environment": dict(variables), "count": count})
         except BrokenPipeError:
             raise CannotRun(f"the process that imports vLLM {self._end()}") from None
         return int(self._hear(TRIAL_LIMIT, "the trial")["code"])
@@ -206,11 +206,11 @@ class MicroRunner:
         folder = self._empty_folder(block, arm)
         log, variables = folder / "trial.log", self._variables(block, arm, folder)
         started, before, quiet, began = clock.now(), environment.moment(), telemetry.read(), time.monotonic()
-        fault = parent.fault or _run(parent, block, variables, folder, log)
+        bench = self._bench_of(_workload(block).bench)
+        fault = parent.fault or _run(parent, block, variables, folder, log, _counting(block, bench))
         spent = time.monotonic() - began
         seen = telemetry.between(quiet, telemetry.read(gpus=True))
         scrub_file(log)
-        bench = self._bench_of(_workload(block).bench)
         reading, attestation = read_trial(folder, _cases(block, bench)), attest.read(folder / "attest", build, arm)
         unproven = attest.verify(attestation, arm, build, log.read_text(errors="replace") if log.exists() else "", bench.exercises)
         status, reason = judge(reading, fault, unproven, folder, log)
@@ -236,6 +236,7 @@ class MicroRunner:
             raw=reading.raw,
             work=reading.work,
             witnesses=reading.witnesses,
+            counts=reading.counts,
         )
 
     def _empty_folder(self, block: Block, arm: Arm) -> Path:
@@ -296,10 +297,15 @@ def _cases(block: Block, bench: Bench) -> dict[str, dict[str, Any]]:
     return {catalog.case_name(case): {**workload.parameters, **case} for case in cases}
 
 
-def _run(parent: Parent, block: Block, variables: Mapping[str, str], folder: Path, log: Path) -> str:
-    """Runs a trial to its end; returns how it failed, "" if it did not."""
+def _counting(block: Block, bench: Bench) -> dict[str, Any]:
+    """The cases of which a round is counted, and how large one is at most, by the scenario or else by the benchmark."""
+    return {"cases": _cases(block, bench), "at": {**bench.count_at, **_workload(block).count_at}}
+
+
+def _run(parent: Parent, block: Block, variables: Mapping[str, str], folder: Path, log: Path, count: Mapping[str, Any]) -> str:
+    """Runs a trial to its end; how it failed, "" if it did not."""
     try:
-        code = parent.trial(_workload(block).bench, variables, block.seed, folder, log)
+        code = parent.trial(_workload(block).bench, variables, block.seed, folder, log, count)
     except CannotRun as error:
         return str(error)
     return "" if code == 0 else UNWRITTEN if code == NO_ROOM else f"the trial {how_ended(code, 0.0)}"

@@ -1,0 +1,109 @@
+"""The builds and arms of a change: the base, and the base plus the change.
+
+The documents of both builds are as a scenario file would hold them. A scenario keeps its workload, metrics and margins, and gets two arms.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perfproof.builds.overlays import git_changes, overlay, unified_diff
+from perfproof.changes.countable_functions import Watching
+from perfproof.model.base.errors import BadInput
+from perfproof.model.documents.build_spec import EXPECTED, parse_build
+from perfproof.model.documents.decode import scenario_of
+from perfproof.model.scenarios.scenario import OverlayBuild, Scenario
+from perfproof.runners import build_faults
+
+BASE, DIFF = "base", "diff"
+"""The arms, and the builds that they run on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What is to be measured: a diff file, or what git says differs between two commits; `build` is the base in one word."""
+
+    build: str
+    diff: Path | None
+    repo: Path | None
+    ref: str | None
+    base: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeBuilds:
+    """The documents of both builds, the overlay of the change, and the paths that it touches."""
+
+    docs: Mapping[str, Mapping[str, Any]]
+    overlay: OverlayBuild
+    paths: tuple[str, ...]
+
+    def rearmed(self, scenario: Scenario) -> Scenario:
+        """The scenario with the arms of the change."""
+        return rearmed(scenario, self.docs, self.overlay.label)
+
+
+def builds_of(change: Change, scenario: Scenario) -> ChangeBuilds:
+    """The builds of a change; any scenario will do to decode them. Raises `BadInput` for faults that are known before they are made."""
+    docs = documents(change, Path.cwd())
+    build = rearmed(scenario, docs, "the change").builds[DIFF]
+    assert isinstance(build, OverlayBuild)  # noqa: S101 (`documents` made it one)
+    if faults := build_faults(build):
+        raise BadInput(*faults)
+    touched = unified_diff.touched(unified_diff.read_diff(overlay.change_of(build), overlay.words_of(build)))
+    return ChangeBuilds(docs=docs, overlay=build, paths=tuple(touched))
+
+
+def where_it_left(change: Change) -> tuple[Change, list[str]]:
+    """The change with its merge base as the base, and a note on that: later commits of the base are not part of the change.
+
+    A diff is returned unchanged. Raises `BadInput` for commits that are not there, or have none in common.
+    """
+    if change.diff is not None:
+        return change, []
+    repo, ref = str(change.repo), "HEAD" if change.ref is None else change.ref
+    start = git_changes.merge_base(repo, str(change.base), ref)
+    return dataclasses.replace(change, ref=ref, base=start), [f"{ref} is compared with {start[:12]}, where it left {change.base}"]
+
+
+def documents(change: Change, folder: Path) -> dict[str, dict[str, Any]]:
+    """The builds `base` and `diff` as a scenario file would hold them. Raises `BadInput` for a build or a file that is not there."""
+    try:
+        name, docs = parse_build(change.build, BASE, folder)
+    except BadInput as error:
+        raise BadInput(*(f"--build {fault}" for fault in error.faults)) from None
+    if name not in docs:
+        raise BadInput(f"--build {change.build}: there is no scenario that names such a build; {EXPECTED}")
+    if change.diff is not None:
+        if not change.diff.is_file():
+            raise BadInput(
+                f"--diff {change.diff}: there is no such file; git diff main -- vllm > {change.diff.name or 'my.diff'} makes one"
+            )
+        return {**docs, DIFF: {"kind": "overlay", "base": BASE, "diff": str(change.diff.absolute())}}
+    source = {"repo": str((change.repo or folder).absolute()), "ref": change.ref, "base": change.base}
+    return {**docs, DIFF: {"kind": "overlay", "base": BASE, "git": source}}
+
+
+def rearmed(scenario: Scenario, docs: Mapping[str, Mapping[str, Any]], label: str) -> Scenario:
+    """The scenario with its workload, metrics and margins, and two arms, the base and the change, without patches and with the baseline's
+    settings. Its definition holds the hash of the change, so that the same change continues and another one does not mix with it."""
+    own = {key: value for key, value in scenario.definition["arms"][scenario.baseline.name].items() if key not in ("build", "patches")}
+    arms = {name: {**own, "baseline": name == BASE, "build": name} for name in (BASE, DIFF)}
+    question = f"{scenario.name}: what does {label} change against its base?"
+    definition = {**scenario.definition, "question": question, "builds": dict(docs), "arms": arms}
+    made = git_changes.pinned(scenario_of(definition, source=scenario.source, folder=Path(scenario.source).parent))
+    return dataclasses.replace(made, exercises=scenario.exercises, device=scenario.device)
+
+
+def counting(scenario: Scenario, watched: Watching, *, must_run: bool = True) -> Scenario:
+    """The rearmed scenario with the changed functions counted in both arms: a trial in which none of them ran shows nothing.
+
+    Such a trial is unattested if one of them must run; else it counts, and `uncounted` reports it.
+    """
+    more = bool(watched.unknown) or not must_run
+    arms = (dataclasses.replace(arm, changed=watched.functions, changes_more=more) for arm in scenario.arms)
+    return dataclasses.replace(scenario, arms=tuple(arms))

@@ -1,0 +1,126 @@
+"""Comparisons of counts as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from perfproof.analysis.counts.count_comparison import WORDS, Changed, Compared, Comparisons, CountVerdict
+from perfproof.model.records.counts import METRICS, Lines, Metric, outermost, short_name
+
+MOST = 12
+"""The most lines of one verdict."""
+RANGES = 4
+"""The most ranges of new lines shown of a function."""
+NOT_TIME = (
+    "A count is not a time: a C call counts as one, whatever it does, and so does work inside a single instruction (slices, `in`, "
+    "concatenation); fewer instructions alone do not mean faster code."
+)
+ONE_SIDED: tuple[Metric, ...] = (
+    "c_calls",
+    "torch_operators",
+    "kernel_launches",
+    "host_to_device_copies",
+    "device_to_host_copies",
+    "synchronisations",
+)
+"""Metrics whose names are listed where only one side has them."""
+ORDER: tuple[CountVerdict, ...] = ("regressed", "untestable", "less", "equivalent")
+
+
+def sentences(labels: tuple[str, str], comparisons: Comparisons, lines: Lines, top: int, warnings: Sequence[str]) -> Iterator[str]:
+    """The result in lines: by verdict, the worst first."""
+    yield f"{labels[0]} to {labels[1]}: the work of vLLM's host, counted"
+    for verdict in ORDER:
+        shown = [one for one in sorted(comparisons.compared, key=_worst) if one.verdict == verdict and _tells(one, comparisons)]
+        if shown:
+            yield f"{WORDS[verdict]}:"
+            for one in shown[:MOST]:
+                yield f"  {line_of(one, lines, top)}"
+            if len(shown) > MOST:
+                yield f"  and {len(shown) - MOST} more (--json has all)"
+    yield from one_sided(comparisons)
+    same = sum(one.verdict == "identical" for one in comparisons.compared)
+    yield f"identical to the last instruction, call and byte: {same} of {len(comparisons.compared)} numbers"
+    yield from warnings
+    yield NOT_TIME
+
+
+def _tells(one: Compared, comparisons: Comparisons) -> bool:
+    """Whether a number has its own line: instructions do; another metric only where it adds information.
+
+    A cell that can't be compared has one line.
+    """
+    if one.metric == "python_instructions":
+        first = next(each for each in comparisons.compared if (each.feature, each.requests) == (one.feature, one.requests))
+        return one.verdict != "untestable" or one is first
+    beside = next(each for each in comparisons.compared if _same_phase(each, one) and each.metric == "python_instructions")
+    return one.verdict in ("regressed", "less") and beside.verdict != one.verdict
+
+
+def _same_phase(one: Compared, other: Compared) -> bool:
+    return (one.feature, one.requests, one.phase) == (other.feature, other.requests, other.phase)
+
+
+def _worst(one: Compared) -> tuple[float, int]:
+    return -abs(float("inf") if one.change is None else one.change), -one.requests
+
+
+def line_of(one: Compared, lines: Lines, top: int) -> str:
+    """`decode, plain, 32 requests: 84,563 to 96,851 Python instructions a step (+14.5 %): Scheduler.update_from_output +12,288 (...)`."""
+    where = f"{one.phase}, {one.feature}, {one.requests} requests"
+    if one.verdict == "untestable":
+        return f"{one.feature}, {one.requests} requests: {one.reason}"
+    numbers = f"{one.baseline:,} to {one.candidate:,} {METRICS[one.metric][0]}{_each(one)} ({_percent(one.change)})"
+    behind = ", ".join(_behind(changed, lines) for changed in one.changed[:top])
+    more = f" and {len(one.changed) - top} more" if len(one.changed) > top else ""
+    makers = ", ".join(_behind(one, lines) for one in one.makers[:top])
+    return f"{where}: {numbers}" + (f": {behind}{more}" if behind else "") + (f", made by {makers}" if makers else "")
+
+
+def _each(one: Compared) -> str:
+    if one.phase == "admission":
+        return " in all"
+    return " a step" if one.steps == 1 else f" in {one.steps} steps"
+
+
+def _percent(change: float | None) -> str:
+    if change is None:
+        return "there was none"
+    return f"{100 * change:+.1f} %" if abs(change) >= 0.0005 else f"{100 * change:+.4f} %" if change else "±0"
+
+
+def _behind(changed: Changed, lines: Lines) -> str:
+    text = f"{short_name(changed.name)} {changed.change:+,}"
+    notes = []
+    if changed.touched and abs(changed.inclusive) > abs(changed.change):
+        notes.append(f"{changed.inclusive:+,} with what it calls")
+    if ran := lines.get(outermost(changed.name)):
+        notes.append(f"new lines {ranges(ran, RANGES)}" if len(ran) > 1 else f"new line {ran[0]}")
+    return f"{text} ({'; '.join(notes)})" if notes else text
+
+
+def ranges(lines: Sequence[int], most: int = 100) -> str:
+    """`2080 to 2082, 2090` for 2080, 2081, 2082 and 2090; at most `most` ranges."""
+    found: list[list[int]] = []
+    for line in lines:
+        if found and line == found[-1][1] + 1:
+            found[-1][1] = line
+        else:
+            found.append([line, line])
+    more = f" and {len(found) - most} more places" if len(found) > most else ""
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in found[:most]) + more
+
+
+def one_sided(comparisons: Comparisons) -> Iterator[str]:
+    """C calls and operators that only one side makes, each once with the phase in which it makes most."""
+    most: dict[tuple[str, str, bool], tuple[int, Compared]] = {}
+    for one in comparisons.compared:
+        if one.metric in ONE_SIDED and one.verdict != "untestable":
+            for changed in one.changed:
+                if not changed.base or not changed.base + changed.change:
+                    key, size = (METRICS[one.metric][0], changed.name, not changed.base), abs(changed.change)
+                    if size > most.get(key, (0, one))[0]:
+                        most[key] = (size, one)
+    for (kind, name, new), (size, one) in sorted(most.items(), key=lambda item: -item[1][0]):
+        side = "the candidate" if new else "the base"
+        yield f"{kind} of {side} alone: {name}, {size:,} ({one.phase}, {one.feature}, {one.requests} requests)"

@@ -1,0 +1,270 @@
+"""What every change costs vLLM's host, counted before anything is timed, for `pr` and `gate`.
+
+The cheapest feature comes first, with those that the user chose. Where none of them calls what the change touches, the other features of
+the matrix follow, the cheapest first, until one does or the time for counting is over. A count that fails is reported and changes nothing
+else. Each feature makes a ruling: more work warns or fails by the policy's `counts`, less work is never an improvement, other tokens are
+untestable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from perfproof.analysis.counts.count_comparison import WORDS, Compared, CountVerdict, ran
+from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.changes.counting.count_findings import Findings, Setting, cells_of, concluded, document_of, wanted, warnings
+from perfproof.changes.counting.count_sources import Sides, idle_lines, touched_functions
+from perfproof.changes.counting.count_words import NOT_TIME, line_of, one_sided
+from perfproof.child.engine.features import FEATURES
+from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, PerfproofError
+from perfproof.model.records.counts import METRICS, Count
+from perfproof.model.scenarios.metrics import is_timed
+from perfproof.model.verdicts.gate_decision import Blame, Effect, Ruling
+from perfproof.model.verdicts.judged import Outcome
+from perfproof.model.verdicts.policy import Policy
+from perfproof.run.host.time_budget import counted_down
+from perfproof.run.trials.engine_counting import Cells, count
+
+FIRST = ("plain",)
+"""The feature that is counted for every change."""
+SHARE = 3
+"""The largest share of a time budget for counting."""
+SCENARIO = "host_work"
+"""The name of counts in the place of a scenario's name."""
+MOST = 6
+"""The most lines of one kind."""
+UNKNOWN = "it is not known whether a counted feature ran the change, because the change touches no function"
+GRAVEST: tuple[CountVerdict, ...] = ("regressed", "untestable", "less", "equivalent", "identical")
+OUTCOMES: dict[CountVerdict, Outcome] = {
+    "regressed": Outcome.REGRESSED,
+    "untestable": Outcome.UNTESTABLE,
+    "less": Outcome.LESS,
+    "equivalent": Outcome.EQUIVALENT,
+    "identical": Outcome.IDENTICAL,
+}
+"""Verdicts of counts as outcomes of metrics."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostCount:
+    """The counts of a change. `findings` is None where nothing was counted; `failed` then says why, "" where counting was not wanted."""
+
+    findings: Findings | None = None
+    failed: str = ""
+
+    @property
+    def ran(self) -> bool:
+        """Whether the change is known to have run: a touched function with a new line ran, or any count differs."""
+        findings = self.findings
+        if findings is None:
+            return False
+        return bool(findings.comparisons.differing or findings.comparisons.lost or (findings.touched and not findings.unreached))
+
+    @property
+    def headline(self) -> str:
+        """The result in a clause: the feature with the worst verdict, with its worst number."""
+        if self.findings is None:
+            return "nothing was counted"
+        features = self._features()
+        if not self.ran or not features:
+            lost = ", ".join(dict.fromkeys(feature for feature, _ in self.findings.comparisons.lost))
+            return (
+                f"the engine fails with the change ({lost})" if lost else warnings(self.findings)[0] if self.findings.unreached else UNKNOWN
+            )
+        return self._line(_worst(self._of(features[0]))) or f"counted, identical: {', '.join(features)}"
+
+    def sentences(self) -> list[str]:
+        """The results by feature, the worst first."""
+        if self.findings is None:
+            return [f"the work of vLLM's host could not be counted: {self.failed}"] if self.failed else []
+        findings, comparisons, beside = self.findings, self.findings.comparisons, warnings(self.findings)
+        first = beside[: int(findings.unreached)]
+        if not self.ran and not findings.unreached:
+            first = [UNKNOWN]
+        lines = [line for feature in self._features() if (line := self._line(_worst(self._of(feature))))]
+        same = [feature for feature in self._features() if _worst(self._of(feature)).verdict == "identical"]
+        lines += [f"counted, identical to the last instruction, call and byte: {', '.join(same)}"] if same else []
+        return [*first, *lines, *_few(list(one_sided(comparisons))), *_few(beside[int(findings.unreached) :]), NOT_TIME]
+
+    def rulings(self, policy: Policy, *, part: bool = False) -> tuple[Ruling, ...]:
+        """One ruling per feature; none where nothing ran the change.
+
+        With `part`, some files of the change were left out, so it is not the change's fault if it does not run.
+        """
+        if self.findings is None or not self.ran:
+            return ()
+        lost = dict.fromkeys(feature for feature, _ in self.findings.comparisons.lost)
+        return (*(_lost(name, policy, part) for name in lost), *(self._ruling(feature, policy) for feature in self._features()))
+
+    def code(self, policy: Policy) -> int:
+        """The exit code where the count is the only answer."""
+        codes = {one.code for one in self.rulings(policy)}
+        none = not self.ran or EXIT_UNTESTABLE in codes
+        return EXIT_REGRESSED if EXIT_REGRESSED in codes else EXIT_UNTESTABLE if none else EXIT_PASS
+
+    def contradictions(self, times: Sequence[tuple[str, str, Outcome | None]]) -> list[str]:
+        """A sentence where the counts contradict the times, which are given with scenario, metric and verdict."""
+        verdicts = {one.verdict for one in self.findings.comparisons.compared} if self.findings else set()
+        more, less = "regressed" in verdicts, "less" in verdicts
+        if more == less:
+            return []
+        opposite, way, faster = (Outcome.IMPROVED, "more", "faster") if more else (Outcome.REGRESSED, "less", "slower")
+        named = [f"{metric} of {scenario}" for scenario, metric, verdict in times if is_timed(metric) and verdict is opposite]
+        if not named:
+            return []
+        return [f"counts and times disagree: {way} Python work was counted, and {faster} was measured ({', '.join(_few(named))}); see both"]
+
+    def document(self) -> dict[str, Any] | None:
+        """The counts in the form of `perfproof count --json`; None where counting was not wanted."""
+        if self.findings is None:
+            return {"schema": 1, "ran": False, "tried": [], "comparisons": [], "warnings": self.sentences()} if self.failed else None
+        made = document_of(self.findings)
+        return {"schema": made["schema"], "ran": self.ran, "tried": list(self.findings.tried), **made}
+
+    def _of(self, feature: str) -> list[Compared]:
+        return [one for one in self.findings.comparisons.compared if one.feature == feature] if self.findings else []
+
+    def _features(self) -> list[str]:
+        """The features that were compared, the worst first."""
+        names = dict.fromkeys(one.feature for one in self.findings.comparisons.compared) if self.findings else {}
+        return sorted(names, key=lambda name: _rank(_worst(self._of(name))))
+
+    def _line(self, worst: Compared) -> str:
+        """`counted, more Python work: decode, plain, 32 requests: ...`; "" for what is identical."""
+        if worst.verdict == "identical" or self.findings is None:
+            return ""
+        alike = [one for one in self._of(worst.feature) if (one.verdict, one.metric) == (worst.verdict, worst.metric)]
+        others = len(alike) - 1
+        more = f" (and in {others} more phases or sizes)" if others and worst.verdict != "untestable" else ""
+        return f"counted, {WORDS[worst.verdict]}: {line_of(worst, self.findings.lines, 3)}{more}"
+
+    def _ruling(self, feature: str, policy: Policy) -> Ruling:
+        own, fail = self._of(feature), policy.counts.fail
+        beyond = [one for one in own if one.verdict == "regressed" and fail is not None and (one.change or 0.0) > fail]
+        worst = _worst(beyond or own)
+        effect, code = _effect(worst, policy)
+        reason = self._line(worst).removeprefix("counted, ") or "identical to the last instruction, call and byte"
+        metric = f"{worst.metric}@{feature}"
+        if effect == "fail" and (waiver := policy.waived(SCENARIO, metric)):
+            effect, code, reason = "waived", 0, f"waived until {waiver.until}: {waiver.reason} ({waiver.issue}); {reason}"
+        return _made(metric, OUTCOMES[worst.verdict], effect, code, _rule_words(policy), reason)
+
+
+Counting = Callable[[ReadyBuild, ReadyBuild, Sequence[str], Setting], HostCount]
+
+
+def budget_of(minutes: float | None, left: Callable[[], float | None]) -> Callable[[], float | None]:
+    """The seconds for counting in a budget of `minutes`, of which `left` seconds remain."""
+    own = counted_down(None if minutes is None else minutes / SHARE)
+    return lambda: min((each for each in (own(), left()) if each is not None), default=None)
+
+
+def count_first(base: ReadyBuild, candidate: ReadyBuild, features: Sequence[str], setting: Setting) -> HostCount:
+    """Counts a change. Raises `BadInput` for unknown features; any other failure is in the result."""
+    sides, first = (base, candidate), cells_of((*FIRST, *features))
+    try:
+        return _counted(sides, first, setting)
+    except PerfproofError as error:
+        over = setting.left() == 0
+        return HostCount(failed="the time for counting was over before vLLM was imported" if over else " ".join(str(error).split()))
+
+
+def _counted(sides: Sides, first: Cells, setting: Setting) -> HostCount:
+    touched = touched_functions(*sides)
+    setting.say(f"counting the work of vLLM's host, base and change: {', '.join(first)}")
+    counts = count(wanted(sides, first, touched), setting.builds, setting.say, seconds=setting.left())
+    cells = first
+    if not _reached(sides, counts, touched) and setting.left() != 0:
+        cells = {**first, **{one.name: one.sizes for one in FEATURES if one.name not in first and not one.positions}}
+        setting.say("no counted feature runs what the change touches: counting further features, the cheapest first, until one does")
+
+        def enough(now: Sequence[Count]) -> bool:
+            known = _known(cells, now)
+            return _reached(sides, [one.only(known) for one in now], touched)
+
+        counts = count(wanted(sides, cells, touched), setting.builds, setting.say, seconds=setting.left(), enough=enough)
+    known = _known(cells, counts)
+    counts = [one.only(known) for one in counts]
+    if not any(one.cells for one in counts):
+        return HostCount(failed=next((gone.why for one in counts for gone in one.left_out), "no feature was counted in the time for it"))
+    late = [name for name in cells if name not in known] if setting.left() == 0 else []
+    notes = [f"not counted, because the time for counting was over: {', '.join(late)}"] if late else []
+    return HostCount(findings=concluded(sides, counts, known, touched, setting, notes))
+
+
+def _reached(sides: Sides, counts: Sequence[Count], touched: frozenset[str]) -> bool:
+    """Whether anything ran what the change touches or a new line of it; true where it touches no function."""
+    return not touched or (bool(ran(counts, touched)) and idle_lines(sides, counts[1:])[1])
+
+
+def _known(cells: Cells, counts: Sequence[Count]) -> dict[str, list[int]]:
+    """The cells that every count contains."""
+    known = {name: [size for size in sizes if all(_says(one, name, size) for one in counts)] for name, sizes in cells.items()}
+    return {name: sizes for name, sizes in known.items() if sizes}
+
+
+def _says(count: Count, feature: str, requests: int) -> bool:
+    gone = any(one.feature == feature and one.requests in (None, requests) for one in count.left_out)
+    return gone or count.cell((feature, requests)) is not None
+
+
+# --- rulings ---------------------------------------------------------------------------------------------------
+
+
+def _worst(compared: Sequence[Compared]) -> Compared:
+    """The number that represents all: the worst verdict, instructions before others, the largest change."""
+    return min(compared, key=_rank)
+
+
+def _rank(one: Compared) -> tuple[int, int, float, int]:
+    size = abs(one.change) if one.change is not None else 0.0
+    return GRAVEST.index(one.verdict), list(METRICS).index(one.metric), -size, -one.requests
+
+
+def _effect(one: Compared, policy: Policy) -> tuple[Effect, int]:
+    """The effect of a number under a policy, and its exit code."""
+    margins = policy.counts
+    if one.verdict == "untestable":
+        return policy.untestable, EXIT_UNTESTABLE if policy.untestable == "fail" else EXIT_PASS
+    if one.verdict != "regressed":
+        return "pass", EXIT_PASS
+    if margins.fail is not None and one.change is not None and one.change > margins.fail:
+        return "fail", EXIT_REGRESSED
+    return ("report" if margins.warn is None else "warn"), EXIT_PASS
+
+
+def _rule_words(policy: Policy) -> str:
+    """The policy's rule for counts, in words."""
+    named = (("warns", policy.counts.warn), ("fails", policy.counts.fail))
+    return ", ".join(f"{word} above {100 * margin:.3g} %" for word, margin in named if margin is not None) or "only reported"
+
+
+def _lost(feature: str, policy: Policy, part: bool) -> Ruling:
+    """The ruling for a feature that the base can run and the change can't."""
+    effect: Effect = policy.not_covered if part else "fail"
+    blame: Blame = "" if part else "change"
+    why = "the change does not run without the rest of it" if part else "the engine fails with the change, and runs on its base"
+    code = EXIT_UNTESTABLE if effect == "fail" else EXIT_PASS
+    return _made(f"python_instructions@{feature}", Outcome.UNTESTABLE, effect, code, _rule_words(policy), f"{feature}: {why}", blame)
+
+
+def _made(metric: str, verdict: Outcome | None, effect: Effect, code: int, rule: str, reason: str, blame: Blame = "") -> Ruling:
+    return Ruling(
+        scenario=SCENARIO,
+        metric=metric,
+        candidate="diff",
+        verdict=verdict,
+        effect=effect,
+        code=code,
+        rule=rule,
+        reason=reason,
+        blame=blame,
+    )
+
+
+def _few(lines: Sequence[str]) -> Iterator[str]:
+    yield from lines[:MOST]
+    if len(lines) > MOST:
+        yield f"and {len(lines) - MOST} more"

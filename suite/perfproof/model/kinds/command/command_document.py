@@ -1,0 +1,162 @@
+"""The document of `kind: command`, what a scenario file may say of a command line, and its traits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
+
+from perfproof.model.base.quantities import scale
+from perfproof.model.base.untrusted import line
+from perfproof.model.kinds.command.command_files import read_files
+from perfproof.model.kinds.command.command_workload import PYTHON, CommandWorkload, Printed
+from perfproof.model.scenarios.metrics import OF_COMMANDS, PRINTED, base_name
+from perfproof.model.workloads.document_parts import Growing, Name, WorkloadDoc
+from perfproof.model.workloads.kind import Kind
+from perfproof.model.workloads.workload import Profile
+
+Word = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
+Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+LONGEST = 24 * 3600.0
+VALUE, UNIT = "value", "unit"
+"""Groups of a pattern that have names of their own."""
+
+
+class PrintedDoc(Growing):
+    """A number that the command prints."""
+
+    LATER = frozenset({"pattern", "json_file", "json_path", "column", "row", "unit", "better"})
+
+    pattern: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = None
+    json_file: Annotated[str, StringConstraints(min_length=1, max_length=4096)] | None = None
+    json_path: Annotated[str, StringConstraints(min_length=1, max_length=1000)] | None = None
+    column: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+    row: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+    unit: Annotated[str, StringConstraints(min_length=1, max_length=40)] | None = None
+    better: Literal["lower", "higher"] | None = None
+
+    @field_validator("pattern")
+    @classmethod
+    def _has_one_number(cls, pattern: str | None) -> str | None:
+        if pattern is None:
+            return None
+        try:
+            groups = re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"no regular expression: {error}") from None
+        if VALUE not in groups.groupindex and groups.groups - (UNIT in groups.groupindex) != 1:
+            raise ValueError(f"expected one group in parentheses, for the number (or (?P<{VALUE}>...)), got {groups.groups}")
+        return pattern
+
+    @model_validator(mode="after")
+    def _one_place(self) -> PrintedDoc:
+        places = [name for name in ("pattern", "json_file", "column") if getattr(self, name) is not None]
+        if len(places) != 1:
+            raise ValueError(f"expected one of pattern, json_file and column, got {' and '.join(places) or 'none'}")
+        if (self.json_file is None) != (self.json_path is None):
+            raise ValueError("json_file names a file (or - for the output), json_path the keys in it: expected both")
+        if self.row is not None and self.column is None:
+            raise ValueError("row: is the first cell of a table's row, so it goes with column")
+        return self
+
+    @property
+    def way(self) -> Literal["lower", "higher"]:
+        """Which way is better: as said, else by the unit: more a second is better, less of everything else."""
+        return self.better or ("higher" if scale(self.unit or "1")[0].endswith("/time") else "lower")
+
+    def printed(self) -> Printed:
+        return Printed(
+            pattern=self.pattern or "",
+            json_file=self.json_file or "",
+            json_path=self.json_path or "",
+            column=self.column or "",
+            row=self.row or "",
+            unit=self.unit or "1",
+            better=self.way,
+        )
+
+    def metric(self, name: str) -> str:
+        """What the registry calls it: `printed_time@latency`."""
+        dimension = scale(self.unit or "1")[0]
+        if dimension in ("time", "bytes") and self.way == "lower":
+            return f"printed_{dimension}@{name}"
+        if dimension.endswith("/time") and self.way == "higher":
+            return f"printed_rate@{name}"
+        return f"printed_{'less' if self.way == 'lower' else 'more'}@{name}"
+
+
+def printed_faults(document: Mapping[str, Any]) -> list[str]:
+    """What is wrong with where a number is said to stand."""
+    try:
+        PrintedDoc.model_validate(dict(document))
+    except ValidationError as error:
+        return [detail["msg"].removeprefix("Value error, ") for detail in error.errors()]
+    return []
+
+
+class CommandDoc(WorkloadDoc):
+    kind: Literal["command"]
+    run: Annotated[list[Word], Field(min_length=1, max_length=1000)]
+    files: Annotated[str, StringConstraints(min_length=1, max_length=4096)] | None = None
+    files_sha256: Sha256 | None = None
+    metrics: dict[Name, PrintedDoc] = Field(default_factory=dict)
+    counts: dict[Name, PrintedDoc] = Field(default_factory=dict)
+    timeout: Annotated[float, Field(gt=0, le=LONGEST)] = 600.0
+    exit_codes: Annotated[list[Annotated[int, Field(ge=0, le=255)]], Field(min_length=1)] = Field(default_factory=lambda: [0])
+    environment: dict[Variable, str] = Field(default_factory=dict)
+    warmups: Annotated[int, Field(ge=0, le=100)] = 0
+
+    @model_validator(mode="after")
+    def _variables_are_free(self) -> CommandDoc:
+        taken = [name for name in self.environment if name in ("PYTHONPATH", "VLLM_PLUGINS") or name.startswith("PERFPROOF_")]
+        if taken:
+            raise ValueError(f"environment.{taken[0]}: is set by the suite; an arm's own environment may add to it")
+        return self
+
+    def noun(self, profile: Profile, folder: Path | None, faults: list[str]) -> CommandWorkload:
+        return CommandWorkload(
+            run=tuple(self.run),
+            files=None if self.files is None else read_files(self.files, self.files_sha256, folder, faults),
+            metrics={doc.metric(name): doc.printed() for name, doc in self.metrics.items()},
+            counts={name: doc.printed() for name, doc in self.counts.items()},
+            timeout=self.timeout,
+            exit_codes=tuple(self.exit_codes),
+            environment=self.environment,
+            warmups=self.warmups,
+        )
+
+    def in_vain(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:
+        """Metrics that the command is not said to print, under the names that they have in the registry."""
+        there = {doc.metric(name): name for name, doc in self.metrics.items()}
+        for name in metrics:
+            if base_name(name) in PRINTED and name not in there:
+                known = ", ".join(there) or "none"
+                yield f"metrics.{name}: workload.metrics has no number of that name, unit and direction; it has {known}"
+        if PYTHON not in " ".join(self.run):
+            yield f"workload.run: no word is {PYTHON}, which stands for the arm's interpreter: every arm would run the same program"
+
+
+def _measures(name: str) -> bool:
+    base = base_name(name)
+    return base in OF_COMMANDS if base == name else base in PRINTED
+
+
+def _described(workload: Mapping[str, Any]) -> str:
+    words = workload.get("run")
+    return "command " + line(" ".join(map(str, words)) if isinstance(words, list) else "")
+
+
+COMMAND = Kind(
+    name="command",
+    document=CommandDoc,
+    judged_by="blocks",
+    scope="program",
+    measures=_measures,
+    guessed_seconds=20.0,
+    describe=_described,
+    inapplicable=("server_arguments", "client"),
+)

@@ -1,0 +1,118 @@
+"""The work of vLLM's host, counted: an engine in one process goes through features of the matrix, and its Python is counted exactly.
+
+A metric has a case for each feature, number of requests and phase: `python_instructions@decode, plain, 32 requests`. A scenario that names
+it without a case means all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator
+
+from perfproof.child.engine.features import FEATURES, NAMES
+from perfproof.model.base.name_lists import few
+from perfproof.model.base.untrusted import line
+from perfproof.model.base.yaml_io import shown
+from perfproof.model.scenarios.metrics import METRICS, base_name
+from perfproof.model.workloads.document_parts import WorkloadDoc
+from perfproof.model.workloads.kind import Kind
+from perfproof.model.workloads.workload import Profile, Workload
+
+PROCESSES = 2
+"""Blocks at most: a second process of each arm confirms what differs in the first."""
+USUAL = 32
+"""Requests of most features."""
+LEFT = frozenset(["python_instructions", "python_calls", "c_calls", "torch_operators", "torch_bytes"])
+"""What a counted engine leaves."""
+NAMED = 8
+"""Features that a description names, at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineWorkload(Workload):
+    """Features of the matrix by name, and how many requests each has at a time: `requests` where that is said, else each feature's own."""
+
+    features: tuple[str, ...]
+    requests: tuple[int, ...]
+    kind: Literal["engine"] = "engine"
+
+    @property
+    def cells(self) -> Mapping[str, tuple[int, ...]]:
+        """Each feature with its numbers of requests, the cheapest first."""
+        return {one.name: self.requests or one.sizes for one in FEATURES if one.name in self.features}
+
+    @property
+    def case(self) -> str:
+        """A step of the first feature, of `USUAL` requests where it has so many."""
+        name, sizes = next(iter(self.cells.items()))
+        feature = next(one for one in FEATURES if one.name == name)
+        phase = "prefill" if feature.pools else f"decode at {feature.positions[-1]:,}" if feature.positions else "decode"
+        return case_of(phase, name, USUAL if USUAL in sizes else sizes[0])
+
+    def most_blocks(self, looked: int) -> int:
+        return PROCESSES
+
+
+class EngineDoc(WorkloadDoc):
+    kind: Literal["engine"]
+    features: Annotated[list[str], Field(min_length=1)]
+    requests: list[Annotated[int, Field(ge=1, le=256)]] = Field(default_factory=list)
+
+    @field_validator("features")
+    @classmethod
+    def _of_the_matrix(cls, features: list[str]) -> list[str]:
+        unknown = [name for name in features if name not in NAMES]
+        if unknown:
+            raise ValueError(f"there is no feature {shown(unknown[0])}; there are {', '.join(NAMES)}")
+        return features
+
+    def noun(self, profile: Profile, folder: Path | None, faults: list[str]) -> EngineWorkload:
+        return EngineWorkload(features=tuple(self.features), requests=tuple(self.requests))
+
+    def in_vain(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:
+        """Features that stand there twice, cases that no feature has, and blocks: a count has no looks."""
+        for name in dict.fromkeys(one for place, one in enumerate(self.features) if one in self.features[:place]):
+            yield f"workload.features: {shown(name)} stands there twice"
+        if blocks is not None:
+            yield f"blocks: exact counts need no blocks: a second process confirms what differs, got {blocks}"
+        for name in metrics:
+            _, _, case = name.partition("@")
+            if case and case_feature(case) not in self.features:
+                yield f"metrics.{name}: the workload has no such feature; a case is 'decode, plain, 32 requests'"
+
+
+def case_of(phase: str, feature: str, requests: int) -> str:
+    """What stands behind the `@` of a metric: `decode, plain, 32 requests`."""
+    return f"{phase}, {feature}, {requests} requests"
+
+
+def case_feature(case: str) -> str:
+    """The feature of a case; "" for what is none. A phase may have a comma in it, a feature has none."""
+    parts = case.split(", ")
+    return parts[-2] if len(parts) >= 3 and parts[-1].endswith(" requests") else ""
+
+
+def _measures(name: str) -> bool:
+    return base_name(name) in METRICS and base_name(name) in LEFT
+
+
+def _described(workload: Mapping[str, Any]) -> str:
+    features = workload.get("features")
+    names = [line(name) for name in features] if isinstance(features, list) else []
+    return f"an engine in one process, counted: {few(names, NAMED)}"
+
+
+ENGINE = Kind(
+    name="engine",
+    document=EngineDoc,
+    judged_by="counts",
+    scope="host",
+    measures=_measures,
+    guessed_seconds=240.0,
+    describe=_described,
+    inapplicable=("server_arguments", "client"),
+)

@@ -1,0 +1,230 @@
+"""What `pr` and `gate` make of a count: what is told, what rules, and when the search for a feature ends."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.changes.counting import count_findings, host_count
+from perfproof.changes.counting.count_findings import Setting
+from perfproof.changes.counting.count_words import NOT_TIME
+from perfproof.changes.counting.host_count import UNKNOWN, HostCount, budget_of, count_first
+from perfproof.child.engine.features import FEATURES
+from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, CannotRun
+from perfproof.model.records.counts import Cell, Count, FunctionWork, LeftOut
+from perfproof.model.verdicts.judged import Outcome
+from perfproof.model.verdicts.policy import DEFAULT_POLICY, CountMargins, Policy
+from perfproof.run.trials.engine_counting import Wanted
+from tests.analysis.counts.test_count_comparison import phase
+from tests.changes.counting.test_count_command import FUNCTION, compared, found, told
+
+STRICT = dataclasses.replace(DEFAULT_POLICY, counts=CountMargins(warn=0.005, fail=0.1))
+
+
+def host(*comparisons: object, **more: object) -> HostCount:
+    lost = more.pop("lost", ())
+    return HostCount(findings=told(found(*comparisons, lost=lost), **more))  # type: ignore[arg-type]
+
+
+def test_what_changed_is_told_feature_by_feature_the_worst_first() -> None:
+    """With the functions behind it, what is identical in one line, and last what a count is not."""
+    small = compared(feature="penalties", baseline=100_000, candidate=101_000, change=0.01)
+    same = compared("identical", feature="logprobs", change=0.0, changed=())
+    said = host(small, compared(), compared(phase="prefill", change=0.1), same).sentences()
+    assert said[0] == (
+        "counted, more Python work: decode, plain, 32 requests: 84,563 to 96,851 Python instructions a step (+14.5 %): "
+        "Scheduler.update_from_output +12,288 (and in 1 more phases or sizes)"
+    )
+    assert said[1].startswith("counted, more Python work: decode, penalties, 32 requests: 100,000 to 101,000 ")
+    assert said[2] == "counted, identical to the last instruction, call and byte: logprobs"
+    assert said[-1] == NOT_TIME
+
+
+def test_that_no_feature_ran_the_change_comes_first_with_what_was_tried() -> None:
+    """It is no pass, and no feature rules."""
+    idle = host(compared("identical", changed=()), never_ran=(FUNCTION,), tried=("plain", "LoRA"))
+    assert idle.sentences()[0] == f"no tried feature calls what the change touches ({FUNCTION}); tried: plain, LoRA"
+    assert (idle.ran, idle.rulings(STRICT), idle.code(STRICT)) == (False, (), EXIT_UNTESTABLE)
+
+
+def test_of_a_change_without_functions_an_identical_count_says_nothing() -> None:
+    """A class attribute, the top level of a module: nobody knows whether it ran; where anything is otherwise, it did."""
+    quiet = host(compared("identical", changed=()), touched=())
+    assert (quiet.ran, quiet.code(STRICT), quiet.sentences()[0]) == (False, EXIT_UNTESTABLE, UNKNOWN)
+    assert host(compared(), touched=()).code(STRICT) == EXIT_REGRESSED
+
+
+@pytest.mark.parametrize(
+    ("verdict", "change", "policy", "effect", "code"),
+    [
+        ("regressed", 0.145, DEFAULT_POLICY, "warn", EXIT_PASS),
+        ("regressed", 0.145, STRICT, "fail", EXIT_REGRESSED),
+        ("regressed", 0.02, STRICT, "warn", EXIT_PASS),
+        ("regressed", 0.02, dataclasses.replace(STRICT, counts=CountMargins(warn=None, fail=None)), "report", EXIT_PASS),
+        ("less", -0.145, STRICT, "pass", EXIT_PASS),
+        ("equivalent", 0.001, STRICT, "pass", EXIT_PASS),
+        ("identical", 0.0, STRICT, "pass", EXIT_PASS),
+        ("untestable", 0.0, STRICT, "fail", EXIT_UNTESTABLE),
+        ("untestable", 0.0, dataclasses.replace(STRICT, untestable="warn"), "warn", EXIT_PASS),
+    ],
+)
+def test_a_feature_rules_as_the_policy_says(verdict: str, change: float, policy: Policy, effect: str, code: int) -> None:
+    """More work warns and fails from its margins; less is never an improvement; other work is untestable."""
+    one = host(compared(verdict, change=change, reason="other work: request 0" if verdict == "untestable" else ""))
+    (ruling,) = one.rulings(policy)
+    assert (ruling.scenario, ruling.metric, ruling.effect, ruling.code) == ("host_work", "python_instructions@plain", effect, code)
+    assert ruling.verdict is not Outcome.IMPROVED
+    assert one.code(policy) == code
+
+
+def test_c_calls_beyond_the_margin_fail_though_instructions_only_warn() -> None:
+    """Any of the counts may fail a feature."""
+    (ruling,) = host(compared(change=0.02), compared(metric="c_calls", change=0.5)).rulings(STRICT)
+    assert (ruling.metric, ruling.effect) == ("c_calls@plain", "fail")
+
+
+def test_a_feature_that_only_the_base_can_run_fails_and_is_the_changes_doing() -> None:
+    """Unless a part of the change was left out: then it may need the rest."""
+    gone = host(compared("identical", changed=()), lost=(("LoRA", 32),))
+    lost, _ = gone.rulings(DEFAULT_POLICY)
+    assert (lost.effect, lost.code, lost.blame) == ("fail", EXIT_UNTESTABLE, "change")
+    assert gone.code(DEFAULT_POLICY) == EXIT_UNTESTABLE
+    assert gone.rulings(DEFAULT_POLICY, part=True)[0].effect == DEFAULT_POLICY.not_covered
+
+
+@pytest.mark.parametrize(
+    ("counts", "times", "said"),
+    [
+        ("regressed", Outcome.IMPROVED, "more Python work was counted, and faster was measured"),
+        ("less", Outcome.REGRESSED, "less Python work was counted, and slower was measured"),
+        ("less", Outcome.IMPROVED, ""),
+        ("equivalent", Outcome.REGRESSED, ""),
+    ],
+)
+def test_counts_and_times_that_say_the_opposite_are_told(counts: str, times: Outcome, said: str) -> None:
+    """In one sentence, with the metric; a byte count is no time."""
+    one = host(compared(counts))
+    (found_,) = one.contradictions([("swap", "round_time", times), ("swap", "bytes_per_swap", times)]) or [""]
+    assert said in found_
+    assert bool(found_) is bool(said)
+    assert "bytes_per_swap" not in found_
+
+
+def test_what_could_not_be_counted_is_told_and_rules_nothing() -> None:
+    """And of what nobody asked for there is no word."""
+    failed = HostCount(failed="no engine here")
+    assert failed.sentences() == ["the work of vLLM's host could not be counted: no engine here"]
+    assert (failed.rulings(STRICT), failed.ran) == ((), False)
+    assert (failed.document() or {})["warnings"] == failed.sentences()
+    assert (HostCount().sentences(), HostCount().document()) == ([], None)
+
+
+@given(st.one_of(st.none(), st.floats(0.01, 1e4)), st.one_of(st.none(), st.floats(0, 1e6)))
+def test_counting_takes_a_third_of_a_budget_at_most(minutes: float | None, left: float | None) -> None:
+    """And never more than is left of it."""
+    seconds = budget_of(minutes, lambda: left)()
+    assert (seconds is None) is (minutes is None and left is None)
+    if seconds is not None:
+        assert seconds <= min(20 * (minutes or 1e9) + 1e-6, left if left is not None else 1e9)
+
+
+# --- the search for a feature ------------------------------------------------------------------------------------
+
+
+class Engines:
+    """Counts that are there at once: what the change touches is called by the feature `by` alone."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+        self.by, self.asked = by, list[list[str]]()
+        self.fault = ""
+        for room in (host_count, count_findings):
+            monkeypatch.setattr(room, "count", self.count)
+        monkeypatch.setattr(host_count, "touched_functions", lambda *sides: frozenset({"m:f"}))
+        for room in (host_count, count_findings):
+            monkeypatch.setattr(room, "idle_lines", lambda sides, counts: ({}, True))
+        monkeypatch.setattr(count_findings, "new_lines", lambda sides, counts: {})
+
+    def count(
+        self,
+        wanted: Sequence[Wanted],
+        builds: Path,
+        say: Callable[[str], object],
+        *,
+        seconds: float | None = None,
+        enough: Callable[[Sequence[Count]], bool] | None = None,
+    ) -> list[Count]:
+        self.asked.append(list(wanted[0].cells))
+        cells: list[Cell] = []
+        gone: list[LeftOut] = []
+        for name, sizes in wanted[0].cells.items():
+            if self.fault:
+                gone.append(LeftOut(feature=name, requests=None, kind="fault", why=self.fault))
+            cells += [self.cell(name, size) for size in sizes] if not self.fault else []
+            found = [Count(vllm="1", python="3", cells=tuple(cells), left_out=tuple(gone), refused="") for _ in wanted]
+            if enough is not None and enough(found):
+                break
+        return found
+
+    def cell(self, name: str, size: int) -> Cell:
+        own = FunctionWork(instructions=5, calls=1, inclusive=5, c_calls=0, line=1)
+        work = dataclasses.replace(phase({}), functions={"m:f" if name == self.by else "m:g": own})
+        return Cell(feature=name, requests=size, phases={"decode": work}, outputs=(), seconds={})
+
+    def __call__(self, *features: str, left: float | None = None) -> HostCount:
+        setting = Setting(builds=Path("builds"), margin=0.005, say=lambda text: None, left=lambda: left)
+        build = cast("ReadyBuild", type("Build", (), {"label": "vllm"})())
+        return count_first(build, build, features, setting)
+
+
+def test_only_the_cheapest_feature_is_counted_where_it_runs_the_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And those that are asked for."""
+    engines = Engines(monkeypatch, "plain")
+    assert engines().ran
+    assert engines("LoRA").findings.tried == ("plain", "LoRA")  # type: ignore[union-attr]
+    assert engines.asked == [["plain"], ["plain", "LoRA"]]
+
+
+def test_the_matrix_goes_on_until_a_feature_runs_the_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cheapest first; what comes after is not counted, and all that was tried is told."""
+    one = Engines(monkeypatch, "penalties")()
+    assert one.findings is not None
+    assert one.ran
+    assert one.findings.tried == ("plain", "logit bias and min tokens", "penalties")
+
+
+def test_all_features_are_tried_but_long_outputs_before_it_is_said_that_none_calls_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long outputs call nothing that short ones do not."""
+    one = Engines(monkeypatch, "")()
+    assert one.findings is not None
+    assert not one.ran
+    assert one.findings.tried == tuple(feature.name for feature in FEATURES if not feature.positions)
+
+
+def test_the_search_ends_with_the_time_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing more is begun."""
+    engines = Engines(monkeypatch, "penalties")
+    assert not engines(left=0.0).ran
+    assert engines.asked == [["plain"]]
+
+
+def test_an_engine_that_this_machine_can_not_run_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault on both sides, a process that ends, a kept file that is broken: each is told in a sentence."""
+    engines = Engines(monkeypatch, "plain")
+    engines.fault = "no device here"
+    assert engines() == HostCount(failed="no device here")
+
+    def fails(*asked: object, **more: object) -> list[Count]:
+        raise CannotRun("vllm: vLLM does not import:\nNameError")
+
+    monkeypatch.setattr(host_count, "count", fails)
+    assert engines() == HostCount(failed="vllm: vLLM does not import: NameError")
+    assert "the time for counting was over" in engines(left=0.0).failed
+    with pytest.raises(BadInput, match="is not a feature"):
+        engines("teleport")
