@@ -20,19 +20,21 @@ MOST_LINES = 4
 
 
 def hyperfine_block(lines: Sequence[Line], at: int) -> tuple[Block, int] | None:
-    """One command with its times. Its side is its name without what all commands of the text end with."""
+    """One command with its times. Its side is its name without what all commands of the text end with; a name that is there several times
+    is a case, and the headings say the sides."""
     title = _TITLE.match(lines[at].text)
     own = _own(lines, at)
     if not title or not any(_TIME.match(line.text) for line in own):
         return None
     runs = next((int(found["runs"]) for line in own if (found := _RUNS.search(line.text))), None)
     names = [found["name"] for line in lines if (found := _TITLE.match(line.text))]
+    case = f"{title['name']}, " if names.count(title["name"]) > 1 and len(set(names)) > 1 else ""
     return Block(
-        values=tuple(pair for line in own for pair in _values(line.text)),
+        values=tuple((f"{case}{name}", digits) for line in own for name, digits in _values(line.text)),
         conditions=(),
         unread=(),
         number=lines[at].number,
-        side=_apart(title["name"], names),
+        side=_apart(title["name"], names) if len(set(names)) == len(names) > 1 else "",
         runs=runs,
     ), at + 1 + len(own)
 
@@ -57,5 +59,5 @@ def _apart(name: str, names: Sequence[str]) -> str:
     """A name without the words that all of them end with."""
     alike = list(takewhile(lambda letters: len(set(letters)) == 1, zip(*(each[::-1] for each in names), strict=False)))
     cut = re.search(r"[\s:]", name[len(name) - len(alike) :])
-    short = name[: len(name) - len(alike) + cut.start()].strip(" :") if cut and len(set(names)) > 1 else name
+    short = name[: len(name) - len(alike) + cut.start()].strip(" :") if cut else name
     return short or name

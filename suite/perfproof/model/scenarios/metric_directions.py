@@ -85,6 +85,7 @@ _SCORED_AT = re.compile(r"(?i)\b(?:pass|acc|accuracy|recall|precision|mrr|ndcg|m
 """A score of the best few answers: pass@1, recall@10."""
 _PER_OPERATION = re.compile(r"(?i)(?<=\w)/op(?:eration)?\b")
 """What benchmarks of functions say of every number: time/op, alloc/op."""
+_BYTES_EACH = re.compile(r"\bB/op\b")
 _TIMED = re.compile(r"\w\.time_\w")
 """A function of a suite whose time asv takes: bench.Suite.time_free."""
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
@@ -141,7 +142,7 @@ def zero_is_ordinary(label: str) -> bool:
 
 def _read(label: str) -> tuple[list[str], str]:
     """The words that name the metric, and its unit: no brackets, no condition, no statistics."""
-    label = _PER_OPERATION.sub("", _SCORED_AT.sub("accuracy", _SNAKE_RATE.sub(r" (\g<what>/s)", label)))
+    label = _PER_OPERATION.sub("", _BYTES_EACH.sub("memory", _SCORED_AT.sub("accuracy", _SNAKE_RATE.sub(r" (\g<what>/s)", label))))
     inside = [(first or second).strip() for first, second in _BRACKETS.findall(label)]
     unit = next((each for each in reversed(inside) if known(each)), "")
     plain = " ".join(_BRACKETS.sub(" ", label).replace("_", " ").strip("*` ").split())

@@ -11,8 +11,10 @@ from perfproof.importers.pasted_text.readings import Found, Reading
 from perfproof.importers.pasted_text.tables import headless_table, table_columns
 from perfproof.importers.pasted_text.tables.side_columns import columns_of_sides
 from perfproof.importers.pasted_text.tables.side_rows import rows_of_sides, sides_in_labels, values_only
+from perfproof.importers.pasted_text.tables.table_columns import Column
 from perfproof.importers.pasted_text.tables.table_grid import Grid
 from perfproof.importers.pasted_text.tables.table_shapes import Table
+from perfproof.model.scenarios.metric_directions import better
 from perfproof.model.scenarios.side_names import release, role
 
 NAMED_ROWS = 3
@@ -54,13 +56,25 @@ def _grid(grid: Grid) -> Found:
     side = table_columns.side_column(grid.columns, grid.rows)
     if side is not None:
         columns = [replace(column, kind="side") if at == side else column for at, column in enumerate(grid.columns)]
-        return _collected(grid, rows_of_sides(replace(grid, columns=columns), side))
+        grid = replace(grid, columns=_without_versions(columns, grid))
+        return _collected(grid, rows_of_sides(grid, side))
     if any(one.kind == "change" for row in grid.rows for one in row):
         return _collected(grid, columns_of_sides(grid))
     found = _collected(grid, values_only(grid))
     if not grid.context.side:
         return Found(left_out=found.left_out, sideless=[_sideless(grid)] if found.readings else [])
     return found
+
+
+def _without_versions(columns: Sequence[Column], grid: Grid) -> list[Column]:
+    """The columns; versions of software, and plain numbers of no metric beside them, only tell of the sides."""
+    versions = {
+        at
+        for at, column in enumerate(columns)
+        if column.kind == "label" and grid.rows and all(release(row[at].text) is not None for row in grid.rows)
+    }
+    plain = {at for at, column in enumerate(columns) if column.kind == "metric" and not column.unit and better(column.name) is None}
+    return [replace(column, kind="claim") if at in versions or (versions and at in plain) else column for at, column in enumerate(columns)]
 
 
 def _unnamed_columns(table: Table) -> str:
