@@ -163,7 +163,7 @@ def contexts(marks: Iterable[Heading | bool]) -> list[Context]:
     marks = _raised(list(marks))
     texts = [mark.text.casefold() for mark in marks if isinstance(mark, Heading)]
     repeated = frozenset(text for text, count in Counter(texts).items() if count > 1)
-    plain = any(role(mark.text) and not SETTING.match(mark.text) for mark in marks if isinstance(mark, Heading))
+    plain = any(role(mark.text) and not _sets(mark.text) for mark in marks if isinstance(mark, Heading))
     open_ = _Open(repeated=repeated, shared=_shared_rests(texts), adopted=_adopted(marks, repeated), settings=not plain)
     found = []
     for mark in marks:
@@ -199,6 +199,11 @@ def _adopted(marks: Sequence[Heading | bool], repeated: frozenset[str]) -> froze
         and not role(mark.text)
         and mark.text.casefold() not in repeated
     )
+
+
+def _sets(text: str) -> bool:
+    """Whether a heading says how something was set: of a side only where no other heading names one."""
+    return bool(SETTING.match(text) or SETUP.match(text))
 
 
 def _shared_rests(texts: Sequence[str]) -> frozenset[str]:
@@ -249,7 +254,7 @@ class _Open:
 
     def _sided(self, text: str) -> tuple[str, str]:
         """A heading as a side and the case beside it; "" where it names no side."""
-        if SETTING.match(text) and not self._settings:
+        if _sets(text) and not self._settings:
             return "", ""
         for side, rest in split(text):
             if rest.casefold() in self._shared and role(side):

@@ -62,6 +62,12 @@ _RELEASE = re.compile(
     r"(?P<version>[0-9]+\.[0-9]+(?:\.[0-9]\S*)?(?:rc\S*|\.?dev\S*|\.?post\S*)?)"
 )
 _OFF, _ON = word_set("off disabled =0 =false =off disable false"), word_set("on enabled =1 =true =on enable true")
+_SWITCH = re.compile(r"(?P<name>[\w.-]*)\s*=\s*(?P<state>0|1|false|true|off|on)$")
+_SIZE = re.compile(
+    r"^(?:tp|pp|dp|ep|cp|bs|isl|osl|qps|rps|[a-z]|rate|seed|level|layers?)$|(?:size|len|length|concurrency|batch|users|prompts|seqs|tokens|gpus)$"
+    r"|^(?:num|max|min)[_.-]?"
+)
+"""Names of numbers of which 0 and 1 are sizes, and no switch: TP=1."""
 _LONGEST = 4
 """Words of a side's name within a longer one, at most."""
 _BETWEEN = re.compile(r"\s*(?:/|÷|→|->|\bvs\b\.?|\bversus\b|\bover\b|\bagainst\b|\brelative to\b|\bcompared (?:to|with)\b)\s*")
@@ -187,7 +193,7 @@ def _plain(name: str) -> str:
 def _words(text: str) -> list[str]:
     """The words that matter: without units, numbers, names of commits, and what says nothing of a side."""
     text = " ".join(word for word in text.split() if "/" not in word or not known(word))
-    text = re.sub(r"=\s*(0|1|false|true|off|on)$", r" =\1", text)
+    text = _SWITCH.sub(lambda found: found[0] if _SIZE.search(found["name"]) else f"{found['name']} ={found['state']}", text)
     text = re.sub(r"\b(?:on|at|with)\s+\S*\d\S*", " ", text)
     text = re.sub(r"\bhead\s*[~^]\s*\d*", "head^", re.sub(r"\bmerge[ -]base\b", "base", text))
     words = [

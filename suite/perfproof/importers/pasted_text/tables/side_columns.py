@@ -10,7 +10,7 @@ from perfproof.importers.pasted_text.named_values import arrowed
 from perfproof.importers.pasted_text.readings import Reading
 from perfproof.importers.pasted_text.tables.captions import above
 from perfproof.importers.pasted_text.tables.table_columns import Column
-from perfproof.importers.pasted_text.tables.table_grid import Grid, labels, reading, run_in, unit_in, unit_of_labels
+from perfproof.importers.pasted_text.tables.table_grid import Grid, labels, made_of_runs, reading, run_in, unit_in, unit_of_labels
 from perfproof.model.scenarios.metric_directions import STATISTICS, better
 from perfproof.model.scenarios.side_names import describes, release
 
@@ -19,6 +19,9 @@ def columns_of_sides(grid: Grid) -> Iterator[Reading | str]:
     """The numbers of either side, row by row; what only tells of the sides, and versions of software, by name."""
     versions = any(release(one.text) is not None for row in grid.rows for one in _of_sides(grid, row))
     for row, part in zip(grid.rows, grid.parts, strict=True):
+        if made := made_of_runs(grid, row):
+            yield f"{made} of the runs"
+            continue
         words = labels(grid, row)
         if _tells([text for text, is_key in words if not is_key]) or (versions and _of_software(grid, row)):
             yield ", ".join(text for text, _ in words)

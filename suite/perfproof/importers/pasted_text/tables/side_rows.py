@@ -9,7 +9,7 @@ from perfproof.importers.pasted_text.headings import RUN
 from perfproof.importers.pasted_text.readings import Reading
 from perfproof.importers.pasted_text.tables import table_columns
 from perfproof.importers.pasted_text.tables.captions import above
-from perfproof.importers.pasted_text.tables.table_grid import Grid, labels, reading, run_in, unit_in, unit_of_labels
+from perfproof.importers.pasted_text.tables.table_grid import Grid, labels, made_of_runs, reading, run_in, unit_in, unit_of_labels
 from perfproof.model.scenarios.metric_directions import better
 from perfproof.model.scenarios.side_names import role, split
 
@@ -29,6 +29,9 @@ def _with_run(name: str) -> tuple[str, str]:
 
 def _values(grid: Grid, row: Sequence[Cell], part: str, side: str, run: str = "", of_row: str = "") -> Iterator[Reading | str]:
     """The numbers of a row that is of one side, each under its column's metric."""
+    if made := made_of_runs(grid, row):
+        yield f"{made} of the runs of {side}" if side else f"{made} of the runs"
+        return
     words = [text for text, _ in labels(grid, row)]
     for column, one in zip(grid.columns, row, strict=True):
         if column.kind != "metric":

@@ -78,7 +78,7 @@ def _column(name: str, cells: Sequence[Cell], place: int) -> Column:
     numbers, unit = kinds["value"] + kinds["change"] + kinds["versus"], unit_of(name)
     if _UNITS.match(name):
         return Column(kind="unit", name=name)
-    if _RUN.match(name) and numbers and all(re.fullmatch(r"[0-9]{1,4}", cell.text) for cell in cells):
+    if _RUN.match(name) and numbers and all(re.fullmatch(r"[0-9]{1,4}", cell.text) or statistic(cell.text) for cell in cells):
         return Column(kind="run", name=name)
     if (_claims(name) and (place or not _whole(cells))) or (kinds["claim"] and not numbers) or _SPREAD.match(name):
         return Column(kind="claim", name=name)

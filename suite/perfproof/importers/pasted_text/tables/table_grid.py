@@ -61,3 +61,11 @@ def unit_of_labels(grid: Grid, metric: str) -> str:
     if column is None or (better(metric) == "higher" and scale(column.unit)[0].startswith("time")):
         return ""
     return column.unit if better(metric) or statistic(metric) or not metric or "time in" not in column.name else ""
+
+
+def made_of_runs(grid: Grid, row: Sequence[Cell]) -> str:
+    """What a row among runs was made of them: "mean", "" where it is a run, or no run at all."""
+    return next(
+        (one.text for column, one in zip(grid.columns, row, strict=True) if column.kind == "run" and one.text and not one.text.isdigit()),
+        "",
+    )
