@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from perfproof.importers.pasted_text.text_lines import Line
 
-_LM_EVAL = re.compile(r"^[\w-]+ \(.*?\b(?:model|pretrained)=(?P<model>[^,\s)]+).*\bnum_fewshot\b")
+_LM_EVAL = re.compile(r"^[\w-]{1,60} \(")
+_ASKED = re.compile(r"\b(?:model|pretrained)=(?P<model>[^,\s)]+)")
 _COMMAND = re.compile(
-    r"(?:^|\s)--model(?:=|\s+)(?P<model>[^\s\\-]\S*)|(?:^|\s)--model_args\s.*?\b(?:model|pretrained)=(?P<args>[^,\s]+)"
+    r"(?:^|\s)--model(?:=|\s+)(?P<model>[^\s\\-]\S*)|(?:^|\s)--model_args\s.{0,300}?\b(?:model|pretrained)=(?P<args>[^,\s]+)"
     r"|\bvllm serve (?P<served>[^\s\\-]\S*)"
 )
 
@@ -26,7 +27,8 @@ class Setup:
 def setup_line(lines: Sequence[Line], at: int) -> tuple[Setup, int] | None:
     """What lm_eval prints above its table, or a command with its model."""
     text = lines[at].text
-    found = _LM_EVAL.match(text) or (None if text.startswith("|") else _COMMAND.search(text))
+    asked = "num_fewshot" in text and _LM_EVAL.match(text)
+    found = _ASKED.search(text) if asked else None if text.startswith("|") else _COMMAND.search(text)
     model = next(filter(None, found.groups()), "") if found else ""
     name = model.strip("'\"`").rstrip("/").rsplit("/", 1)[-1]
     return (Setup(model=name, number=lines[at].number), at + 1) if name else None

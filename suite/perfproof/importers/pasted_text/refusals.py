@@ -17,8 +17,8 @@ FORMS = (
 )
 _CLAIM = re.compile(r"(?i)[0-9]\s?(?:%|percent)|[0-9]\s?[x×]\b|\b(?:half|third|quarter|twice|double)\b")
 
-_DIFF = re.compile(r"(?m)^\s*(?:diff --git |@@ -[0-9]|\+\+\+ [ab]/)")
-_LOGGED = re.compile(r"(?m)^[>\s]*(?:\(\w+ pid=[0-9]+\)\s*)?(?:[0-9:., -]{8,30}\s)?(?:INFO|WARNING|DEBUG|ERROR)\b[: ].*[0-9]")
+_DIFF = re.compile(r"(?m)^[> \t]*(?:diff --git |@@ -[0-9]|\+\+\+ [ab]/)")
+_LOGGED = re.compile(r"(?m)^[> \t]*(?:\(\w{1,40} pid=[0-9]+\)[ \t]*)?(?:[0-9:., -]{8,30}[ \t])?(?:INFO|WARNING|DEBUG|ERROR)\b[: ].*[0-9]")
 LEAST_LOGGED = 2
 """How many lines of a log make a text one of a log."""
 

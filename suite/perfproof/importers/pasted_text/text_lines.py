@@ -31,7 +31,7 @@ _FENCE = re.compile(r"^\s*(?:```|~~~)\s*(?P<language>\w*)")
 _CLOCK = r"\[?(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[ T])?[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?:\s?[AaPp][Mm])?\]?"
 _SPOKEN = re.compile(rf"^\s*{_CLOCK}\s+[\w.@-]{{1,30}}(?: [\w.@-]{{1,20}})?:\s+")
 """The time and the name before what is said in a chat."""
-_NICKNAME = re.compile(rf"(?m)^(?P<clock>[>\s]*{_CLOCK})[ \t]+<(?P<name>[\w.@-]{{1,30}}(?: [\w.@-]{{1,20}})?)>(?=\s)")
+_NICKNAME = re.compile(rf"(?m)^(?P<clock>[> \t]*{_CLOCK})[ \t]+<(?P<name>[\w.@-]{{1,30}}(?: [\w.@-]{{1,20}})?)>(?=\s)")
 """A name that stands between angles, as a tag would."""
 LEAST_SPOKEN = 2
 _OUTPUTS = (".txt", ".log", ".out", ".md", ".csv", ".tsv")
@@ -74,6 +74,9 @@ def lines_of(text: str) -> list[Line]:
     spoken = sum(bool(_SPOKEN.match(raw)) for raw in plain) >= LEAST_SPOKEN
     found, diff = [], ""
     for number, raw in enumerate(plain, 1):
+        if not raw:
+            found.append(Line(text="", indent=0, number=number))
+            continue
         line = _QUOTE.sub("", raw)[:LONGEST_LINE]
         line = _SPOKEN.sub("", line) if spoken else line
         line = line if "\t" in line else line.expandtabs(4)

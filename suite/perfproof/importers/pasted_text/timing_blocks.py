@@ -15,6 +15,8 @@ _TIME = re.compile(rf"^Time \((?:mean|abs)[^()]*\):\s+(?P<mean>{DIGITS}) (?P<uni
 _PARTS = re.compile(rf"(?P<name>User|System):\s+(?P<digits>{DIGITS}) (?P<unit>{UNIT})")
 _RANGE = re.compile(rf"^Range \([^()]*\):\s+(?P<min>{DIGITS}) (?P<unit>{UNIT})\s+\S+\s+(?P<max>{DIGITS}) (?P<late>{UNIT})")
 _RUNS = re.compile(r"\b(?P<runs>[0-9]{1,6}) runs\b")
+NEAR = 200
+"""Lines above and below a command in which the others stand."""
 MOST_LINES = 4
 """Lines of a command below its name, at most."""
 
@@ -27,7 +29,8 @@ def hyperfine_block(lines: Sequence[Line], at: int) -> tuple[Block, int] | None:
     if not title or not any(_TIME.match(line.text) for line in own):
         return None
     runs = next((int(found["runs"]) for line in own if (found := _RUNS.search(line.text))), None)
-    names = [found["name"] for line in lines if (found := _TITLE.match(line.text))]
+    near = lines[max(0, at - NEAR) : at + NEAR]
+    names = [found["name"] for line in near if line.text.startswith("Benchmark") and (found := _TITLE.match(line.text))]
     case = f"{title['name']}, " if names.count(title["name"]) > 1 and len(set(names)) > 1 else ""
     return Block(
         values=tuple((f"{case}{name}", digits) for line in own for name, digits in _values(line.text)),

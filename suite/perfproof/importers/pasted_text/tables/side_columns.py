@@ -80,8 +80,8 @@ def _label(grid: Grid, row: Sequence[Cell], column: Column) -> tuple[str, str, s
     caption = above(grid.context)
     head = next((name for name, each in zip(grid.head, grid.columns, strict=True) if each.kind == "label" and better(name)), "")
     label = ", ".join(part for part in (measure, *rest) if part) or caption.label or "value"
-    said = caption.decides if not measure or (better(caption.decides) and not unit_of(measure)) else ""
-    decides = measure if better(measure) else head or said or measure or label
+    of_caption = caption.decides if not measure or (better(caption.decides) and not unit_of(measure)) else ""
+    decides = measure if better(measure) else head or of_caption or measure or label
     unit = unit_of(measure) or unit_of_labels(grid, measure)
     return label, decides, unit or ("" if measure else caption.unit)
 
