@@ -49,13 +49,14 @@ from perfproof.changes.scenario_selection import (
     nothing_exercises,
     package_of,
     reason_lines,
-    scenario_files,
     watched,
 )
 from perfproof.commands import record_verdicts
 from perfproof.commands.run_scenarios import load
 from perfproof.executor import conduct
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_REGRESSED, BadInput, CannotRun
+from perfproof.model.installed import extras
+from perfproof.model.installed.scenario_folders import scenario_files
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import OverlayBuild, Profile, Scenario
 from perfproof.model.verdicts.judged import Judged
@@ -77,7 +78,8 @@ OpenRunners = Callable[[Plan, Path], contextlib.AbstractContextManager[Callable[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """How to measure it. `scenarios` is None for those that the change picks; `results` None for a folder that belongs to the change."""
+    """How to measure it. `scenarios` is None for those that the change picks; `results` None for a folder that belongs to the change;
+    `report` None where this install can't draw a page."""
 
     scenarios: Sequence[Path] | None
     tests: Sequence[Path]
@@ -88,12 +90,18 @@ class Wanted:
     results: Path | None
     builds: Path
     text: Path
-    report: Path
+    report: Path | None
     print_text: bool
     wait: float
     anyway: bool
     no_count: bool
     count_features: Sequence[str]
+
+    @property
+    def written(self) -> str:
+        """Where the text and the page are."""
+        page = self.report or f"none: a page {extras.without('report', extras.lacking('report'))}"
+        return f"text for the pull request: {self.text}\nreport: {page}"
 
 
 def contribute(
@@ -159,7 +167,7 @@ def contribute(
         if not host.ran:
             raise
         return answer.by_count(host.code(DEFAULT_POLICY) or EXIT_INCONCLUSIVE, error)
-    say(f"text for the pull request: {wanted.text}\nreport: {wanted.report}\nrecords: {results}; the same command goes on from there")
+    say(f"{wanted.written}\nrecords: {results}; the same command goes on from there")
     return code
 
 
@@ -250,7 +258,7 @@ class _Answer:
             self._say(block)
         self._say(f"no times: {why}", style="bold yellow")
         self._say(f"{self.host.headline} (exit code {code})", style="bold")
-        self._say(f"text for the pull request: {self.wanted.text}\nreport: {self.wanted.report}")
+        self._say(self.wanted.written)
         return code
 
     def by_scenarios(self, plan: Plan, results: Path, functions: Watching, chosen: Chosen) -> int:

@@ -49,7 +49,8 @@ def add(verbs: Any) -> None:
     options.builds(plan)
 
     setup = options.verb(verbs, "setup", _setup, "make the builds that scenarios need")
-    setup.add_argument("scenarios", nargs="*", type=Path, metavar="SCENARIO", help="scenario files (default: the default build only)")
+    words = "scenarios: files (YAML) or names (default: the default build only)"
+    setup.add_argument("scenarios", nargs="*", type=options.scenario_file, metavar="SCENARIO", help=words)
     setup.add_argument("--profile", choices=PROFILES, default="quick", help="whose builds (default quick)")
     options.builds(setup)
 

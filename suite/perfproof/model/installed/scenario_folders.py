@@ -1,0 +1,58 @@
+"""Where scenarios lie: the folder `scenarios` here, else perfproof's own; a project's `.perfproof` adds to them.
+
+The wheel carries the checkout's folder `scenarios`, with its diffs, tasks and `main.toml`, inside the package. A checkout uses its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import perfproof
+from perfproof.model.base.errors import BadInput
+from perfproof.model.installed.project_files import Project, project_here
+
+_PACKAGE = Path(perfproof.__file__).resolve().parent
+OWN = next((one for one in (_PACKAGE / "scenarios", _PACKAGE.parents[1] / "scenarios") if one.is_dir()), _PACKAGE / "scenarios")
+"""perfproof's own scenarios: inside an installed package, else beside the checkout's `suite`."""
+HERE = Path("scenarios")
+FOLDERS = (HERE, OWN)
+"""The folders that hold the scenarios, in the order of search; the first that has some counts."""
+
+
+def scenario_files() -> list[Path]:
+    """All scenario files, in the order of their names. A project's own replace those of the same name."""
+    try:
+        found = {path.name: path for path in next(filter(None, map(_in, FOLDERS)), [])}
+        found |= {path.name: path for path in of_project(project_here())}
+    except OSError as error:
+        raise BadInput(f"{error.filename or HERE}: can't be read: {error.strerror}") from error
+    if not found:
+        raise BadInput(f"there are no scenarios in {HERE}, and perfproof's own are missing ({OWN}): install perfproof again")
+    return [found[name] for name in sorted(found)]
+
+
+def of_project(project: Project | None) -> Sequence[Path]:
+    """The scenario files that a project adds."""
+    return _in(project.scenarios) if project else []
+
+
+def located(path: Path) -> Path:
+    """The scenario file, or other file of `scenarios`, that a user means.
+
+    A path that exists is itself. `penalties` and `scenarios/penalties.yaml` are a project's or perfproof's own file where nothing here has
+    that path. A path that leads nowhere stays as it is.
+    """
+    if path.exists() or path.is_absolute():
+        return path
+    if len(path.parts) == 1:
+        name = path.name if path.suffix else f"{path.name}.yaml"
+        return next((file for file in scenario_files() if file.name == name), path)
+    if path.parts[0] != HERE.name or ".." in path.parts:
+        return path
+    own = OWN.joinpath(*path.parts[1:])
+    return own if own.is_file() else path
+
+
+def _in(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.yaml"))
