@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from perfproof.changes.host_count import HostCount
+from perfproof.changes.counting.host_count import HostCount
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 from tests.changes.test_count_command import FUNCTION, compared

@@ -20,7 +20,7 @@ from pytest_benchmark.stats import Stats
 
 from perfproof import store
 from perfproof.analysis.stats.samples import typical
-from perfproof.cli import export_command, main
+from perfproof.cli import main, report_command
 from perfproof.export import trials as exports
 from perfproof.export.format import Exported
 from perfproof.export.formats import FORMATS
@@ -61,7 +61,7 @@ def printed(capsys: pytest.CaptureFixture[str], results: Path, form: str, *more:
 
 def test_the_help_names_every_format_there_is() -> None:
     """The command's list, which imports nothing, is the tuple's."""
-    assert [name for name, _ in export_command.FORMATS] == [one.name for one in FORMATS]
+    assert [name for name, _ in report_command.FORMATS] == [one.name for one in FORMATS]
 
 
 # --- github-action-benchmark ------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from rich.console import Console
 
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.install.side_folder import PACKAGE
-from perfproof.changes.count_findings import Setting
-from perfproof.changes.host_count import HostCount
+from perfproof.changes.counting.count_findings import Setting
+from perfproof.changes.counting.host_count import HostCount
 from perfproof.cli import main
 from perfproof.gate import gate_change
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from perfproof.changes.host_count import HostCount
+from perfproof.changes.counting.host_count import HostCount
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 from tests.changes.test_count_command import FUNCTION, compared
 from tests.changes.test_host_count import host

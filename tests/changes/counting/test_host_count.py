@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.changes import count_findings, host_count
-from perfproof.changes.count_findings import Setting
-from perfproof.changes.count_words import NOT_TIME
-from perfproof.changes.host_count import UNKNOWN, HostCount, budget_of, count_first
+from perfproof.changes.counting.count_findings import Setting
+from perfproof.changes.counting.count_words import NOT_TIME
+from perfproof.changes.counting.host_count import UNKNOWN, HostCount, budget_of, count_first
 from perfproof.child.engine.features import FEATURES
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, CannotRun
 from perfproof.model.records.counts import Cell, Count, FunctionWork, LeftOut

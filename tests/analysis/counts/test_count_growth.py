@@ -7,7 +7,7 @@ import dataclasses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfproof.analysis.verdicts.count_growth import growths
+from perfproof.analysis.counts.count_growth import growths
 from perfproof.model.records.counts import Cell, Count
 from tests.analysis.verdicts.test_count_comparison import phase
 
