@@ -61,7 +61,9 @@ def of_diff(policy: str | None, scenarios: Sequence[Path] | None) -> Judges:
     named = [Path(policy)] if policy and Path(policy).is_file() else []
     every = tuple(scenario_files())
     wanted = tuple(scenarios) if scenarios is not None else None
-    places = [_place(path, top) for path in (*named, *(one.parent for one in every[:1]), *(wanted or ()))] if top else []
+    own = [project.root / place for place in project.places] if project else []
+    judging = (*named, *own, *dict.fromkeys(one.parent for one in every), *(wanted or ()))
+    places = [_place(path, top) for path in judging] if top else []
     return Judges(policy=policy, every=every, wanted=wanted, places=tuple(filter(None, places)), base="this folder", folder=None)
 
 

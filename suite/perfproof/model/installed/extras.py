@@ -26,7 +26,8 @@ def lacking(extra: str) -> list[str]:
 
 def without(extra: str, modules: Sequence[str]) -> str:
     """What is missing and how to install it, to follow the name of what needs it."""
-    return f"needs {' and '.join(modules)}, which perfproof itself does without: pip install 'perfproof[{extra}]'"
+    named = ", ".join(modules[:-1]) + " and " * (len(modules) > 1) + modules[-1]
+    return f"needs {named}, which perfproof itself does without: pip install 'perfproof[{extra}]'"
 
 
 def need(extra: str, what: str) -> None:

@@ -6,6 +6,7 @@ The wheel carries the checkout's folder `scenarios`, with its diffs, tasks and `
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 import perfproof
@@ -41,17 +42,25 @@ def located(path: Path) -> Path:
     """The scenario file, or other file of `scenarios`, that a user means.
 
     A path that exists is itself. `penalties` and `scenarios/penalties.yaml` are a project's or perfproof's own file where nothing here has
-    that path. A path that leads nowhere stays as it is.
+    that path. Any other path that leads nowhere stays as it is. Raises `BadInput` for a name that no scenario has.
     """
     if path.exists() or path.is_absolute():
         return path
-    if len(path.parts) == 1:
-        name = path.name if path.suffix else f"{path.name}.yaml"
-        return next((file for file in scenario_files() if file.name == name), path)
-    if path.parts[0] != HERE.name or ".." in path.parts:
-        return path
+    if len(path.parts) == 1 and not path.suffix:
+        return _named(path.name)
     own = OWN.joinpath(*path.parts[1:])
-    return own if own.is_file() else path
+    return own if path.parts[:1] == HERE.parts and ".." not in path.parts and own.is_file() else path
+
+
+def _named(name: str) -> Path:
+    """The scenario file of that name; raises `BadInput` with the nearest names."""
+    files = {file.stem: file for file in scenario_files()}
+    if name in files:
+        return files[name]
+    near = get_close_matches(name, files, n=3)
+    raise BadInput(
+        f"{name}: there is no such file, and no scenario of that name" + (f"; did you mean {' or '.join(near)}?" if near else "")
+    )
 
 
 def _in(folder: Path) -> list[Path]:
