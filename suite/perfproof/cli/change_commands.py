@@ -97,7 +97,7 @@ def _pr(arguments: argparse.Namespace) -> int:
     options.counts_something(arguments)
     from perfproof.changes.measure_change import Wanted, contribute
 
-    named = None if arguments.scenarios == ["auto"] else [options.scenario_file(name) for name in arguments.scenarios]
+    named = None if arguments.scenarios == ["auto"] else [Path(name) for name in arguments.scenarios]
     page = None if extras.lacking("report") else arguments.report
     wanted = options.from_args(Wanted, arguments, scenarios=named, report=page, print_text=arguments.print)
     return contribute(options.changed(arguments), wanted)

@@ -80,21 +80,11 @@ def from_args(kind: type[Options], arguments: argparse.Namespace, **more: Any) -
     return kind(**values, **more)
 
 
-def scenario_file(text: str) -> Path:
-    """A scenario by its file or its name: what is not here may be a project's or perfproof's own."""
-    from perfproof.model.installed.scenario_folders import located
-
-    try:
-        return located(Path(text))
-    except BadInput as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
 def scenarios(verb: argparse.ArgumentParser, *, main: bool) -> None:
     """Scenario files, the profile and the seed; with `main` the files are optional (`chosen`)."""
     words = "scenarios: files (YAML) or names"
     words += "; default: the main ones of this machine, CPU or CUDA, as listed in main.toml" if main else ""
-    verb.add_argument("scenarios", nargs="*" if main else "+", type=scenario_file, metavar="SCENARIO", help=words)
+    verb.add_argument("scenarios", nargs="*" if main else "+", type=Path, metavar="SCENARIO", help=words)
     verb.add_argument("--profile", choices=PROFILES, default="standard", help="how much to measure (default standard)")
     verb.add_argument("--seed", type=natural, default=0, help="seed of orders and workloads (default 0)")
 
@@ -154,7 +144,7 @@ def started(verb: str, arguments: argparse.Namespace, files: Sequence[Path] = ()
 
 def change(verb: Any, *, git: str, diff: str, ref: str, base: str) -> None:
     """A change to vLLM, as a diff or as commits of a clone; `git`, `diff`, `ref` and `base` are the help of these options."""
-    verb.add_argument("--diff", type=scenario_file, metavar="FILE", help=diff)
+    verb.add_argument("--diff", type=Path, metavar="FILE", help=diff)
     verb.add_argument("--git", type=Path, metavar="REPO", help=git)
     verb.add_argument("--ref", metavar="REF", help=ref)
     verb.add_argument("--base", metavar="REF", help=base)
@@ -180,8 +170,9 @@ def counts_something(arguments: argparse.Namespace) -> None:
 def changed(arguments: argparse.Namespace) -> Change:
     """The change that these options name."""
     from perfproof.changes.change_builds import Change
+    from perfproof.model.installed.scenario_folders import existing
 
-    return from_args(Change, arguments, repo=arguments.git)
+    return from_args(Change, arguments, repo=arguments.git, diff=arguments.diff and existing(arguments.diff))
 
 
 def points(verb: argparse.ArgumentParser) -> None:

@@ -50,7 +50,7 @@ def add(verbs: Any) -> None:
 
     setup = options.verb(verbs, "setup", _setup, "make the builds that scenarios need")
     words = "scenarios: files (YAML) or names (default: the default build only)"
-    setup.add_argument("scenarios", nargs="*", type=options.scenario_file, metavar="SCENARIO", help=words)
+    setup.add_argument("scenarios", nargs="*", type=Path, metavar="SCENARIO", help=words)
     setup.add_argument("--profile", choices=PROFILES, default="quick", help="whose builds (default quick)")
     options.builds(setup)
 

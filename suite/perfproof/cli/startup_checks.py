@@ -117,4 +117,4 @@ def _needed() -> frozenset[str]:
     except PackageNotFoundError:
         wanted = []
     names = ("".join(letter if letter.isalnum() or letter in "-_." else " " for letter in one).split()[0] for one in wanted)
-    return frozenset(["numpy", "scipy", "yaml", *(name.replace("-", "_").lower() for name in names)])
+    return frozenset(["numpy", "scipy", "yaml", *(name.replace("-", "_").lower() for name in names)]) - {"perfproof"}

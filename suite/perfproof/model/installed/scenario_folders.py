@@ -39,17 +39,17 @@ def of_project(project: Project | None) -> Sequence[Path]:
 
 
 def located(path: Path) -> Path:
-    """The scenario file, or other file of `scenarios`, that a user means.
+    """The scenario file that a user means: of `penalties`, a project's or perfproof's own; else as `existing`.
 
-    A path that exists is itself. `penalties` and `scenarios/penalties.yaml` are a project's or perfproof's own file where nothing here has
-    that path. Any other path that leads nowhere stays as it is. Raises `BadInput` for a name that no scenario has.
+    Raises `BadInput` for a name that no scenario has.
     """
-    if path.exists() or path.is_absolute():
-        return path
-    if len(path.parts) == 1 and not path.suffix:
-        return _named(path.name)
+    return _named(path.name) if len(path.parts) == 1 and not path.suffix and not path.exists() else existing(path)
+
+
+def existing(path: Path) -> Path:
+    """The path; perfproof's own file of that name where nothing is at a path `scenarios/...` here."""
     own = OWN.joinpath(*path.parts[1:])
-    return own if path.parts[:1] == HERE.parts and ".." not in path.parts and own.is_file() else path
+    return own if path.parts[:1] == HERE.parts and ".." not in path.parts and own.is_file() and not path.exists() else path
 
 
 def _named(name: str) -> Path:
