@@ -308,7 +308,7 @@ def test_what_does_not_fit_the_budget_is_skipped_and_told(place: Place) -> None:
     """The touched function comes first; the canary is what is left out."""
     assert place.diff("--budget", "70s") == EXIT_PASS
     assert place.scenarios == {"swap_states"}
-    assert re.search(r"skipped, as [\d.]+.(min|s) are not enough for all: thinking_scan \(about", place.notes)
+    assert re.search(r"skipped, because [\d.]+.(min|s) are not enough for all: thinking_scan \(about", place.notes)
 
 
 def test_a_change_that_does_not_run_is_blamed_once(place: Place) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from perfproof.analysis.counts.count_comparison import Changed, Compared, Comparisons
 from perfproof.analysis.counts.count_document import document
-from perfproof.changes import count_findings
+from perfproof.changes.counting import count_findings
 from perfproof.changes.counting.count_command import CountRequest, builds_of
 from perfproof.changes.counting.count_findings import Findings, behind, cells_of
 from perfproof.changes.counting.count_words import line_of, one_sided, ranges, sentences

@@ -11,11 +11,11 @@ import pytest
 
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.changes.counting import count_findings
-from perfproof.changes.counting.count_findings import UNCONFIRMED, Setting, Told, concluded, warnings
+from perfproof.changes.counting.count_findings import UNCONFIRMED, Findings, Setting, concluded, warnings
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, CannotRun
 from perfproof.model.records.counts import Count
 from perfproof.run.trials.engine_counting import Wanted
-from tests.analysis.verdicts.test_count_comparison import counted, phase
+from tests.analysis.counts.test_count_comparison import counted, phase
 
 BUILDS = [type("Build", (), {"label": label, "touched": None})() for label in ("base", "candidate")]
 SIDES = cast("tuple[ReadyBuild, ReadyBuild]", tuple(BUILDS))
@@ -44,12 +44,12 @@ class Second:
         return self.counts
 
 
-def told(first: Sequence[Count], left: float | None = None) -> Told:
+def told(first: Sequence[Count], left: float | None = None) -> Findings:
     setting = Setting(builds=Path("builds"), margin=0.005, say=lambda text: None, left=lambda: left)
     return concluded(SIDES, first, CELLS, frozenset(), setting)
 
 
-def verdict(found: Told) -> str:
+def verdict(found: Findings) -> str:
     return next(one.verdict for one in found.comparisons.compared if one.metric == "python_instructions")
 
 

@@ -12,7 +12,7 @@ from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTAB
 from perfproof.model.records.counts import Count
 from perfproof.run.trials.engine_counting import Wanted
 from perfproof.validation.real import same_counts
-from tests.analysis.verdicts.test_count_comparison import counted, phase
+from tests.analysis.counts.test_count_comparison import counted, phase
 
 
 class Installs:

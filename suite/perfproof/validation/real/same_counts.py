@@ -16,7 +16,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from perfproof.analysis.counts.count_comparison import compare
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
 from perfproof.builds.processes.supervised_process import start
+from perfproof.model.base import clock
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, PerfproofError
 from perfproof.model.records.counts import METRICS, Count
 from perfproof.run.trials.engine_counting import Wanted, count
@@ -80,7 +80,7 @@ def run(number: int, places: Sequence[tuple[ReadyBuild, Path]]) -> dict[str, Any
 
     Counts are kept below each install's own folder: equal builds have equal names, and one would stand for both.
     """
-    began, at = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
+    began, at = time.monotonic(), clock.now()
 
     def counted(place: tuple[ReadyBuild, Path]) -> Count:
         return count([Wanted(build=place[0], cells={FEATURE: [REQUESTS]}, process=number)], place[1], print)[0]
