@@ -78,8 +78,7 @@ OpenRunners = Callable[[Plan, Path], contextlib.AbstractContextManager[Callable[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """How to measure it. `scenarios` is None for those that the change picks; `results` None for a folder that belongs to the change;
-    `report` None where this install can't draw a page."""
+    """How to measure it. `scenarios` is None for those that the change picks; `results` None for a folder that belongs to the change."""
 
     scenarios: Sequence[Path] | None
     tests: Sequence[Path]
@@ -90,7 +89,7 @@ class Wanted:
     results: Path | None
     builds: Path
     text: Path
-    report: Path | None
+    report: Path
     print_text: bool
     wait: float
     anyway: bool
@@ -98,9 +97,14 @@ class Wanted:
     count_features: Sequence[str]
 
     @property
+    def page(self) -> Path | None:
+        """The file of the page; None where this install can't draw one."""
+        return None if extras.lacking("report") else self.report
+
+    @property
     def written(self) -> str:
         """Where the text and the page are."""
-        page = self.report or f"none: a page {extras.without('report', extras.lacking('report'))}"
+        page = self.page or f"none: a page {extras.without('report', extras.lacking('report'))}"
         return f"text for the pull request: {self.text}\nreport: {page}"
 
 
@@ -252,7 +256,7 @@ class _Answer:
         why = str(untimed).splitlines()[0]
         notes = [self.notes[0], *self.host.sentences(), *self.notes[1:], f"no times: {why}", f"the same command again: {self.command}"]
         block = record_verdicts.show_counted(
-            self.host.headline, notes, counts=self.host.document(), report=self.wanted.report, text=self.wanted.text
+            self.host.headline, notes, counts=self.host.document(), report=self.wanted.page, text=self.wanted.text
         )
         if self.wanted.print_text:
             self._say(block)
@@ -285,7 +289,7 @@ class _Answer:
             results,
             read,
             self.console,
-            report=self.wanted.report,
+            report=self.wanted.page,
             text=self.wanted.text,
             only=deciding,
             notes=notes,

@@ -8,7 +8,6 @@ from typing import Any
 
 from perfproof.cli import options
 from perfproof.model.base.errors import BadInput
-from perfproof.model.installed import extras
 from perfproof.model.scenarios.scenario import DEFAULT_MARGIN, PROFILES
 
 
@@ -98,9 +97,7 @@ def _pr(arguments: argparse.Namespace) -> int:
     from perfproof.changes.measure_change import Wanted, contribute
 
     named = None if arguments.scenarios == ["auto"] else [Path(name) for name in arguments.scenarios]
-    page = None if extras.lacking("report") else arguments.report
-    wanted = options.from_args(Wanted, arguments, scenarios=named, report=page, print_text=arguments.print)
-    return contribute(options.changed(arguments), wanted)
+    return contribute(options.changed(arguments), options.from_args(Wanted, arguments, scenarios=named, print_text=arguments.print))
 
 
 def _ab(arguments: argparse.Namespace) -> int:
