@@ -1,8 +1,8 @@
 """The baseline against itself: the noise of this machine, and whether its timed verdicts can be trusted at all.
 
 A short A/A (from 6 blocks) measures the spread. A long one (60 blocks and more) also tests whether going first matters
-(`scipy.stats.ttest_ind` of the blocks that ran AB against those that ran BA) and whether blocks are autocorrelated (`statsmodels`
-Ljung and Box's test; below 60 blocks it has too little power), and counts the wrong verdicts of the rule.
+(`scipy.stats.ttest_ind` of the blocks that ran AB against those that ran BA) and whether blocks are autocorrelated (Ljung and
+Box's test; below 60 blocks it has too little power), and counts the wrong verdicts of the rule.
 
 An A/A fails if the rule itself finds a change where there is none, or, in the long form, if the order effect is significant at .01. Metrics
 share both errors, so that more metrics do not fail a machine more often. Then that machine gives no timed verdict, in either direction,

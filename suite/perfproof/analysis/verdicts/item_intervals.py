@@ -48,7 +48,7 @@ def difference_interval(items: PairedItems, error: float) -> tuple[float, float]
 def mcnemar_p(lost: int, won: int) -> float:
     """McNemar's exact two-sided p from the items that changed, 1 where none did.
 
-    Source: McNemar, Psychometrika 12, 1947, from the binomial distribution's tails.
+    Source: McNemar, Psychometrika 12, 1947; `scipy.special.bdtr`.
     """
     return min(1.0, 2 * float(special.bdtr(min(lost, won), lost + won, 0.5)))
 
