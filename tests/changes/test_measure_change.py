@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -186,6 +187,21 @@ def test_one_command_gives_verdict_text_and_report(bare: Place, capsys: pytest.C
     assert str(bare.folder) not in text
     assert "touches Batch.swap" in (bare.folder / "reports" / "pr.html").read_text()
     assert {scenario for scenario, _, _ in bare.runner.ran} == {"again"}, "two scenarios of one workload are one"
+
+
+def test_without_the_extra_for_pages_the_text_is_written_and_told(
+    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No page of an earlier change stays, and a sentence says what to install; a page that is asked for is refused first."""
+    old = place.folder / "reports" / "pr.html"
+    old.parent.mkdir(exist_ok=True)
+    old.write_text("another change")
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert place.pr() == EXIT_REGRESSED
+    assert (place.folder / "reports" / "pr.md").is_file()
+    assert not old.exists()
+    assert "a page needs jinja2, which perfproof itself does without: pip install 'perfproof[report]'" in capsys.readouterr().out
+    assert place.pr("--report", "page.html") == EXIT_USAGE
 
 
 def test_what_was_measured_is_read_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

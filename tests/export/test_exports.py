@@ -27,7 +27,7 @@ from perfproof.export import trials as exports
 from perfproof.export.format import Exported
 from perfproof.export.formats import FORMATS
 from perfproof.export.formats.pytest_benchmark import statistics_of
-from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, EXIT_USAGE
+from perfproof.model.base.errors import EXIT_PASS, EXIT_USAGE
 from perfproof.model.records.record import Record
 from tests.export import rules
 from tests.factory import DEFINITION, record, run
@@ -155,7 +155,7 @@ def test_parquet_without_pyarrow_says_what_to_install(
 ) -> None:
     """pyarrow is an extra: one sentence names it."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert main(["export", str(results), "--format", "parquet", "--out", str(tmp_path / "t.parquet")]) == EXIT_UNTESTABLE
+    assert main(["export", str(results), "--format", "parquet", "--out", str(tmp_path / "t.parquet")]) == EXIT_USAGE
     assert "pip install 'perfproof[parquet]'" in capsys.readouterr().err
 
 

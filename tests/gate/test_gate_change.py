@@ -506,12 +506,13 @@ class Gated:
         (self.tree / name).parent.mkdir(exist_ok=True)
         (self.tree / name).write_text(json.dumps({"schema": 1, **said}))
 
-    def gate(self, policy: str = "perf/policy.yaml", *words: str) -> int:
+    def gate(self, policy: str | None = "perf/policy.yaml", *words: str) -> int:
         self.commit("the change")
         out = [f"--{form}={self.place.folder / name}" for form, name in (("json", "gate.json"), ("comment", "comment.md"))]
         words = (*words, "--build", str(self.place.python), "--builds", str(self.place.builds), *out)
         self.place.ran.clear()
-        return main(["gate", "--git", ".", "--base", MAIN, "--ref", "mine", "--policy", policy, *words])
+        named = [] if policy is None else ["--policy", policy]
+        return main(["gate", "--git", ".", "--base", MAIN, "--ref", "mine", *named, *words])
 
 
 @pytest.fixture
@@ -565,6 +566,66 @@ def test_a_judge_outside_the_repository_is_read_where_it_lies(gated: Gated) -> N
     (gated.tree / ".git" / "info" / "exclude").write_text("perfproof\n")
     (inner / "lax.yaml").write_text(json.dumps({"schema": 1, "witnesses": {"decide": "none"}, "times": {"decide": "none"}}))
     assert gated.gate("perfproof/lax.yaml") == EXIT_PASS
+
+
+STRICT = {"witnesses": {"decide": "all"}, "times": {"decide": "none"}}
+LAX = {"witnesses": {"decide": "none"}, "times": {"decide": "none"}, "untestable": "pass"}
+ELSEWHERE_SETTINGS = '[tool.perfproof]\nscenarios = "perf/questions"\npolicy = "perf/strict.yaml"\n'
+
+
+def in_base(gated: Gated, settings: str = "") -> Path:
+    """The base's own scenarios and strict policy, in `.perfproof` or where its settings say; returns the folder of the scenarios."""
+    gated.git("stash", "-q")
+    gated.git("checkout", "-q", MAIN)
+    folder, policy = (Path("perf/questions"), "perf/strict.yaml") if settings else (Path(".perfproof/scenarios"), ".perfproof/policy.yaml")
+    (gated.tree / folder).mkdir(parents=True)
+    (gated.tree / "scenarios" / "swap_states.yaml").rename(gated.tree / folder / "swap_states.yaml")
+    gated.policy(STRICT, policy)
+    if settings:
+        (gated.tree / "pyproject.toml").write_text(settings)
+    gated.commit("judges of its own")
+    gated.git("checkout", "-q", "mine")
+    gated.git("rebase", "-q", MAIN)
+    gated.git("stash", "pop", "-q")
+    return gated.tree / folder
+
+
+@pytest.mark.parametrize("settings", ["", ELSEWHERE_SETTINGS])
+@pytest.mark.parametrize("edit", ["nothing", "lax", "gone", "hidden"])
+def test_what_a_project_adds_judges_as_its_base_has_it(gated: Gated, edit: str, settings: str) -> None:
+    """Its scenarios and its policy, wherever they lie: a change that makes them lax, deletes or hides them is judged by the base's."""
+    folder = in_base(gated, settings)
+    policy = "perf/strict.yaml" if settings else ".perfproof/policy.yaml"
+    if edit == "lax":
+        gated.policy(LAX, policy)
+    elif edit == "gone":
+        (gated.tree / policy).unlink()
+        (folder / "swap_states.yaml").unlink()
+        (gated.tree / "pyproject.toml").unlink(missing_ok=True)
+    elif edit == "hidden":
+        gated.policy(LAX, "perf/lax.yaml")
+        (gated.tree / "pyproject.toml").write_text('[tool.perfproof]\nscenarios = "perf/none"\npolicy = "perf/lax.yaml"\n')
+    assert gated.gate(None) == EXIT_REGRESSED
+    assert "swap_states" in gated.place.scenarios
+    assert f"({Path(policy).stem})" in gated.place.told["headline"]
+    if edit in ("lax", "gone"):
+        assert "the change alters files that judge it" in gated.place.notes
+
+
+@pytest.mark.parametrize("settings", ["", ELSEWHERE_SETTINGS])
+def test_a_project_that_only_the_change_adds_judges_nothing(gated: Gated, settings: str) -> None:
+    """A lax policy that arrives with the change counts once it is in the base."""
+    gated.policy(LAX, "perf/strict.yaml" if settings else ".perfproof/policy.yaml")
+    if settings:
+        (gated.tree / "pyproject.toml").write_text(settings)
+    assert gated.gate(None) == EXIT_REGRESSED
+
+
+def test_a_fault_of_the_base_s_settings_is_told_as_the_base_s(gated: Gated, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the branch, the file and the key."""
+    in_base(gated, ELSEWHERE_SETTINGS.replace('"perf/questions"', '"../elsewhere"'))
+    assert gated.gate(None) == EXIT_USAGE
+    assert "main:pyproject.toml: tool.perfproof.scenarios: expected a path inside the project" in capsys.readouterr().err
 
 
 def test_a_fault_of_the_base_s_policy_is_told_as_the_base_s(gated: Gated, capsys: pytest.CaptureFixture[str]) -> None:

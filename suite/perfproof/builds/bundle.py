@@ -25,6 +25,8 @@ from perfproof.model.base.errors import BadInput, CannotRun
 ROOT = Path(__file__).resolve().parents[3]
 NOT_NEEDED = frozenset({"uv"})
 """Packages that only making builds needs: a host without an index makes none."""
+EXTRAS = ("report", "history")
+"""The suite's extras that a bundle brings: `make bench` writes the page."""
 MANYLINUX = (
     *(f"manylinux_2_{minor}_x86_64" for minor in (5, 12, 17, 24, 26, 27, 28, 31, 34, 35)),
     "manylinux1_x86_64",
@@ -156,7 +158,8 @@ def resolve(bundle: Bundle, out: Path, installer: Installer) -> list[str]:
 
     `needs` are resolved first, as of the day; the suite, which is of today, then takes these versions and adds its own dependencies.
     """
-    own = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    own = [*project["dependencies"], *(need for extra in EXTRAS for need in project["optional-dependencies"][extra])]
     chosen = out / "pins.txt"
     day = ["--exclude-newer", bundle.as_of] if bundle.as_of else []
     theirs = _compile(bundle.needs, chosen, day, bundle.python, installer) if bundle.needs else []

@@ -64,9 +64,7 @@ def prepare(build: Build, builds: Path, say: Say, package: Path = side_folder.PA
 def _overlay(build: OverlayBuild, base: ReadyBuild, name: str, installer: Installer) -> ReadyBuild:
     """The overlay, made if it is missing or incomplete; its fingerprint is written last."""
     kept = installer.builds / name / COMPLETE
-    if integrity.made_in(kept.parent) not in (None, kept.parent):
-        installer.say(f"{build.label}: {name} was moved or copied here, and its links lead to the old base; made again")
-        remove(kept.parent)
+    relocation.set_right(kept.parent, installer)
     ready, new = overlay.make(build, base, name, installer, _known(kept))
     if new:
         _keep(kept, ready.fingerprint, installer.seconds)

@@ -49,13 +49,14 @@ from perfproof.changes.scenario_selection import (
     nothing_exercises,
     package_of,
     reason_lines,
-    scenario_files,
     watched,
 )
 from perfproof.commands import record_verdicts
 from perfproof.commands.run_scenarios import load
 from perfproof.executor import conduct
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_REGRESSED, BadInput, CannotRun
+from perfproof.model.installed import extras
+from perfproof.model.installed.scenario_folders import scenario_files
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import OverlayBuild, Profile, Scenario
 from perfproof.model.verdicts.judged import Judged
@@ -94,6 +95,17 @@ class Wanted:
     anyway: bool
     no_count: bool
     count_features: Sequence[str]
+
+    @property
+    def page(self) -> Path | None:
+        """The file of the page; None where this install can't draw one."""
+        return None if extras.lacking("report") else self.report
+
+    @property
+    def written(self) -> str:
+        """Where the text and the page are."""
+        page = self.page or f"none: a page {extras.without('report', extras.lacking('report'))}"
+        return f"text for the pull request: {self.text}\nreport: {page}"
 
 
 def contribute(
@@ -159,7 +171,7 @@ def contribute(
         if not host.ran:
             raise
         return answer.by_count(host.code(DEFAULT_POLICY) or EXIT_INCONCLUSIVE, error)
-    say(f"text for the pull request: {wanted.text}\nreport: {wanted.report}\nrecords: {results}; the same command goes on from there")
+    say(f"{wanted.written}\nrecords: {results}; the same command goes on from there")
     return code
 
 
@@ -244,13 +256,13 @@ class _Answer:
         why = str(untimed).splitlines()[0]
         notes = [self.notes[0], *self.host.sentences(), *self.notes[1:], f"no times: {why}", f"the same command again: {self.command}"]
         block = record_verdicts.show_counted(
-            self.host.headline, notes, counts=self.host.document(), report=self.wanted.report, text=self.wanted.text
+            self.host.headline, notes, counts=self.host.document(), report=self.wanted.page, text=self.wanted.text
         )
         if self.wanted.print_text:
             self._say(block)
         self._say(f"no times: {why}", style="bold yellow")
         self._say(f"{self.host.headline} (exit code {code})", style="bold")
-        self._say(f"text for the pull request: {self.wanted.text}\nreport: {self.wanted.report}")
+        self._say(self.wanted.written)
         return code
 
     def by_scenarios(self, plan: Plan, results: Path, functions: Watching, chosen: Chosen) -> int:
@@ -277,7 +289,7 @@ class _Answer:
             results,
             read,
             self.console,
-            report=self.wanted.report,
+            report=self.wanted.page,
             text=self.wanted.text,
             only=deciding,
             notes=notes,

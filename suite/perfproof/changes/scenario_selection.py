@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfproof.builds.install.ready_build import ReadyBuild
-from perfproof.builds.install.side_folder import PACKAGE
 from perfproof.builds.prepare import COMPLETE, identity
 from perfproof.changes import selection_rules
 from perfproof.changes.countable_functions import Watching, watching
@@ -31,14 +30,6 @@ GUESSED = "no scenario names the touched code (exercises); a whole vLLM may run 
 """Reasons that hold until the calls are counted."""
 NEIGHBOURS = ("not measured (sweeps", "not measured (exercising")
 """Starts of notes for the user of the command, not for a pull request."""
-
-
-def scenario_files() -> list[Path]:
-    """The scenario files: of the folder `scenarios` here, else of the suite's own checkout."""
-    for folder in (Path("scenarios"), PACKAGE.parents[1] / "scenarios"):
-        if found := sorted(folder.glob("*.yaml")):
-            return found
-    raise BadInput("there is no folder 'scenarios' here: run this in a checkout of perfproof, or name files with --scenarios")
 
 
 def touching(scenarios: Sequence[Scenario], paths: Sequence[str]) -> list[Scenario]:

@@ -73,7 +73,8 @@ def _carried_out(arguments: argparse.Namespace) -> int:
     """The exit code of one command. Faults of the user or the machine are printed in a line each."""
     try:
         startup_checks.see_to_address_space()
-        code = int(arguments.verb(arguments))
+        startup_checks.see_to_extras(arguments)
+        code = _done(arguments)
         sys.stdout.flush()
         return code
     except BadInput as error:
@@ -99,6 +100,15 @@ def _carried_out(arguments: argparse.Namespace) -> int:
         where = error.filename or ("standard output: can't be written to" if _output_is_lost() else "this machine")
         tell(f"perfproof: {harmless(str(where))}: {error.strerror or error}")
         return EXIT_UNTESTABLE
+
+
+def _done(arguments: argparse.Namespace) -> int:
+    """The exit code of the command. A package of an extra that is missing is the user's to install."""
+    try:
+        return int(arguments.verb(arguments))
+    except ModuleNotFoundError as error:
+        startup_checks.refuse_for_extra(error)
+        raise
 
 
 class _Terminated(KeyboardInterrupt):

@@ -95,8 +95,9 @@ def _pr(arguments: argparse.Namespace) -> int:
         raise BadInput("pr: name the change with --diff FILE, or with --git REPO --ref REF --base REF")
     options.counts_something(arguments)
     from perfproof.changes.measure_change import Wanted, contribute
+    from perfproof.model.installed.scenario_folders import located
 
-    named = None if arguments.scenarios == ["auto"] else [Path(name) for name in arguments.scenarios]
+    named = None if arguments.scenarios == ["auto"] else [located(Path(name)) for name in arguments.scenarios]
     return contribute(options.changed(arguments), options.from_args(Wanted, arguments, scenarios=named, print_text=arguments.print))
 
 

@@ -199,8 +199,8 @@ def _confirm(arguments: argparse.Namespace) -> Confirm:
 
     from rich.console import Console
 
-    from perfproof.changes.scenario_selection import scenario_files
     from perfproof.model.documents.decode import load_scenario
+    from perfproof.model.installed.scenario_folders import scenario_files
     from perfproof.tracking.confirm_step import Measuring, confirmer
     from perfproof.tracking.released_scenario import runners_on
 

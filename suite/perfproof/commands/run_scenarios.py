@@ -24,6 +24,7 @@ from perfproof.executor import Conducted, conduct
 from perfproof.model.base import clock
 from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput
 from perfproof.model.documents.decode import load_scenario
+from perfproof.model.installed.scenario_folders import located
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import LEAST_BLOCKS, Profile, Scenario
@@ -87,7 +88,7 @@ def run(
 def load(
     files: Sequence[Path], profile: Profile, blocks: int | None, baseline: str | None = None, candidate: str | None = None
 ) -> list[Scenario]:
-    """Every scenario of the files, on the requested builds. Raises `BadInput` with all faults of all files at once."""
+    """Every scenario of the files or names, on the requested builds. Raises `BadInput` with all faults of all files at once."""
     from perfproof.builds.overlays.git_changes import pinned
 
     if blocks is not None and blocks < LEAST_BLOCKS:
@@ -96,7 +97,7 @@ def load(
     faults: list[str] = []
     for file in files:
         try:
-            made = load_scenario(file, profile, blocks=blocks, baseline=baseline, candidate=candidate, here=Path.cwd())
+            made = load_scenario(located(file), profile, blocks=blocks, baseline=baseline, candidate=candidate, here=Path.cwd())
             scenarios.append(pinned(made))
         except BadInput as error:
             faults += error.faults

@@ -138,7 +138,7 @@ def _judges(gate: GateRun, folder: Path) -> Judges:
 def _policy_of(gate: GateRun, by: Judges) -> Policy:
     """The policy, with the user's name for it as its source."""
     policy = gate_outputs.policy_of(by.policy, gate.day)
-    return dataclasses.replace(policy, source=f"{by.base}:{gate.request.policy}") if by.taken(policy.source) else policy
+    return dataclasses.replace(policy, source=by.shown(gate.request.policy, policy.source)) if by.taken(policy.source) else policy
 
 
 def _count(gate: GateRun, base: ReadyBuild, changed: ReadyBuild) -> None:

@@ -20,11 +20,11 @@ from rich.console import Console
 
 from perfproof import __version__, store
 from perfproof.analysis.judging.apply_policy import decide, failures_of
-from perfproof.changes.scenario_selection import scenario_files
 from perfproof.commands import record_verdicts
 from perfproof.model.base import clock
 from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.documents.policy_documents import load_policy
+from perfproof.model.installed.scenario_folders import scenario_files
 from perfproof.model.verdicts.gate_decision import Decision, Ruling
 from perfproof.model.verdicts.policy import DEFAULT_POLICY, Policy
 

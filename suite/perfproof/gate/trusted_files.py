@@ -3,6 +3,9 @@
 A pull request's checkout holds the pull request's own files, including those that decide. So a policy or a folder of scenarios in the gated
 repository is read from the branch into which the change goes. Files elsewhere, and those of perfproof itself, are read where they lie. The
 tip of the branch counts, not the commit where the change left it, because the author of the change could choose that commit.
+
+The same holds for what a project adds in `.perfproof`, or names in its pyproject.toml: its scenarios, their benchmarks, and its policy,
+which decides where none is named.
 """
 
 from __future__ import annotations
@@ -17,12 +20,10 @@ from perfproof.builds.install.side_folder import PACKAGE
 from perfproof.builds.overlays import git_changes
 from perfproof.changes.change_files import Files
 from perfproof.changes.scenario_selection import files as few
-from perfproof.changes.scenario_selection import scenario_files
 from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.policy_documents import shipped
-
-SCENARIOS = (Path("scenarios"), PACKAGE.parents[1] / "scenarios")
-"""The folders of scenarios, in the order of search; the first with scenarios counts."""
+from perfproof.model.installed.project_files import FOLDER, SETTINGS, Project, project_here, project_in
+from perfproof.model.installed.scenario_folders import FOLDERS, of_project, scenario_files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,10 @@ class Judges:
         """Whether a file was read from the base."""
         return self.folder is not None and Path(source).is_relative_to(self.folder)
 
+    def shown(self, named: str | None, source: str) -> str:
+        """The name of a file of the base: as the user gave it, else where it is in the repository."""
+        return f"{self.base}:{named or Path(source).relative_to(self.folder or '/')}"
+
     def notes_on(self, files: Files) -> list[str]:
         """Sentences on what the change does to these files and to vLLM's own benchmarks."""
         changed = [path for path in (*files.python, *files.beyond, *files.other) if any(_below(path, place) for place in self.places)]
@@ -51,11 +56,14 @@ class Judges:
 
 def of_diff(policy: str | None, scenarios: Sequence[Path] | None) -> Judges:
     """The judging files for a diff: the files of this folder, to which the diff is not applied."""
-    top = git_changes.top(Path.cwd())
+    top, project = git_changes.top(Path.cwd()), project_here()
+    policy = policy or _policy_in(project)
     named = [Path(policy)] if policy and Path(policy).is_file() else []
     every = tuple(scenario_files())
     wanted = tuple(scenarios) if scenarios is not None else None
-    places = [_place(path, top) for path in (*named, *(one.parent for one in every[:1]), *(wanted or ()))] if top else []
+    own = [project.root / place for place in project.places] if project else []
+    judging = (*named, *own, *dict.fromkeys(one.parent for one in every), *(wanted or ()))
+    places = [_place(path, top) for path in judging] if top else []
     return Judges(policy=policy, every=every, wanted=wanted, places=tuple(filter(None, places)), base="this folder", folder=None)
 
 
@@ -65,8 +73,10 @@ def of_branch(repo: Path, base: str, policy: str | None, scenarios: Sequence[Pat
     Raises `BadInput` for a policy or scenario that only the change has.
     """
     taken = _Taken(repo=str(repo), base=base, top=git_changes.top(repo), folder=folder, places=[])
-    rules = None if policy is None else taken.policy(policy)
-    every = taken.every()
+    with as_of(base, folder):
+        project = taken.project()
+    rules = _policy_in(project) if policy is None else taken.policy(policy)
+    every = taken.every(project)
     wanted = None if scenarios is None else tuple(taken.file(path, "--scenarios", beside=True) for path in scenarios)
     return Judges(policy=rules, every=every, wanted=wanted, places=tuple(dict.fromkeys(taken.places)), base=base, folder=folder)
 
@@ -87,14 +97,42 @@ class _Taken:
             return str(shipped()[named])
         return str(self.file(Path(named), "--policy", beside=False))
 
-    def every(self) -> tuple[Path, ...]:
-        """The scenario files."""
-        for place in SCENARIOS:
+    def project(self) -> Project | None:
+        """What the gated repository adds, as its base has it; else what the folder of the command adds, if that is elsewhere."""
+        here = self._inside(Path(FOLDER))
+        for root in Path(here).parents if here else (Path(),):
+            if (project := self._project_at(root)) is not None:
+                return project
+        return None if here else project_here()
+
+    def _project_at(self, root: Path) -> Project | None:
+        """What a folder of the repository adds, as its base has it; a folder that only the change has adds nothing."""
+        self._take(root, (FOLDER, SETTINGS))
+        self.places.append(str(root / FOLDER))
+        if (project := project_in(self.folder / root)) is not None:
+            self._take(root, project.places)
+            self.places.extend(str(root / place) for place in project.places)
+        return project
+
+    def _take(self, root: Path, places: Sequence[str]) -> None:
+        for place in places:
+            git_changes.take_out(self.repo, self.base, str(root / place), self.folder)
+
+    def every(self, project: Project | None) -> tuple[Path, ...]:
+        """The scenario files; a project's own replace those of the same name."""
+        found = {path.name: path for path in (*self._shared(), *of_project(project))}
+        if not found:
+            raise BadInput(f"neither {self.base} nor perfproof has scenarios: name files with --scenarios")
+        return tuple(found[name] for name in sorted(found))
+
+    def _shared(self) -> Sequence[Path]:
+        """The files of the folder `scenarios` of the base, else perfproof's own."""
+        for place in FOLDERS:
             inside = self._inside(place)
             own = self._of_base(place) if inside else place
             if scenarios := sorted(own.glob("*.yaml")) if own else []:
-                return tuple(scenarios)
-        raise BadInput(f"neither {self.base} nor perfproof has scenarios: name files with --scenarios")
+                return scenarios
+        return []
 
     def file(self, path: Path, option: str, *, beside: bool) -> Path:
         """A named file; `beside` also copies the files beside it, which it may refer to."""
@@ -121,6 +159,11 @@ class _Taken:
 
     def _inside(self, path: Path) -> str | None:
         return _place(path, self.top)
+
+
+def _policy_in(project: Project | None) -> str | None:
+    """The policy that decides where none is named."""
+    return str(project.policy) if project is not None and project.policy.is_file() else None
 
 
 def _place(path: Path, top: Path | None) -> str | None:

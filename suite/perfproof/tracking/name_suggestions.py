@@ -25,10 +25,10 @@ def check(folder: Path, wanted: Wanted, rows: pd.DataFrame | None = None) -> Non
 
     `rows` are the wanted points, if they were read already.
     """
-    from perfproof.history import point_table
-
     if wanted == EVERYTHING:
         return
+    from perfproof.history import point_table  # late: pandas is an extra, and a whole history needs no check
+
     rows = point_table.table(folder, wanted).rows if rows is None else rows
     names_by_kind = {kind.removesuffix("s"): names for kind, names in asdict(wanted).items()}
     if all(names <= _names(rows, kind) for kind, names in names_by_kind.items()):

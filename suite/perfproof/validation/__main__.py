@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from perfproof.validation.proof_page import write_page
+from perfproof.model.base.errors import EXIT_USAGE, BadInput
+from perfproof.model.installed import extras
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -19,6 +20,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = parser.parse_args(argv)
     if given.runs < 20:
         parser.error(f"--runs: at least 20 are needed to say anything, not {given.runs}")
+    try:
+        extras.need("validate", "perfproof.validation")
+    except BadInput as error:
+        parser.exit(EXIT_USAGE, f"{error}\n")
+    from perfproof.validation.proof_page import write_page  # late: it needs packages of an extra
+
     page = write_page(given.seed, given.runs, tell=lambda title: print(f"done: {title}", file=sys.stderr, flush=True))
     print(page.text)
     if given.out is not None:

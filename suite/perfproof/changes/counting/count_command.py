@@ -19,11 +19,11 @@ from perfproof.builds.prepare import prepare
 from perfproof.changes.change_builds import BASE, DIFF, Change, documents, rearmed, where_it_left
 from perfproof.changes.counting.count_findings import Findings, Setting, cells_of, document_of, found_out, headline, warnings
 from perfproof.changes.counting.count_words import one_sided, sentences
-from perfproof.changes.scenario_selection import scenario_files
 from perfproof.commands import record_verdicts
 from perfproof.commands.run_scenarios import load
 from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.build_spec import parse_build
+from perfproof.model.installed.scenario_folders import scenario_files
 from perfproof.model.scenarios.build import Build
 from perfproof.run.trials.engine_counting import Runner
 from perfproof.runners import build_faults

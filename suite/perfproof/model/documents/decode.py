@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import merged, read_mapping, shown
 from perfproof.model.documents.build_spec import with_builds
 from perfproof.model.documents.decode_builds import kept, nouns
-from perfproof.model.documents.scenario_documents import ArmDoc, ScenarioDoc, fault_text, unsatisfiable_requests
+from perfproof.model.documents.scenario_documents import ArmDoc, BuildDoc, ScenarioDoc, fault_text, unsatisfiable_requests
 from perfproof.model.kinds import kind_in
 from perfproof.model.records.private_paths import without_places
 from perfproof.model.scenarios.scenario import PROFILES, Arm, Build, MetricChoice, Profile, Scenario
@@ -85,6 +85,20 @@ def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | No
         exercises=tuple(doc.exercises),
         device=doc.device,
     )
+
+
+_BUILDS: TypeAdapter[dict[str, BuildDoc]] = TypeAdapter(dict[str, Annotated[BuildDoc, Field(discriminator="kind")]])
+
+
+def builds_of(docs: Mapping[str, Any], folder: Path, *, source: str) -> Mapping[str, Build]:
+    """The builds of documents outside a scenario, by their names; raises `BadInput`. Paths are relative to `folder`."""
+    try:
+        builds, faults = nouns(_BUILDS.validate_json(json.dumps(docs)), folder)
+    except ValidationError as error:
+        raise BadInput(*(f"{source}: {fault_text(detail)}" for detail in error.errors())) from error
+    if faults:
+        raise BadInput(*(f"{source}: {fault}" for fault in faults))
+    return builds
 
 
 def _profile_faults(profiles: Any) -> list[str]:

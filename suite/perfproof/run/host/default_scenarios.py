@@ -14,14 +14,13 @@ from typing import Any
 
 import tomllib
 
-from perfproof.builds.install.side_folder import PACKAGE
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import shown
+from perfproof.model.installed.project_files import project_here
+from perfproof.model.installed.scenario_folders import FOLDERS
 from perfproof.run.host import gpus
 
 NAME = "main.toml"
-FOLDERS = (Path("scenarios"), PACKAGE.parents[1] / "scenarios")
-"""Folders to look for the list: this one, else the suite's own checkout."""
 DEVICES = {"cpu": "the CPU", "cuda": "CUDA"}
 
 
@@ -33,19 +32,26 @@ class MainScenarios:
     note: str
 
 
-def pick(folders: Sequence[Path] = FOLDERS) -> MainScenarios:
-    """The main scenarios of this machine. Raises `BadInput` for a list, or a file in it, that is missing or can't be read."""
+def pick(folders: Sequence[Path] | None = None) -> MainScenarios:
+    """The main scenarios of this machine: of the project here, of the folder `scenarios` here, else perfproof's own.
+
+    Raises `BadInput` for a list, or a file in it, that is missing or can't be read.
+    """
+    folders = _folders() if folders is None else folders
     path = next((folder / NAME for folder in folders if (folder / NAME).is_file()), None)
     if path is None:
-        raise BadInput(
-            f"no scenario is named, and there is no {folders[0] / NAME} here: name scenario files, or run this in a checkout of perfproof"
-        )
+        raise BadInput(f"no scenario is named, and there is no {folders[0] / NAME} here: name scenario files, or install perfproof again")
     names = [gpu["name"] for gpu in gpus.describe()]
     device = "cuda" if names else "cpu"
     files = _files(path, device)
     return MainScenarios(
         files=files, note=f"{_seen(names)}: the main scenarios for {DEVICES[device]} ({path}); name scenarios to run others"
     )
+
+
+def _folders() -> Sequence[Path]:
+    project = project_here()
+    return (project.scenarios, *FOLDERS) if project else FOLDERS
 
 
 def _seen(names: Sequence[str]) -> str:
