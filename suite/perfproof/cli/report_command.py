@@ -11,7 +11,6 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.history.point import HISTORY
 from perfproof.model.scenarios.scenario import DEFAULT_MARGIN
 
-
 FORMATS = (
     ("csv", "a table of trials"),
     ("parquet", "the same table as Parquet (needs pyarrow)"),

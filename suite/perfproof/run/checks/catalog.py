@@ -7,7 +7,9 @@ demand it), so they are imported for their `PATCH`. `faults` gives all patch fau
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -48,6 +50,12 @@ class Bench:
     count_at: Mapping[str, int] = field(default_factory=dict)
     counted: bool = False
     """Whether it has a round whose work can be counted."""
+    by_ids: bool = False
+    """Whether the ids of its tests are its cases: it declares no parameters."""
+    explains: bool = True
+    """Whether its `extra_info` is for us: it declares what it measures."""
+    tests: bool = True
+    """Whether it may have tests at all, as far as reading it tells."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -79,19 +87,40 @@ def benches(folder: Path = PACKAGE / "bench") -> dict[str, Bench]:
     for file in sorted(folder.glob("*.py")):
         constants, functions = _constants(file)
         if "PARAMETERS" in constants:
-            known[file.stem] = Bench(
-                name=file.stem,
-                file=file,
-                parameters=constants["PARAMETERS"],
-                exercises=tuple(constants.get("EXERCISES", ())),
-                witnesses=tuple(constants.get("WITNESSES", ())),
-                times=tuple(constants.get("TIMES", ("round_time",))),
-                declared=constants.get("LEAST", {}),
-                choices=constants.get("CHOICES", {}),
-                count_at=constants.get("COUNT_AT", {}),
-                counted="counted_round" in functions,
-            )
+            known[file.stem] = _bench(file.stem, file, constants, counted="counted_round" in functions)
     return known
+
+
+def bench_at(file: Path) -> Bench:
+    """The benchmark of any pytest-benchmark file, its constants optional. Raises `BadInput` for a file that Python can't read."""
+    constants, _ = _constants(file)
+    return dataclasses.replace(
+        _bench(file.name, file, constants, counted=True),
+        by_ids="PARAMETERS" not in constants,
+        explains=not {"PARAMETERS", "TIMES", "WITNESSES"}.isdisjoint(constants),
+        tests=_may_have_tests(ast.parse(file.read_bytes())),
+    )
+
+
+def _bench(name: str, file: Path, constants: Mapping[str, Any], *, counted: bool) -> Bench:
+    return Bench(
+        name=name,
+        file=file,
+        parameters=constants.get("PARAMETERS", {}),
+        exercises=tuple(constants.get("EXERCISES", ())),
+        witnesses=tuple(constants.get("WITNESSES", ())),
+        times=tuple(constants.get("TIMES", ("round_time",))),
+        declared=constants.get("LEAST", {}),
+        choices=constants.get("CHOICES", {}),
+        count_at=constants.get("COUNT_AT", {}),
+        counted=counted,
+    )
+
+
+def _may_have_tests(tree: ast.Module) -> bool:
+    """Whether something in a file has a test's name, or might: a function, a class, an import, an assignment."""
+    names = (getattr(node, field, None) for node in ast.walk(tree) for field in ("name", "asname", "id"))
+    return any(isinstance(name, str) and (name == "*" or name.lower().startswith("test")) for name in names)
 
 
 def _constants(file: Path) -> tuple[dict[str, Any], frozenset[str]]:
@@ -101,6 +130,8 @@ def _constants(file: Path) -> tuple[dict[str, Any], frozenset[str]]:
         tree = ast.parse(file.read_bytes())
     except SyntaxError as error:
         raise BadInput(f"{file}: line {error.lineno}: {error.msg}") from error
+    except ValueError as error:  # null bytes
+        raise BadInput(f"{file}: {error}") from error
     for node in tree.body:
         names = [target.id for target in node.targets if isinstance(target, ast.Name)] if isinstance(node, ast.Assign) else []
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
@@ -160,13 +191,21 @@ def targets_of(arms: Iterable[Arm]) -> tuple[str, ...]:
 
 def watched(scenario: Scenario) -> tuple[str, ...]:
     """The functions that are counted in every arm of a scenario."""
-    exercised = bench(scenario.workload.benchmark).exercises if scenario.workload.benchmark else ()
-    return tuple(sorted({*exercised, *targets_of(scenario.arms)}))
+    known = bench_of(scenario)
+    return tuple(sorted({*(known.exercises if known else ()), *targets_of(scenario.arms)}))
+
+
+def bench_of(scenario: Scenario) -> Bench | None:
+    """The benchmark that a scenario runs; None where it runs none, or none that is there."""
+    file = scenario.workload.benchmark_file
+    if file:
+        return bench_at(Path(file)) if os.path.isfile(file) else None
+    return benches().get(scenario.workload.benchmark)
 
 
 def exercised(scenario: Scenario) -> tuple[str, ...]:
     """The modules and functions of vLLM that a scenario exercises: its own list, and its benchmark's."""
-    known = benches().get(scenario.workload.benchmark)
+    known = bench_of(scenario)
     return tuple(dict.fromkeys([*(known.exercises if known else ()), *scenario.exercises]))
 
 
