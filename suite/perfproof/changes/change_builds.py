@@ -95,7 +95,8 @@ def rearmed(scenario: Scenario, docs: Mapping[str, Mapping[str, Any]], label: st
     arms = {name: {**own, "baseline": name == BASE, "build": name} for name in (BASE, DIFF)}
     question = f"{scenario.name}: what does {label} change against its base?"
     definition = {**scenario.definition, "question": question, "builds": dict(docs), "arms": arms}
-    made = git_changes.pinned(scenario_of(definition, source=scenario.source, folder=Path(scenario.source).parent))
+    made = scenario_of(definition, source=scenario.source, folder=Path(scenario.source).parent, workload=scenario.workload)
+    made = git_changes.pinned(made)
     return dataclasses.replace(made, exercises=scenario.exercises, device=scenario.device)
 
 

@@ -9,8 +9,8 @@ Behind the timed rounds the work of one round of each case is counted (`counted_
 own, which says nothing of its rounds, the tests run a second time for that, untimed (`counted_benchmarks`).
 
 Messages are JSON objects, one a line, over the pipes that `PERFPROOF_CHANNEL` numbers. Orders:
-`{"bench", "own", "environment", "seed", "folder", "log", "count"}`, `own` saying that the benchmark is the user's, `count` being null or
-what is counted; answers:
+`{"bench", "own", "collect", "environment", "seed", "folder", "log", "count"}`, `own` saying that the benchmark is the user's, `collect`
+that its tests are named and not run, `count` being null or what is counted; answers:
 `{"ready", "seconds", "threads", "faults"}`, then for each order `{"code", "seconds"}` (code: exit code, -N for signal N). It imports the
 standard library, the counter beside it, and what the interpreter has.
 """
@@ -121,7 +121,7 @@ def child(order: dict[str, Any], inherited: tuple[BinaryIO, ...]) -> None:
         os.dup2(log, 2)
         os.environ.update(order["environment"])
         seed_all(order["seed"])
-        code = trial(order["bench"], order["own"], order["folder"], order["count"])
+        code = trial(order["bench"], order["own"], order["folder"], order["count"], order["collect"])
     except BaseException as error:
         import traceback
 
@@ -158,7 +158,7 @@ def seed_all(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def trial(bench: str, own: bool, folder: str, counting: dict[str, Any] | None) -> int:
+def trial(bench: str, own: bool, folder: str, counting: dict[str, Any] | None, collect: bool) -> int:
     """Loads the plugins, runs the benchmark, counts what is asked for, says what came of it in `trial.json`."""
     watch = Watch()
     outcome: dict[str, Any] = {"fault": "", "seconds": watch.seconds, "tests": watch.tests, "benchmarks": watch.benchmarks}
@@ -170,7 +170,8 @@ def trial(bench: str, own: bool, folder: str, counting: dict[str, Any] | None) -
         watch.seconds["plugins"] = time.perf_counter() - began
         if own:
             sys.path += [os.path.dirname(bench), os.path.dirname(os.path.dirname(bench))]
-        run_pytest(arguments(bench, own, os.path.join(folder, "benchmark.json")), watch)
+        results = None if collect else os.path.join(folder, "benchmark.json")
+        run_pytest([*arguments(bench, own, results), *(["--collect-only"] if collect else [])], watch)
         outcome["pytest"] = watch.code
         if counting and not watch.code:
             outcome["counted"] = count(bench, own, counting, watch)

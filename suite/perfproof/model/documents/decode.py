@@ -56,18 +56,19 @@ def load_scenario(
     return scenario_of({**definition, **asked}, source=str(path), folder=path.parent)
 
 
-def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | None = None) -> Scenario:
+def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | None = None, workload: Workload | None = None) -> Scenario:
     """The scenario of a definition, from `load_scenario` or from a record; raises `BadInput`.
 
     Paths of files that define a build are relative to `folder`. None reads no file: a record keeps only their names and hashes, so its
-    scenario can be judged, but not built.
+    scenario can be judged, but not built. `workload` is that of the definition, if its own files have been found already: a definition
+    does not say where they lie.
     """
     try:
         doc = ScenarioDoc.model_validate_json(json.dumps(definition))
     except ValidationError as error:
         raise BadInput(*(f"{source}: {fault_text(detail)}" for detail in error.errors())) from error
     builds, faults = nouns(doc.builds, folder)
-    workload = doc.workload.noun(doc.profile, folder, faults)
+    workload = workload or doc.workload.noun(doc.profile, folder, faults)
     if faults:
         raise BadInput(*(f"{source}: {fault}" for fault in faults))
     return Scenario(

@@ -106,12 +106,23 @@ def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]], *, explains
     )
 
 
+def read_collected(folder: Path) -> tuple[list[str], str]:
+    """The ids of the tests that a trial only collected, and why they can't be measured: there are none, or their imports failed."""
+    told = _json(folder / "trial.json")
+    tests: list[str] = told.get("benchmarks", [])
+    failed = [test["why"] for test in told.get("tests", []) if test["outcome"] == "failed"]
+    lines = tail(folder / "trial.log", 8)
+    unread = "" if told.get("pytest") in (PASSED, NO_TEST) else f"its tests can't be collected:\n{lines}"
+    return tests, (failed or [told.get("fault") or unread or ("" if tests else NO_TESTS)])[0]
+
+
 def without_metrics(reading: Reading, wanted: Sequence[str]) -> Reading:
     """The reading of a trial whose tests' ids are its cases; with a reason if the scenario asks for times of tests that are none."""
     absent = [name for name in wanted if is_timed(name) and name not in reading.measurements]
     if not absent or reading.reason:
         return reading
-    skipped = [warning for warning in reading.warnings if warning.startswith(absent[0].partition("@")[2])]
+    test = absent[0].rpartition("@")[2].rpartition("::")[2]
+    skipped = [warning for warning in reading.warnings if warning.startswith(f"{test}: ")]
     there = "; ".join(reading.measurements) or "none"
     why = skipped[0] if skipped else f"metrics.{absent[0]}: the benchmark has no such test; write one of: {there}"
     return dataclasses.replace(reading, reason=why)

@@ -84,14 +84,25 @@ class Parent:
         self.seconds, self.threads, self.faults = float(answer["seconds"]), int(answer["threads"]), answer["faults"]
 
     def trial(
-        self, bench: Path, variables: Mapping[str, str], seed: int, folder: Path, log: Path, count: Mapping[str, Any], *, own: bool
+        self,
+        bench: Path,
+        variables: Mapping[str, str],
+        seed: int,
+        folder: Path,
+        log: Path,
+        count: Mapping[str, Any] | None,
+        *,
+        own: bool,
+        collect: bool = False,
     ) -> int:
         """Runs one trial, its random numbers seeded with `seed`, and counts a round of each case; its exit code, -N for signal N.
+
+        With `collect` its tests are only named. `own` says that the benchmark is the user's own.
 
         Raises `CannotRun` if the parent died or time ran out.
         """
         try:
-            said = {"bench": str(bench), "own": own, "seed": seed, "folder": str(folder), "log": str(log)}
+            said = {"bench": str(bench), "own": own, "collect": collect, "seed": seed, "folder": str(folder), "log": str(log)}
             self._channel.send({**said, "environment": dict(variables), "count": count})
         except BrokenPipeError:
             raise CannotRun(f"the process that imports vLLM {self._end()}") from None
