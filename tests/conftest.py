@@ -34,7 +34,7 @@ LONG = (
     "run/kinds/micro/test_micro_runner.py",
     "run/kinds/micro/test_micro_vllm.py",
     "run/trials/test_engine_counting.py",
-    "changes/test_count_real.py",
+    "changes/counting/test_count_real.py",
 )
 """Files that take more than half a minute, the longest first: what begins last must be short, or a worker waits for the other."""
 

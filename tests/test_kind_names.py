@@ -22,6 +22,9 @@ OTHERWISE = {
     "child/micro.py": {"pytest"},  # a key of what the process says
     "child/probe.py": {"pytest"},  # a package
     "cli/judge_commands.py": {"accuracy"},  # a verb
+    "importers/pasted_text/tables/table_columns.py": {"command"},  # a column of hyperfine's
+    "importers/result_files/formats/frameworks/hyperfine.py": {"command"},  # a key of its results
+    "importers/result_files/formats/frameworks/pyperf.py": {"command"},  # a key of its results
     "importers/lm_eval/lm_eval_runs.py": {"engine"},  # a backend of lm_eval's
     "model/documents/policy_documents.py": {"accuracy", "equality"},  # families of a policy's rules
     "model/documents/scenario_documents.py": {"equality"},  # a key of an arm

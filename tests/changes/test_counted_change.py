@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from perfproof.changes.host_count import HostCount
+from perfproof.changes.counting.host_count import HostCount
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
-from tests.changes.test_count_command import FUNCTION, compared
-from tests.changes.test_host_count import host
+from tests.changes.counting.test_count_command import FUNCTION, compared
+from tests.changes.counting.test_host_count import host
 from tests.changes.test_measure_change import ANSWERS, ELSEWHERE, Place
 from tests.changes.test_measure_change import bare as bare
 from tests.changes.test_measure_change import place as place

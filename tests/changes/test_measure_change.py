@@ -21,8 +21,8 @@ from perfproof.analysis.judging.judge import JudgedScenario
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.install.side_folder import PACKAGE
 from perfproof.changes import change_notes, measure_change
-from perfproof.changes.count_findings import Setting
-from perfproof.changes.host_count import Counting, HostCount
+from perfproof.changes.counting.count_findings import Setting
+from perfproof.changes.counting.host_count import Counting, HostCount
 from perfproof.cli import main, parser
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 from perfproof.model.records.record import Record

@@ -16,9 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfproof.child.counting import Counter, NotCounting, Tally, equal, quiet, unsteady
+from perfproof.child.counting import Counter, NotCounting, Outside, Tally, equal, quiet, settle, unsteady
 from perfproof.child.counting.counter import MONITORED, prove
 from perfproof.child.counting.monitoring import NAME
+from perfproof.child.counting.outside import readable
 from perfproof.child.counting.tally import CALLS, INCLUSIVE, INSTRUCTIONS
 
 HERE = __name__
@@ -377,3 +378,46 @@ def test_no_garbage_is_collected_while_it_is_quiet() -> None:
     with quiet():
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+def test_what_was_left_out_of_collections_for_good_stays_so() -> None:
+    """A process with vLLM in it is read once, not before each round; one where nobody asked for that gets its objects back."""
+    import gc
+
+    gc.unfreeze()
+    with quiet():
+        assert gc.get_freeze_count() > 0
+    assert gc.get_freeze_count() == 0
+    settle()
+    try:
+        with quiet():
+            pass
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()
+
+
+def test_time_in_c_functions_is_told_by_name_and_python_is_not_among_it() -> None:
+    """A second round begins at nothing."""
+    outside = Outside()
+    for _ in range(2):
+        outside.start()
+        sorted(range(50_000), key=straight)
+        tally = outside.stop()
+    assert set(tally.outside) == {"sorted"}
+    assert 0 < tally.outside["sorted"] < 30
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("<method 'append' of 'list' objects>", "list.append"),
+        ("<built-in method torch._C._nn.linear>", "torch._C._nn.linear"),
+        ("<built-in method builtins.len>", "len"),
+        ("<method 'disable' of '_lsprof.Profiler' objects>", ""),
+        ("something else", "something else"),
+    ],
+)
+def test_the_profilers_names_are_made_readable(said: str, name: str) -> None:
+    """As C calls are named elsewhere; the profiler's own calls are nobody's."""
+    assert readable(said) == name

@@ -1,6 +1,6 @@
 """The counter in Python 3.12 and later, where `PERFPROOF_NEWER_PYTHON` names one: its own tests and a real engine run there.
 
-The interpreter needs pytest and hypothesis for the one, vLLM for the other.
+It needs pytest and hypothesis for the one, vLLM for the other.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from perfproof.analysis.verdicts.count_comparison import disagreeing
+from perfproof.analysis.counts.count_comparison import disagreeing
 from perfproof.builds.install.side_folder import PACKAGE
 from perfproof.builds.prepare import prepare
 from perfproof.model.scenarios.scenario import PythonBuild

@@ -384,7 +384,7 @@ def test_an_interrupt_has_a_code_of_its_own(
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-    assert "the same command goes on from there" in capsys.readouterr().err
+    assert "the same command continues from there" in capsys.readouterr().err
 
 
 def test_what_the_machine_refuses_is_told_without_a_traceback(

@@ -426,8 +426,8 @@ def test_plan_says_what_can_be_seen_in_how_many_minutes_or_how_to_learn_it(tmp_p
     verb(tmp_path, Machine(spread=0.01, where=environment.machine()))
     said = plan(tmp_path)
     assert "no noise floor" not in said
-    assert "round_time: 6 blocks in 36 s see a slowdown of" in said
-    assert "round_time: 24 blocks in 2 min see a slowdown of" in said
+    assert "round_time: 6 blocks in 36 s detect a slowdown of" in said
+    assert "round_time: 24 blocks in 2 min detect a slowdown of" in said
     verb(tmp_path, Machine(bias=1.1, where=environment.machine()))
     assert "a run's times will be untestable" in plan(tmp_path)
 

@@ -44,7 +44,7 @@ def test_totals_are_judged_unpaired(score: float, verdict: str, code: int, tmp_p
     assert (found, line["verdict"], line["blocks"]) == (code, verdict, 200)
     assert line["interval"][1] - line["interval"][0] > 0.2
     assert line["effect"] == pytest.approx(score - 0.415)
-    assert line["warnings"] == ["only totals are known: unpaired, so most of the information is gone"]
+    assert line["warnings"] == ["only totals are known: unpaired, so most of the information is lost"]
 
 
 def test_what_totals_lose_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -236,7 +236,7 @@ def test_a_paste_decides_nothing_and_says_what_it_could_have_seen(tmp_path: Path
     assert "could have been missed" in out
     assert "Output token throughput (tok/s): 2911.32 to 2965.89 (+1.87 %, better) [0.57 %]" in out
     assert "no error bars" in out
-    assert "could not have detected a change below 4.56 % if runs of one build scatter by 1 %" in out
+    assert "could not have seen: a change below 4.56 % if runs of one build scatter by 1 %" in out
     assert "Successful requests" not in out
     assert "No heading names the baseline" not in out
 
@@ -286,8 +286,8 @@ def test_what_was_not_measured_is_neither_better_nor_worse(tmp_path: Path, capsy
     file.write_text("| metric | main | PR | p-value |\n|--|--|--|--|\n" + rows)
     assert main(["pasted", str(file)]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "TTFT (ms): 10 to 0: 0 or less is not a measurement of it" in out
-    assert "ITL (ms): 5 to -1: 0 or less is not a measurement of it" in out
+    assert "TTFT (ms): 10 to 0: 0 or less is no measurement of it" in out
+    assert "ITL (ms): 5 to -1: 0 or less is no measurement of it" in out
     assert "answered in time (%): 99 to 71 (-28.3 %)" in out
     assert "latency at 4 rps (ms): 80 to 120 (+50.0 %, worse)" in out
     assert "Failed requests: 3 to 0, better" in out

@@ -69,7 +69,7 @@ def test_one_run_a_side_has_no_verdict_and_says_what_would(capsys: pytest.Captur
     for sentence in (
         "vllm bench serve: a trial is one run of the client; what lies within a run is no trial (200 requests).",
         "No verdict from one run a side",
-        "It could not have shown a change below 4.56 % if runs of one build scatter by 1 %",
+        "It could not have detected a change below 4.56 % if runs of one build scatter by 1 %",
         "perfproof judge BEFORE/ AFTER/",
         "perfproof run SCENARIO.yaml",
     ):
@@ -120,7 +120,7 @@ def test_all_of_one_side_before_the_other_is_never_a_change(change: float, tmp_p
     for part in (
         "all of the baseline was measured before all of the candidate, so a drift looks like a change",
         "Welch's interval of their logarithms: it takes the runs of a side for independent",
-        "one such as within the two sides would by itself have made",
+        "the drift within the two sides alone would have made",
         "measure both sides in turns",
     ):
         assert part in line["reason"]

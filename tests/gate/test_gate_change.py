@@ -18,8 +18,8 @@ from rich.console import Console
 
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.install.side_folder import PACKAGE
-from perfproof.changes.count_findings import Setting
-from perfproof.changes.host_count import HostCount
+from perfproof.changes.counting.count_findings import Setting
+from perfproof.changes.counting.host_count import HostCount
 from perfproof.cli import main
 from perfproof.gate import gate_change
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
@@ -308,7 +308,7 @@ def test_what_does_not_fit_the_budget_is_skipped_and_told(place: Place) -> None:
     """The touched function comes first; the canary is what is left out."""
     assert place.diff("--budget", "70s") == EXIT_PASS
     assert place.scenarios == {"swap_states"}
-    assert re.search(r"skipped, as [\d.]+.(min|s) are not enough for all: thinking_scan \(about", place.notes)
+    assert re.search(r"skipped, because [\d.]+.(min|s) are not enough for all: thinking_scan \(about", place.notes)
 
 
 def test_a_change_that_does_not_run_is_blamed_once(place: Place) -> None:

@@ -7,10 +7,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from perfproof.changes.host_count import HostCount
+from perfproof.changes.counting.host_count import HostCount
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
-from tests.changes.test_count_command import FUNCTION, compared
-from tests.changes.test_host_count import host
+from tests.changes.counting.test_count_command import FUNCTION, compared
+from tests.changes.counting.test_host_count import host
 from tests.changes.test_measure_change import ELSEWHERE
 from tests.gate.test_gate_change import Place, counts
 from tests.gate.test_gate_change import place as place

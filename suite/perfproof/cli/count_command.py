@@ -47,7 +47,7 @@ def _count(arguments: argparse.Namespace) -> int:
     ways = [arguments.diff is not None, any(of_git), bool(arguments.pair)]
     if sum(ways) != 1 or (any(of_git) and None in of_git) or len(arguments.pair) not in (0, 2):
         raise BadInput("count: name the change with --diff FILE, or with --git REPO --ref REF --base REF, or name two builds")
-    from perfproof.changes.count_command import CountRequest, perform
+    from perfproof.changes.counting.count_command import CountRequest, perform
 
     change = None if arguments.pair else options.changed(arguments)
     return perform(options.from_args(CountRequest, arguments, change=change, as_json=arguments.json))

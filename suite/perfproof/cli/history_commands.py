@@ -84,9 +84,10 @@ def add(verbs: Any) -> None:
     )
     steps.add_argument(
         "--kind",
-        choices=("auto", "timed", "witness"),
+        choices=("auto", "timed", "witness", "count"),
         default="auto",
-        help="of a CSV: exact counts (witness), where every change is a step, or measurements (timed, the meaning of auto)",
+        help="of a CSV: exact counts (witness), where every change is a step, counts of the host's work (count), where one beyond "
+        "0.5 %% is, or measurements (timed, the meaning of auto)",
     )
     _json(steps)
     steps.add_argument(

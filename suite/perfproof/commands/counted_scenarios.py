@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from perfproof.analysis.counts.count_comparison import Where, compare, disagreeing
+from perfproof.analysis.counts.count_document import document
 from perfproof.analysis.trials.paired_trials import counts, latest
-from perfproof.analysis.verdicts.count_comparison import Where, compare, disagreeing
-from perfproof.analysis.verdicts.count_document import document
 from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.kinds import kind_in

@@ -1,6 +1,6 @@
 """What is said of two sides of result files, for people and for machines.
 
-What the sides did not have in common stands first, then the verdicts or, of one run a side, the changes and what they could not have shown.
+What the sides did not have in common stands first, then the verdicts or, of one run a side, the changes and which ones it could not detect.
 """
 
 from __future__ import annotations
@@ -160,14 +160,14 @@ def _told(one: Compared, unequal: bool) -> str:
 
 
 def _undecided() -> list[str]:
-    """Why one run a side has no verdict, what it could not have shown, and what would."""
+    """Why one run a side has no verdict, what it could not have detected, and what would."""
     unseen = ", or ".join(
         f"{number_format.percent(single_run.unseen(share), signed=False)} if runs of one build scatter by {100 * share:g} %"
         for share in SCATTERS
     )
     return [
         "No verdict from one run a side: it has no error bars, and two launches of one build have differed by half.",
-        f"It could not have shown a change below {unseen}.",
+        f"It could not have detected a change below {unseen}.",
         "For a verdict, run both sides in turns, at least 6 times each, with a fresh server and another seed for every pair; "
         "then judge the two folders: perfproof judge BEFORE/ AFTER/",
         "Or let perfproof do all of it: perfproof run SCENARIO.yaml --baseline BUILD --candidate BUILD (docs/scenarios.md)",

@@ -30,9 +30,9 @@ from perfproof.changes.call_coverage import borne_out, called, ran_sentences
 from perfproof.changes.change_builds import rearmed
 from perfproof.changes.change_files import Files
 from perfproof.changes.change_notes import uncounted
-from perfproof.changes.count_findings import Setting, cells_of
 from perfproof.changes.countable_functions import Watching
-from perfproof.changes.host_count import Counting, budget_of, count_first
+from perfproof.changes.counting.count_findings import Setting, cells_of
+from perfproof.changes.counting.host_count import Counting, budget_of, count_first
 from perfproof.changes.measure_change import OpenRunners
 from perfproof.changes.scenario_selection import reason_lines, watched
 from perfproof.commands import record_verdicts

@@ -10,7 +10,7 @@ from typing import NoReturn
 from rich.console import Console
 
 from perfproof.analysis.judging.apply_policy import stopped
-from perfproof.changes.host_count import Counting, HostCount
+from perfproof.changes.counting.host_count import Counting, HostCount
 from perfproof.changes.measure_change import OpenRunners
 from perfproof.gate.gate_request import GateRequest
 from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, EXIT_USAGE

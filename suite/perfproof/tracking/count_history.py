@@ -15,8 +15,8 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 
 from perfproof import store
+from perfproof.analysis.counts.count_comparison import Changed, Compared, Comparisons, compare
 from perfproof.analysis.trials.paired_trials import counts, latest
-from perfproof.analysis.verdicts.count_comparison import Changed, Compared, Comparisons, compare
 from perfproof.model.base.errors import EXIT_PASS, BadInput
 from perfproof.model.base.untrusted import line
 from perfproof.model.records.count_tables import TABLES, read_table

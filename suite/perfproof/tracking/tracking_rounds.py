@@ -113,8 +113,12 @@ def track(
 
 
 def _tracked(scenarios: Sequence[Scenario], build: NamedBuild, wanted: Wanted) -> Tracked:
-    folder = wanted.results / COUNTED if wanted.count_only else wanted.results
-    return Tracked(build=build, scenarios=tuple(alone(one, build) for one in scenarios), folder=folder / build.slug, lost=[])
+    return Tracked(build=build, scenarios=tuple(alone(one, build) for one in scenarios), folder=_folder(wanted) / build.slug, lost=[])
+
+
+def _folder(wanted: Wanted) -> Path:
+    """The folder of the builds' records, which have one each in it."""
+    return wanted.results / COUNTED if wanted.count_only else wanted.results
 
 
 def _check(rows: Sequence[Tracked]) -> None:
@@ -247,6 +251,8 @@ def _remember(rows: Sequence[Tracked], wanted: Wanted, say: Say) -> int:
         for sentence in row.lost:
             say(f"left out: {sentence}")
     say(f"{count(new, 'new line')} in {wanted.history}")
+    if any(_exact(scenario) for row in rows for scenario in row.scenarios):
+        say(f"the functions behind each step: perfproof history counts {_folder(wanted)}")
     return EXIT_UNTESTABLE if failed or any(row.lost for row in rows) else EXIT_PASS
 
 

@@ -155,7 +155,7 @@ def test_less_work_passes_no_gate_by_itself() -> None:
     assert (found.rulings[0].effect, found.judged, found.stopped) == (
         "report",
         True,
-        "nothing to judge: no metric that decides has a verdict",
+        "nothing to judge: no deciding metric has a verdict",
     )
 
 

@@ -19,6 +19,7 @@ from perfproof.analysis.steps import Change, Group, find, steps
 from perfproof.analysis.steps.deviation_partition import LEAST, PRICE, costs, splits
 from perfproof.analysis.steps.level_test import chance, two_levels
 from perfproof.analysis.steps.rank_scan import LONGEST, proposals, ranks, stretches
+from perfproof.analysis.steps.step_detection import between
 from perfproof.validation.simulated.step_detectors import AbsoluteDeviations
 
 FLOOR = 0.02
@@ -337,3 +338,19 @@ def test_the_labelled_regressions_are_found_and_the_others_left_alone() -> None:
             missed.append(name)
     assert missed == []
     assert len(alarms) <= 1
+
+
+def test_a_count_of_the_host_steps_beyond_its_margin_and_many_small_changes_do_too() -> None:
+    """Half a per cent of the level is none; what creeps past it, at the point where it does."""
+    values = [100_000.0, 100_500.0, 100_500.0, 101_100.0, 101_200.0, 90_000.0]
+    found = find([np.array([value]) for value in values], floor=FLOOR, kind="count")
+    seen = [(change.index, change.before, change.after) for change in found.changes]
+    assert seen == [(3, 100_500.0, 101_100.0), (5, 101_200.0, 90_000.0)]
+    assert found.exact
+
+
+def test_a_count_of_the_host_between_two_environments_has_the_same_margin() -> None:
+    """A change within it is none there either."""
+    sides = [np.array([1000.0])], [np.array([1005.0])], [np.array([1006.0])]
+    assert between(sides[0], sides[1], floor=FLOOR, kind="count") is None
+    assert between(sides[0], sides[2], floor=FLOOR, kind="count") is not None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from perfproof.analysis.verdicts.exact_counts import CountFinding, judge_count, unsteady
 from perfproof.model.records.counts import Metric
-from tests.analysis.verdicts.test_count_comparison import phase
+from tests.analysis.counts.test_count_comparison import phase
 
 
 def judged(before: Sequence[Mapping[str, int]], after: Sequence[Mapping[str, int]], metric: Metric = "python_instructions") -> CountFinding:

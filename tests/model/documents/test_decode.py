@@ -141,7 +141,7 @@ def test_a_serve_workload_is_read(tmp_path: Path) -> None:
         ({"metrics": {"round_time": {}}}, "expected at least one metric with 'primary: true'"),
         (
             {"workload": {"kind": "macro"}},
-            "workload: kind: expected 'micro', 'serve', 'offline', 'accuracy', 'equality', 'pytest', 'command', got 'macro'",
+            "workload: kind: expected 'micro', 'serve', 'offline', 'accuracy', 'equality', 'engine', 'pytest', 'command', got 'macro'",
         ),
         ({"profiles": {"fast": {}}}, "profiles: unknown profile 'fast'"),
         ({"profiles": {"quick": {"blocks": 1.5}}}, "profiles.quick: blocks: expected an integer, got 1.5"),

@@ -58,10 +58,10 @@ def test_counts_of_the_host_warn_and_fail_from_margins(
 
 
 def test_the_policies_that_come_along_warn_of_counted_work_and_only_one_fails() -> None:
-    """The default and quiet-gpu warn alone; noisy-ci fails above 10 %."""
+    """The default and quiet-gpu warn alone; noisy-ci fails above 2 %, which no harmless change comes near."""
     assert (DEFAULT_POLICY.counts.warn, DEFAULT_POLICY.counts.fail) == (0.005, None)
     assert load_policy("quiet-gpu").counts == DEFAULT_POLICY.counts
-    assert (load_policy("noisy-ci").counts.warn, load_policy("noisy-ci").counts.fail) == (0.005, 0.1)
+    assert (load_policy("noisy-ci").counts.warn, load_policy("noisy-ci").counts.fail) == (0.005, 0.02)
 
 
 def test_a_waiver_may_name_a_count_of_the_host(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_waiver_may_name_a_count_of_the_host(tmp_path: Path) -> None:
         ({"counts": {"warn": 0.05, "fail": 0.02}}, "counts: expected 'warn' (0.05) to be smaller than 'fail' (0.02)"),
         ({"counts": {"fail": 1.5}}, "counts.fail: "),
         ({"counts": {"rule": "equal"}}, "counts.rule: unknown key"),
-        ({"metrics": {"python_instructions": {"decide": True}}}, "unknown metric 'python_instructions'"),
+        ({"metrics": {"python_instruction": {"decide": True}}}, "unknown metric 'python_instruction', did you mean python_instructions"),
         (
             {"metrics": {"round_tmie": {"decide": True}}},
             "metrics.round_tmie: unknown metric 'round_tmie', did you mean round_time, printed_time?",

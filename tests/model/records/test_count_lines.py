@@ -34,6 +34,7 @@ CELL: dict[str, Any] = {
     },
     "outputs": [[[1, 2]]],
     "seconds": {"decode": 0.002},
+    "outside": {"decode": {"torch._C._nn.linear": 0.0004, "": 0.0001}},
 }
 
 
@@ -48,6 +49,7 @@ def test_a_count_is_read_whole() -> None:
     work = cell.phases["decode"]
     assert (count.vllm, count.python, cell.key, cell.outputs) == ("0.32.0", "3.11.7", ("plain", 8), (((1, 2),),))
     assert (work.functions["m:f"].instructions, work.functions["m:f"].inclusive, work.functions["m:f"].line) == (5, 9, 33)
+    assert cell.outside == CELL["outside"]
     assert (work.operators["aten::add"].bytes, work.lines["m:f"], work.waiting) == (64, {34: 5}, {"threading:Event.wait": 3})
 
 
@@ -76,6 +78,8 @@ def test_a_line_that_is_broken_in_the_midst_is_reported() -> None:
         (("phases", "decode", "odd"), "x", r"phases.decode.odd: expected a list"),
         (("outputs",), [[["a"]]], "outputs: expected a number"),
         (("seconds", "decode"), None, "seconds.decode: expected seconds"),
+        (("outside", "decode"), 1, "outside.decode: expected an object"),
+        (("outside", "decode", ""), -1.0, "outside.decode.: expected seconds"),
         (("feature",), None, "feature: expected a text"),
     ],
 )

@@ -47,7 +47,7 @@ def test_terminal_never_cuts_a_verdict(width: int) -> None:
     rows = [factory.row("a", "round_time@output_length=16000", verdict, candidate=f"candidate_{verdict}") for verdict in OUTCOMES]
     text = terminal.text(build(rows, [], made="", version="0"), width)
     for verdict in OUTCOMES:
-        assert sum(line.endswith(f" {formatting.said(verdict)}") for line in text.splitlines()) >= 1, text
+        assert sum(line.endswith(f" {formatting.outcome_word(verdict)}") for line in text.splitlines()) >= 1, text
 
 
 @pytest.mark.parametrize("width", [80, 118, 140])

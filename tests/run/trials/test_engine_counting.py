@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from perfproof.analysis.verdicts.count_comparison import compare, disagreeing
+from perfproof.analysis.counts.count_comparison import compare, disagreeing
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
 from perfproof.builds.processes.supervised_process import run_to_end
 from perfproof.model.base.errors import CannotRun
+from perfproof.model.records.count_lines import read_count
 from perfproof.model.records.counts import Count
 from perfproof.model.scenarios.scenario import DefiningFile, OverlayBuild, PythonBuild
 from perfproof.run.processes.trial_process import build_environment
@@ -108,9 +110,10 @@ ENDS = (":Scheduler.add_request", ":Scheduler.schedule", ":Scheduler._free_reque
 @pytest.mark.vllm
 def test_a_pooler_is_counted_too(base: ReadyBuild, builds: Path) -> None:
     """Its requests are at their end with their prompts: there is no decoding."""
-    found = count([Wanted(build=base, cells={"embeddings": [8]})], builds, print)[0]
-    assert [list(cell.phases) for cell in found.cells] == [["admission", "prefill"]], found.left_out
-    assert len(found.cells[0].outputs) == 8
+    found = count([Wanted(build=base, cells={"embeddings": [8], "classification": [8]})], builds, print)[0]
+    assert [list(cell.phases) for cell in found.cells] == [["admission", "prefill"]] * 2, found.left_out
+    assert [len(cell.outputs) for cell in found.cells] == [8, 8]
+    assert [len(cell.outputs[0][0]) for cell in found.cells] == [64, 2]  # numbers of an embedding, classes
 
 
 @pytest.mark.vllm
@@ -124,25 +127,84 @@ def test_what_was_counted_is_kept_and_not_counted_again(base: ReadyBuild, builds
     assert (file.read_bytes(), said) == (before, [])
 
 
+FAULTS = """    if logits.shape[0] == 4:
+        raise RuntimeError("no four requests")
+    if logits.shape[0] == 5:
+        import sys
+
+        sys.settrace(None)
+    if logits.shape[0] == 8:
+        import os
+
+        os.kill(os.getpid(), 9)
+"""
+
+
 @pytest.mark.vllm
-def test_an_engine_that_dies_of_one_feature_leaves_the_others(base: ReadyBuild, builds: Path) -> None:
-    """One that raises is reported with its words, one that is killed with the signal; the next command tries them again."""
-    path = "vllm/v1/sample/ops/penalties.py"
-    dies = changed(
-        base,
-        builds,
-        "dies",
-        path,
-        "    _, vocab_size = logits.shape\n",
-        "    import os\n\n    os.kill(os.getpid(), 9)\n    _, vocab_size = logits.shape\n",
-    )
-    wanted = Wanted(build=dies, cells={"penalties": [8], "stop strings": [8]})
-    found = count([wanted], builds, print)[0]
+def test_an_engine_that_fails_in_one_feature_leaves_the_others(base: ReadyBuild, builds: Path) -> None:
+    """One that raises is told with its words, one that sets a trace function with that, one that is killed with the signal; the next
+    command tries them again."""
+    old = "    _, vocab_size = logits.shape\n"
+    fails = changed(base, builds, "fails", "vllm/v1/sample/ops/penalties.py", old, FAULTS + old)
+    found = count([Wanted(build=fails, cells={"penalties": [4, 5, 8], "stop strings": [8]})], builds, print)[0]
     assert [cell.key for cell in found.cells] == [("stop strings", 8)]
-    assert [(one.feature, one.kind, one.why) for one in found.left_out] == [
-        ("penalties", "fault", "the engine's process was ended by SIGKILL")
+    assert [(one.feature, one.requests, one.kind, one.why) for one in found.left_out] == [
+        ("penalties", 4, "fault", "RuntimeError: no four requests"),
+        ("penalties", 5, "fault", SETS_ITS_OWN),
+        ("penalties", 8, "fault", "the engine's process was ended by SIGKILL"),
     ]
-    assert not found.has("penalties", 8)
+    assert not any(found.has("penalties", size) for size in (4, 5, 8))
+
+
+SETS_ITS_OWN = "NotCounting: what was counted sets a trace or profile function of its own, so that nothing can be counted in it"
+
+
+@pytest.mark.vllm
+def test_counting_ends_with_the_time_for_it_or_once_it_is_enough(base: ReadyBuild, builds: Path) -> None:
+    """What was counted until then is kept, and the rest is not known; a time that is over before vLLM is imported is said."""
+    wanted = Wanted(build=base, cells={"stop strings": [4, 9]}, process=3)
+    with pytest.raises(CannotRun, match="before vLLM was imported"):
+        count([wanted], builds, print, seconds=0.0)
+    looks: list[int] = []
+
+    def enough(now: Sequence[Count]) -> bool:
+        looks.append(len(now[0].cells))
+        return bool(now[0].cells)
+
+    found = count([wanted], builds, print, enough=enough)[0]
+    assert [cell.key for cell in found.cells] == [("stop strings", 4)]
+    assert looks[-1] == 1
+    assert count([wanted], builds, print, enough=enough) == [found]
+    assert not found.has("stop strings", 9)
+
+
+UNKNOWN = """
+import json, sys
+from perfproof.child.engine import making, run
+from perfproof.child.engine.features import Feature
+
+order = {"model": "nowhere", "vocabulary": 512, "closely": [], "scratch": ".", "timeout": 60, "confirms": False}
+results = run.Results(sys.argv[1])
+run.run_engine(((Feature("beaming", engine={"teleport": True}), 8),), order, results)
+try:
+    making.parameters(Feature("beaming", sampling={"warp": 9}), 0, 28)
+except making.Unknown as unknown:
+    results.say(feature="warp", skipped=str(unknown))
+"""
+
+
+@pytest.mark.vllm
+def test_a_feature_that_a_release_does_not_know_is_skipped_and_named(base: ReadyBuild, tmp_path: Path) -> None:
+    """Before an engine is made: its option, or its sampling parameter, is not there."""
+    script, result, log = tmp_path / "unknown.py", tmp_path / "result", tmp_path / "log"
+    script.write_text(UNKNOWN)
+    done = run_to_end([base.interpreter, script, result], environment=build_environment(base, threads=1), log=log, timeout=120)
+    assert done.ok, done.tail()
+    found = read_count(result).left_out
+    assert [(one.feature, one.kind, one.why) for one in found] == [
+        ("beaming", "unknown", "its engine has no teleport"),
+        ("warp", "unknown", "its sampling parameters have no warp"),
+    ]
 
 
 @pytest.mark.vllm

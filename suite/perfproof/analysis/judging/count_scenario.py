@@ -37,14 +37,14 @@ class _Side:
     def values(self, name: str) -> list[float]:
         return [float(trial.witnesses[name]) for trial in self.trials if name in trial.witnesses]
 
-    def said(self, what: str, case: str) -> list[Any]:
+    def named(self, what: str, case: str) -> list[Any]:
         """What the trials say of a case: `outputs`, `functions` or `odd`."""
-        told = (told_of(trial).get(what) for trial in self.trials)
-        return [each.get(case) for each in told if isinstance(each, Mapping)]
+        tables = (told_of(trial).get(what) for trial in self.trials)
+        return [each.get(case) for each in tables if isinstance(each, Mapping)]
 
     def odd(self, case: str) -> frozenset[str]:
         """Names on which the waves of a process did not agree: they are in no number."""
-        return frozenset(str(name) for said in self.said("odd", case) if isinstance(said, list) for name in said)
+        return frozenset(str(name) for names in self.named("odd", case) if isinstance(names, list) for name in names)
 
     def why_not(self, case: str) -> tuple[str, str]:
         """Of what kind it is that a case was not counted ("unknown" to the release, a "fault", ""), and why."""
@@ -150,7 +150,7 @@ def _fault(name: str, base: _Side, candidate: _Side) -> str:
         if len(set(side.values(name))) > 1:
             span = " and ".join(f"{value:,.0f}" for value in dict.fromkeys(side.values(name)))
             return f"not the same in two processes of {side.name}: {span}"
-    if len({str(said) for side in (base, candidate) for said in side.said("outputs", case)}) > 1:
+    if len({str(value) for side in (base, candidate) for value in side.named("outputs", case)}) > 1:
         return "other work: the requests were answered otherwise"
     if uneven := base.odd(case) ^ candidate.odd(case):
         return f"not the same each time on one side alone: {few(sorted(uneven), NAMED)}"
@@ -160,15 +160,15 @@ def _fault(name: str, base: _Side, candidate: _Side) -> str:
 def _verdict(name: str, margin: float, base: _Side, candidate: _Side) -> tuple[Outcome, str]:
     before, after, unit = base.values(name)[0], candidate.values(name)[0], metric(name).unit
     case = name.partition("@")[2]
-    told = f"exactly {number_format.counted(after, '')} against {number_format.counted(before, '' if unit == '1' else unit)}"
+    figures = f"exactly {number_format.counted(after, '')} against {number_format.counted(before, '' if unit == '1' else unit)}"
     if before != after:
-        told += f" ({number_format.percent(after / before - 1)})" if before else ", where there was none"
+        figures += f" ({number_format.percent(after / before - 1)})" if before else ", where there was none"
     if abs(after - before) > margin * before:
-        return (Outcome.REGRESSED, f"more Python work: {told}") if after > before else (Outcome.LESS, f"less Python work: {told}")
+        return (Outcome.REGRESSED, f"more Python work: {figures}") if after > before else (Outcome.LESS, f"less Python work: {figures}")
     if before != after:
-        return Outcome.EQUIVALENT, f"{told}, within the margin of {number_format.percent(margin, signed=False)}"
-    same = len({str(said) for side in (base, candidate) for said in side.said("functions", case)}) <= 1
-    return (Outcome.IDENTICAL, "identical") if same else (Outcome.EQUIVALENT, f"{told}: the same in all, by other functions")
+        return Outcome.EQUIVALENT, f"{figures}, within the margin of {number_format.percent(margin, signed=False)}"
+    same = len({str(value) for side in (base, candidate) for value in side.named("functions", case)}) <= 1
+    return (Outcome.IDENTICAL, "identical") if same else (Outcome.EQUIVALENT, f"{figures}: the same in all, by other functions")
 
 
 def _left_out(trial: Record) -> list[Mapping[str, Any]]:

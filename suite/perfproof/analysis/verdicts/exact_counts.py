@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from perfproof.analysis.counts.count_comparison import Changed, changes
 from perfproof.analysis.stats import number_format
-from perfproof.analysis.verdicts.count_comparison import Changed, changes
 from perfproof.analysis.verdicts.verdict import Verdict
 from perfproof.model.base.name_lists import few
 from perfproof.model.records.counts import METRICS, Metric, PhaseWork, function_of, numbers_of, short_name

@@ -62,7 +62,7 @@ def two_sides(line: Judged, own: Placed, how: str, remedy: str) -> Judged:
     words = f"{number_format.change(effect, scale)}, but {how}"
     if drift:
         made = number_format.span((_shown(drift[0], scale), _shown(drift[1], scale)), scale)
-        words = f"{words}: one such as within the two sides would by itself have made {made}"
+        words = f"{words}: the drift within the two sides alone would have made {made}"
     reason = f"{words}; {remedy}"
     return replace(line, verdict=Outcome.INCONCLUSIVE, effect=effect, interval=interval, mde=None, reason=reason, warnings=())
 

@@ -18,7 +18,8 @@ WAITING = ("threading", "queue", "selectors", "concurrent.futures._base", "concu
 class Tally:
     """One count: `functions` maps `module:Qual.name` to five numbers (see above), `c_calls` names to calls, `lines` the functions that
     were to be looked at closely to the instructions of each of their lines. `waiting` are instructions of what waits for threads
-    (`WAITING`): how many those are depends on who is faster. `missed` are threads that ran and were not counted."""
+    (`WAITING`): how many those are depends on who is faster. `missed` are threads that ran and were not counted. `outside` are seconds in C
+    functions, by name: no count, and from a round of its own."""
 
     functions: dict[str, list[int]] = field(default_factory=dict)
     c_calls: dict[str, int] = field(default_factory=dict)
@@ -27,6 +28,7 @@ class Tally:
     lines: dict[str, dict[int, int]] = field(default_factory=dict)
     waiting: dict[str, int] = field(default_factory=dict)
     missed: list[str] = field(default_factory=list)
+    outside: dict[str, float] = field(default_factory=dict)
 
     def add(self, name: str, numbers: list[int]) -> None:
         """Adds a function's numbers to those of its name: functions that share a name are one."""
@@ -57,6 +59,7 @@ class Tally:
                 total.update(lines)
                 whole.lines[name] = dict(total)
         whole.c_calls = dict(Counter(self.c_calls) + Counter(other.c_calls))
+        whole.outside = {name: self.outside.get(name, 0.0) + other.outside.get(name, 0.0) for name in {**self.outside, **other.outside}}
         whole.waiting = dict(Counter(self.waiting) + Counter(other.waiting))
         return whole
 

@@ -29,6 +29,8 @@ PHASES = ("admission", "prefill", "decode", "new block", "finish")
 that end with the token `ENTERS`; the steps from the first request that ends to the last."""
 LONG = (64, 1024, 4096)
 """Output tokens of long outputs whose steps are counted, each at the same place of its block, to show work that grows with the output."""
+MODEL = "the model itself"
+"""Stands for the toy's folder in an engine's options."""
 THINK, ANSWER = "w300", "w301"
 """Words of the toy's vocabulary that serve as the marks of thinking."""
 
@@ -38,9 +40,9 @@ class Feature:
     """`engine` are options of the engine besides `ENGINE`, `sampling` parameters of a request besides `SAMPLING`. The first `shared` tokens
     of all prompts are equal; `keeps` keeps the prefix cache from wave to wave; `prompt` is the number of prompt tokens; `numbered` names a
     parameter that is each request's own number; `output` is the number of output tokens, `positions` those whose steps are counted instead
-    of `DECODE` and `ENTERS`; `pools` asks for embeddings; `adapter` sends requests through a LoRA adapter. `needs` are facts that must hold
-    for the engine (`facts_of`): a platform may turn options off silently. `graphs` runs the model in CUDA graphs, the default on a GPU:
-    operators can't be counted there, and no other device has graphs."""
+    of `DECODE` and `ENTERS`; `pools` is what a pooler is asked for, where there is no output; `adapter` sends requests through a LoRA
+    adapter. `needs` are facts that must hold for the engine (`facts_of`): a platform may turn options off silently. `graphs` runs the model
+    in CUDA graphs, the default on a GPU: operators can't be counted there, and no other device has graphs."""
 
     name: str
     engine: Mapping[str, Any] = field(default_factory=dict)
@@ -50,7 +52,7 @@ class Feature:
     shared: int = 0
     keeps: bool = False
     numbered: str = ""
-    pools: bool = False
+    pools: str = ""
     output: int = OUTPUT
     positions: tuple[int, ...] = ()
     needs: Mapping[str, Any] = field(default_factory=dict)
@@ -113,9 +115,14 @@ FEATURES = (
         "ngram speculation",
         engine={"speculative_config": {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 3, "prompt_lookup_min": 1}},
     ),
+    Feature(
+        "draft-model speculation",
+        engine={"speculative_config": {"method": "draft_model", "model": MODEL, "num_speculative_tokens": 3}},
+    ),
     Feature("CUDA graphs", engine=GRAPHS, graphs=True),
     Feature("LoRA", engine={"enable_lora": True, "max_loras": 1, "max_lora_rank": 8}, adapter=True),
-    Feature("embeddings", engine={"runner": "pooling"}, pools=True),
+    Feature("embeddings", engine={"runner": "pooling"}, pools="embed"),
+    Feature("classification", engine={"runner": "pooling", "convert": "classify"}, pools="classify"),
     Feature("long outputs", engine=LONGER, sizes=(8,), output=LONG[-1] + 4, positions=LONG),
     Feature(
         "penalties of long outputs", engine=LONGER, sizes=(8,), output=LONG[-1] + 4, positions=LONG, sampling={"presence_penalty": 0.5}

@@ -9,16 +9,38 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from perfproof.child.engine.features import ENGINE, ON_GPU, SAMPLING, Feature
+from perfproof.child.engine.features import ENGINE, MODEL, ON_GPU, SAMPLING, Feature
 
 
 class Unknown(Exception):
     """This release does not know an option of a feature."""
 
 
+def look_at_models_here() -> None:
+    """vLLM looks at a model's class in another process, which imports all of vLLM, lest CUDA be set up in this one. Here it may be."""
+    from vllm.model_executor.models import registry
+
+    if hasattr(registry, "_run_in_subprocess"):
+        registry._run_in_subprocess = lambda work: work()
+
+
 def engine(model: str, feature: Feature) -> Any:
-    """vLLM's engine in this process. Raises `Unknown` for options that it lacks."""
-    from vllm import LLM, EngineArgs
+    """vLLM's engine in this process. Raises `Unknown` for options that it does not have."""
+    from vllm import LLM
+
+    return LLM(**_options(model, feature)).llm_engine
+
+
+def config(model: str, feature: Feature) -> Any:
+    """What an engine would make of its options, without making it. Raises `Unknown` for options that it does not have."""
+    from vllm import EngineArgs
+    from vllm.usage.usage_lib import UsageContext
+
+    return EngineArgs(**_options(model, feature)).create_engine_config(UsageContext.LLM_CLASS)
+
+
+def _options(model: str, feature: Feature) -> dict[str, Any]:
+    from vllm import EngineArgs
 
     from perfproof.child.counting import has_device
 
@@ -29,20 +51,20 @@ def engine(model: str, feature: Feature) -> Any:
     lacks = sorted(name for name in feature.engine if name not in known)
     if lacks:
         raise Unknown(f"its engine has no {', '.join(lacks)}")
-    options = {name: value for name, value in {**ENGINE, **(ON_GPU if gpu else {}), **feature.engine}.items() if name in known}
-    return LLM(model=model, **{name: _plain(value) for name, value in options.items()}).llm_engine
+    said = {name: value for name, value in {**ENGINE, **(ON_GPU if gpu else {}), **feature.engine}.items() if name in known}
+    return {"model": model, **{name: _with_model(_plain(value), model) for name, value in said.items()}}
 
 
-def parameters(feature: Feature, number: int) -> Any:
-    """The parameters of request `number`. Raises `Unknown` for parameters that this release lacks."""
+def parameters(feature: Feature, number: int, output: int) -> Any:
+    """What request `number` asks for, with an output of so many tokens. Raises `Unknown` for parameters that this release does not have."""
     if feature.pools:
         from vllm import PoolingParams
 
-        task = {"task": "embed"} if "task" in _names(PoolingParams) else {}
+        task = {"task": feature.pools} if "task" in _names(PoolingParams) else {}
         return PoolingParams(**task)
     from vllm import SamplingParams
 
-    options = {**SAMPLING, "max_tokens": feature.output, **feature.sampling, **({feature.numbered: number} if feature.numbered else {})}
+    options = {**SAMPLING, "max_tokens": output, **feature.sampling, **({feature.numbered: number} if feature.numbered else {})}
     lacks = sorted(set(options) - _names(SamplingParams))
     if lacks:
         raise Unknown(f"its sampling parameters have no {', '.join(lacks)}")
@@ -88,6 +110,13 @@ def adapter(folder: str, model: str) -> Any:
 
 def _names(kind: Any) -> set[str]:
     return {name for name in inspect.signature(kind).parameters if not name.startswith("_")}
+
+
+def _with_model(value: Any, model: str) -> Any:
+    """A value in which the toy's folder stands where it is asked for."""
+    if isinstance(value, dict):
+        return {name: _with_model(one, model) for name, one in value.items()}
+    return model if value == MODEL else value
 
 
 def _plain(value: Any) -> Any:

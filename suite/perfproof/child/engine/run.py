@@ -2,7 +2,8 @@
 
 Runs inside a build's interpreter. ORDER is a JSON object: `model` (a toy's folder) and its `vocabulary`; `cells`, features by their names
 and the requests of each, `{"plain": [8, 32]}`; `closely`, functions whose lines are counted; `scratch`, a folder; `timeout`, seconds for an
-engine. vLLM is imported once; each engine runs in a forked process, so that a crash does not affect the others.
+engine; `confirms`, whether another process counted the same: one wave of long outputs is enough then, and no times are taken. vLLM is
+imported once; each engine runs in a process that is forked from there, so that one that crashes leaves the others.
 
 RESULT gets one JSON object per line, at once: `{"started": ...}`, then for a feature's cell `phases`, `outputs` and more (`cell_of`), or
 `skipped` (this release does not know it) or `fault`, each with `feature` and `requests`; at the end `{"done": true}`.
@@ -20,15 +21,17 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from perfproof.child.counting import VERSION, Counter, Device, Operators, has_device
+from perfproof.child.counting import VERSION, Counter, Device, Operators, Outside, has_device, settle
 from perfproof.child.counting.counter import prove
 from perfproof.child.counting.tally import Tally
 from perfproof.child.engine import making
 from perfproof.child.engine.features import Feature, engines
-from perfproof.child.engine.waves import Rounds, Wave, agreed, odd
+from perfproof.child.engine.waves import Rounds, agreed, odd, timed
 
-AROUND = 16
-"""The fastest of so many steps counts as the time of the last."""
+AGREE = 2
+"""Waves that must agree."""
+NAMED = 8
+"""C functions that are kept by name with their seconds."""
 
 
 class Results:
@@ -122,15 +125,18 @@ def run_engine(cells: tuple[tuple[Feature, int], ...], order: dict[str, Any], re
     try:
         counter.install()
         prove(counter)
+        making.look_at_models_here()
+        if features[0].needs and turned_off(making.config(order["model"], features[0]), features, results):
+            return
         engine = making.engine(order["model"], features[0])
+        settle()
     except Exception as error:
         tell(error, results, features)
         return
-    facts = facts_of(engine)
+    facts = facts_of(engine.vllm_config)
     results.say(engine=facts, features=[feature.name for feature in features], seconds=time.perf_counter() - began)
     for feature in features:
-        if off := sorted(name for name, value in feature.needs.items() if facts[name] != value):
-            results.say(feature=feature.name, skipped=f"the engine turned {', '.join(off)} off on this platform")
+        if turned_off(engine.vllm_config, [feature], results):
             continue
         for requests in (size for one, size in cells if one is feature):
             began = time.perf_counter()
@@ -152,14 +158,23 @@ def tell(error: Exception, results: Results, features: list[Feature], **more: An
         results.say(feature=feature.name, **more, **({"skipped": str(error)} if unknown else {"fault": one_line(error)}))
 
 
-def facts_of(engine: Any) -> dict[str, Any]:
-    """The options that the engine really uses."""
-    config = engine.vllm_config
+def facts_of(config: Any) -> dict[str, Any]:
+    """What the engine made of its options."""
     return {
         "block_size": config.cache_config.block_size,
         "prefix_caching": bool(config.cache_config.enable_prefix_caching),
         "async_scheduling": bool(getattr(config.scheduler_config, "async_scheduling", False)),
     }
+
+
+def turned_off(config: Any, features: list[Feature], results: Results) -> bool:
+    """Whether all of these features need what the engine turned off, and says so of each that does."""
+    facts, gone = facts_of(config), 0
+    for feature in features:
+        if off := sorted(name for name, value in feature.needs.items() if facts[name] != value):
+            results.say(feature=feature.name, skipped=f"the engine turned {', '.join(off)} off on this platform")
+            gone += 1
+    return gone == len(features)
 
 
 def model_runner(engine: Any) -> str:
@@ -174,13 +189,15 @@ def model_runner(engine: Any) -> str:
 
 
 def cell_of(engine: Any, feature: Feature, requests: int, order: dict[str, Any], counter: Counter) -> dict[str, Any]:
-    """The counts of one feature with so many requests: Python first, then operators and a GPU's work in separate waves."""
+    """The counts of one feature with so many requests: Python, then operators and a GPU's work in waves of their own, then times."""
     lora = making.adapter(os.path.join(order["scratch"], "adapter"), order["model"]) if feature.adapter else None
     rounds = Rounds(engine, feature, requests, order["vocabulary"], lora)
     scouted, steps = rounds.scout()
-    python = rounds.counted(counter, steps, scouted)
-    operators = {} if feature.graphs else rounds.counted(Operators(), steps, scouted)
-    device = rounds.counted(Device(), steps, scouted) if has_device() else {}
+    long = bool(feature.positions)
+    python, like = rounds.counted(counter, steps, None if long else scouted, 1 if long and order["confirms"] else AGREE)
+    waves = 1 if long else AGREE
+    operators = {} if feature.graphs else rounds.counted(Operators(), steps, like, waves)[0]
+    device = rounds.counted(Device(), steps, like, waves)[0] if has_device() else {}
     phases = {}
     for phase, tallies in python.items():
         there = _best(tallies)
@@ -193,12 +210,13 @@ def cell_of(engine: Any, feature: Feature, requests: int, order: dict[str, Any],
             "waves": len(tallies),
             "odd": odd(tallies) + odd(operators.get(phase, ())) + odd(device.get(phase, ())),
         }
-    runner = model_runner(engine)
+    outside = {} if long or order["confirms"] else rounds.wave(Outside(), steps).counts
     return {
         "phases": phases,
-        "runner": runner,
-        "outputs": [scouted.outputs[number] for number in sorted(scouted.outputs)],
-        "seconds": timed(scouted, steps),
+        "runner": model_runner(engine),
+        "outside": {phase: most(tally.outside, len(steps[phase])) for phase, tally in outside.items() if phase in steps},
+        "outputs": [like.outputs[number] for number in sorted(like.outputs)],
+        "seconds": timed(like, steps, counted=long),
     }
 
 
@@ -207,18 +225,11 @@ def _best(tallies: Sequence[Tally]) -> Tally:
     return agreed(tallies) or (tallies[-1] if tallies else Tally())
 
 
-def timed(wave: Wave, steps: dict[str, range]) -> dict[str, float]:
-    """The seconds of a step of each phase in a wave that was not counted; for a phase of one step, the least of the steps before it,
-    because the machine may be busy."""
-    by_phase = {}
-    for phase, which in steps.items():
-        before = (
-            wave.seconds[max(0, which.stop - AROUND) : which.stop]
-            if len(which) == 1 and which.start > AROUND
-            else wave.seconds[which.start : which.stop]
-        )
-        by_phase[phase] = min(before)
-    return by_phase
+def most(seconds: dict[str, float], steps: int) -> dict[str, float]:
+    """Seconds a step of the C functions that take most of them, and of all others together."""
+    ordered = sorted(seconds.items(), key=lambda item: -item[1])
+    kept = {name: second / steps for name, second in ordered[:NAMED]}
+    return {**kept, "": sum(second for _, second in ordered[NAMED:]) / steps}
 
 
 def abandon(engine: Any) -> None:

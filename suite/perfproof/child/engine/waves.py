@@ -1,8 +1,11 @@
 """A wave: a number of requests are added, stepped to their end, and counted phase by phase.
 
-The first wave is not counted: it warms up the engine, and shows which steps belong to which phase. All later waves repeat it with the same
-requests; a phase is counted until two waves agree to the last instruction. The prefix cache is emptied between waves, unless the feature
-needs its content.
+The first waves are not counted: they warm up what is made once, and show which steps belong to which phase. All later ones do the same with
+the same requests; a phase is counted until two waves agree to the last instruction. Between waves the prefix cache is emptied, unless the
+feature is about what it holds.
+
+Long outputs are scouted with short ones: a request gets a token a step, so that the steps of later tokens are known. The counted wave sees
+that it was so. One wave of them is enough where another process has two that agree.
 """
 
 from __future__ import annotations
@@ -14,14 +17,16 @@ from typing import Any
 
 from perfproof.child.counting import Tally, equal, quiet, unsteady
 from perfproof.child.engine import making
-from perfproof.child.engine.features import DECODE, ENTERS, Feature
+from perfproof.child.engine.features import DECODE, ENTERS, OUTPUT, Feature
 
 MOST = 6
 """The most waves that are counted until two agree."""
 LONGEST = 60.0
 """Seconds to wait for the grammars of structured outputs."""
 STEPS = 6000
-"""The most steps of a wave."""
+"""Steps of a wave, at most."""
+AROUND = 16
+"""Steps of which the fastest stands for the last."""
 
 
 class Stuck(RuntimeError):
@@ -49,38 +54,46 @@ class Rounds:
 
     def __init__(self, engine: Any, feature: Feature, requests: int, vocabulary: int, lora: Any = None) -> None:
         self.engine, self.feature, self.requests = engine, feature, requests
-        self._to_add = [
-            (str(number), making.prompt(feature, number, vocabulary), making.parameters(feature, number)) for number in range(requests)
-        ]
+        self._prompts = [making.prompt(feature, number, vocabulary) for number in range(requests)]
         self._latest: dict[int, Any] = {}
         self._more = {} if lora is None else {"lora_request": lora}
+        self._asked: list[tuple[str, list[int], Any]] = []
+
+    def _ask(self, output: int) -> None:
+        """New requests with outputs of so many tokens: vLLM writes into parameters, and takes another way where it has been before."""
+        self._asked = [
+            (str(number), list(prompt), making.parameters(self.feature, number, output)) for number, prompt in enumerate(self._prompts)
+        ]
 
     def scout(self) -> tuple[Wave, dict[str, range]]:
-        """Runs waves without counting until two are equal; returns the last of them, and the steps of each phase."""
-        before = self.wave(None, {})
+        """Waves that are not counted, until two do the same; the last of them, and the steps of each phase."""
+        output = OUTPUT if self.feature.positions else self.feature.output
+        before = self.wave(None, {}, output)
         for _ in range(MOST):
-            now = self.wave(None, {})
+            now = self.wave(None, {}, output)
             if now.shape == before.shape:
                 return now, phases_of(now, self.feature)
             before = now
         raise Stuck("waves of the same requests took different steps, or had different outputs, each time")
 
-    def counted(self, counter: Any, steps: dict[str, range], like: Wave) -> dict[str, list[Tally]]:
-        """The counts of each phase, wave by wave, until every phase has two that agree. Raises `Stuck` if a wave differs from the one
-        that was not counted."""
-        by_phase: dict[str, list[Tally]] = {}
-        for _ in range(MOST):
+    def counted(self, counter: Any, steps: dict[str, range], like: Wave | None, enough: int = 2) -> tuple[dict[str, list[Tally]], Wave]:
+        """The counts of each phase, wave by wave, until every phase has `enough` that agree; and the wave that all were like, which is the
+        first where none was scouted. Raises `Stuck` where one did other steps, or phases are not in these steps."""
+        found: dict[str, list[Tally]] = {}
+        for _ in range(MOST if enough > 1 else 1):
             wave = self.wave(counter, steps)
-            if wave.shape != like.shape:
-                raise Stuck("a counted wave took other steps than one that was not counted")
+            like = like or wave
+            if wave.shape != like.shape or not in_place(wave, self.feature, steps):
+                raise Stuck("a wave that was counted took other steps than one that was not")
             for phase, tally in wave.counts.items():
-                by_phase.setdefault(phase, []).append(tally)
-            if all(agreed(tallies) is not None for tallies in by_phase.values()):
+                found.setdefault(phase, []).append(tally)
+            if enough < 2 or all(agreed(tallies) is not None for tallies in found.values()):
                 break
-        return by_phase
+        return found, like
 
-    def wave(self, counter: Any, steps: dict[str, range]) -> Wave:
-        """Runs one wave and counts the steps in `steps`."""
+    def wave(self, counter: Any, steps: dict[str, range], output: int | None = None) -> Wave:
+        """One wave, with outputs of so many tokens (None: as the feature has it); what lies in `steps` is counted."""
+        self._ask(output or self.feature.output)
         if not self.feature.keeps:
             self.engine.reset_prefix_cache()
         wave, self._latest = Wave(), {}
@@ -99,8 +112,8 @@ class Rounds:
         raise Stuck(f"requests had not ended after {STEPS} steps")
 
     def _admit(self) -> None:
-        for name, prompt, parameters in self._to_add:
-            self.engine.add_request(name, {"prompt_token_ids": list(prompt)}, parameters, **self._more)
+        for name, prompt, parameters in self._asked:
+            self.engine.add_request(name, {"prompt_token_ids": prompt}, parameters, **self._more)
 
     def _phase(self, wave: Wave, phase: str, counter: Any, work: Callable[[], Any]) -> Any:
         if counter is None or not phase:
@@ -160,19 +173,39 @@ def phases_of(wave: Wave, feature: Feature) -> dict[str, range]:
     first = next(step for step in range(last) if wave.least[step] >= 1)
     if feature.pools:
         return {"prefill": range(last)}
-    phases = {"prefill": range(first + 1), "finish": finish}
-    for place in feature.positions:
-        step = next(step for step in range(first + 1, finish.start) if wave.least[step] >= place)
-        phases[f"decode at {place:,}"] = range(step, step + 1)
     if feature.positions:
-        return phases
+        found = {"prefill": range(first + 1)}
+        for place in feature.positions:
+            found[f"decode at {place:,}"] = range(first + place - 1, first + place)
+        return {**found, "finish": range(first + feature.output - 1, first + feature.output)}
+    found = {"prefill": range(first + 1), "finish": finish}
     decode = next((step for step in range(first + 1, finish.start) if wave.least[step] >= DECODE), None)
     if decode is not None:
-        phases["decode"] = range(decode, decode + 1)
+        found["decode"] = range(decode, decode + 1)
     enters = next((step for step in range(first + 1, finish.start) if wave.least[step] >= ENTERS), None)
     if enters is not None and decode is not None and enters - 2 > decode:
-        phases["new block"] = range(enters - 2, enters + 1)
-    return phases
+        found["new block"] = range(enters - 2, enters + 1)
+    return found
+
+
+def in_place(wave: Wave, feature: Feature, steps: dict[str, range]) -> bool:
+    """Whether a wave of long outputs came to its tokens in the steps that were foreseen."""
+    places = {f"decode at {place:,}": place for place in feature.positions}
+    there = all(wave.least[which.start] == places[name] for name, which in steps.items() if name in places)
+    finish = steps.get("finish", range(0))
+    return not places or (there and len(wave.least) == finish.stop and not wave.ended[finish.start - 1])
+
+
+def timed(wave: Wave, steps: dict[str, range], counted: bool) -> dict[str, float]:
+    """The seconds of a step of each phase; of a single one the least of those before it, since the machine may be busy. Of a wave that was
+    `counted` only steps that were not."""
+    found = {}
+    for phase, which in steps.items():
+        around = len(which) == 1 and which.start > AROUND
+        stop = which.start if counted else which.stop
+        if around or not counted:
+            found[phase] = min(wave.seconds[stop - AROUND : stop] if around else wave.seconds[which.start : which.stop])
+    return found
 
 
 def agreed(tallies: Sequence[Tally]) -> Tally | None:
@@ -181,7 +214,7 @@ def agreed(tallies: Sequence[Tally]) -> Tally | None:
 
 
 def odd(tallies: Sequence[Tally]) -> list[str]:
-    """The names of what differs between the waves; empty if two agree."""
-    if agreed(tallies) is not None:
+    """What the waves do not agree on, by name; empty where two do, or where there is one."""
+    if len(tallies) < 2 or agreed(tallies) is not None:
         return []
     return sorted({name for place, one in enumerate(tallies) for other in tallies[place + 1 :] for name in unsteady(one, other)})

@@ -143,9 +143,16 @@ class _Reader:
                 tuple(tuple(self.number(token, "outputs") for token in self.items(one, "outputs")) for one in self.items(each, "outputs"))
                 for each in self.items(line.get("outputs"), "outputs")
             ),
-            seconds={name: self.seconds(value, f"seconds.{name}") for name, value in self.mapping(line, "seconds").items()},
+            seconds=self.times(line, "seconds"),
             runner=self.text(line, "runner") if "runner" in line else "",
+            outside={name: self.times(line["outside"], name, "outside.") for name in self.mapping(line, "outside")}
+            if "outside" in line
+            else {},
         )
+
+    def times(self, data: Mapping[str, Any], field: str, where: str = "") -> Mapping[str, float]:
+        found = self.mapping(data, field, where)
+        return {name: self.seconds(value, f"{where}{field}.{name}") for name, value in found.items()}
 
     def seconds(self, value: Any, field: str) -> float:
         if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):

@@ -41,17 +41,17 @@ def keep_table(text: str, folder: Path, name: str) -> dict[str, str]:
 
 def told_of(record: Record) -> Mapping[str, Any]:
     """What a record says of its counts; empty for one that counted nothing."""
-    told = record.environment.get(TOLD)
-    return told if isinstance(told, Mapping) else {}
+    entry = record.environment.get(TOLD)
+    return entry if isinstance(entry, Mapping) else {}
 
 
 def read_table(folder: Path, record: Record) -> Count | None:
     """The table of a record of a results folder; None for a record that has none. Raises `BadInput` for one that is not there, is another
     than the record saw, or can't be read."""
-    said = told_of(record).get("table")
-    if not isinstance(said, Mapping):
+    entry = told_of(record).get("table")
+    if not isinstance(entry, Mapping):
         return None
-    name, want = str(said.get("file")), said.get("sha256")
+    name, want = str(entry.get("file")), entry.get("sha256")
     if not _NAME.fullmatch(name):
         raise BadInput(
             f"{folder}: record of {record.arm}: environment.engine.table.file: expected {TABLES}/NAME.jsonl.gz, got {name[:80]!r}"

@@ -117,7 +117,8 @@ class PhaseWork:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """A feature with so many requests. `outputs` are the tokens of each output of each request; `seconds` those of a step of each
-    phase in a wave that was not counted: rough, on a machine that may be busy. `runner` is the model runner that ran, "" if unknown."""
+    phase in a wave that was not counted: rough, on a machine that may be busy. `runner` is the model runner that ran, "" if unknown.
+    `outside` has of a phase the seconds of a step that went by in C functions, by name, "" being all others: rough, too."""
 
     feature: str
     requests: int
@@ -125,6 +126,7 @@ class Cell:
     outputs: tuple[tuple[tuple[int, ...], ...], ...]
     seconds: Mapping[str, float]
     runner: str = ""
+    outside: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, int]:

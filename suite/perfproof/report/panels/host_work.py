@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from perfproof.analysis.verdicts.count_comparison import WORDS
+from perfproof.analysis.counts.count_comparison import WORDS
 from perfproof.model.records.counts import METRICS
 from perfproof.report.base import units
 from perfproof.report.base.page_model import HostWorkRow, Page

@@ -53,6 +53,9 @@ RUNNERS: Mapping[str, str] = {"v1": "0", "v2": "1"}
 """How a model runner is asked for; unset, the release chooses."""
 
 Runner = Literal["default", "v1", "v2"]
+COMPILED = "TORCHINDUCTOR_CACHE_DIR"
+"""Where PyTorch keeps what it compiles, by its content: builds that are counted share it, and a change's does not compile it again."""
+
 Cells = Mapping[str, Sequence[int]]
 Say = Callable[[str], object]
 
@@ -95,8 +98,8 @@ def count(
     return [runs[file].count() for file in files]
 
 
-def order_for(models: Path, cells: Cells, closely: Sequence[str], scratch: Path) -> dict[str, Any]:
-    """What a counting process is asked; the model is written below `models`."""
+def order_for(models: Path, cells: Cells, closely: Sequence[str], scratch: Path, *, confirms: bool = False) -> dict[str, Any]:
+    """The order for a counting process; the model is written below `models`. `confirms` says that another process counted the same."""
     return {
         "model": str(write_toy_model(MODEL, models)),
         "vocabulary": MODEL.vocabulary,
@@ -104,6 +107,7 @@ def order_for(models: Path, cells: Cells, closely: Sequence[str], scratch: Path)
         "closely": list(closely),
         "scratch": str(scratch),
         "timeout": ENGINE,
+        "confirms": confirms,
     }
 
 
@@ -179,11 +183,12 @@ class _Run:
         build, scratch = self._wanted.build, Scratch(self._builds / FOLDER / ".running", "count")
         self._stack.callback(scratch.close)
         order_file = scratch.folder / "order.json"
-        order_file.write_text(json.dumps(order_for(self._builds / "models", missing, self._wanted.closely, scratch.folder)))
+        order = order_for(self._builds / "models", missing, self._wanted.closely, scratch.folder, confirms=self._wanted.process > 1)
+        order_file.write_text(json.dumps(order))
         self.told = self._lines()
         self._running = start(
             [build.interpreter, build.child / "engine" / "run.py", order_file, self._file],
-            environment=environment_of(build, self._wanted.runner),
+            environment={**environment_of(build, self._wanted.runner), COMPILED: str(self._builds / FOLDER / ".inductor")},
             log=self._log,
         )
 

@@ -19,7 +19,7 @@ from perfproof.model.scenarios.scenario import Scenario
 from perfproof.model.verdicts.judged import Outcome
 from perfproof.run.kinds.engine.engine_result import calls_of, result_of
 from perfproof.run.kinds.engine.engine_runner import EngineRunner, scenario_faults
-from tests.analysis.verdicts.test_count_comparison import counted, phase
+from tests.analysis.counts.test_count_comparison import counted, phase
 from tests.run.conftest import served_build as served_build
 
 

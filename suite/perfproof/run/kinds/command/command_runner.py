@@ -48,7 +48,7 @@ class CommandRunner(ProcessRunner[CommandWorkload]):
     """Runs the trials of one command; nothing is kept alive between them."""
 
     faults = staticmethod(scenario_faults)
-    asked = staticmethod(workload_of)
+    workload_from = staticmethod(workload_of)
 
     def check(self) -> None:
         """Raises `BadInput` for files that are no longer there."""

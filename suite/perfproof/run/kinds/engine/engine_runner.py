@@ -51,7 +51,7 @@ class EngineRunner(ProcessRunner[EngineWorkload]):
     """Runs the trials of one engine scenario; nothing is kept alive between them."""
 
     faults = staticmethod(scenario_faults)
-    asked = staticmethod(workload_of)
+    workload_from = staticmethod(workload_of)
 
     def check(self) -> None:
         """Nothing: what a release does not know, its trial tells."""

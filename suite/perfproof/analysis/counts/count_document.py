@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perfproof.analysis.verdicts.count_comparison import Compared, Comparisons
+from perfproof.analysis.counts.count_comparison import Compared, Comparisons
 from perfproof.child.engine.features import POSITIONS
 from perfproof.model.records.counts import METRICS, Lines, outermost
 
@@ -28,7 +28,7 @@ def document(
         "schema": SCHEMA,
         "builds": list(builds),
         "comparisons": [_entry(one, lines) for one in found.compared],
-        "source_lines": {name: {str(number): text for number, text in said.items()} for name, said in (texts or {}).items()},
+        "source_lines": {name: {str(number): text for number, text in lines.items()} for name, lines in (texts or {}).items()},
         "warnings": list(warnings),
     }
 

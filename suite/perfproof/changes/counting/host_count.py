@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfproof.analysis.verdicts.count_comparison import WORDS, Compared, CountVerdict, ran
+from perfproof.analysis.counts.count_comparison import WORDS, Compared, CountVerdict, ran
 from perfproof.builds.install.ready_build import ReadyBuild
-from perfproof.changes.count_findings import Findings, Setting, cells_of, concluded, document_of, wanted, warnings
-from perfproof.changes.count_sources import Sides, idle_lines, touched_functions
-from perfproof.changes.count_words import NOT_TIME, line_of, one_sided
+from perfproof.changes.counting.count_findings import Findings, Setting, cells_of, concluded, document_of, wanted, warnings
+from perfproof.changes.counting.count_sources import Sides, idle_lines, touched_functions
+from perfproof.changes.counting.count_words import NOT_TIME, line_of, one_sided
 from perfproof.child.engine.features import FEATURES
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, PerfproofError
 from perfproof.model.records.counts import METRICS, Count

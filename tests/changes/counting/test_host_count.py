@@ -12,18 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfproof.builds.install.ready_build import ReadyBuild
-from perfproof.changes import count_findings, host_count
-from perfproof.changes.count_findings import Setting
-from perfproof.changes.count_words import NOT_TIME
-from perfproof.changes.host_count import UNKNOWN, HostCount, budget_of, count_first
+from perfproof.changes.counting import count_findings, host_count
+from perfproof.changes.counting.count_findings import Setting
+from perfproof.changes.counting.count_words import NOT_TIME
+from perfproof.changes.counting.host_count import UNKNOWN, HostCount, budget_of, count_first
 from perfproof.child.engine.features import FEATURES
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, CannotRun
 from perfproof.model.records.counts import Cell, Count, FunctionWork, LeftOut
 from perfproof.model.verdicts.judged import Outcome
 from perfproof.model.verdicts.policy import DEFAULT_POLICY, CountMargins, Policy
 from perfproof.run.trials.engine_counting import Wanted
-from tests.analysis.verdicts.test_count_comparison import phase
-from tests.changes.test_count_command import FUNCTION, compared, found, told
+from tests.analysis.counts.test_count_comparison import phase
+from tests.changes.counting.test_count_command import FUNCTION, compared, found, told
 
 STRICT = dataclasses.replace(DEFAULT_POLICY, counts=CountMargins(warn=0.005, fail=0.1))
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from perfproof.analysis.verdicts.count_comparison import WORDS, Comparisons, Where, compare, disagreeing, ran
-from perfproof.analysis.verdicts.count_document import document
-from perfproof.analysis.verdicts.count_growth import growths
-from perfproof.changes.count_sources import Sides, idle_lines, new_lines, texts_of, touched_functions
-from perfproof.changes.count_words import line_of, ranges
+from perfproof.analysis.counts.count_comparison import WORDS, Comparisons, Where, compare, disagreeing, ran
+from perfproof.analysis.counts.count_document import document
+from perfproof.analysis.counts.count_growth import growths
+from perfproof.analysis.counts.python_share import python_shares
+from perfproof.changes.counting.count_sources import Sides, idle_lines, new_lines, texts_of, touched_functions
+from perfproof.changes.counting.count_words import line_of, ranges
 from perfproof.child.engine.features import FEATURES, NAMES, POSITIONS
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, CannotRun
 from perfproof.model.base.name_lists import few
@@ -25,6 +26,8 @@ from perfproof.run.trials.engine_counting import Cells, Runner, Wanted, count
 
 CLOSELY = 40
 """The most functions whose lines are counted."""
+SHARES = 3
+"""The most cells whose step's time stands beside their counts."""
 NAMED = 6
 """The most functions that a sentence names."""
 UNCONFIRMED = "a second process of each side did not confirm the differences, or not all of them"
@@ -117,9 +120,15 @@ def concluded(
         never_ran=tuple(sorted(touched - ran(first, touched))),
         touched=tuple(sorted(touched)),
         tried=tuple(cells),
-        notes=(*more, *growths(first[0], first[1], POSITIONS)),
+        notes=(*more, *growths(first[0], first[1], POSITIONS), *python_shares(first[1], _timed(comparisons, first[1]))),
         texts=texts_of(sides[1], lines),
     )
+
+
+def _timed(comparisons: Comparisons, candidate: Count) -> list[tuple[str, int]]:
+    """The cells whose time is put beside their counts: those that differ, else all, the first ones of the matrix."""
+    keys = comparisons.differing or [cell.key for cell in candidate.cells]
+    return sorted(keys, key=lambda key: (NAMES.index(key[0]), key[1]))[:SHARES]
 
 
 def _cells(keys: Sequence[tuple[str, int]]) -> dict[str, list[int]]:

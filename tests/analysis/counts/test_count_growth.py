@@ -7,9 +7,9 @@ import dataclasses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfproof.analysis.verdicts.count_growth import growths
+from perfproof.analysis.counts.count_growth import growths
 from perfproof.model.records.counts import Cell, Count
-from tests.analysis.verdicts.test_count_comparison import phase
+from tests.analysis.counts.test_count_comparison import phase
 
 POSITIONS = {"decode at 64": 64, "decode at 1,024": 1024, "decode at 4,096": 4096}
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from perfproof.analysis.verdicts.count_comparison import Changed, Compared, Comparisons
-from perfproof.analysis.verdicts.count_document import document
-from perfproof.changes import count_findings
-from perfproof.changes.count_command import Asked, builds_of
-from perfproof.changes.count_findings import Findings, behind, cells_of
-from perfproof.changes.count_words import line_of, one_sided, ranges, sentences
+from perfproof.analysis.counts.count_comparison import Changed, Compared, Comparisons
+from perfproof.analysis.counts.count_document import document
+from perfproof.changes.counting import count_findings
+from perfproof.changes.counting.count_command import CountRequest, builds_of
+from perfproof.changes.counting.count_findings import Findings, behind, cells_of
+from perfproof.changes.counting.count_words import line_of, one_sided, ranges, sentences
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE, BadInput
 
@@ -188,7 +188,7 @@ def test_features_are_named_in_one_word_or_several() -> None:
         cells_of(["plain", "teleport"])
 
 
-def asked(tmp_path: Path, **more: object) -> Asked:
+def asked(tmp_path: Path, **more: object) -> CountRequest:
     said: dict[str, object] = {
         "pair": (),
         "change": None,
@@ -199,7 +199,7 @@ def asked(tmp_path: Path, **more: object) -> Asked:
         "as_json": False,
         "report": None,
     }
-    return Asked(**{**said, **more})  # type: ignore[arg-type]
+    return CountRequest(**{**said, **more})  # type: ignore[arg-type]
 
 
 def test_two_builds_may_be_named(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import textwrap
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfproof.changes.count_sources import added_lines, runnable
+from perfproof.changes.counting.count_sources import added_lines, runnable
 
 TEXT = textwrap.dedent(
     '''\

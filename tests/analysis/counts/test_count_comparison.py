@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfproof.analysis.verdicts.count_comparison import Compared, compare, disagreeing, other_work, ran
+from perfproof.analysis.counts.count_comparison import Compared, compare, disagreeing, other_work, ran
 from perfproof.model.records.counts import DEVICE, METRICS, Cell, Count, FunctionWork, LeftOut, Metric, OperatorWork, PhaseWork
 
 NAMES = ("m:C.run", "m:C.run.<locals>.<genexpr>", "n:other")

@@ -17,8 +17,8 @@ from rich.console import Console
 
 from perfproof.builds.prepare import prepare
 from perfproof.changes.change_builds import BASE, DIFF, Change, documents, rearmed, where_it_left
-from perfproof.changes.count_findings import Findings, Setting, cells_of, document_of, found_out, headline, warnings
-from perfproof.changes.count_words import one_sided, sentences
+from perfproof.changes.counting.count_findings import Findings, Setting, cells_of, document_of, found_out, headline, warnings
+from perfproof.changes.counting.count_words import one_sided, sentences
 from perfproof.changes.scenario_selection import scenario_files
 from perfproof.commands import record_verdicts
 from perfproof.commands.run_scenarios import load

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from perfproof.analysis.verdicts.count_comparison import other_work
+from perfproof.analysis.counts.count_comparison import other_work
 from perfproof.model.records.counts import METRICS, Cell, Count, Metric, numbers_of
 
 GROWING: tuple[Metric, ...] = ("python_instructions", "python_calls", "c_calls", "torch_operators", "torch_bytes")

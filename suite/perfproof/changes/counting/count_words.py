@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from perfproof.analysis.verdicts.count_comparison import WORDS, Changed, Compared, Comparisons, CountVerdict
+from perfproof.analysis.counts.count_comparison import WORDS, Changed, Compared, Comparisons, CountVerdict
 from perfproof.model.records.counts import METRICS, Lines, Metric, outermost, short_name
 
 MOST = 12

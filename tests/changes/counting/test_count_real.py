@@ -12,7 +12,7 @@ import pytest
 
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.install.side_folder import PACKAGE
-from perfproof.changes import host_count
+from perfproof.changes.counting import host_count
 from perfproof.cli import main
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE
 from tests.run.conftest import served_build as served_build

@@ -1,0 +1,47 @@
+"""What share of a step's time the counted functions take, roughly, and what of the step was not Python.
+
+The time is the least of some steps that ran uncounted; what went by in C functions is from one profiled step. Both are one look on a
+machine that may be busy: they put a count into proportion, and decide nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from perfproof.model.records.counts import Cell, Count
+
+STEP = "decode"
+"""The phase whose time is told."""
+NAMED = 3
+"""C functions that are named, at most."""
+LEAST = 0.01
+"""A C function that takes a smaller part of a step is not named."""
+
+
+def python_shares(count: Count, cells: Sequence[tuple[str, int]]) -> Iterator[str]:
+    """A sentence for each of these cells whose step was timed.
+
+    Source: none, two times of the same process, rough.
+    """
+    for key in cells:
+        cell = count.cell(key)
+        if cell is not None and cell.seconds.get(STEP) and STEP in cell.outside:
+            yield _sentence(cell)
+
+
+def python_share(cell: Cell) -> float:
+    """The part of a decode step that did not go by in C functions, from 0 to 1; what the profiler adds to short C calls makes it too small.
+
+    Source: none, two times of the same process, rough.
+    """
+    return max(0.0, 1 - sum(cell.outside[STEP].values()) / cell.seconds[STEP])
+
+
+def _sentence(cell: Cell) -> str:
+    whole, share = cell.seconds[STEP], python_share(cell)
+    named = [(name, seconds) for name, seconds in cell.outside[STEP].items() if name and seconds >= LEAST * whole][:NAMED]
+    most = ", ".join(f"{name} {100 * min(1.0, seconds / whole):.0f} %" for name, seconds in named)
+    return (
+        f"{cell.feature}, {cell.requests} requests: the counted Python takes about {100 * share:.0f} % of a decode step's "
+        f"{1000 * whole:.1f} ms (rough, one untraced run beside); the rest is not Python" + (f", most of it {most}" if most else "")
+    )
