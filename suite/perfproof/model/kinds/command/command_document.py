@@ -129,7 +129,7 @@ class CommandDoc(WorkloadDoc):
             warmups=self.warmups,
         )
 
-    def in_vain(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:
+    def unsatisfiable(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:
         """Metrics that the command is not said to print, under the names that they have in the registry."""
         there = {doc.metric(name): name for name, doc in self.metrics.items()}
         for name in metrics:
