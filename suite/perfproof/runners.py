@@ -12,7 +12,7 @@ from pathlib import Path
 
 from perfproof.analysis.judging import aa_check
 from perfproof.builds import smollm
-from perfproof.builds.install import editable_install, integrity, lock_file
+from perfproof.builds.install import editable_install, integrity, lock_file, own_patch_folders
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.overlays import overlay
 from perfproof.builds.prepare import is_made, missing, prepare
@@ -128,6 +128,9 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say, *, itself: bool = 
         if faults := resume.changed_builds(plan, results, ready):
             raise BadInput(*faults)
     _make_models(plan, ready, builds, say)
+    for patch in dict.fromkeys(patch for scenario in plan.scenarios for arm in scenario.arms for patch in arm.own_patches):
+        for folder in {made.side.parent for made in ready.values()}:
+            own_patch_folders.lay_out(patch, folder)
     opening = Opening(ready=ready, results=results, seed=plan.seed, say=say)
     with contextlib.ExitStack() as stack:
         runners: dict[str, Runner] = {}

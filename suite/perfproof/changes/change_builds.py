@@ -91,7 +91,11 @@ def documents(change: Change, folder: Path) -> dict[str, dict[str, Any]]:
 def rearmed(scenario: Scenario, docs: Mapping[str, Mapping[str, Any]], label: str) -> Scenario:
     """The scenario with its workload, metrics and margins, and two arms, the base and the change, without patches and with the baseline's
     settings. Its definition holds the hash of the change, so that the same change continues and another one does not mix with it."""
-    own = {key: value for key, value in scenario.definition["arms"][scenario.baseline.name].items() if key not in ("build", "patches")}
+    own = {
+        key: value
+        for key, value in scenario.definition["arms"][scenario.baseline.name].items()
+        if key not in ("build", "patches", "own_patches")
+    }
     arms = {name: {**own, "baseline": name == BASE, "build": name} for name in (BASE, DIFF)}
     question = f"{scenario.name}: what does {label} change against its base?"
     definition = {**scenario.definition, "question": question, "builds": dict(docs), "arms": arms}

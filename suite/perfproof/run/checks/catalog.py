@@ -232,6 +232,10 @@ def faults(scenario: Scenario, versions: Mapping[str, str] | None = None) -> lis
 
 
 def _patch_faults(name: str, arm: Arm, version: str | None) -> Iterator[str]:
+    if name in {patch.name for patch in arm.own_patches}:
+        if name in patch_files(PACKAGE):
+            yield f"patch {name} has the name of one of perfproof's own: rename your file"
+        return
     if name in broken():
         return
     if name not in patches():
