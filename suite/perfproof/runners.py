@@ -21,7 +21,7 @@ from perfproof.model.documents.decode import DEFAULT_BUILD
 from perfproof.model.scenarios.build import foundation
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import Build, EditableBuild, OverlayBuild, PythonBuild, ReleaseBuild, Scenario, SmolModel
-from perfproof.run.checks import catalog, identical_arms, resume
+from perfproof.run.checks import catalog, identical_arms, own_patch_targets, resume
 from perfproof.run.kinds import runner_of
 from perfproof.run.processes import env_vars
 from perfproof.run.processes.trial_process import TAKEN
@@ -131,6 +131,8 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say, *, itself: bool = 
     for patch in dict.fromkeys(patch for scenario in plan.scenarios for arm in scenario.arms for patch in arm.own_patches):
         for folder in {made.side.parent for made in ready.values()}:
             own_patch_folders.lay_out(patch, folder)
+    for scenario in plan.scenarios:
+        own_patch_targets.find_targets(scenario, ready)
     opening = Opening(ready=ready, results=results, seed=plan.seed, say=say)
     with contextlib.ExitStack() as stack:
         runners: dict[str, Runner] = {}

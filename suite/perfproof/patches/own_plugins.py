@@ -8,10 +8,14 @@ go on without it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib.abc
+import importlib.machinery
+import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NoReturn
@@ -63,27 +67,20 @@ def _load_declared(point: EntryPoint, patch: Patch, register: Callable[[], None]
 
 def _load_compared(point: EntryPoint, register: Callable[[], None]) -> None:
     root = str(point.dist.locate_file("")) if point.dist is not None else ""
-    before = functions()
-    watched = [one for one in before.values() if one.bare is not one.function and not holder_of(one.name)]
-    for one in watched:
-        one.put(one.bare)  # else a patch that calls what it replaces would count each call twice
-    _call(point.name, register)
-    after = functions()
-    owners = {id(one.owner) for one in before.values()}
-    replaced = [one for key, one in after.items() if key in before and one.function is not before[key].bare]
-    new = [one for key, one in after.items() if key not in before and one.of(root)]
-    lacking = [one.name for one in new if id(one.owner) in owners]
-    replaced += [one for one in new if id(one.owner) not in owners]
-    for one in watched:
-        if one.key in after and after[one.key].function is one.bare:
-            one.put(one.function)
+    seen = _Released()
+    with seen.importing():
+        _call(point.name, register)
+    after = {one.key: one for owner in _owners() for one in functions(owner)}
+    replaced = [one for key, one in after.items() if key in seen.before and one.function is not seen.before[key].bare]
+    lacking = sorted(one.name for key, one in after.items() if key not in seen.before and one.of(root))
+    seen.count_again(after)
     if taken := [f"{one.name} is held by patch {holder_of(one.name)} already" for one in replaced if holder_of(one.name)]:
         refuse(point.name, "; ".join(taken))
     if not replaced:
         refuse(point.name, _nothing(lacking))
-    targets = {one.name: one.count(before[one.key].bare if one.key in before else one.function) for one in replaced if one.countable}
+    targets = {one.name: one.count(seen.before[one.key].bare) for one in replaced if one.countable}
     hold(targets, point.name)
-    Attestation.current().patches[point.name] = {"direction": "changes", "targets": targets, "lacking": sorted(lacking)}
+    Attestation.current().patches[point.name] = {"direction": "changes", "targets": targets, "lacking": lacking}
     Attestation.current().write()
 
 
@@ -151,18 +148,77 @@ class Held:
             return ""
 
 
-def functions() -> dict[tuple[int, str], Held]:
-    """The functions of all modules of vLLM that are imported, and of their classes."""
-    found = (Held(owner, name, held) for owner in _owners() for name, held in list(vars(owner).items()) if _callable(held))
-    return {one.key: one for one in found}
+class _Released(importlib.abc.MetaPathFinder):
+    """What vLLM's modules hold before a patch, those too that are imported for it. Wrappers that count calls are taken away meanwhile: a
+    patch that calls what it replaces would count each call twice."""
+
+    def __init__(self) -> None:
+        self.before: dict[tuple[int, str], Held] = {}
+        self._watched: list[Held] = []
+        self._asking: set[str] = set()
+        for owner in _owners():
+            self.take(owner)
+
+    def take(self, owner: Any) -> None:
+        for one in functions(owner):
+            self.before[one.key] = one
+            if one.bare is not one.function:
+                self._watched.append(one)
+                one.put(one.bare)
+
+    @contextlib.contextmanager
+    def importing(self) -> Iterator[None]:
+        """Modules that are imported within are looked at before anybody else has them."""
+        sys.meta_path.insert(0, self)
+        try:
+            yield
+        finally:
+            sys.meta_path.remove(self)
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        if not _of_vllm(name) or name in self._asking:
+            return None
+        self._asking.add(name)
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._asking.discard(name)
+        if spec is None or spec.loader is None:
+            return spec
+        run = spec.loader.exec_module
+
+        def exec_module(module: Any) -> None:
+            run(module)
+            for owner in (module, *_classes(module)):
+                self.take(owner)
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+    def count_again(self, after: Mapping[tuple[int, str], Held]) -> None:
+        """Puts the wrappers back around what nobody replaced."""
+        for one in self._watched:
+            if one.key in after and after[one.key].function is one.bare:
+                one.put(one.function)
+
+
+def functions(owner: Any) -> list[Held]:
+    """The functions that a module or class holds."""
+    held = [Held(owner, name, value) for name, value in list(vars(owner).items())]
+    return [one for one in held if inspect.isfunction(one.held) or isinstance(one.held, PLAIN)]
 
 
 def _owners() -> Iterator[Any]:
+    """The imported modules of vLLM, and their classes."""
     for name, module in list(sys.modules.items()):
-        if module is not None and (name == "vllm" or name.startswith("vllm.")) and hasattr(module, "__dict__"):
+        if _of_vllm(name) and inspect.ismodule(module):
             yield module
-            yield from (one for one in list(vars(module).values()) if inspect.isclass(one) and one.__module__ == name)
+            yield from _classes(module)
 
 
-def _callable(held: Any) -> bool:
-    return inspect.isfunction(held) or isinstance(held, PLAIN)
+def _classes(module: Any) -> list[Any]:
+    return [one for one in list(vars(module).values()) if inspect.isclass(one) and one.__module__ == module.__name__]
+
+
+def _of_vllm(name: str) -> bool:
+    return name == "vllm" or name.startswith("vllm.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block
 from perfproof.model.scenarios.scenario import Scenario
 from perfproof.run.checks import catalog
+from perfproof.run.checks.own_patch_targets import find_targets
 from perfproof.run.kinds.micro.micro_runner import MicroRunner
 from tests import toy
 
@@ -179,6 +181,26 @@ def test_a_record_with_such_a_patch_contradicts_nothing(run: Run, tmp_path: Path
     """A record that says ok is believed, and reads as any other."""
     written(tmp_path)
     _, patched = run({"path": "mine/quick_swap.py"})
-    import dataclasses
-
     assert unproven(dataclasses.asdict(patched)) == ""
+
+
+def test_what_it_replaces_is_counted_in_every_arm(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """The patch is loaded once before: every arm then counts the same functions, those of modules that only it imports, too."""
+    source = QUICK.replace("Batch.swap", "GPUModelRunner.execute_model").replace(
+        "batch import Batch", "gpu_model_runner import GPUModelRunner"
+    )
+    written(tmp_path, source)
+    scenario = scenario_of(definition(toy_build, {"path": "mine/quick_swap.py"}), source="toy.yaml", folder=tmp_path)
+    own_patch_folders.lay_out(scenario.arms[0].own_patches[0], toy_build.side.parent)
+    find_targets(scenario, {scenario.builds["default"].key: toy_build})
+    assert catalog.targets_of(scenario.arms) == ("vllm.v1.worker.gpu_model_runner:GPUModelRunner.execute_model",)
+
+
+def test_a_patch_that_fails_to_load_is_refused_before_anything_is_measured(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """Its fault names the scenario, the arm and the patch."""
+    written(tmp_path, "def register():\n    raise ValueError('no rows')")
+    scenario = scenario_of(definition(toy_build, {"path": "mine/quick_swap.py"}), source="toy.yaml", folder=tmp_path)
+    own_patch_folders.lay_out(scenario.arms[0].own_patches[0], toy_build.side.parent)
+    with pytest.raises(BadInput) as caught:
+        find_targets(scenario, {scenario.builds["default"].key: toy_build})
+    assert caught.value.faults == ("toy.yaml: arms.patched.patches: patch quick_swap: its register() raised ValueError: no rows",)

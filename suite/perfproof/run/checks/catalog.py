@@ -22,7 +22,7 @@ from perfproof.builds.install.side_folder import ATTEST, PACKAGE, entry_points, 
 from perfproof.model.base.errors import BadInput
 from perfproof.model.records.counts import METRICS as COUNTS
 from perfproof.model.scenarios.metrics import is_count
-from perfproof.model.scenarios.scenario import Arm, ReleaseBuild, Scenario
+from perfproof.model.scenarios.scenario import Arm, OwnPatch, ReleaseBuild, Scenario
 from perfproof.patches.guard import Patch, release_key
 
 CONSTANTS = ("PARAMETERS", "CHOICES", "COUNT_AT", "EXERCISES", "LEAST", "TIMES", "WITNESSES")
@@ -180,13 +180,23 @@ def bench(name: str) -> Bench:
     return known
 
 
+_TARGETS: dict[OwnPatch, tuple[str, ...]] = {}
+"""The functions that patches of the user's own replace: only loading them shows it."""
+
+
+def remember_targets(patch: OwnPatch, targets: Iterable[str]) -> None:
+    """From now on every arm counts what that patch was seen to replace."""
+    _TARGETS[patch] = tuple(dict.fromkeys([*_TARGETS.get(patch, ()), *targets]))
+
+
 def targets_of(arms: Iterable[Arm]) -> tuple[str, ...]:
     """The functions that the patches of these arms replace, or their builds change. All arms count them, so that calls show in the
     unpatched arm too."""
     arms = tuple(arms)
     names = dict.fromkeys(name for arm in arms for name in arm.patches)
     replaced = [target.name for name in names if name in patches() for target in patches()[name].targets]
-    return tuple(dict.fromkeys([*replaced, *(name for arm in arms for name in arm.changed)]))
+    own = [target for arm in arms for patch in arm.own_patches for target in _TARGETS.get(patch, ())]
+    return tuple(dict.fromkeys([*replaced, *own, *(name for arm in arms for name in arm.changed)]))
 
 
 def watched(scenario: Scenario) -> tuple[str, ...]:
