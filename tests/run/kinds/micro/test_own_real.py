@@ -41,8 +41,7 @@ GET = "vllm.v1.core.block_pool:BlockPool.get_new_blocks"
 
 
 def test_a_benchmark_and_a_patch_by_path_are_measured_and_proved(real_build: ReadyBuild, tmp_path: Path) -> None:
-    """vLLM's block pool, in a benchmark with a helper module: each test is a case, every arm counts what the patch replaces, and the patched
-    arm did more Python work."""
+    """Each test of the block pool is a case, every arm counts what the patch replaces, and the patched arm does more Python work."""
     for name, text in (("bench/bench_pool.py", BENCH), ("bench/helper.py", "half = lambda n: n // 2"), ("patch/listed.py", PATCH)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)

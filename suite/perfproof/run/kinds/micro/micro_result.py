@@ -75,11 +75,10 @@ def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]], *, explains
         test = one["name"].partition("[")[0]
         place = seen.get(test, 0)
         seen[test] = place + 1
-        if by_ids:
-            case = "" if alone else one["fullname"].partition("::")[2]
-        else:
-            case = one.get("param") if place >= len(names) else names[place]
-        of_test[one["fullname"].partition("::")[2]] = case or ""
+        own_id = one.get("fullname", "").partition("::")[2]
+        of_parameters = one.get("param") if place >= len(names) else names[place]
+        case = ("" if alone else own_id) if by_ids else of_parameters
+        of_test[own_id] = case or ""
         extra = one["extra_info"] if explains else {}
         metric = _at(extra.get("metric", "round_time"), case)
         if metric in raw:
