@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -31,28 +32,24 @@ def test_allocate(benchmark, blocks):
 
     benchmark.pedantic(allocate, rounds=20, warmup_rounds=1)
 """
-PATCH = """
-def register():
-    from vllm.v1.core.block_pool import BlockPool
-    original = BlockPool.get_new_blocks
-    BlockPool.get_new_blocks = lambda self, num_blocks: list(original(self, num_blocks))
-"""
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "patches.md"
 GET = "vllm.v1.core.block_pool:BlockPool.get_new_blocks"
 
 
 def test_a_benchmark_and_a_patch_by_path_are_measured_and_proved(real_build: ReadyBuild, tmp_path: Path) -> None:
-    """Each test of the block pool is a case, every arm counts what the patch replaces, and the patched arm does more Python work."""
-    for name, text in (("bench/bench_pool.py", BENCH), ("bench/helper.py", "half = lambda n: n // 2"), ("patch/listed.py", PATCH)):
+    """Each test is a case, every arm counts what the plugin of docs/patches.md replaces, and the patched arm does more Python work."""
+    _, patch = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S)
+    for name, text in (("bench/bench_pool.py", BENCH), ("bench/helper.py", "half = lambda n: n // 2"), ("patch/fast_schedule.py", patch)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     definition = {
         "schema": 1,
         "name": "pool",
         "profile": "quick",
-        "question": "What does a copy of the list cost?",
+        "question": "What does a wrapper cost?",
         "workload": {"kind": "micro", "bench": "bench/bench_pool.py"},
         "builds": {"default": {"kind": "python", "path": str(real_build.interpreter)}},
-        "arms": {"plain": {"baseline": True}, "listed": {"patches": [{"path": "patch/listed.py"}]}},
+        "arms": {"plain": {"baseline": True}, "patched": {"patches": [{"path": "patch/fast_schedule.py"}]}},
         "metrics": {"round_time@test_allocate[64]": {"primary": True}},
     }
     scenario = scenario_of(definition, source="pool.yaml", folder=tmp_path)
@@ -63,15 +60,15 @@ def test_a_benchmark_and_a_patch_by_path_are_measured_and_proved(real_build: Rea
     runner = RUNNER.open([scenario], Opening(ready=ready, results=tmp_path / "results", seed=0, say=print))
     try:
         runner.check()
-        names = ("plain", "listed")
-        plain, listed = runner.trials(Block(scenario=scenario, number=1, order=names, seed=0), names)
+        names = ("plain", "patched")
+        plain, patched = runner.trials(Block(scenario=scenario, number=1, order=names, seed=0), names)
     finally:
         runner.close()
-    assert (plain.status, listed.status) == ("ok", "ok"), (plain.reason, listed.reason)
+    assert (plain.status, patched.status) == ("ok", "ok"), (plain.reason, patched.reason)
     assert set(plain.measurements) == {"round_time@test_allocate[64]", "round_time@test_allocate[256]"}
     assert plain.attestation is not None
-    assert listed.attestation is not None
-    assert plain.attestation.counts[f"calls {GET}"] == listed.attestation.counts[f"calls {GET}"] == 42
-    assert list(listed.attestation.patches["listed"]["targets"]) == [GET]
-    calls = [sum(row[1] for row in one.counts["test_allocate[256]"]["functions"].values()) for one in (plain, listed)]
+    assert patched.attestation is not None
+    assert plain.attestation.counts[f"calls {GET}"] == patched.attestation.counts[f"calls {GET}"] == 42
+    assert list(patched.attestation.patches["fast_schedule"]["targets"]) == [GET]
+    calls = [sum(row[1] for row in one.counts["test_allocate[256]"]["functions"].values()) for one in (plain, patched)]
     assert calls[0] < calls[1]
