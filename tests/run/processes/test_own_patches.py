@@ -170,10 +170,14 @@ def test_its_name_is_nobody_elses(tmp_path: Path) -> None:
 
 
 def test_what_a_patch_says_is_part_of_the_question(tmp_path: Path) -> None:
-    """Another text is another question; arms without such patches leave nothing new in a definition."""
-    before = written(tmp_path) and decoded(tmp_path, {"path": "mine/quick_swap.py"})
+    """Another text is another question, and gets its own compile cache; arms without such patches leave nothing new in a definition."""
+    written(tmp_path)
+    before = decoded(tmp_path, {"path": "mine/quick_swap.py"})
     written(tmp_path, QUICK + "\n")
-    assert decoded(tmp_path, {"path": "mine/quick_swap.py"}).digest != before.digest
+    after = decoded(tmp_path, {"path": "mine/quick_swap.py"})
+    assert after.digest != before.digest
+    assert after.arms[1].patch_contents != before.arms[1].patch_contents
+    assert decoded(tmp_path, "swap_states_batched").arms[1].patch_contents == ["swap_states_batched"]
     assert "own_patches" not in decoded(tmp_path, "swap_states_batched").definition["arms"]["patched"]
 
 

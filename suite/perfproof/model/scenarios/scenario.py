@@ -61,6 +61,12 @@ class Arm:
     changed: tuple[str, ...] = ()
     changes_more: bool = False
 
+    @property
+    def patch_contents(self) -> list[str]:
+        """The patches by name, those of the user's own by what they say."""
+        own = {patch.name: patch.folder_name for patch in self.own_patches}
+        return [own.get(name, name) for name in self.patches]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricChoice:

@@ -65,13 +65,13 @@ def read_files(
         size += file.stat().st_size
         if size > MOST_BYTES or len(files) > MOST_FILES:
             faults.append(
-                f"{where}: {name}: it holds more than {MOST_BYTES:,} bytes or {MOST_FILES:,} files: name a folder with the script "
-                "and what it needs, and keep data elsewhere"
+                f"{where}: {path}: it holds more than {MOST_BYTES:,} bytes or {MOST_FILES:,} files: put the file, and what it needs, "
+                "into a folder of its own, and keep data elsewhere"
             )
             return None
     digest = digest_of(path, files)
     if sha256 not in (None, digest):
-        faults.append(f"{where}: {name}: its files have the SHA-256 {digest}, the scenario expects {sha256}")
+        faults.append(f"{where}: {path}: its files have the SHA-256 {digest}, the scenario expects {sha256}")
     return FileFolder(path=str(path), sha256=digest, named=named)
 
 

@@ -16,6 +16,7 @@ from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block
 from perfproof.model.scenarios.scenario import Scenario
+from perfproof.model.workloads import file_folder
 from perfproof.run.kinds.micro.bench_checks import bench_faults
 from perfproof.run.kinds.micro.micro_runner import RUNNER, MicroRunner
 from perfproof.run.trials.runner import Opening
@@ -222,6 +223,14 @@ def test_what_a_file_itself_shows_is_refused_before_anything_runs(
     (fault,) = bench_faults(scenario(tmp_path, **more))
     assert fault.startswith("mine.yaml: ")
     assert words in fault
+
+
+def test_a_folder_with_too_much_in_it_is_refused(benches: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A benchmark in a large folder is to move into one of its own: every run hashes and copies all of it."""
+    monkeypatch.setattr(file_folder, "MOST_FILES", 1)
+    with pytest.raises(BadInput, match="put the file, and what it needs, into a folder of its own") as caught:
+        scenario(tmp_path)
+    assert f"workload.bench: {benches}: it holds more than" in str(caught.value)
 
 
 def test_a_plan_without_benchmarks_of_the_users_own_copies_nothing(toy_build: ReadyBuild, tmp_path: Path) -> None:
