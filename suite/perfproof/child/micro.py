@@ -192,12 +192,12 @@ def count(bench: str, own: bool, counting: dict[str, Any], watch: Watch) -> dict
     if hasattr(module, "counted_round"):
         found = counted_rounds.count_cases(module, counting["cases"], counting["at"])
     elif own:
-        found = count_tests(bench)
+        found = count_tests(bench, watch)
     watch.seconds["count"] = time.perf_counter() - began
     return found
 
 
-def count_tests(bench: str) -> dict[str, Any]:
+def count_tests(bench: str, watch: Watch) -> dict[str, Any]:
     """Runs the tests once more, and counts a round of each; `counts` and `observed` by the test's id."""
     import pytest
 
@@ -207,7 +207,10 @@ def count_tests(bench: str) -> dict[str, Any]:
     counting.install()
     with counted_rounds.unattested():
         pytest.main(arguments(bench, True, None))
-    warnings = [f"{test}: {why}" for test, why in counting.warnings.items()]
+    warnings = [f"{test}: {reason}" for test, reason in counting.warnings.items()]
+    passed = {test["name"] for test in watch.tests if test["outcome"] == "passed"}
+    unseen = [test for test in watch.benchmarks if test.rpartition("::")[2] in passed and test not in counting.observed]
+    warnings += [f"{test}: what its round calls is not known: the test did not run a second time" for test in unseen]
     return {"counts": counting.counts, "warnings": warnings, "observed": counting.observed}
 
 

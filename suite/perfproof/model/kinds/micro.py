@@ -104,7 +104,10 @@ def _files_of(named: str, sha256: str | None, folder: Path | None, faults: list[
     if folder is not None and not os.path.isfile(os.path.abspath(folder / os.path.expanduser(named))):
         faults.append(f"{BENCH}: {named}: there is no such file (paths are relative to the scenario file)")
         return None
-    return read_files(BENCH, os.path.dirname(named), sha256, folder, faults, named=False)
+    files = read_files(BENCH, os.path.dirname(named), sha256, folder, faults, named=False)
+    if files and folder is not None and all(os.path.relpath(file, files.path) != os.path.basename(named) for file in files.files()):
+        faults.append(f"{BENCH}: {named}: it is a link that leads out of its folder, or its name is hidden: name the file itself")
+    return files
 
 
 def _described(workload: Mapping[str, Any]) -> str:

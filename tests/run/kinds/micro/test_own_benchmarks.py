@@ -225,6 +225,22 @@ def test_what_a_file_itself_shows_is_refused_before_anything_runs(
     assert words in fault
 
 
+def test_a_test_that_runs_only_once_is_reported(run: Run) -> None:
+    """Its time counts, and a warning says that nobody saw what its round calls."""
+    record = run("done = []\ndef test_it(benchmark):\n    done.append(1)\n    assert len(done) < 2\n    benchmark(sorted, [1])\n")
+    assert record.status == "ok", record.reason
+    assert "test_it: what its round calls is not known: the test did not run a second time" in record.warnings
+
+
+def test_a_link_out_of_its_folder_is_refused(benches: Path, tmp_path: Path) -> None:
+    """Only the files of the folder are copied, so the file itself is to be named."""
+    (tmp_path / "real.py").write_text(ONE)
+    (benches / "bench_mine.py").unlink()
+    (benches / "bench_mine.py").symlink_to(tmp_path / "real.py")
+    with pytest.raises(BadInput, match="it is a link that leads out of its folder"):
+        scenario(tmp_path)
+
+
 def test_a_folder_with_too_much_in_it_is_refused(benches: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A benchmark in a large folder is to move into one of its own: every run hashes and copies all of it."""
     monkeypatch.setattr(file_folder, "MOST_FILES", 1)
