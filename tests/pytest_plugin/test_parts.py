@@ -285,7 +285,7 @@ def test_a_process_that_counted_nothing_says_why() -> None:
     ended = Finished(command=(), code=3, seconds=1.0, log=Path("none"))
 
     def told(**said: object) -> str:
-        ran = Ran(said=said, finished=ended, started="", seen={}, before={}, variables={})
+        ran = Ran(report=said, finished=ended, started="", seen={}, before={}, variables={})
         return with_counts(plain, "t", ran).warnings[-1]
 
     whole = {"tests": {}, "faults": [], "found": ["t"], "pytest": 0}

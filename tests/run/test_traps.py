@@ -269,7 +269,7 @@ def test_a_run_too_short(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(rates) > 1.02 * min(rates)
     monkeypatch.setattr(bench.runner, "scenario", dataclasses.replace(bench.runner.scenario, profile="standard"))
     caught = bench.ours(PLAIN, seed=66, client={"random-output-len": 8}, requests=4, warmups=4)
-    assert any("s only; standard asks for 30 s" in warning for warning in caught.warnings)
+    assert any("s only; standard needs 30 s" in warning for warning in caught.warnings)
 
 
 def test_mean_and_median_that_disagree(bench: Bench) -> None:

@@ -36,7 +36,7 @@ def paste(file: Path, *, margin: float, items: int | None, as_json: bool, consol
             baseline=found.sides[0],
             baseline_guessed=bool(found.guessed),
             guessed=found.guessed or None,
-            left_out=list(found.left_out),
+            left_out=_left_out(found),
         )
         return EXIT_PASS
     if rows:
@@ -127,11 +127,14 @@ def _sentences(found: Paste) -> list[str]:
     if not found.pairs:
         return _left(found)
     told = []
-    for (section, candidate, base, runs), own in groupby(
-        found.pairs, lambda pair: (pair.section, pair.candidate, pair.baseline, pair.runs)
+    for (section, candidate, base, runs, medians), own in groupby(
+        found.pairs, lambda pair: (pair.section, pair.candidate, pair.baseline, pair.runs, _spread(pair))
     ):
         under = f"{section}: " if section else ""
-        told += [line(f"{under}{candidate} against {base}, {_counted(runs)}{BRACKETS}:"), *(f"  {line(_told(pair))}" for pair in own)]
+        told += [
+            line(f"{under}{candidate} against {base}, {_counted(runs, medians)}{BRACKETS}:"),
+            *(f"  {line(_told(pair))}" for pair in own),
+        ]
     unseen = ", or ".join(
         f"{number_format.percent(single_run.unseen(share), signed=False)} if runs of one build scatter by {100 * share:g} %"
         for share in SCATTERS
@@ -145,7 +148,12 @@ def _sentences(found: Paste) -> list[str]:
     ]
 
 
-def _counted(runs: tuple[int | None, int | None]) -> str:
+def _spread(pair: Pair) -> bool:
+    """Whether the runs of either side are there, rather than a number that was made of them."""
+    return any(least < most for least, most in pair.spans)
+
+
+def _counted(runs: tuple[int | None, int | None], medians: bool) -> str:
     """How many runs are behind the numbers, as far as that is told."""
     first, second = runs
     if first is None or second is None:
@@ -153,7 +161,7 @@ def _counted(runs: tuple[int | None, int | None]) -> str:
     return (
         "one run each"
         if first == second == 1
-        else f"medians of {number_format.count(first, 'run')} and {number_format.count(second, 'run')}"
+        else f"{'medians of' if medians else 'over'} {number_format.count(first, 'run')} and {number_format.count(second, 'run')}"
     )
 
 
@@ -165,18 +173,24 @@ def _no_bars(pairs: Sequence[Pair]) -> str:
     return "Numbers of untold runs have no error bars"
 
 
+def _left_out(found: Paste) -> list[str]:
+    """What was left out, in the order of the text: the same in words and in JSON."""
+    return list(dict.fromkeys([*found.left_out, *found.faults]))
+
+
 def _left(found: Paste) -> list[str]:
-    faults = [*found.faults] if found.pairs or found.scores else []
-    left = [*found.left_out, *faults]
-    return [line(f"Left out: {'; '.join(left)}", 4_000)] if left else []
+    """What was left out, in one line."""
+    return [f"Left out: {'; '.join(line(each) for each in left)}"] if (left := _left_out(found)) else []
 
 
 def _told(pair: Pair) -> str:
     numbers = f"{pair.label}: {pair.before:.10g} to {pair.after:.10g}"
-    if max(filter(None, pair.runs), default=1) > 1:
+    if _spread(pair):
         (low, high), (least, most) = pair.spans
         numbers += f" (runs {low:.10g} to {high:.10g}, and {least:.10g} to {most:.10g})"
     ratio = _ratio(pair)
+    if pair.is_work and pair.same_work:
+        return f"{numbers}, nearly the same work on both sides"
     if pair.is_work:
         return f"{numbers}: not the same work on both sides, which alone changes the rest"
     if pair.after == pair.before:

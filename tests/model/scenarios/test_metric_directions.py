@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfproof.model.scenarios.metric_directions import NOUNS, better, zero_is_ordinary
+from perfproof.model.scenarios.metric_directions import NOUNS, better, better_in, zero_is_ordinary
 from perfproof.model.scenarios.side_names import describes, role
 
 LOWER = [
@@ -69,6 +69,26 @@ NEITHER += [
 def test_a_label_ends_with_a_known_metric_or_says_nothing(labels: list[str], direction: str | None) -> None:
     """Letters within other words, conditions and units of something else give no direction."""
     assert {label: better(label) for label in labels} == dict.fromkeys(labels, direction)
+
+
+@pytest.mark.parametrize(
+    ("label", "unit", "direction"),
+    [
+        ("free (us)", "us", "lower"),
+        ("find_longest_cache_hit (us)", "us", "lower"),
+        ("kv.Suite.time_saved_blocks(64)", "ms", "lower"),
+        ("free memory (GiB)", "GiB", None),
+        ("time saved (ms)", "ms", None),
+        ("idle (ms)", "ms", None),
+        ("HumanEval pass@1", "%", "higher"),
+        ("alloc/op", "B", "lower"),
+        ("scheduling delay", "ms", "lower"),
+        ("KV cache usage", "%", None),
+    ],
+)
+def test_a_time_beside_the_name_of_a_function_is_a_cost(label: str, unit: str, direction: str | None) -> None:
+    """Words such as "free" and "cache" speak of memory there, not of what was spared."""
+    assert better_in(label, unit) == direction
 
 
 @given(

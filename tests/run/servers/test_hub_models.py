@@ -65,7 +65,7 @@ def test_a_model_is_looked_for_in_the_cache_and_at_the_hub(
     log = tmp_path / "hub.log"
     assert [hub_models.has(real_build, name, log) for name in ("held/model", "there/model", "no/model")] == [True, True, False]
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    with pytest.raises(CannotRun, match=r"no/model is not in the cache here, and the hub .* does not answer: \w+Error: .*HF_HOME"):
+    with pytest.raises(CannotRun, match=r"no/model is not in the cache here, and the hub does not answer: \w+Error: .*HF_HOME"):
         hub_models.has(real_build, "no/model", log)
 
 

@@ -10,26 +10,25 @@ about. What it does not pair is told by name.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perfproof.importers.pasted_text import pairing, refusals, sentences, text_items
+from perfproof.importers.pasted_text import refusals, sentences, text_items
 from perfproof.importers.pasted_text.cells import unit_of
 from perfproof.importers.pasted_text.client_blocks import Block
+from perfproof.importers.pasted_text.client_setup import Setup
 from perfproof.importers.pasted_text.headings import Context, Heading, contexts
 from perfproof.importers.pasted_text.named_values import Named, arrowed
+from perfproof.importers.pasted_text.pairs import pairing
 from perfproof.importers.pasted_text.readings import Found, Paste, Reading, ordinal
-from perfproof.importers.pasted_text.tables import lm_eval_tables, table_readings
+from perfproof.importers.pasted_text.tables import captions, lm_eval_tables, table_readings
 from perfproof.importers.pasted_text.tables.table_shapes import Table
-from perfproof.importers.pasted_text.text_items import Item, Sentence
+from perfproof.importers.pasted_text.text_items import Data, Item, Sentence
 from perfproof.importers.pasted_text.text_lines import lines_of, load
 from perfproof.model.base import numerals
 from perfproof.model.base.errors import BadInput
 from perfproof.model.scenarios.side_names import role
-
-_WAY = re.compile(r"(?i)\b(?:lower|less|smaller|higher|more|larger) (?:is|are|=) better\b")
 
 __all__ = ["parse", "read"]
 
@@ -47,13 +46,15 @@ def parse(text: str) -> Paste:
     items = text_items.items_of(lines_of(text))
     found = _found(items)
     paste = pairing.pair(found)
-    said = sentences.read(_words(items))
+    words = _words(items)
+    said = sentences.read(words)
+    unclear = sentences.unread(words, said)
     if paste.pairs or paste.scores:
-        told = [f"a sentence: {one.metric} {one.before:g} to {one.after:g} {one.unit}" for one in said]
-        return replace(paste, left_out=tuple(dict.fromkeys([*paste.left_out, *told])))
+        beside = [f"a sentence: {one.metric} {one.before:g} to {one.after:g} {one.unit}" for one in said]
+        return replace(paste, left_out=tuple(dict.fromkeys([*paste.left_out, *beside, *unclear])))
     if not said or paste.faults or paste.scores:
-        return replace(paste, reasons=(*paste.reasons, *refusals.claims(text))) if not paste.reasons else paste
-    return replace(pairing.pair(_of_sentences(said)), left_out=paste.left_out)
+        return replace(paste, reasons=(*paste.reasons, *refusals.unread(text))) if not paste.reasons else paste
+    return replace(pairing.pair(_of_sentences(said)), left_out=tuple(dict.fromkeys([*paste.left_out, *unclear])))
 
 
 def _words(items: Sequence[Item]) -> str:
@@ -69,19 +70,22 @@ def _words(items: Sequence[Item]) -> str:
 def _found(items: Sequence[Item]) -> Found:
     """What all readers find, each item below its headings."""
     found = Found()
-    around = iter(contexts([item if isinstance(item, Heading) else not isinstance(item, Sentence) for item in items]))
+    models = _models(items)
+    data: list[Data] = [item for item in items if not isinstance(item, Setup)]
+    around = iter(contexts([item if isinstance(item, Heading) else not isinstance(item, Sentence) for item in data]))
     by = numerals.convention([each for item in items if isinstance(item, Table) for row in item.rows for each in row])
-    sides, caption = _Sides(), ""
-    for place, item in enumerate(items):
+    sides, caption, remark = _Sides(), "", ""
+    for place, item in enumerate(data):
         if isinstance(item, Heading):
             continue
         context = next(around)
-        if caption and not isinstance(item, Sentence):
-            context = replace(context, caption=caption)
         if isinstance(item, Sentence):
-            caption = item.text if _WAY.search(item.text) else caption
+            caption = item.text if captions.captions(item.text) else ""
+            remark = item.text if captions.WAY.search(item.text) else remark
             sides.remark()
-        elif isinstance(item, Block):
+            continue
+        context, caption = replace(context, section=(*context.section, *models[place]), caption=caption, remark=remark), ""
+        if isinstance(item, Block):
             found.add(_block(item, sides.of_block(context, item), place))
             found.conditions[place] = dict(item.conditions)
         elif isinstance(item, Named):
@@ -91,6 +95,25 @@ def _found(items: Sequence[Item]) -> Found:
             found.add(lm_eval_tables.read(item, context, context.side, by))
         else:
             found.add(table_readings.read(item, context, place))
+    return found
+
+
+def _models(items: Sequence[Item]) -> list[tuple[str, ...]]:
+    """The model of each item that is no setup, where the text has several. One named above a side holds for the sides below, one named
+    below a side for that side alone."""
+    several = len({item.model.casefold() for item in items if isinstance(item, Setup)}) > 1
+    found: list[tuple[str, ...]] = []
+    own: tuple[str, ...] = ()
+    fresh = outer = False
+    for item in items:
+        if isinstance(item, Setup):
+            own, fresh, outer = ((item.model,) if several else ()), True, False
+            continue
+        if isinstance(item, Heading) and role(item.text):
+            outer = outer or fresh
+            own = own if outer else ()
+        fresh = fresh and isinstance(item, Heading | Sentence)
+        found.append(own)
     return found
 
 
@@ -136,7 +159,7 @@ def _block(block: Block, context: Context, place: int) -> Found:
             digits=digits,
             named=unit_of(name),
             run=context.run,
-            single=True,
+            runs=block.runs,
             place=place,
             number=block.number,
             kind="block",

@@ -21,7 +21,7 @@ DIGITS = (
     r"(?:[eE][-+]?[0-9]{1,3})?"
 )
 UNIT = r"[A-Za-zµμ%][\w/µμ%·]{0,30}"
-_SPREAD = rf"(?:\s*(?:±|\+/-|\+-)\s*[0-9.,]+(?:e[-+]?[0-9]+)?\s*(?P<late>{UNIT})?)?"
+_SPREAD = rf"(?:\s*(?:±|\+/-|\+-)\s*(?P<spread>[0-9.,]+)(?:e[-+]?[0-9]+)?\s*(?P<late>{UNIT})?)?"
 _VALUE = re.compile(rf"^(?P<value>{DIGITS})\s*(?P<own>{UNIT})?{_SPREAD}(?P<rest>\s*[(\[].*|\s*,\s.*|\s*;.*)?$")
 _CHANGE = re.compile(
     rf"^(?P<before>{DIGITS})\s*(?P<own>{UNIT})?\s*(?:→|->|=>|➔|➜|⟶)\s*(?P<value>{DIGITS})\s*(?P<late>{UNIT})?(?P<rest>\s*[(\[].*)?$"
@@ -47,7 +47,7 @@ _BEGINS = re.compile(r"^[~≈<>≤≥+ -]*\.?[0-9]")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """A cell: `text` as it reads; `digits` and `unit` of a value; of a change, and of two numbers beside each
-    other, `before` and `first_unit` too."""
+    other, `before` and `first_unit` too; `spread` says that ± stands behind it."""
 
     text: str
     kind: Kind
@@ -55,6 +55,7 @@ class Cell:
     unit: str = ""
     before: str = ""
     first_unit: str = ""
+    spread: bool = False
 
     @property
     def numbered(self) -> bool:
@@ -90,7 +91,7 @@ def cell(text: str) -> Cell:
         return Cell(text=plain, kind="claim")
     found = _VALUE.match(plain)
     if found and is_digits(found["value"]):
-        return Cell(text=plain, kind="value", digits=found["value"], unit=found["own"] or found["late"] or "")
+        return Cell(text=plain, kind="value", digits=found["value"], unit=found["own"] or found["late"] or "", spread=bool(found["spread"]))
     return Cell(text=plain, kind="words")
 
 
@@ -99,7 +100,10 @@ def known_share(plain: str) -> bool:
     return bool(re.fullmatch(rf"{DIGITS}\s?%", plain)) and plain[0] not in "+-"
 
 
-_AT_END = re.compile(rf"[(\[]\s*(?:(?:time )?in )?(?P<unit>[^()\[\]]{{1,20}}?)\s*[)\]]\s*[↑↓⬆⬇]?$|,\s*(?:in )?(?P<late>{UNIT})$")
+_AT_END = re.compile(
+    rf"[(\[]\s*(?:(?:time )?in )?(?P<unit>[^()\[\]]{{1,20}}?)\s*[)\]]\s*[↑↓⬆⬇]?$"
+    rf"|(?:,\s*(?:in )?|\sin )(?P<late>{UNIT}(?:\s+(?:per|/)\s+\w{{1,12}})?)$"
+)
 _LAST_WORD = re.compile(rf"(?:^|[\s_])(?P<unit>{UNIT})$")
 _SNAKE_RATE = re.compile(r"(?i)(?:^|[_\s])(?P<what>tok|toks|token|tokens|req|reqs|requests)_(?:per_)?(?:s|sec|second)$")
 

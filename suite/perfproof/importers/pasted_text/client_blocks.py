@@ -20,7 +20,8 @@ _PART = re.compile(r"^-{3,}\s?(?P<name>[^-].*?)\s?-{3,}$")
 _VALUE = re.compile(rf"^(?P<name>[A-Za-z][^:]{{0,80}}?):\s+(?P<value>{DIGITS})\s*(?P<unit>[A-Za-z%/]{{1,16}})?\s*$")
 _UNREAD = re.compile(r"^(?P<name>[A-Za-z][^:]{0,80}?):\s+(?P<value>\S.*)$")
 WORK = re.compile(
-    r"(?i)^(?:successful requests|completed|num[_ ]prompts|total (?:input|generated)(?: \w+)? tokens(?: \(retokenized\))?"
+    r"(?i)^(?:successful requests|completed|num[_ ]prompts|total (?:input|generated|num prompt|num output)(?: \w+)? tokens"
+    r"(?: \(retokenized\))?"
     r"|total[_ ](?:input|output)[_ ]tokens"
     r"|max(?:imum)?[_ ](?:request )?concurrency|traffic request rate|request rate configured.*|request[_ ]rate|burstiness"
     r"|random[_ ](?:input|output)[_ ]len"
@@ -38,15 +39,15 @@ DEEPEST = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One run of a client: names and digits in their order, `conditions` under which it ran, what could not be read as (name, text), `side`
-    where the block itself names it."""
+    """What a client printed of its `runs`, None where it does not say how many: names and digits in their order, `conditions` under which
+    it ran, what could not be read as (name, text), `side` where the block itself names it."""
 
     values: tuple[tuple[str, str], ...]
     conditions: tuple[tuple[str, str], ...]
     unread: tuple[tuple[str, str], ...]
     number: int
     side: str = ""
-    part: str = ""
+    runs: int | None = 1
 
 
 def serving_block(lines: Sequence[Line], at: int) -> tuple[Block, int] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from perfproof.importers.pasted_text.cells import DIGITS, bare
@@ -22,8 +22,13 @@ HEADING_WORDS = 4
 """A line of more words is a sentence, unless it is marked as a heading or ends with a colon."""
 COLON_WORDS, SIDE_WORDS = 12, 6
 LONGEST = 100
-SENTENCES = (("main", "master", "before", "baseline", "as released", "upstream", "without"), ("after", "this pr", "patched", "candidate"))
+SENTENCES = (
+    ("main", "master", "before", "baseline", "as released", "upstream", "without", "stock", "vanilla", "unpatched"),
+    ("after", "this pr", "patched", "candidate"),
+)
 """Words of a sentence that name a side: the baseline's, and the other's."""
+ENDING = ("stock", "vanilla", "unpatched")
+"""Of these, the ones that do so only where the sentence ends with a colon."""
 _MIXING = re.compile(
     r"(?i)\b(merg\w+|rebas\w+|cherry\W?pick\w*|top of|compared|against|versus|vs|than|into|onto|remov\w+|drop\w+|delet\w+|appl(y|ied)"
     r"|differ\w*)\b"
@@ -38,8 +43,16 @@ _MARK = re.compile(r"^(?P<mark>#{1,6})(?:\s+|(?=[A-Za-z]))(?P<text>.*?)\s*#*$")
 _BOLD = re.compile(r"^(?P<mark>\*\*|__)(?P<text>[^*]+)(?P=mark)\s*:?\s*$|^(?P<early>\*\*|__)(?P<colon>[^*]+):(?P=early)$")
 _BULLET = re.compile(r"^(?:[-*+•]|[0-9]{1,2}[.)])\s+(?P<text>.+)$")
 _FRAMED = re.compile(r"^(?:={2,}|-{2,}|\*{3,}|~{2,}|>{2,})\s*(?P<text>[^=~*-][^=~]*?)\s*(?:={2,}|-{2,}|\*{3,}|~{2,}|<{2,})$")
-_SETUP = re.compile(r"(?i)^(?:config\w*|case|setup|scenario|test|workload|model|experiment|section|part)\b[^:]{0,20}: ")
+SETUP = re.compile(r"(?i)^(?:config\w*|case|setup|scenario|test|workload|model|experiment|section|part)\b[^:]{0,20}: ")
+SETTING = re.compile(r"^[-*+•·]?\s*[\"'`]?(?:export )?(?P<variable>[A-Z][A-Z0-9]*_[A-Z0-9_]*)=\S*(?:\s+\([^()]*\))?:?$")
+"""A line with a variable of the environment and its value alone: the heading of what was measured with it."""
 _QUANTITY = re.compile(r"(?i)[0-9]\s?(?:ns|us|µs|μs|ms|s|tok(?:ens)?/s|req(?:uests)?/s|[kmg]i?b)\b.*(?:->|→|=>|\bto\b|\bvs\b)")
+_OF_PATCH = (
+    r"(?=\W*$|\s*[(:,;.]|\s+(?:(?:this|the|that|my|our|your|these|those)\s+)*"
+    r"(?:pr|patch\w*|chang\w+|fix\w*|commit\w*|branch|optimi[sz]\w+|refactor\w*|rewrit\w+|rework\w*|migrat\w+|updat\w+|upgrad\w+"
+    r"|it|this|that|i|we|you|they|#[0-9]+|(?!warm|run|start|load|boot|wait|soak)\w+ing)\b)"
+)
+"""What may stand behind "before" and "after" in a sentence for them to name a side."""
 _UNDERLINE = re.compile(r"^(?:={3,}|-{3,})$")
 
 
@@ -57,13 +70,14 @@ class Heading:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """What holds at a place: the side, "" for none; its section, outermost name first; weak names apart; the run's number, "" for
-    none; a remark above that says which way is better."""
+    none; the sentence right above that says what the numbers are; an earlier remark that says which way is better."""
 
     side: str = ""
     section: tuple[str, ...] = ()
     weak: tuple[str, ...] = ()
     run: str = ""
     caption: str = ""
+    remark: str = ""
 
 
 def marked_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None:
@@ -74,7 +88,7 @@ def marked_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None
     if (found := _BOLD.match(line.text)) and len(line.text) <= LONGEST:
         return _heading(found["text"] or found["colon"], BOLD, line), at + 1
     if (found := _FRAMED.match(line.text)) and len(line.text) <= 2 * LONGEST:
-        remark = line.text.startswith("-") and not _SETUP.match(f"{found['text']}: ")
+        remark = line.text.startswith("-") and not SETUP.match(f"{found['text']}: ")
         return _heading(found["text"], BOLD, line, weak=remark), at + 1
     below = lines[at + 1].text if at + 1 < len(lines) else ""
     if _UNDERLINE.match(below) and len(line.text) <= LONGEST and re.match(r"[^\W\d_]", line.text) and ": " not in line.text:
@@ -94,14 +108,16 @@ def plain_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None:
     words = text.strip(":").split()
     if line.text.startswith(("-", "=", "$", "|", "{", "}", "[")) or not words or not re.search(r"[^\W\d_]", text):
         return None
-    if ": " in text and not _SETUP.match(text):
+    if ": " in text and not SETUP.match(text):
         return None
-    if len(words) > SIDE_WORDS and (side := _said(text) or role(text)):
+    if SETUP.match(text) and len(words) <= COLON_WORDS and len(text) <= LONGEST and not role(text):
+        return _heading(text, PLAIN, line), at + 1
+    if len(re.sub(r"\([^()]*\)", "", text).split()) > SIDE_WORDS and (side := _said(text) or role(text)):
         return (_heading(side, PLAIN, line), at + 1) if _said(text) else None
     if text.endswith(":") and len(words) <= COLON_WORDS and len(text) <= LONGEST:
         return _heading(text, COLON, line), at + 1
     if len(words) <= HEADING_WORDS and len(text) <= LONGEST and not text.endswith((".", "!", "?", ",")) and not _QUANTITY.search(text):
-        return _heading(text, PLAIN, line, weak=not _SETUP.match(f"{text}: ")), at + 1
+        return _heading(text, PLAIN, line, weak=not SETUP.match(f"{text}: ")), at + 1
     if role(text) and len(words) <= 2 * HEADING_WORDS and not re.search(rf"\s{DIGITS}\s?[a-z]", text) and not text.endswith("."):
         return _heading(text, PLAIN, line), at + 1
     side = _said(text)
@@ -132,7 +148,11 @@ def _said(words: str) -> str:
 
 
 def _says(text: str, word: str) -> bool:
-    return bool(re.search(rf"\b{re.escape(word)}\b", text.lower()))
+    """Whether a sentence has a word for a side; before and after are of the patch, or of nothing, rather than of a warm-up."""
+    if word in ENDING and not text.rstrip().endswith(":"):
+        return False
+    behind = _OF_PATCH if word in ("before", "after") else ""
+    return bool(re.search(rf"\b{re.escape(word)}\b{behind}", text.lower()))
 
 
 # --- what holds below them ---------------------------------------------------------------------------------------
@@ -140,10 +160,11 @@ def _says(text: str, word: str) -> bool:
 
 def contexts(marks: Iterable[Heading | bool]) -> list[Context]:
     """What holds at each place that is no heading, of a text's headings and other places in order: False for a remark."""
-    marks = list(marks)
+    marks = _raised(list(marks))
     texts = [mark.text.casefold() for mark in marks if isinstance(mark, Heading)]
     repeated = frozenset(text for text, count in Counter(texts).items() if count > 1)
-    open_ = _Open(repeated=repeated, shared=_shared_rests(texts), adopted=_adopted(marks, repeated))
+    plain = any(role(mark.text) and not _sets(mark.text) for mark in marks if isinstance(mark, Heading))
+    open_ = _Open(repeated=repeated, shared=_shared_rests(texts), adopted=_adopted(marks, repeated), settings=not plain)
     found = []
     for mark in marks:
         if isinstance(mark, Heading):
@@ -151,6 +172,15 @@ def contexts(marks: Iterable[Heading | bool]) -> list[Context]:
         else:
             found.append(open_.context(remark=not mark))
     return found
+
+
+def _raised(marks: Sequence[Heading | bool]) -> list[Heading | bool]:
+    """The headings; one of a setup that is there once, "Config 2: TP=4", stands above the sides below it."""
+    setups = Counter(mark.text.casefold() for mark in marks if isinstance(mark, Heading) and SETUP.match(mark.text))
+    return [
+        replace(mark, level=min(mark.level, BOLD)) if isinstance(mark, Heading) and setups[mark.text.casefold()] == 1 else mark
+        for mark in marks
+    ]
 
 
 def _adopted(marks: Sequence[Heading | bool], repeated: frozenset[str]) -> frozenset[int]:
@@ -171,6 +201,11 @@ def _adopted(marks: Sequence[Heading | bool], repeated: frozenset[str]) -> froze
     )
 
 
+def _sets(text: str) -> bool:
+    """Whether a heading says how something was set: of a side only where no other heading names one."""
+    return bool(SETTING.match(text) or SETUP.match(text))
+
+
 def _shared_rests(texts: Sequence[str]) -> frozenset[str]:
     """What stands beside either side in headings that name a side and a case: "main, 8 users" and "PR, 8 users"."""
     roles: dict[str, set[str]] = {}
@@ -183,8 +218,8 @@ def _shared_rests(texts: Sequence[str]) -> frozenset[str]:
 class _Open:
     """The headings that hold, and whether anything was read since the side was named."""
 
-    def __init__(self, repeated: frozenset[str], shared: frozenset[str], adopted: frozenset[int]) -> None:
-        self._repeated, self._shared, self._adopted = repeated, shared, adopted
+    def __init__(self, repeated: frozenset[str], shared: frozenset[str], adopted: frozenset[int], *, settings: bool) -> None:
+        self._repeated, self._shared, self._adopted, self._settings = repeated, shared, adopted, settings
         self._side: Heading | None = None
         self._sections: list[Heading] = []
         self._run, self._read, self._read_section = "", False, False
@@ -219,6 +254,8 @@ class _Open:
 
     def _sided(self, text: str) -> tuple[str, str]:
         """A heading as a side and the case beside it; "" where it names no side."""
+        if _sets(text) and not self._settings:
+            return "", ""
         for side, rest in split(text):
             if rest.casefold() in self._shared and role(side):
                 return side, rest

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, cell, is_digits, unit_of
-from perfproof.importers.pasted_text.headings import RUN
+from perfproof.importers.pasted_text.headings import RUN, SETTING, SETUP
 from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better, better_in, word_set
@@ -61,6 +61,8 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     spaced = re.match(r"([^\t:=]*?[^\W\d_][^\t:=]*?)(?:\t|\s{2,})(?=[-+]?[0-9])", lines[at].text)
     line = f"{spaced[1]}: {lines[at].text[spaced.end() :]}" if spaced else lines[at].text
     text = _BULLET.sub("", bare(line)) or bare(line)
+    if SETTING.match(text):
+        return None
     found = _NAMED.match(text)
     if not found or len(found["name"]) > LONGEST_NAME or "//" in found["rest"][:3]:
         plain = _PLAIN.match(text)
@@ -69,8 +71,11 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
         found = plain
     name, rest = found["name"].strip(), found["rest"].strip()
     values = tuple(_sided(value) for value in _values(name, rest))
+    if SETUP.match(text) and cell(rest).kind == "words" and not any(value.side for value in values):
+        return None
     if values:
-        return Named(values=values, unread=(), number=lines[at].number), at + 1
+        spread = ((name, "±"),) if cell(rest).spread else ()
+        return Named(values=values, unread=spread, number=lines[at].number), at + 1
     missing = cell(rest).kind == "missing" or (
         _ODD.match(rest) and not re.search(r"\s(?:vs\.?|versus|->|→|to)\s", rest) and len(rest) <= 40
     )
@@ -139,6 +144,8 @@ def _part(name: str, part: re.Match[str]) -> Value:
         return Value(name=label, digits=part["digits"], unit=unit, side=name)
     if role(name) and better(name) is None and better(words) is not None:
         return Value(name=words, digits=part["digits"], unit=unit, side=name)
+    if role(name) and better(name) is None and not (label or words) and better_in("", unit):
+        return Value(name=unit, digits=part["digits"], unit=unit, side=name)
     case = label or words or (unit if unit else "")
     return Value(name=f"{name}, {case}" if case else name, digits=part["digits"], unit=unit)
 

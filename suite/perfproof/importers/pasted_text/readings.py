@@ -22,7 +22,7 @@ class Reading:
     """A number of one side.
 
     `label` is what pairs it with that of another side, `measure` what decides its direction, `unit` its own unit and `named` that of its
-    label, both "" for none. `single` says that it surely is of one run. `place` is its item's, `number` its line.
+    label, both "" for none. `runs` says of how many runs it surely is. `place` is its item's, `number` its line.
     """
 
     side: str
@@ -33,7 +33,7 @@ class Reading:
     unit: str = ""
     named: str = ""
     run: str = ""
-    single: bool = False
+    runs: int | None = None
     place: int = 0
     number: int = 0
     kind: str = "row"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from perfproof.importers.pasted_text.cells import unit_of
 from perfproof.importers.pasted_text.readings import Paste
 from perfproof.model.base.untrusted import line
+from perfproof.model.scenarios.metric_directions import better
 
 MOST, LONGEST = 3, 200
 FORMS = (
@@ -14,6 +16,11 @@ FORMS = (
     "(docs/judge.md)"
 )
 _CLAIM = re.compile(r"(?i)[0-9]\s?(?:%|percent)|[0-9]\s?[x×]\b|\b(?:half|third|quarter|twice|double)\b")
+
+_DIFF = re.compile(r"(?m)^[> \t]*(?:diff --git |@@ -[0-9]|\+\+\+ [ab]/)")
+_LOGGED = re.compile(r"(?m)^[> \t]*(?:\(\w{1,40} pid=[0-9]+\)[ \t]*)?(?:[0-9:., -]{8,30}[ \t])?(?:INFO|WARNING|DEBUG|ERROR)\b[: ].*[0-9]")
+LEAST_LOGGED = 2
+"""How many lines of a log make a text one of a log."""
 
 
 def why(found: Paste) -> list[str]:
@@ -24,6 +31,8 @@ def why(found: Paste) -> list[str]:
         return _few(found.faults)
     if found.reasons:
         return [*_few(found.reasons)[: MOST - 1], FORMS]
+    if len(found.sides) == 1 and (better(found.sides[0]) or unit_of(found.sides[0]) or unit_of(found.sides[0].rpartition(",")[2].strip())):
+        return [f"no column and no row names a side, and {line(found.sides[0], 60)!r} above them is none, or one side alone", FORMS]
     if len(found.sides) == 1:
         return [f"two sides are needed, only {line(found.sides[0], 60)!r} was found; put a heading such as '# main' above each", FORMS]
     if found.sides:
@@ -31,8 +40,12 @@ def why(found: Paste) -> list[str]:
     return ["nothing that can be compared was found: no number stands beside the name of a side, such as main or before", FORMS]
 
 
-def claims(text: str) -> list[str]:
-    """That a text has claims alone: per cents and factors, but no before and no after."""
+def unread(text: str) -> list[str]:
+    """What a text without a comparison holds instead: a diff of code, lines of a server's log, or claims alone."""
+    if _DIFF.search(text):
+        return ["a diff of code or settings holds no measurements"]
+    if len(_LOGGED.findall(text)) >= LEAST_LOGGED:
+        return ["lines of a log are not read: write their numbers below each side as 'name: value unit', or in a table"]
     return ["no before and no after was found: per cents and factors alone are claims"] if _CLAIM.search(text) else []
 
 

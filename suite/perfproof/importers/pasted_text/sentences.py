@@ -52,9 +52,15 @@ _NOUN = "|".join(
     sorted((re.escape(noun).replace(r"\ ", r"[\s-]+") for noun in NOUNS if noun not in ("score", "failed", "times")), key=len, reverse=True)
 )
 _METRIC = re.compile(
-    rf"(?i)\b(?P<label>(?:(?:mean|median|average|avg\.?|p\d\d?(?:\.\d)?|total|output|input|request|token|inter-token|end-to-end|prefill|decode|step|round|peak|startup|generation|kernel)\s+){{0,4}}"
+    rf"(?i)\b(?P<label>(?:(?:mean|median|average|avg\.?|p\d\d?(?:\.\d)?|total|output|input|request|token|inter-token|end-to-end|prefill|decode|step|round|peak|startup|generation|kernel|scheduling|queu(?:e|e?ing))\s+){{0,4}}"
     rf"(?:{_NOUN}))\b"
 )
+
+_FROM_TO = re.compile(
+    rf"(?i)(?<![\w.,#-])(?:(?P<from>\bfrom)\s+)?(?P<before>{_DIGITS})(?:\s?{UNIT})?\s*(?P<to>->|→|=>|\bto\b|\bvs\.?|\bversus\b)\s*"
+    rf"(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})(?![\w/])"
+)
+LONGEST_QUOTED = 80
 
 
 def read(text: str) -> list[Said]:
@@ -74,6 +80,18 @@ def read(text: str) -> list[Said]:
         if (one.before, one.after) != (first[one.metric.casefold()].before, first[one.metric.casefold()].after)
     }
     return [one for name, one in first.items() if name not in clashing]
+
+
+def unread(text: str, found: Sequence[Said]) -> list[str]:
+    """The sentences that say from what to what something went, or that compare two quantities, and of which nothing was read."""
+    numbers = {number for one in found for number in (one.before, one.after)}
+    odd = []
+    for sentence in _END.split(_BULLET.sub("\n\n", text)):
+        pairs = [match for match in _FROM_TO.finditer(sentence) if known(match["unit"]) and (match["from"] or match["to"] != "to")]
+        values = {float(match[part].replace(",", "")) for match in pairs for part in ("before", "after")}
+        if pairs and not values & numbers:
+            odd.append(f"a sentence, whose metric or sides are not clear: {' '.join(sentence.split())[:LONGEST_QUOTED]}")
+    return odd
 
 
 def _compared(sentence: str, by: numerals.Convention) -> Iterator[Said]:
@@ -101,6 +119,8 @@ def _whose(sentence: str, first: re.Match[str], second: re.Match[str], between: 
     if _FROM.search(between):
         return "baseline second"
     cut = next((found for found in _HALVES.finditer(between)), None)
+    if cut is None and re.search(r"(?i)\bfrom\s+$", sentence[: first.start()]):
+        cut = re.search(r"\s+to\s+", between)
     middle = first.end() + (cut.start() if cut else len(between) // 2)
     after_cut = first.end() + (cut.end() if cut else len(between) // 2)
     left, right = (_side(part) for part in (sentence[:middle], sentence[after_cut:]))

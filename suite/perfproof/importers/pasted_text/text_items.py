@@ -11,11 +11,14 @@ from dataclasses import dataclass
 
 from perfproof.importers.pasted_text import headings, named_values
 from perfproof.importers.pasted_text.client_blocks import Block, json_block, serving_block
+from perfproof.importers.pasted_text.client_setup import Setup, setup_line
 from perfproof.importers.pasted_text.headings import Heading
 from perfproof.importers.pasted_text.named_values import Named
 from perfproof.importers.pasted_text.tables import table_shapes
+from perfproof.importers.pasted_text.tables.benchstat_tables import benchstat_table
 from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.importers.pasted_text.timing_blocks import hyperfine_block
 
 MOST_ITEMS = 50_000
 
@@ -28,7 +31,8 @@ class Sentence:
     number: int
 
 
-Item = Heading | Table | Block | Named | Sentence
+Data = Heading | Table | Block | Named | Sentence
+Item = Data | Setup
 Found = tuple[Item, int] | None
 """What stands at a place, and the place after it."""
 _COMMAND = re.compile(r"(?:^|\s)--[A-Za-z][\w-]*(?:[= ]|$)|^\$\s|^(?:export|pip|uv|git|cd|python3?|VLLM_[A-Z_]+=\S+)\s")
@@ -36,13 +40,14 @@ _LOG = re.compile(
     r"(?i)^(?:\(\w+ pid=\d+\)\s*)?(?:INFO|WARNING|DEBUG|ERROR)\b[: ]|^namespace\(|\d+%\|[^|]*\||\bit/s\]|\bs/it\]|^warming up"
     r"|^starting (?:initial|main)"
     r"|^initial test run|^profiling iterations|^burstiness factor|^processed prompts|^benchmarking\b.*\.\.\.$"
-    r"|^rendering prompts|^adding requests|^capturing\b"
+    r"|^(?:traffic request rate|maximum request concurrency): *(?:inf|none)\b|^rendering prompts|^adding requests|^capturing\b"
 )
 """Lines that clients and servers print of themselves: commands, logs, progress bars."""
 
 
 def items_of(lines: Sequence[Line]) -> list[Item]:
     """The items of a text. Lines that clients print of themselves are none."""
+    lines = _without_settings(lines)
     found: list[Item] = []
     at = 0
     while at < len(lines) and len(found) < MOST_ITEMS:
@@ -55,13 +60,23 @@ def items_of(lines: Sequence[Line]) -> list[Item]:
     return found
 
 
+def _without_settings(lines: Sequence[Line]) -> list[Line]:
+    """The lines but those that set a variable which the text sets to one value alone: these tell nothing apart."""
+    values: dict[str, set[str]] = {}
+    ways = {line.number: found["variable"] for line in lines if (found := headings.SETTING.match(line.text))}
+    for line in lines:
+        if line.number in ways:
+            values.setdefault(ways[line.number], set()).add(line.text.split("=")[1].split(" ")[0].strip(":\"'`"))
+    return [line for line in lines if line.number not in ways or len(values[ways[line.number]]) > 1]
+
+
 def _noise(lines: Sequence[Line], at: int) -> tuple[None, int] | None:
     text = lines[at].text
     plain = text.strip("*_`#> ")
     if (
         not re.search(r"\w", text)
         or (_LOG.search(plain) and not text.startswith("#"))
-        or (_COMMAND.search(text) and not text.startswith("|"))
+        or (_COMMAND.search(text) and not text.startswith("|") and not headings.SETTING.match(text))
     ):
         return None, at + 1
     return None
@@ -75,7 +90,10 @@ def _sentence(lines: Sequence[Line], at: int) -> Found:
 _SHAPES: tuple[Callable[[Sequence[Line], int], tuple[Item | None, int] | None], ...] = (
     serving_block,
     json_block,
+    hyperfine_block,
+    benchstat_table,
     table_shapes.barred_table,
+    setup_line,
     _noise,
     table_shapes.separated_table,
     table_shapes.aligned_table,

@@ -7,7 +7,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfproof.importers.pasted_text.cells import DIGITS, UNIT, unit_of
 from perfproof.model.base.errors import BadInput
+from perfproof.model.base.quantities import known
+from perfproof.model.scenarios.metric_directions import better_in
 
 LARGEST_FILE = 10_000_000
 LONGEST_LINE = 4_000
@@ -25,6 +28,16 @@ _HEADER = re.compile(r"(?is)<h([1-6])\b[^>]*>(.*?)</h\1\s*>")
 _BOLD = re.compile(r"(?i)</?(?:b|strong)\s*>")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]{0,15}(?:\s[^<>]{0,200})?/?>")
 _FENCE = re.compile(r"^\s*(?:```|~~~)\s*(?P<language>\w*)")
+_CLOCK = r"\[?(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[ T])?[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?:\s?[AaPp][Mm])?\]?"
+_SPOKEN = re.compile(rf"^\s*{_CLOCK}\s+[\w.@-]{{1,30}}(?: [\w.@-]{{1,20}})?:\s+")
+"""The time and the name before what is said in a chat."""
+_NICKNAME = re.compile(rf"(?m)^(?P<clock>[> \t]*{_CLOCK})[ \t]+<(?P<name>[\w.@-]{{1,30}}(?: [\w.@-]{{1,20}})?)>(?=\s)")
+"""A name that stands between angles, as a tag would."""
+LEAST_SPOKEN = 2
+_OUTPUTS = (".txt", ".log", ".out", ".md", ".csv", ".tsv")
+"""Files that hold what a run printed, whose diff has a before and an after."""
+_UNDERSCORED = re.compile(r"(?<![\w.])[1-9][0-9]{0,2}(?:_[0-9]{3})+(?!\w)")
+_THOUSANDS = re.compile(r"(?<=[0-9])\s?(?P<mark>[kKM])\s+(?=(?:tok\w*|req\w*|op|ops|it|iters?|steps?)(?:/|\s+per\s)s)")
 _SIGNS = str.maketrans({"−": "-", "‒": "-", "\u00ad": None, "ǀ": "|", "｜": "|"})
 
 
@@ -56,23 +69,46 @@ def load(path: Path) -> str:
 
 
 def lines_of(text: str) -> list[Line]:
-    """The lines in their order, fences left out."""
-    found, in_diff = [], False
-    for number, raw in enumerate(_plain(text).splitlines(), 1):
-        line = _QUOTE.sub("", raw)[:LONGEST_LINE].expandtabs(4) if "\t" not in raw else _QUOTE.sub("", raw)[:LONGEST_LINE]
+    """The lines in their order; a fence is an empty one, diffs of code are left out."""
+    plain = _plain(text).splitlines()
+    spoken = sum(bool(_SPOKEN.match(raw)) for raw in plain) >= LEAST_SPOKEN
+    found, diff = [], ""
+    for number, raw in enumerate(plain, 1):
+        if not raw:
+            found.append(Line(text="", indent=0, number=number))
+            continue
+        line = _QUOTE.sub("", raw)[:LONGEST_LINE]
+        line = _SPOKEN.sub("", line) if spoken else line
+        line = line if "\t" in line else line.expandtabs(4)
         stripped = line.strip(" ") if "\t" in line.strip() else line.strip()
         if fence := _FENCE.match(line):
-            in_diff = fence["language"].lower() == "diff" and not in_diff
-        else:
-            stripped = _side_of_diff(stripped) if in_diff else stripped
-            found.append(Line(text=stripped, indent=len(line) - len(line.lstrip()), number=number))
+            diff = "of output" if fence["language"].lower() in ("diff", "patch") and not diff else ""
+            found.append(Line(text="", indent=0, number=number))
+            continue
+        diff = "of code" if diff and _of_code(stripped) else diff
+        if diff != "of code":
+            stripped = _side_of_diff(stripped) if diff else stripped
+            found.append(Line(text=_numbers(stripped), indent=len(line) - len(line.lstrip()), number=number))
     return found
 
 
+def _of_code(text: str) -> bool:
+    """Whether a line of a diff names a file that is no output of a run."""
+    found = re.match(r"(?:\+\+\+|---|diff --git)\s+\S*(?P<kind>\.\w+)$|diff --git ", text)
+    return found is not None and found["kind"] not in _OUTPUTS
+
+
 def _side_of_diff(text: str) -> str:
-    """A line of a diff with its side: what was taken away was before."""
-    words = re.match(r"(?P<sign>[-+])\s*(?P<text>[A-Za-z].*)", text)
-    return f"{'before' if words['sign'] == '-' else 'after'} {words['text']}" if words else text
+    """A line of a diff with its side: a metric that was taken away was before. A setting is of no side."""
+    words = re.match(rf"(?P<sign>[-+])\s*(?P<text>(?P<name>[A-Za-z][^:=]{{0,80}}?)\s*[:=]\s*(?:{DIGITS})\s*(?P<unit>{UNIT})?.*)", text)
+    if not words or not (better_in(words["name"], words["unit"] or "") or unit_of(words["name"]) or known(words["unit"] or "")):
+        return text
+    return f"{'before' if words['sign'] == '-' else 'after'} {words['text']}"
+
+
+def _numbers(text: str) -> str:
+    """A line whose numbers have no underscores between thousands, and whose thousands of a rate stand in its unit: "4.5 ktok/s"."""
+    return _THOUSANDS.sub(r" \g<mark>", _UNDERSCORED.sub(lambda found: found[0].replace("_", ""), text))
 
 
 def _plain(text: str) -> str:
@@ -80,6 +116,7 @@ def _plain(text: str) -> str:
     text = _INVISIBLE.sub("", _ESCAPES.sub("", text)).translate(_SIGNS)
     if "<" not in text:
         return text
+    text = _NICKNAME.sub(r"\g<clock> \g<name>:", text)
     text = _SUMMARY.sub(lambda found: f"\n\n##### {_bare(found[1])}\n\n", text)
     text = _HEADER.sub(lambda found: f"\n\n{'#' * int(found[1])} {_bare(found[2])}\n\n", text)
     return html.unescape(_TAG.sub(" ", _BOLD.sub("**", _tables(text))))

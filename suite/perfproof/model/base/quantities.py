@@ -28,6 +28,8 @@ _WORDS = {
     **dict.fromkeys(("step", "steps"), "step"),
 }
 """Counts that have several spellings, each with one."""
+MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6}
+"""Letters behind a number, or before a count, that multiply it: 1.2M, 4.5 ktok/s."""
 PLACES = 12
 """Figures that are kept of a value in another unit: what comes behind is no more than the conversion's own error."""
 
@@ -44,7 +46,12 @@ def scale(unit: str) -> tuple[str, float]:
 def _scale(word: str) -> tuple[str, float]:
     if word in _TIMES:
         return "time", _TIMES[word]
-    return ("bytes", _BYTES[word]) if word in _BYTES else (_WORDS.get(word, word), 1.0)
+    if word in _BYTES:
+        return "bytes", _BYTES[word]
+    if word in MULTIPLES:
+        return "", MULTIPLES[word]
+    counted = _WORDS.get(word[1:], "ops" if word[1:] == "ops" else "")
+    return (counted, MULTIPLES[word[0]]) if word[:1] in MULTIPLES and counted else (_WORDS.get(word, word), 1.0)
 
 
 def converted(value: float, unit: str, into: str) -> float | None:
@@ -80,9 +87,9 @@ _UNDONE = re.compile(
     r" (?:to|back to|->|→|=>|vs\.?) (?:the )?(?:main|master|base\w*|before|old|stock|upstream)\b)"
 )
 """Words of a sentence in which the second number may be the earlier one."""
-_KIND = r"(?P<lower>latency|ttft|tpot|itl|e2el|duration|runtime|time)|(?P<rate>throughput|goodput)"
+_KIND = r"(?P<lower>latency|ttft|tpot|itl|e2el|duration|runtime|time|delay|stall)|(?P<rate>throughput|goodput)"
 _METRIC = re.compile(
-    rf"(?i)\b(?P<label>(?:(?:mean|median|average|p\d\d?|total|output|input|request|token|inter-token|end-to-end|prefill|decode|step|round|peak)\s+)*"
+    rf"(?i)\b(?P<label>(?:(?:mean|median|average|p\d\d?|total|output|input|request|token|inter-token|end-to-end|prefill|decode|step|round|peak|scheduling|queu(?:e|e?ing))\s+)*"
     rf"(?:{_KIND})(?:\s+per\s+(?:output\s+)?\w+)?)\b"
 )
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")

@@ -20,14 +20,15 @@ _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
     (
         "lower",
         "time",
-        "latency|latencies|ttft|tpot|itl|e2el|e2e|ttst|ttfot|ttfp|duration|runtime|time|times|elapsed|wall clock|walltime|jct",
+        "latency|latencies|ttft|tpot|itl|e2el|e2e|ttst|ttfot|ttfp|duration|runtime|time|times|elapsed|wall clock|walltime|jct"
+        "|delay|delays|stall|stalls",
     ),
     (
         "lower",
         "time",
         "time to first token|time to first output token|time to second token|time per output token|time per token|inter-token latency",
     ),
-    ("higher", "rate", "throughput|goodput|bandwidth|flops|gflops|tflops|speed|tps|qps|rps"),
+    ("higher", "rate", "throughput|goodput|bandwidth|flops|gflops|tflops|speed|tps|qps|rps|ops"),
     ("higher", "rate", "tokens per second|requests per second|queries per second|tokens per sec|requests per sec"),
     ("lower", "memory", "memory|memory usage|memory used|vram|rss|peak mem|mem"),
     (
@@ -36,7 +37,9 @@ _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
         "accuracy|acc|acc norm|exact match|f1|pass rate|success rate|hit rate|acceptance rate|accept rate|mfu|gsm8k|mmlu|humaneval",
     ),
     ("lower", "share", "error rate|failure rate|rejection rate|drop rate|word error rate|wer|cer"),
-    ("lower", "count", "errors|failures|failed requests|failed"),
+    ("lower", "count", "errors|failures|failed requests|failed|preemptions|recompilations|recompiles|graph breaks|retries|cache misses"),
+    ("lower", "count", "bytes copied|blocks copied|tokens copied|copies|allocations|allocs"),
+    ("lower", "memory", "alloc"),
     ("higher", "number", "acceptance length|accept length"),
     ("lower", "number", "overhead|perplexity|ppl|loss"),
 )
@@ -59,13 +62,14 @@ _CONDITION = re.compile(
 _PREPOSITIONAL = sorted((noun for noun in NOUNS if re.search(" (?:to|per) ", noun)), key=len, reverse=True)
 _WITH_CONDITION = re.compile(rf"(?i)\b(?:{'|'.join(_PREPOSITIONAL)})\b")
 """Names of metrics that hold a preposition themselves."""
-_OPPOSED = {
-    "lower": word_set(
-        "free available idle saved remaining spare kv cache no non zero up until before between since without left reduction saving savings"
-    ),
-    "higher": word_set("failed rejected dropped lost error errors missed timeout cancelled preempted"),
-}
-"""Words with which a cost is none ("idle time", "free memory"), or a gain is a cost ("failed requests per second")."""
+_SPARED = word_set(
+    "free available idle saved remaining spare no non zero up until before between since without left reduction saving savings"
+)
+"""Words with which a cost is none: "idle time", "free memory"."""
+_MISSED = word_set("failed rejected dropped lost error errors missed timeout cancelled preempted")
+"""Words with which a gain is a cost: "failed requests per second"."""
+_SPARED_TIME = _SPARED - {"free", "available", "no", "before", "zero", "non"}
+"""Of these, the ones that speak of a time by themselves: what takes "free (us)" or "cache hit (us)" is an operation."""
 _UNSURE = re.compile(
     r"(?i)\b(budget|timeout|time-?out|interval|period|deadline|limit|slo|target|threshold|age|uptime|in time|request.rate"
     r"|arrival|offset|gap"
@@ -77,6 +81,13 @@ _SAID = re.compile(r"(?i)\b(lower|less|smaller|fewer|higher|more|larger|bigger|g
 _LOWER = word_set("lower less smaller fewer ↓ ⬇")
 _SNAKE_RATE = re.compile(r"(?i)(?<=[a-z])_(?P<what>tok|toks|tokens?|reqs?|requests)_(?:per_)?(?:s|sec|second)$")
 """A rate at the end of a name that may hold no slash: throughput_tok_s."""
+_SCORED_AT = re.compile(r"(?i)\b(?:pass|acc|accuracy|recall|precision|mrr|ndcg|map|hits?|cons|maj)@[0-9]{1,4}\b")
+"""A score of the best few answers: pass@1, recall@10."""
+_PER_OPERATION = re.compile(r"(?i)(?<=\w)/op(?:eration)?\b")
+"""What benchmarks of functions say of every number: time/op, alloc/op."""
+_BYTES_EACH = re.compile(r"\bB/op\b")
+_TIMED = re.compile(r"\w\.time_\w")
+"""A function of a suite whose time asv takes: bench.Suite.time_free."""
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 
 
@@ -96,9 +107,15 @@ def better(label: str) -> Better | None:
     if not words:
         return _by_unit(unit)
     found = _noun(words)
-    if found is None or {"/", "÷"} & set(words) or _OPPOSED[found[0]] & set(words) or (unit and not _fits(found[1], unit)):
+    if found is None or {"/", "÷"} & set(words) or _opposed(found) & set(words) or (unit and not _fits(found[1], unit)):
         return None
     return found[0]
+
+
+def _opposed(noun: tuple[Better, Kind]) -> frozenset[str]:
+    """The words with which a metric means its opposite; what a cache holds is no cost of memory."""
+    way, kind = noun
+    return _MISSED if way == "higher" else _SPARED | word_set("kv cache") if kind == "memory" else _SPARED
 
 
 def better_in(label: str, unit: str) -> Better | None:
@@ -111,7 +128,10 @@ def better_in(label: str, unit: str) -> Better | None:
     words = _read(label)[0]
     if named or not unit or _noun(words) or _SAID.search(label) or _UNSURE.search(label) or {"/", "÷"} & set(words):
         return named
-    return None if (_OPPOSED["lower"] | _OPPOSED["higher"]) & set(words) else _by_unit(unit)
+    if _TIMED.search(label):
+        return _by_unit(unit)
+    spared = _SPARED_TIME if scale(unit)[0] == "time" else _SPARED | _MISSED | word_set("kv cache")
+    return None if spared & set(words) else _by_unit(unit)
 
 
 def zero_is_ordinary(label: str) -> bool:
@@ -122,7 +142,7 @@ def zero_is_ordinary(label: str) -> bool:
 
 def _read(label: str) -> tuple[list[str], str]:
     """The words that name the metric, and its unit: no brackets, no condition, no statistics."""
-    label = _SNAKE_RATE.sub(r" (\g<what>/s)", label)
+    label = _PER_OPERATION.sub("", _BYTES_EACH.sub("memory", _SCORED_AT.sub("accuracy", _SNAKE_RATE.sub(r" (\g<what>/s)", label))))
     inside = [(first or second).strip() for first, second in _BRACKETS.findall(label)]
     unit = next((each for each in reversed(inside) if known(each)), "")
     plain = " ".join(_BRACKETS.sub(" ", label).replace("_", " ").strip("*` ").split())

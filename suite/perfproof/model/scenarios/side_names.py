@@ -32,7 +32,7 @@ _SURE = word_set(
 """Words that speak of the other side wherever they stand."""
 CANDIDATES = _SURE | word_set("this these after with post my our ours fix fixed changed change w/")
 """Words that make a name the other side's where they are its first."""
-_ELSE = word_set("model models memory loop thread menu page effect")
+_ELSE = word_set("model models memory loop thread menu page effect text attention")
 """Words beside which a baseline's word means something else: "base model", "main memory"."""
 _MIXING = word_set(
     "than vs versus compared against over instead merged merge merging rebased rebase top cherry-picked cherry picked plus + "
@@ -40,6 +40,8 @@ _MIXING = word_set(
     "applied apply onto into"
 )
 """Words with which a name that speaks of the baseline may be of the other side, or of both."""
+_OF_BOTH = word_set("relative normalized normalised ratio speedup")
+"""Words with which a name begins that is of numbers made of both sides: "relative to main"."""
 _NEUTRAL = word_set(
     "the a an as is in of at from vllm sglang origin current latest today branch branches commit sha build run runs code version release "
     "results result numbers number case side only itself one implementation path measured benchmark bench state tip nightly local "
@@ -52,7 +54,7 @@ _DESCRIBING = word_set(
     "pct percent x × δ p value pvalue q t z stat significance significant sig confidence ci interval std stdev sd stddev stderr se "
     "cv error noise margin runs n samples sample count reps repeats iterations iters trials seeds unit units better direction "
     "verdict status notes saved saving savings benefit win overhead winner cost note comment comments factor reduction "
-    "increase decrease uplift faster slower"
+    "increase decrease uplift faster slower rounds outliers loops"
 )
 """Words of columns that tell of the sides' numbers, and are none."""
 _RELEASE = re.compile(
@@ -60,11 +62,19 @@ _RELEASE = re.compile(
     r"(?P<version>[0-9]+\.[0-9]+(?:\.[0-9]\S*)?(?:rc\S*|\.?dev\S*|\.?post\S*)?)"
 )
 _OFF, _ON = word_set("off disabled =0 =false =off disable false"), word_set("on enabled =1 =true =on enable true")
+_SWITCH = re.compile(r"(?P<name>[\w.-]*)\s*=\s*(?P<state>0|1|false|true|off|on)$")
+_SIZE = re.compile(
+    r"^(?:tp|pp|dp|ep|cp|bs|isl|osl|qps|rps|[a-z]|rate|seed|level|layers?)$|(?:size|len|length|concurrency|batch|users|prompts|seqs|tokens|gpus)$"
+    r"|^(?:num|max|min)[_.-]?"
+)
+"""Names of numbers of which 0 and 1 are sizes, and no switch: TP=1."""
 _LONGEST = 4
 """Words of a side's name within a longer one, at most."""
 _BETWEEN = re.compile(r"\s*(?:/|÷|→|->|\bvs\b\.?|\bversus\b|\bover\b|\bagainst\b|\brelative to\b|\bcompared (?:to|with)\b)\s*")
 _OF = re.compile(r"\s(?:vs|versus|over|against|of|from|to|relative|compared)\b.*")
 _APART = re.compile(r"[/+&](?!\d)")
+_UNCHANGED = re.compile(r"(?:(?:and|on|with|the) )*plain\b")
+"""What begins the name of a release as it is, "plain 0.31.0", rather than that of a case, "V1, plain"."""
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 
 
@@ -72,6 +82,8 @@ _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 def role(name: str) -> Role:
     """Which side a name says to be, "both" where it has words of either, "" where it has none."""
     plain = _plain(name)
+    if _UNCHANGED.match(plain) and _words(_BRACKETS.sub(" ", plain)) == ["plain"]:
+        return "baseline"
     found = _role(_words(_BRACKETS.sub(" ", plain)))
     inside = [first or second for first, second in _BRACKETS.findall(plain)]
     within: Role = next((each for text in inside if (each := _role(_words(text)))), "")
@@ -82,6 +94,8 @@ def _role(words: Sequence[str]) -> Role:
     if not words or "/" in words:
         return ""
     first, last, every = words[0], words[-1], set(words)
+    if first in _OF_BOTH:
+        return ""
     if first in FIRST:
         return "" if BASELINES & set(words[1:]) else "baseline"
     others = (CANDIDATES & every) - {"head", "after", "with", "post"}
@@ -142,6 +156,8 @@ def _is_more(rest: str) -> bool:
     """Whether what stands beside a side's name is more than words of such names: "branch", "vLLM" and "the patch" are not."""
     words = set(re.findall(r"[^\W_]+", rest.lower()))
     first = re.match(r"[^\W_]+|[%<>≤≥]", rest.lower())
+    if better(rest) is not None:
+        return True
     return first is not None and first[0] not in BASELINES | CANDIDATES and not words <= BASELINES | CANDIDATES | FIRST | _NEUTRAL
 
 
@@ -177,7 +193,7 @@ def _plain(name: str) -> str:
 def _words(text: str) -> list[str]:
     """The words that matter: without units, numbers, names of commits, and what says nothing of a side."""
     text = " ".join(word for word in text.split() if "/" not in word or not known(word))
-    text = re.sub(r"=\s*(0|1|false|true|off|on)$", r" =\1", text)
+    text = _SWITCH.sub(lambda found: found[0] if _SIZE.search(found["name"]) else f"{found['name']} ={found['state']}", text)
     text = re.sub(r"\b(?:on|at|with)\s+\S*\d\S*", " ", text)
     text = re.sub(r"\bhead\s*[~^]\s*\d*", "head^", re.sub(r"\bmerge[ -]base\b", "base", text))
     words = [
@@ -190,4 +206,4 @@ def _words(text: str) -> list[str]:
         for word in words
         if word and word != "@" and (word in _OFF | _ON or not re.search(r"\d", word)) and word not in _NEUTRAL | STATISTICS
     ]
-    return kept[1:] if len(kept) > 1 and kept[0] in ("on", "at") else kept
+    return kept[1:] if len(kept) > 1 and kept[0] in ("on", "at", "and", "then", "but", "so") else kept

@@ -55,7 +55,7 @@ def test_throughput_becomes_rates_and_a_short_run_is_reported() -> None:
     found = read_throughput(said, workload("throughput"), "standard")
     assert found.measurements == {"request_throughput": 2.0, "total_token_throughput": 20.0, "duration": 4.0}
     assert found.work == {"requests": 8, "tokens": 80}
-    assert found.warnings == ("measured for 4.0 s only; standard asks for 30 s: raise 'num-prompts'",)
+    assert found.warnings == ("measured for 4.0 s only; standard needs 30 s: raise 'num-prompts'",)
 
 
 LATENCIES = {"latencies": [2.0, 1.0, 6.0]}

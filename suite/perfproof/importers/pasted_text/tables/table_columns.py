@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from perfproof.importers.pasted_text.cells import Cell, unit_of
+from perfproof.importers.pasted_text.headings import RUN
 from perfproof.model.base.quantities import known
-from perfproof.model.scenarios.metric_directions import STATISTICS, better
+from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in
 from perfproof.model.scenarios.side_names import describes, release, role, split, switched
 
 Kind = Literal["side", "metric", "label", "key", "unit", "run", "claim", "unclear"]
@@ -29,6 +30,8 @@ _SURE_KEY = re.compile(
     r"(?i)^(?:size|model size|params|parameters|ngl|tp|pp|dp|ep|bs|isl|osl|batch|batch[ _-]?size|concurrency"
     r"|max[ _-]concurrency|num[ _-]prompts|(?:input|output)[ _-]len(?:gth)?)$"
 )
+_LOAD = re.compile(r"(?i)^(?:(?:target|request|max|input|offered)[ _-])?(?:qps|rps|rate)\b")
+"""Names of metrics that are keys where their numbers are whole: what was asked of a run."""
 _SIDE_HEAD = re.compile(
     r"(?i)^(?:branch|build|version|side|arm|variant|commit|code|ref|revision|implementation|impl|patch|state|command)s?$"
 )
@@ -57,7 +60,16 @@ def columns(head: Sequence[str], body: Body) -> list[Column]:
     by_side = _with_sides(found, body)
     if by_side:
         return by_side
-    return [replace(column, kind="metric") if column.kind == "unclear" else column for column in found]
+    counted = sum(bool(RUN.fullmatch(column.name)) for column in found) > 1
+    made_of_runs = {column.name for column in found if counted and statistic(column.name)}
+    return [
+        replace(column, kind="claim")
+        if column.name in made_of_runs
+        else replace(column, kind="metric")
+        if column.kind == "unclear"
+        else column
+        for column in found
+    ]
 
 
 def _column(name: str, cells: Sequence[Cell], place: int) -> Column:
@@ -66,15 +78,16 @@ def _column(name: str, cells: Sequence[Cell], place: int) -> Column:
     numbers, unit = kinds["value"] + kinds["change"] + kinds["versus"], unit_of(name)
     if _UNITS.match(name):
         return Column(kind="unit", name=name)
-    if _RUN.match(name) and numbers and all(re.fullmatch(r"[0-9]{1,4}", cell.text) for cell in cells):
+    if _RUN.match(name) and numbers and all(re.fullmatch(r"[0-9]{1,4}", cell.text) or statistic(cell.text) for cell in cells):
         return Column(kind="run", name=name)
     if (_claims(name) and (place or not _whole(cells))) or (kinds["claim"] and not numbers) or _SPREAD.match(name):
         return Column(kind="claim", name=name)
     if kinds["words"] > numbers or not numbers or (place == 0 and not (role(name) or better(name) or unit)):
         return Column(kind="label" if kinds["words"] or not _whole(cells) else "key", name=name, unit=unit)
-    if (_SURE_KEY.match(_without_unit(name)) or (_KEY.match(_without_unit(name)) and _whole(cells))) and not role(name):
+    may_be_key = _KEY.match(_without_unit(name)) and _whole(cells) and (better_in(name, unit) is None or _LOAD.search(name))
+    if (_SURE_KEY.match(_without_unit(name)) or may_be_key) and not role(name):
         return Column(kind="key", name=name)
-    if better(name) or unit or _statistic(name) or _PLAIN_VALUE.match(name):
+    if better(name) or unit or statistic(name) or _PLAIN_VALUE.match(name):
         return Column(kind="metric", name=name, metric="" if _PLAIN_VALUE.match(name) else name, unit=unit)
     return Column(kind="unclear", name=name, metric=name)
 
@@ -84,13 +97,13 @@ def _claims(name: str) -> bool:
     return (
         bool(name)
         and describes(name)
-        and not _statistic(name)
+        and not statistic(name)
         and not _PLAIN_VALUE.match(name)
         and not re.fullmatch(r"[\W\d_]*\d[\W\d_]*[kKmM]?", name)
     )
 
 
-def _statistic(name: str) -> bool:
+def statistic(name: str) -> bool:
     words = re.sub(r"[()\[\]_]", " ", name.lower()).split()
     return bool(words) and all(word in STATISTICS or known(word) or re.fullmatch(r"p?\d{1,2}(?:\.\d+)?%?(?:th)?", word) for word in words)
 
@@ -128,8 +141,12 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
     if not _enough(list(sides.values())):
         return []
     first = min(sides)
+    metrics = {column.metric.casefold() for column in sides.values() if column.metric}
+    if "time" in metrics:
+        sides = {place: replace(column, metric="CPU time") if column.metric == "CPU" else column for place, column in sides.items()}
     return [
-        sides.get(place) or (replace(column, kind="claim") if place in spreads else _beside(column, place < first))
+        sides.get(place)
+        or (replace(column, kind="claim") if place in spreads or column.name.casefold() in metrics else _beside(column, place < first))
         for place, column in enumerate(found)
     ]
 
@@ -147,7 +164,7 @@ def _enough(sides: Sequence[Column]) -> bool:
     names = list(dict.fromkeys(column.side for column in sides))
     if any(" → " in name for name in names):
         return True
-    if len(names) < 2:
+    if len(names) < 2 or (len({re.sub(r"(?<![\w.#])[0-9]+(?![\w.])", "", name) for name in names}) == 1):
         return False
     said = {role(name) for name in names} - {""}
     return bool(said) or all(release(name) is not None for name in names) or (len(names) == 2 and switched(*names))
@@ -181,7 +198,7 @@ def _paired(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 def _measured(rest: str) -> bool:
     """Whether what stands beside a side's name may be a metric or a case, rather than more of the name."""
-    return bool(better(rest) or unit_of(rest) or _statistic(rest) or re.search(r"\d", rest) or len(rest) > 2)
+    return bool(better(rest) or unit_of(rest) or statistic(rest) or re.search(r"\d", rest) or len(rest) > 2)
 
 
 def _cut(name: str, rests: set[str]) -> tuple[str, str] | None:
@@ -208,7 +225,7 @@ def _side(name: str) -> Column:
 def _may_be_side(name: str) -> bool:
     """Whether a name is of no metric, no key and no size."""
     plain = without_unit(name)
-    known_ = better(plain) is not None or _statistic(name) or bool(_KEY.match(_without_unit(name)))
+    known_ = better(plain) is not None or statistic(name) or bool(_KEY.match(_without_unit(name)))
     return not known_ and bool(re.search(r"[^\W\d_]{2}|[A-Z]", plain))
 
 

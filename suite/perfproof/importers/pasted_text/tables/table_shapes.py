@@ -81,20 +81,24 @@ def _unframed(text: str) -> str:
 
 
 def _joined(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Rows of a drawn table with the lines that go on in the next row: those with words in brackets, or in small letters, alone."""
+    """Rows of a drawn table with the lines that go on in the next row."""
     found: list[tuple[str, ...]] = []
     for row in rows:
-        filled = [each for each in row if each]
-        if (
-            found
-            and filled
-            and all(re.match(r"[(\[a-z]", each) and cell(each).kind == "words" for each in filled)
-            and len(row) == len(found[-1])
-        ):
-            found[-1] = tuple(f"{one} {more}".strip() for one, more in zip(found[-1], row, strict=True))
+        if found and len(row) == len(found[-1]) and _goes_on(found[-1], row):
+            found[-1] = tuple(f"{one}{'' if more.startswith('/') else ' '}{more}".strip() for one, more in zip(found[-1], row, strict=True))
         else:
             found.append(row)
     return found
+
+
+def _goes_on(above: Sequence[str], row: Sequence[str]) -> bool:
+    """Whether a row is the rest of the one above: words in brackets or in small letters, half of a bracket, what "per" wants."""
+    filled = [(one, more) for one, more in zip(above, row, strict=True) if more]
+    return bool(filled) and all(
+        cell(more).kind == "words"
+        and bool(re.match(r"[(\[a-z/]", more) or more.count("(") != more.count(")") or re.search(r"(?i)\b(?:per|of|to|for|by)$", one))
+        for one, more in filled
+    )
 
 
 def separated_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
@@ -132,7 +136,9 @@ def aligned_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
         elif ":" in text and rows and re.match(r"^[A-Z]\w+:", text):
             break
         else:
-            rows.append(tuple(re.split(r"\s{2,}|\t+", text)))
+            cells = re.split(r"\s{2,}|\t+", text)
+            remark = rows and len(cells) == len(rows[0]) + 1 and re.fullmatch(r"\(.*\)", cells[-1])
+            rows.append(tuple([*cells[:-2], f"{cells[-2]} {cells[-1]}"] if remark else cells))
         place += 1
     if len(rows) < LEAST_ROWS:
         return None

@@ -34,6 +34,8 @@ def choose(sides: Sequence[str]) -> Choice | None:
         return _oldest(sides)
     if len(others) == 1:
         guessed = f"{others[0]} names both sides; it is taken for the baseline, as every other is the changed one" if both else ""
+        if others[0] in ORDINALS:
+            guessed = f"the {others[0]} side has no name; it is taken for the baseline, as every other is the changed one"
         return Choice(side=others[0], guessed=guessed)
     if not any(roles.values()) and not (set(sides) & set(ORDINALS)):
         return None

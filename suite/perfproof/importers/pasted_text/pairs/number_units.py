@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfproof.model.base import numerals
-from perfproof.model.base.quantities import converted
+from perfproof.model.base.quantities import MULTIPLES, PLACES, converted
 
 ABSURD, NEAR = 100.0, 10.0
 """A change that a text with decimal points hardly means, and one that it may mean where a comma is of decimals."""
@@ -27,22 +27,38 @@ def in_one_unit(numbers: Sequence[tuple[str, str, str]], label: str, by: numeral
     "where they can't."""
     if fault := _doubt([digits for digits, _, _ in numbers], by):
         return fault
-    units = [own for _, own, _ in numbers]
     named = next((name for _, _, name in numbers if name), "")
+    units = [own if own not in MULTIPLES or not named else "" for _, own, _ in numbers]
     unit = (
         named if not any(units) or any(converted(1.0, each, named) is not None for each in units if each) else next(filter(None, units), "")
     )
     values = []
     for digits, own, name in numbers:
-        has = own or name or (named if unit == named else "")
-        value = converted(numerals.value(digits, by), has, unit)
+        has = ("" if own in MULTIPLES and unit not in MULTIPLES else own) or name or (named if unit == named else "")
+        value = converted(_multiplied(numerals.value(digits, by), own if has != own else ""), has, unit)
         if value is None:
             fits = next(f"{text} {each}" for text, each, _ in numbers if each and converted(1.0, each, unit) is not None)
             return f"compares {fits} with {digits} {has or 'without a unit'}: write both in one unit"
         values.append(value)
+    if odd := _multiples_apart(numbers, values):
+        return odd
     return InOneUnit(
         values=tuple(values), unit=unit, label=label if unit in ("", named) and (not unit or _holds(label, unit)) else f"{label} ({unit})"
     )
+
+
+def _multiplied(value: float, letter: str) -> float:
+    return float(f"{value * MULTIPLES[letter]:.{PLACES}g}") if letter else value
+
+
+def _multiples_apart(numbers: Sequence[tuple[str, str, str]], values: Sequence[float]) -> str:
+    """Why numbers with other letters behind them may be no thousands and millions of one thing: they are more than a hundredfold apart."""
+    letters = {own.lower() for _, own, _ in numbers if own in MULTIPLES}
+    sizes = [abs(value) for value in values]
+    if len(letters) < 2 or not min(sizes) or max(sizes) / min(sizes) <= ABSURD:
+        return ""
+    first, second = next((one, two) for one in numbers for two in numbers if one[1].lower() < two[1].lower())
+    return f"compares {first[0]} {first[1]} with {second[0]} {second[1]}: write both in one unit"
 
 
 def _holds(label: str, unit: str) -> bool:

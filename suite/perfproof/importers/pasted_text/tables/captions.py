@@ -1,0 +1,55 @@
+"""What the words above a table say of numbers whose own row and column name no metric: its name, its direction, its unit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from perfproof.importers.pasted_text.cells import unit_of
+from perfproof.importers.pasted_text.headings import Context
+from perfproof.model.scenarios.metric_directions import better, better_in
+
+WAY = re.compile(r"(?i)\b(?:lower|less|smaller|fewer|higher|more|larger|bigger) (?:is|are|=) better\b")
+MOST_WORDS = 9
+"""A longer line is a sentence, of which a bracket alone may be a caption."""
+_BRACKET = re.compile(r"[(\[]([^()\[\]]{2,60})[)\]]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caption:
+    """The metric that a caption names, what decides its direction, and its unit; all "" where there is none."""
+
+    label: str = ""
+    decides: str = ""
+    unit: str = ""
+
+
+def captions(text: str) -> bool:
+    """Whether a sentence right above a table says what its numbers are."""
+    return _caption(text) != Caption()
+
+
+def above(context: Context) -> Caption:
+    """The nearest words above a table that say what its numbers are."""
+    return next((found for text in _texts(context) if (found := _caption(text)) != Caption()), Caption())
+
+
+def _texts(context: Context) -> Iterator[str]:
+    yield context.caption
+    yield from reversed(context.weak)
+    yield from reversed(context.section)
+    yield context.remark
+
+
+def _caption(text: str) -> Caption:
+    """A line as a caption: its metric, or the one in a bracket of it. A line that says which way is better alone has no name."""
+    plain = text.strip(" :*_")
+    if WAY.search(plain):
+        bracket = next((found[1] for found in _BRACKET.finditer(plain) if WAY.search(found[1])), "")
+        name = WAY.sub("", bracket or (plain if len(plain.split()) <= MOST_WORDS else "")).strip(" ,;:-–—()")
+        return Caption(label=name, decides=plain, unit=unit_of(name))
+    unit = unit_of(plain)
+    if len(plain.split()) > MOST_WORDS or plain.endswith((".", "!", "?")) or not (better(plain) or (unit and better_in(plain, unit))):
+        return Caption()
+    return Caption(label=plain, decides=plain, unit=unit)

@@ -1,0 +1,66 @@
+"""What hyperfine prints of each command: a mean over runs, its range, and how many runs they were."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+from perfproof.importers.pasted_text.cells import DIGITS, UNIT
+from perfproof.importers.pasted_text.client_blocks import Block
+from perfproof.importers.pasted_text.text_lines import Line
+
+_TITLE = re.compile(r"^Benchmark\s+#?[0-9]{1,3}:\s+(?P<name>\S.*)$")
+_TIME = re.compile(rf"^Time \((?:mean|abs)[^()]*\):\s+(?P<mean>{DIGITS}) (?P<unit>{UNIT})")
+_PARTS = re.compile(rf"(?P<name>User|System):\s+(?P<digits>{DIGITS}) (?P<unit>{UNIT})")
+_RANGE = re.compile(rf"^Range \([^()]*\):\s+(?P<min>{DIGITS}) (?P<unit>{UNIT})\s+\S+\s+(?P<max>{DIGITS}) (?P<late>{UNIT})")
+_RUNS = re.compile(r"\b(?P<runs>[0-9]{1,6}) runs\b")
+NEAR = 200
+"""Lines above and below a command in which the others stand."""
+MOST_LINES = 4
+"""Lines of a command below its name, at most."""
+
+
+def hyperfine_block(lines: Sequence[Line], at: int) -> tuple[Block, int] | None:
+    """One command with its times. Its side is its name without what all commands of the text end with; a name that is there several times
+    is a case, and the headings say the sides."""
+    title = _TITLE.match(lines[at].text)
+    own = _own(lines, at)
+    if not title or not any(_TIME.match(line.text) for line in own):
+        return None
+    runs = next((int(found["runs"]) for line in own if (found := _RUNS.search(line.text))), None)
+    near = lines[max(0, at - NEAR) : at + NEAR]
+    names = [found["name"] for line in near if line.text.startswith("Benchmark") and (found := _TITLE.match(line.text))]
+    case = f"{title['name']}, " if names.count(title["name"]) > 1 and len(set(names)) > 1 else ""
+    return Block(
+        values=tuple((f"{case}{name}", digits) for line in own for name, digits in _values(line.text)),
+        conditions=(),
+        unread=(),
+        number=lines[at].number,
+        side=_apart(title["name"], names) if len(set(names)) == len(names) > 1 else "",
+        runs=runs,
+    ), at + 1 + len(own)
+
+
+def _own(lines: Sequence[Line], at: int) -> Sequence[Line]:
+    """The lines of one command: up to the next blank one."""
+    below = lines[at + 1 : at + 1 + MOST_LINES]
+    return below[: next((place for place, line in enumerate(below) if line.empty or _TITLE.match(line.text)), len(below))]
+
+
+def _values(text: str) -> Iterator[tuple[str, str]]:
+    if found := _TIME.match(text):
+        yield f"Time, mean ({found['unit']})", found["mean"]
+    for part in _PARTS.finditer(text):
+        yield f"{part['name']} time ({part['unit']})", part["digits"]
+    if found := _RANGE.match(text):
+        yield f"Time, min ({found['unit']})", found["min"]
+        yield f"Time, max ({found['late']})", found["max"]
+
+
+def _apart(name: str, names: Sequence[str]) -> str:
+    """A name without the words that all of them end with."""
+    alike = list(takewhile(lambda letters: len(set(letters)) == 1, zip(*(each[::-1] for each in names), strict=False)))
+    cut = re.search(r"[\s:]", name[len(name) - len(alike) :])
+    short = name[: len(name) - len(alike) + cut.start()].strip(" :") if cut else name
+    return short or name
