@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.changes.change_builds import rearmed
+from perfproof.commands.calibrate import against_itself
 from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import Record
@@ -20,6 +22,7 @@ from perfproof.model.workloads import file_folder
 from perfproof.run.kinds.micro.bench_checks import bench_faults
 from perfproof.run.kinds.micro.micro_runner import RUNNER, MicroRunner
 from perfproof.run.trials.runner import Opening
+from perfproof.tracking.released_scenario import NamedBuild, alone
 
 TWO = """
 import pytest
@@ -223,6 +226,17 @@ def test_what_a_file_itself_shows_is_refused_before_anything_runs(
     (fault,) = bench_faults(scenario(tmp_path, **more))
     assert fault.startswith("mine.yaml: ")
     assert words in fault
+
+
+def test_other_commands_find_its_files(benches: Path, tmp_path: Path) -> None:
+    """`pr`, `calibrate` and `track` make another scenario of one whose files lie in another folder, and run the same files."""
+    made = scenario(tmp_path)
+    python = {"kind": "python", "path": "python"}
+    changed = rearmed(made, {"base": python, "diff": python}, "a change")
+    tracked = alone(made, NamedBuild(word="python", name="tracked", docs={"tracked": python}))
+    for other in (changed, tracked, against_itself(made, 6)):
+        assert other.workload == made.workload
+        assert other.definition["workload"] == made.definition["workload"]
 
 
 def test_a_test_that_runs_only_once_is_reported(run: Run) -> None:
