@@ -48,7 +48,10 @@ def interpreter(folder: Path, *, vllm: bool = True, pytest: bool = True) -> Path
 def package(folder: Path) -> Path:
     """Makes a folder like `suite/perfproof/` with the suite's own guard and children, and toy benchmarks and patches."""
     shutil.copytree(PACKAGE / "child", folder / "child")
-    for room, keep in (("bench", ("__init__.py", "conftest.py")), ("patches", ("__init__.py", "guard.py", "attestation_report.py"))):
+    for room, keep in (
+        ("bench", ("__init__.py", "conftest.py")),
+        ("patches", ("__init__.py", "guard.py", "attestation_report.py", "own_plugins.py")),
+    ):
         (folder / room).mkdir(parents=True, exist_ok=True)
         for name in keep:
             shutil.copy(PACKAGE / room / name, folder / room / name)

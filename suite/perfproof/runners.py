@@ -12,7 +12,7 @@ from pathlib import Path
 
 from perfproof.analysis.judging import aa_check
 from perfproof.builds import smollm
-from perfproof.builds.install import editable_install, integrity, lock_file
+from perfproof.builds.install import editable_install, integrity, lock_file, own_patch_folders
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.overlays import overlay
 from perfproof.builds.prepare import is_made, missing, prepare
@@ -21,7 +21,7 @@ from perfproof.model.documents.decode import DEFAULT_BUILD
 from perfproof.model.scenarios.build import foundation
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import Build, EditableBuild, OverlayBuild, PythonBuild, ReleaseBuild, Scenario, SmolModel
-from perfproof.run.checks import catalog, identical_arms, resume
+from perfproof.run.checks import catalog, identical_arms, own_patch_targets, resume
 from perfproof.run.kinds import runner_of
 from perfproof.run.processes import env_vars
 from perfproof.run.processes.trial_process import TAKEN
@@ -128,6 +128,11 @@ def opened(plan: Plan, builds: Path, results: Path, say: Say, *, itself: bool = 
         if faults := resume.changed_builds(plan, results, ready):
             raise BadInput(*faults)
     _make_models(plan, ready, builds, say)
+    for patch in dict.fromkeys(patch for scenario in plan.scenarios for arm in scenario.arms for patch in arm.own_patches):
+        for folder in {made.side.parent for made in ready.values()}:
+            own_patch_folders.lay_out(patch, folder)
+    for scenario in plan.scenarios:
+        own_patch_targets.find_targets(scenario, ready)
     opening = Opening(ready=ready, results=results, seed=plan.seed, say=say)
     with contextlib.ExitStack() as stack:
         runners: dict[str, Runner] = {}

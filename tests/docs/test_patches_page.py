@@ -88,7 +88,7 @@ def test_every_patch_is_on_the_page_with_where_it_holds() -> None:
 
 def test_the_example_of_a_patch_is_one(tmp_path: Path) -> None:
     """What the page says to write is a patch of its file's name, and is found as one."""
-    (source,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S)
+    source, _ = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S)
     name = Path(source.splitlines()[0].removeprefix("# ")).stem
     (tmp_path / "patches").mkdir()
     (tmp_path / "patches" / f"{name}.py").write_text(source)

@@ -55,7 +55,9 @@ def case_id(override: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "parameters" not in metafunc.fixturenames:
         return
-    defaults = metafunc.module.PARAMETERS
+    defaults = getattr(metafunc.module, "PARAMETERS", None)
+    if defaults is None:
+        return  # a fixture or parameters of the benchmark's own
     try:
         all_cases = cases(defaults, os.environ.get(CASES))
     except ValueError as error:

@@ -91,11 +91,16 @@ def documents(change: Change, folder: Path) -> dict[str, dict[str, Any]]:
 def rearmed(scenario: Scenario, docs: Mapping[str, Mapping[str, Any]], label: str) -> Scenario:
     """The scenario with its workload, metrics and margins, and two arms, the base and the change, without patches and with the baseline's
     settings. Its definition holds the hash of the change, so that the same change continues and another one does not mix with it."""
-    own = {key: value for key, value in scenario.definition["arms"][scenario.baseline.name].items() if key not in ("build", "patches")}
+    own = {
+        key: value
+        for key, value in scenario.definition["arms"][scenario.baseline.name].items()
+        if key not in ("build", "patches", "own_patches")
+    }
     arms = {name: {**own, "baseline": name == BASE, "build": name} for name in (BASE, DIFF)}
     question = f"{scenario.name}: what does {label} change against its base?"
     definition = {**scenario.definition, "question": question, "builds": dict(docs), "arms": arms}
-    made = git_changes.pinned(scenario_of(definition, source=scenario.source, folder=Path(scenario.source).parent))
+    made = scenario_of(definition, source=scenario.source, folder=Path(scenario.source).parent, workload=scenario.workload)
+    made = git_changes.pinned(made)
     return dataclasses.replace(made, exercises=scenario.exercises, device=scenario.device)
 
 

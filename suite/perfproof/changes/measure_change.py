@@ -78,7 +78,8 @@ OpenRunners = Callable[[Plan, Path], contextlib.AbstractContextManager[Callable[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """How to measure it. `scenarios` is None for those that the change picks; `results` None for a folder that belongs to the change."""
+    """How to measure it. `scenarios` is None for those that the change picks, and one that was written for `bench` where
+    that is named; `results` None for a folder that belongs to the change."""
 
     scenarios: Sequence[Path] | None
     tests: Sequence[Path]
@@ -95,6 +96,7 @@ class Wanted:
     anyway: bool
     no_count: bool
     count_features: Sequence[str]
+    bench: Path | None = None
 
     @property
     def page(self) -> Path | None:
@@ -327,7 +329,9 @@ def _command(change: Change, wanted: Wanted) -> str:
     words += ["--count-features", ",".join(wanted.count_features)] if wanted.count_features else []
     if wanted.tests:
         words += ["--tests", *(vllm_tests.shown(path) for path in wanted.tests)]
-    if wanted.scenarios is not None:
+    if wanted.bench is not None:
+        words += ["--bench", wanted.bench.name]
+    elif wanted.scenarios is not None:
         words += ["--scenarios", *(f"scenarios/{path.name}" for path in wanted.scenarios)]
     return shlex.join([*words, "--results", AGAIN])
 

@@ -9,14 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from perfproof.child.counted_rounds import count_round, reason
+from perfproof.child.counted_rounds import LONGEST, count_round, reason
+from perfproof.child.observed_calls import observe
 
 
 class Counting:
-    """The counted round of each benchmark by node id, and why others have none."""
+    """The counted round of each benchmark by node id, and why others have none. With `observing` also how many functions of vLLM a round
+    calls. `longest` is in seconds of the processor: longer rounds are not counted."""
 
-    def __init__(self, named: Callable[[str], str]) -> None:
+    def __init__(self, named: Callable[[str], str], *, longest: float = LONGEST, observing: bool = False) -> None:
         self.named = named
+        self.longest = longest
+        self.observing = observing
+        self.observed: dict[str, int] = {}
         self.counts: dict[str, Any] = {}
         self.warnings: dict[str, str] = {}
 
@@ -37,7 +42,9 @@ class Counting:
         """Counts a function whose arguments are made anew for each round; its last answer."""
         rounds, test = _Rounds(function, make, teardown), self.named(fixture.fullname)
         try:
-            self.counts[test] = count_round(rounds.ready)
+            if self.observing:
+                self.observed[test] = self.observed.get(test, 0) + len(observe(rounds.ready()))
+            self.counts[test] = count_round(rounds.ready, self.longest)
         except Exception as error:
             self.warnings[test] = f"its work was not counted: {reason(error)}"
             if rounds.fault is not None:

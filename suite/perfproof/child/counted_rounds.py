@@ -52,10 +52,13 @@ def reason(error: BaseException) -> str:
     return words if isinstance(error, (TooLong, NotCounting)) else f"{type(error).__name__}: {words}"
 
 
-def count_round(ready: Ready) -> dict[str, Any]:
-    """The counts of a round as a record has them. Raises `TooLong`, `NotCounting`, and what the round raises."""
-    with _unattested(), quiet():
-        operators = _agreed(Operators(), ready, longest=LONGEST) if "torch" in sys.modules else [_warmed(ready)]
+def count_round(ready: Ready, longest: float = LONGEST) -> dict[str, Any]:
+    """The counts of a round as a record has them. A round that takes more than `longest` seconds of the processor is too long.
+
+    Raises `TooLong`, `NotCounting`, and what the round raises.
+    """
+    with unattested(), quiet():
+        operators = _agreed(Operators(), ready, longest) if "torch" in sys.modules else [_warmed(ready, longest)]
         counter = Counter()
         counter.install()
         try:
@@ -69,11 +72,11 @@ def count_round(ready: Ready) -> dict[str, Any]:
     return {**work.document(), "operators": torch.document()["operators"], **more}
 
 
-def _warmed(ready: Ready) -> Tally:
+def _warmed(ready: Ready, longest: float) -> Tally:
     """A round that nobody counts, where there are no operators: it warms up, and shows whether it is short enough."""
     work, began = ready(), time.thread_time()
     work()
-    _not_long(time.thread_time() - began, LONGEST)
+    _not_long(time.thread_time() - began, longest)
     return Tally()
 
 
@@ -108,7 +111,7 @@ def _odd(tallies: Sequence[Tally]) -> list[str]:
     return sorted({name for earlier in tallies[:-1] for name in unsteady(earlier, last)})
 
 
-def _unattested() -> AbstractContextManager[None]:
+def unattested() -> AbstractContextManager[None]:
     """Counted rounds prove nothing of the timed ones: calls made within are not among those attested."""
     guard = sys.modules.get("perfproof.patches.guard")
     found: AbstractContextManager[None] = nullcontext() if guard is None else guard.not_attested()

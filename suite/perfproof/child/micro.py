@@ -5,10 +5,12 @@ computes nothing, and reports that it is ready. For every order on its channel i
 arm's plugins as every process of vLLM does, runs the file under pytest-benchmark, leaves `benchmark.json` and `trial.json` in the trial's
 folder and exits. A trial can't affect the next one, because the parent never runs any benchmark.
 
-Behind the timed rounds the work of one round of each case is counted (`counted_rounds`), in the same process.
+Behind the timed rounds the work of one round of each case is counted (`counted_rounds`), in the same process. Of a benchmark of the user's
+own, which says nothing of its rounds, the tests run a second time for that, untimed (`counted_benchmarks`).
 
 Messages are JSON objects, one a line, over the pipes that `PERFPROOF_CHANNEL` numbers. Orders:
-`{"bench", "environment", "seed", "folder", "log", "count"}`, `count` being null or what is counted; answers:
+`{"bench", "own", "collect", "environment", "seed", "folder", "log", "count"}`, `own` saying that the benchmark is the user's, `collect`
+that its tests are named and not run, `count` being null or what is counted; answers:
 `{"ready", "seconds", "threads", "faults"}`, then for each order `{"code", "seconds"}` (code: exit code, -N for signal N). It imports the
 standard library, the counter beside it, and what the interpreter has.
 """
@@ -29,9 +31,12 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from perfproof.child import counted_rounds
+from perfproof.child.benchmarks import why
 
 NO_ROOM = 74
 """The exit code of a trial that found no disk space for its files (EX_IOERR of sysexits.h)."""
+LONGEST_OF_OWN = 0.02
+"""Seconds of the processor in a round of a benchmark of the user's own from which it is too long to be counted in every trial."""
 NAMES = re.compile(r"^(vllm[\w.]*):[\w.]+$")
 
 
@@ -53,8 +58,9 @@ def imports_of(file: str) -> Iterator[tuple[str, str]]:
 
 def import_all(benches: list[str]) -> list[str]:
     """Imports what the benchmarks and pytest need; modules that a release lacks are skipped, other errors are reported."""
-    folder, faults = os.path.dirname(benches[0]), []
-    files = [*benches, *(os.path.join(folder, name) for name in ("adapter.py", "meter.py"))]
+    faults = []
+    folders = dict.fromkeys(os.path.dirname(bench) for bench in benches)
+    files = [*benches, *(os.path.join(folder, name) for folder in folders for name in ("adapter.py", "meter.py"))]
     wanted = [("vllm", ""), ("vllm.plugins", "load_general_plugins"), ("torch", ""), ("numpy", "")]
     for file in filter(os.path.exists, files):
         wanted += [(module, name) for module, name in imports_of(file) if module.split(".")[0] in ("vllm", "torch", "numpy")]
@@ -115,7 +121,7 @@ def child(order: dict[str, Any], inherited: tuple[BinaryIO, ...]) -> None:
         os.dup2(log, 2)
         os.environ.update(order["environment"])
         seed_all(order["seed"])
-        code = trial(order["bench"], order["folder"], order["count"])
+        code = trial(order["bench"], order["own"], order["folder"], order["count"], order["collect"])
     except BaseException as error:
         import traceback
 
@@ -152,20 +158,23 @@ def seed_all(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def trial(bench: str, folder: str, counting: dict[str, Any] | None) -> int:
+def trial(bench: str, own: bool, folder: str, counting: dict[str, Any] | None, collect: bool) -> int:
     """Loads the plugins, runs the benchmark, counts what is asked for, says what came of it in `trial.json`."""
     watch = Watch()
-    outcome: dict[str, Any] = {"fault": "", "seconds": watch.seconds, "tests": watch.tests}
+    outcome: dict[str, Any] = {"fault": "", "seconds": watch.seconds, "tests": watch.tests, "benchmarks": watch.benchmarks}
     try:
         began = time.perf_counter()
         from vllm.plugins import load_general_plugins
 
         load_general_plugins()
         watch.seconds["plugins"] = time.perf_counter() - began
-        run_pytest(bench, folder, watch)
+        if own:
+            sys.path += [os.path.dirname(bench), os.path.dirname(os.path.dirname(bench))]
+        results = None if collect else os.path.join(folder, "benchmark.json")
+        run_pytest([*arguments(bench, own, results), *(["--collect-only"] if collect else [])], watch)
         outcome["pytest"] = watch.code
         if counting and not watch.code:
-            outcome["counted"] = count(bench, counting, watch)
+            outcome["counted"] = count(bench, own, counting, watch)
     except Exception as error:  # a plugin that refuses is the trial's result, not a fault of the runner
         outcome["fault"] = f"{type(error).__name__}: {error}"
         raise
@@ -175,35 +184,65 @@ def trial(bench: str, folder: str, counting: dict[str, Any] | None) -> int:
     return 0
 
 
-def count(bench: str, counting: dict[str, Any], watch: Watch) -> dict[str, Any]:
-    """What a round of each case does, where the benchmark can say what a round is."""
+def count(bench: str, own: bool, counting: dict[str, Any], watch: Watch) -> dict[str, Any]:
+    """What a round of each case does, where the benchmark can say what a round is; of one of the user's own, what its tests do."""
     began = time.perf_counter()
     module = next((one for one in list(sys.modules.values()) if getattr(one, "__file__", None) == bench), None)
-    found = counted_rounds.count_cases(module, counting["cases"], counting["at"]) if hasattr(module, "counted_round") else {}
+    found: dict[str, Any] = {}
+    if hasattr(module, "counted_round"):
+        found = counted_rounds.count_cases(module, counting["cases"], counting["at"])
+    elif own:
+        found = count_tests(bench, watch)
     watch.seconds["count"] = time.perf_counter() - began
     return found
 
 
-def run_pytest(bench: str, folder: str, watch: Watch) -> None:
-    """Runs only the benchmark file under pytest: no configuration, plugin or cache of its folder applies."""
+def count_tests(bench: str, watch: Watch) -> dict[str, Any]:
+    """Runs the tests once more, and counts a round of each; `counts` and `observed` by the test's id."""
+    import pytest
+
+    from perfproof.child.counted_benchmarks import Counting
+
+    counting = Counting(test_id, longest=LONGEST_OF_OWN, observing=True)
+    counting.install()
+    with counted_rounds.unattested():
+        pytest.main(arguments(bench, True, None))
+    warnings = [f"{test}: {reason}" for test, reason in counting.warnings.items()]
+    passed = {test["name"] for test in watch.tests if test["outcome"] == "passed"}
+    unseen = [test for test in watch.benchmarks if test.rpartition("::")[2] in passed and test not in counting.observed]
+    warnings += [f"{test}: what its round calls is not known: the test did not run a second time" for test in unseen]
+    return {"counts": counting.counts, "warnings": warnings, "observed": counting.observed}
+
+
+def test_id(node: str) -> str:
+    """A test's own part of its node id: "test_swap[64]", "TestSwap::test_swap"."""
+    return node.partition("::")[2]
+
+
+def arguments(bench: str, own: bool, results: str | None) -> list[str]:
+    """pytest's arguments: only the file runs, without any configuration, plugin or cache of its folder. A `conftest.py` beside a benchmark
+    of the user's own is theirs, and counts."""
+    top = os.path.dirname(bench) if own else os.path.dirname(os.path.dirname(os.path.dirname(bench)))
+    root = os.path.dirname(top) if own else top
+    return [
+        bench,
+        *("-c", os.path.join(root, "pytest.ini"), "--rootdir", root, "--confcutdir", top),
+        *("-p", "no:cacheprovider", "-p", "pytest_benchmark.plugin", "-q", "-rs"),
+        *(("-p", "perfproof.bench.conftest") if own else ()),
+        "--benchmark-disable-gc",
+        *(("--benchmark-json", results) if results else ()),
+    ]
+
+
+def run_pytest(arguments: list[str], watch: Watch) -> None:
+    """Runs the tests under pytest."""
     import pytest
 
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     for hook in (Watch.pytest_benchmark_generate_machine_info, Watch.pytest_benchmark_generate_commit_info):
         pytest.hookimpl(tryfirst=True)(hook)  # else pytest-benchmark's own comes first, and takes 1.3 s
-    root = os.path.dirname(os.path.dirname(os.path.dirname(bench)))
     began = time.perf_counter()
-    watch.code = int(
-        pytest.main(
-            [
-                bench,
-                *("-c", os.path.join(root, "pytest.ini"), "--rootdir", root, "--confcutdir", root),
-                *("-p", "no:cacheprovider", "-p", "pytest_benchmark.plugin", "-q", "-rs"),
-                *("--benchmark-disable-gc", "--benchmark-json", os.path.join(folder, "benchmark.json")),
-            ],
-            plugins=[watch],
-        )
-    )
+    watch.code = int(pytest.main(arguments, plugins=[watch]))
     watch.seconds["pytest"] = time.perf_counter() - began
 
 
@@ -213,7 +252,11 @@ class Watch:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self.tests: list[dict[str, Any]] = []
+        self.benchmarks: list[str] = []
         self.code = 0
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        self.benchmarks += [test_id(item.nodeid) for item in session.items if "benchmark" in getattr(item, "fixturenames", ())]
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         self.seconds["tests"] = self.seconds.get("tests", 0.0) + report.duration
@@ -229,17 +272,6 @@ class Watch:
 
     def pytest_benchmark_generate_commit_info(self, config: Any) -> dict[str, Any]:
         return {"id": "unversioned"}
-
-
-def why(report: Any) -> str:
-    """Why a test did not pass, in one line."""
-    if report.outcome == "passed":
-        return ""
-    longrepr = report.longrepr
-    if isinstance(longrepr, tuple):
-        return str(longrepr[2]).replace("Skipped: ", "", 1)
-    crash = getattr(longrepr, "reprcrash", None)
-    return str(crash.message if crash is not None else longrepr).strip().partition("\n")[0]
 
 
 def main(argv: list[str]) -> int:

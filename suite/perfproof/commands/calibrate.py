@@ -61,7 +61,7 @@ def against_itself(scenario: Scenario, blocks: int, second: PythonBuild | None =
     if not any(is_timed(choice.name) for choice in scenario.metrics):
         raise BadInput(f"{scenario.source}: metrics: none of them is timed; exact counts need no noise floor")
     other = {"kind": "python", "path": second.path} if second else None
-    made = scenario_of(aa_check.itself(scenario.definition, blocks, other), source=scenario.source)
+    made = scenario_of(aa_check.itself(scenario.definition, blocks, other), source=scenario.source, workload=scenario.workload)
     builds = {**scenario.builds, **({aa_check.SECOND: second} if second else {})}
     return dataclasses.replace(made, builds=builds)  # a definition alone does not say where a build's files are
 

@@ -35,7 +35,7 @@ import platform
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -213,6 +213,21 @@ def replace(target: Target, function: Callable[..., Any]) -> None:
     if inspect.ismodule(owner):
         for importer in [module for module in list(sys.modules.values()) if getattr(module, "__dict__", {}).get(attribute) is held]:
             setattr(importer, attribute, counted)
+
+
+def holder_of(target: str) -> str:
+    """The patch that holds a target (`module:Qual.name`) in this process; "" for none."""
+    return _holders.get(target, "")
+
+
+def hold(targets: Iterable[str], patch: str) -> None:
+    """The patch holds these targets from now on."""
+    _holders.update(dict.fromkeys(targets, patch))
+
+
+def counted_under(name: str, function: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, its calls counted under a target's name."""
+    return _counted(function, original, counter(f"calls {name}"))
 
 
 def watch(target: Target) -> None:

@@ -94,7 +94,7 @@ def against(
 
 
 def _made(scenario: Scenario, definition: Mapping[str, Any]) -> Scenario:
-    made = git_changes.pinned(scenario_of(definition, source=scenario.source, folder=Path.cwd()))
+    made = git_changes.pinned(scenario_of(definition, source=scenario.source, folder=Path.cwd(), workload=scenario.workload))
     return dataclasses.replace(made, exercises=scenario.exercises, device=scenario.device)
 
 

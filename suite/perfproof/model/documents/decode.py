@@ -17,9 +17,12 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import merged, read_mapping, shown
 from perfproof.model.documents.build_spec import with_builds
 from perfproof.model.documents.decode_builds import kept, nouns
+from perfproof.model.documents.own_patch_documents import kept as kept_patches
+from perfproof.model.documents.own_patch_documents import own_patches
 from perfproof.model.documents.scenario_documents import ArmDoc, BuildDoc, ScenarioDoc, fault_text, unsatisfiable_requests
 from perfproof.model.kinds import kind_in
 from perfproof.model.records.private_paths import without_places
+from perfproof.model.scenarios.own_patches import OwnPatch, unlike
 from perfproof.model.scenarios.scenario import PROFILES, Arm, Build, MetricChoice, Profile, Scenario
 from perfproof.model.workloads.workload import Workload
 
@@ -56,18 +59,22 @@ def load_scenario(
     return scenario_of({**definition, **asked}, source=str(path), folder=path.parent)
 
 
-def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | None = None) -> Scenario:
+def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | None = None, workload: Workload | None = None) -> Scenario:
     """The scenario of a definition, from `load_scenario` or from a record; raises `BadInput`.
 
     Paths of files that define a build are relative to `folder`. None reads no file: a record keeps only their names and hashes, so its
-    scenario can be judged, but not built.
+    scenario can be judged, but not built. `workload` is that of the definition, if its own files have been found already: a definition
+    does not say where they lie.
     """
     try:
         doc = ScenarioDoc.model_validate_json(json.dumps(definition))
     except ValidationError as error:
         raise BadInput(*(f"{source}: {fault_text(detail)}" for detail in error.errors())) from error
     builds, faults = nouns(doc.builds, folder)
-    workload = doc.workload.noun(doc.profile, folder, faults)
+    workload = workload or doc.workload.noun(doc.profile, folder, faults)
+    own = {name: own_patches(f"arms.{name}.patches", arm.own_patches, folder, faults) for name, arm in doc.arms.items()}
+    every = tuple(dict.fromkeys(patch for patches in own.values() for patch in patches))
+    faults += [f"arms: two patches are named {name}: rename one of the files" for name in unlike(every)]
     if faults:
         raise BadInput(*(f"{source}: {fault}" for fault in faults))
     return Scenario(
@@ -76,12 +83,12 @@ def scenario_of(definition: Mapping[str, Any], *, source: str, folder: Path | No
         profile=doc.profile,
         workload=workload,
         builds=builds,
-        arms=tuple(_arm(name, arm) for name, arm in doc.arms.items()),
+        arms=tuple(_arm(name, arm, every) for name, arm in doc.arms.items()),
         metrics=tuple(MetricChoice(name=name, primary=choice.primary, margin=choice.margin) for name, choice in doc.metrics.items()),
         blocks=doc.blocks,
         seed=doc.seed,
         source=source,
-        definition=_kept(doc, builds, workload),
+        definition=_kept(doc, builds, workload, own),
         exercises=tuple(doc.exercises),
         device=doc.device,
     )
@@ -149,13 +156,16 @@ def _faults(doc: Mapping[str, Any]) -> list[str]:
         return [fault_text(detail) for detail in error.errors()]
 
 
-def _kept(doc: ScenarioDoc, builds: Mapping[str, Build], workload: Workload) -> dict[str, Any]:
+def _kept(doc: ScenarioDoc, builds: Mapping[str, Build], workload: Workload, own: Mapping[str, list[OwnPatch]]) -> dict[str, Any]:
     """The definition in the form that a record keeps."""
     definition = kept(doc.model_dump(mode="json", by_alias=True, exclude={"exercises", "device"}), builds)
+    for name, arm in definition["arms"].items():
+        if "own_patches" in arm:
+            arm["own_patches"] = kept_patches(arm["own_patches"], own[name])
     return without_places({**definition, "workload": workload.kept(definition["workload"])})
 
 
-def _arm(name: str, doc: ArmDoc) -> Arm:
+def _arm(name: str, doc: ArmDoc, own: tuple[OwnPatch, ...]) -> Arm:
     return Arm(
         name=name,
         baseline=doc.baseline,
@@ -166,4 +176,5 @@ def _arm(name: str, doc: ArmDoc) -> Arm:
         client=doc.client,
         allow_unverified=doc.allow_unverified,
         equality=doc.equality,
+        own_patches=own,
     )

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from pydantic_core import ErrorDetails
 
 from perfproof.model.base.yaml_io import shown
+from perfproof.model.documents.own_patch_documents import OwnPatchDoc, told_apart
 from perfproof.model.kinds import KINDS
 from perfproof.model.scenarios import metrics
 from perfproof.model.scenarios.scenario import COUNT_MARGIN, DEFAULT_MARGIN, LEAST_BLOCKS, MOST_PRIMARY, Profile
@@ -91,16 +92,22 @@ BuildDoc = ReleaseDoc | PythonDoc | OverlayDoc | EditableDoc
 
 
 class ArmDoc(_Doc, Growing):
-    LATER = frozenset({"equality"})
+    LATER = frozenset({"equality", "own_patches"})
 
     baseline: bool = False
     build: Name = "default"
     patches: list[Name] = []
+    own_patches: dict[Name, OwnPatchDoc] = {}
     environment: dict[Variable, str] = {}
     server_arguments: list[str] = []
     client: Flags = {}
     allow_unverified: bool = False
     equality: Literal["off", "report", "require"] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _patches_by_path(cls, data: Any) -> Any:
+        return told_apart(data)
 
 
 if TYPE_CHECKING:

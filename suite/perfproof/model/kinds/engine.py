@@ -73,7 +73,7 @@ class EngineDoc(WorkloadDoc):
     def noun(self, profile: Profile, folder: Path | None, faults: list[str]) -> EngineWorkload:
         return EngineWorkload(features=tuple(self.features), requests=tuple(self.requests))
 
-    def in_vain(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:
+    def unsatisfiable(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:
         """Features that stand there twice, cases that no feature has, and blocks: a count has no looks."""
         for name in dict.fromkeys(one for place, one in enumerate(self.features) if one in self.features[:place]):
             yield f"workload.features: {shown(name)} stands there twice"

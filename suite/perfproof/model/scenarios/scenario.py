@@ -15,6 +15,7 @@ from perfproof.model.scenarios.build import GitSource as GitSource
 from perfproof.model.scenarios.build import OverlayBuild as OverlayBuild
 from perfproof.model.scenarios.build import PythonBuild as PythonBuild
 from perfproof.model.scenarios.build import ReleaseBuild as ReleaseBuild
+from perfproof.model.scenarios.own_patches import OwnPatch as OwnPatch
 from perfproof.model.workloads.model_source import Dataset as Dataset
 from perfproof.model.workloads.model_source import Family as Family
 from perfproof.model.workloads.model_source import Model as Model
@@ -55,8 +56,16 @@ class Arm:
     client: Mapping[str, str | int | float | bool]
     allow_unverified: bool
     equality: Equality | None = None
+    own_patches: tuple[OwnPatch, ...] = ()
+    """Those of the user's own of all arms: every arm has their files, and `patches` names those that it switches on."""
     changed: tuple[str, ...] = ()
     changes_more: bool = False
+
+    @property
+    def patch_contents(self) -> list[str]:
+        """The patches by name, those of the user's own by what they say."""
+        own = {patch.name: patch.folder_name for patch in self.own_patches}
+        return [own.get(name, name) for name in self.patches]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,6 +42,11 @@ class Workload:
         return ""
 
     @property
+    def benchmark_file(self) -> str:
+        """The path of the benchmark that it runs, where that is none of `suite/perfproof/bench`; "" for none."""
+        return ""
+
+    @property
     def sizes(self) -> int:
         """The number of sizes in one trial; a sweep has more than one."""
         return 1

@@ -219,7 +219,7 @@ def _properties(attestation: Attestation) -> Iterable[tuple[str, Any]]:
 
 def patch_words(name: str, patch: Mapping[str, Any]) -> str:
     """A patch as applied: "swap_states_full_rows (removes, verified)"."""
-    verified = "verified" if patch.get("verified") else "NOT verified"
+    verified = {True: "verified", None: "yours"}.get(patch.get("verified"), "NOT verified")
     return f"{name} ({', '.join(part for part in (str(patch.get('direction', '')), verified) if part)})"
 
 

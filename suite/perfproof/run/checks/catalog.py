@@ -7,7 +7,9 @@ demand it), so they are imported for their `PATCH`. `faults` gives all patch fau
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +22,7 @@ from perfproof.builds.install.side_folder import ATTEST, PACKAGE, entry_points, 
 from perfproof.model.base.errors import BadInput
 from perfproof.model.records.counts import METRICS as COUNTS
 from perfproof.model.scenarios.metrics import is_count
-from perfproof.model.scenarios.scenario import Arm, ReleaseBuild, Scenario
+from perfproof.model.scenarios.scenario import Arm, OwnPatch, ReleaseBuild, Scenario
 from perfproof.patches.guard import Patch, release_key
 
 CONSTANTS = ("PARAMETERS", "CHOICES", "COUNT_AT", "EXERCISES", "LEAST", "TIMES", "WITNESSES")
@@ -48,6 +50,12 @@ class Bench:
     count_at: Mapping[str, int] = field(default_factory=dict)
     counted: bool = False
     """Whether it has a round whose work can be counted."""
+    by_ids: bool = False
+    """Whether the ids of its tests are its cases: it declares no parameters."""
+    explains: bool = True
+    """Whether its `extra_info` is for us: it declares what it measures."""
+    tests: bool = True
+    """Whether it may have tests at all, as far as reading it tells."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -79,19 +87,40 @@ def benches(folder: Path = PACKAGE / "bench") -> dict[str, Bench]:
     for file in sorted(folder.glob("*.py")):
         constants, functions = _constants(file)
         if "PARAMETERS" in constants:
-            known[file.stem] = Bench(
-                name=file.stem,
-                file=file,
-                parameters=constants["PARAMETERS"],
-                exercises=tuple(constants.get("EXERCISES", ())),
-                witnesses=tuple(constants.get("WITNESSES", ())),
-                times=tuple(constants.get("TIMES", ("round_time",))),
-                declared=constants.get("LEAST", {}),
-                choices=constants.get("CHOICES", {}),
-                count_at=constants.get("COUNT_AT", {}),
-                counted="counted_round" in functions,
-            )
+            known[file.stem] = _bench(file.stem, file, constants, counted="counted_round" in functions)
     return known
+
+
+def bench_at(file: Path) -> Bench:
+    """The benchmark of any pytest-benchmark file, its constants optional. Raises `BadInput` for a file that Python can't read."""
+    constants, _ = _constants(file)
+    return dataclasses.replace(
+        _bench(file.name, file, constants, counted=True),
+        by_ids="PARAMETERS" not in constants,
+        explains=not {"PARAMETERS", "TIMES", "WITNESSES"}.isdisjoint(constants),
+        tests=_may_have_tests(ast.parse(file.read_bytes())),
+    )
+
+
+def _bench(name: str, file: Path, constants: Mapping[str, Any], *, counted: bool) -> Bench:
+    return Bench(
+        name=name,
+        file=file,
+        parameters=constants.get("PARAMETERS", {}),
+        exercises=tuple(constants.get("EXERCISES", ())),
+        witnesses=tuple(constants.get("WITNESSES", ())),
+        times=tuple(constants.get("TIMES", ("round_time",))),
+        declared=constants.get("LEAST", {}),
+        choices=constants.get("CHOICES", {}),
+        count_at=constants.get("COUNT_AT", {}),
+        counted=counted,
+    )
+
+
+def _may_have_tests(tree: ast.Module) -> bool:
+    """Whether something in a file has a test's name, or might: a function, a class, an import, an assignment."""
+    names = (getattr(node, field, None) for node in ast.walk(tree) for field in ("name", "asname", "id"))
+    return any(isinstance(name, str) and (name == "*" or name.lower().startswith("test")) for name in names)
 
 
 def _constants(file: Path) -> tuple[dict[str, Any], frozenset[str]]:
@@ -101,6 +130,8 @@ def _constants(file: Path) -> tuple[dict[str, Any], frozenset[str]]:
         tree = ast.parse(file.read_bytes())
     except SyntaxError as error:
         raise BadInput(f"{file}: line {error.lineno}: {error.msg}") from error
+    except ValueError as error:  # null bytes
+        raise BadInput(f"{file}: {error}") from error
     for node in tree.body:
         names = [target.id for target in node.targets if isinstance(target, ast.Name)] if isinstance(node, ast.Assign) else []
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
@@ -149,24 +180,42 @@ def bench(name: str) -> Bench:
     return known
 
 
+_TARGETS: dict[OwnPatch, tuple[str, ...]] = {}
+"""The functions that patches of the user's own replace: only loading them shows it."""
+
+
+def remember_targets(patch: OwnPatch, targets: Iterable[str]) -> None:
+    """From now on every arm counts what that patch was seen to replace."""
+    _TARGETS[patch] = tuple(dict.fromkeys([*_TARGETS.get(patch, ()), *targets]))
+
+
 def targets_of(arms: Iterable[Arm]) -> tuple[str, ...]:
     """The functions that the patches of these arms replace, or their builds change. All arms count them, so that calls show in the
     unpatched arm too."""
     arms = tuple(arms)
     names = dict.fromkeys(name for arm in arms for name in arm.patches)
     replaced = [target.name for name in names if name in patches() for target in patches()[name].targets]
-    return tuple(dict.fromkeys([*replaced, *(name for arm in arms for name in arm.changed)]))
+    own = [target for arm in arms for patch in arm.own_patches for target in _TARGETS.get(patch, ())]
+    return tuple(dict.fromkeys([*replaced, *own, *(name for arm in arms for name in arm.changed)]))
 
 
 def watched(scenario: Scenario) -> tuple[str, ...]:
     """The functions that are counted in every arm of a scenario."""
-    exercised = bench(scenario.workload.benchmark).exercises if scenario.workload.benchmark else ()
-    return tuple(sorted({*exercised, *targets_of(scenario.arms)}))
+    known = bench_of(scenario)
+    return tuple(sorted({*(known.exercises if known else ()), *targets_of(scenario.arms)}))
+
+
+def bench_of(scenario: Scenario) -> Bench | None:
+    """The benchmark that a scenario runs; None where it runs none, or none that is there."""
+    file = scenario.workload.benchmark_file
+    if file:
+        return bench_at(Path(file)) if os.path.isfile(file) else None
+    return benches().get(scenario.workload.benchmark)
 
 
 def exercised(scenario: Scenario) -> tuple[str, ...]:
     """The modules and functions of vLLM that a scenario exercises: its own list, and its benchmark's."""
-    known = benches().get(scenario.workload.benchmark)
+    known = bench_of(scenario)
     return tuple(dict.fromkeys([*(known.exercises if known else ()), *scenario.exercises]))
 
 
@@ -193,6 +242,10 @@ def faults(scenario: Scenario, versions: Mapping[str, str] | None = None) -> lis
 
 
 def _patch_faults(name: str, arm: Arm, version: str | None) -> Iterator[str]:
+    if name in {patch.name for patch in arm.own_patches}:
+        if name in patch_files(PACKAGE):
+            yield f"patch {name} has the name of one of perfproof's own: rename your file"
+        return
     if name in broken():
         return
     if name not in patches():

@@ -184,7 +184,7 @@ def _wrong_patches(attestation: Attestation, arm: Arm, log: str) -> str:
             return attestation.refused[name]
         if name not in attestation.patches:
             return f"patch {name} was not applied: its plugin failed to import" + plugin_fault(name, log)
-        if not attestation.patches[name]["verified"] and not arm.allow_unverified:
+        if not attestation.patches[name].get("verified", True) and not arm.allow_unverified:
             return f"patch {name} runs where it was not tested, and the arm does not allow that (allow_unverified)"
     foreign = sorted(set(attestation.patches) - set(arm.patches))
     return f"patch {', '.join(foreign)} was applied, which the arm does not name" if foreign else ""
@@ -216,7 +216,7 @@ def _wrong_runner(attestation: Attestation, arm: Arm) -> str:
 def _never_called(attestation: Attestation, arm: Arm, exercises: Sequence[str]) -> str:
     for name in arm.patches:
         targets = list(attestation.patches[name]["targets"])
-        if not any(_calls(attestation, target) for target in targets):
+        if targets and not any(_calls(attestation, target) for target in targets):
             return f"the function that patch {name} replaces was never called ({', '.join(targets)})"
     changed = [target for target in arm.changed if target not in attestation.unwatchable]
     if changed and not arm.changes_more and not any(_calls(attestation, target) for target in changed):

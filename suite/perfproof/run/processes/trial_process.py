@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from perfproof.builds.install import own_patch_folders
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.processes.redact import scrub, scrub_file
 from perfproof.builds.processes.supervised_process import (
@@ -99,6 +100,7 @@ def build_environment(build: ReadyBuild, arm: Arm | None = None, *, threads: int
     and gets the user's token for it.
     """
     added = arm.environment.get("PYTHONPATH") if arm else None
+    own = [str(own_patch_folders.place(patch, build.side.parent)) for patch in arm.own_patches] if arm else []
     return {
         **inherited(also=PASSED | TOKEN if hub else PASSED),
         **PINNED,
@@ -106,7 +108,7 @@ def build_environment(build: ReadyBuild, arm: Arm | None = None, *, threads: int
         **({} if build.ours else {"PYTHONDONTWRITEBYTECODE": "1"}),
         "OMP_NUM_THREADS": str(threads),
         "PYTHONHASHSEED": str(hash_seed % 2**32),
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(build.front or ""), str(build.side), added])),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(build.front or ""), str(build.side), *own, added])),
         "VLLM_PLUGINS": ATTEST_PLUGIN,
     }
 

@@ -166,7 +166,7 @@ def server_environment(
     closes the other connections just when the run begins to use them (seen here: 58 of 192 requests failed).
     """
     small = isinstance(workload.model, ToyModel | SmolModel)
-    patches = hashlib.sha256(f"{build.side.name} {' '.join(sorted(arm.patches))}".encode()).hexdigest()[:8]
+    patches = hashlib.sha256(f"{build.side.name} {' '.join(sorted(arm.patch_contents))}".encode()).hexdigest()[:8]
     return {
         **build_environment(build, arm, threads=usable_cores(), hub=not offline),
         "VLLM_HTTP_TIMEOUT_KEEP_ALIVE": KEEP_ALIVE,

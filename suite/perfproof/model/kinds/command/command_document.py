@@ -11,10 +11,10 @@ from pydantic import Field, StringConstraints, ValidationError, field_validator,
 
 from perfproof.model.base.quantities import scale
 from perfproof.model.base.untrusted import line
-from perfproof.model.kinds.command.command_files import read_files
 from perfproof.model.kinds.command.command_workload import PYTHON, CommandWorkload, Printed
 from perfproof.model.scenarios.metrics import OF_COMMANDS, PRINTED, base_name
 from perfproof.model.workloads.document_parts import Growing, Name, WorkloadDoc
+from perfproof.model.workloads.file_folder import read_files
 from perfproof.model.workloads.kind import Kind
 from perfproof.model.workloads.workload import Profile
 
@@ -120,7 +120,7 @@ class CommandDoc(WorkloadDoc):
     def noun(self, profile: Profile, folder: Path | None, faults: list[str]) -> CommandWorkload:
         return CommandWorkload(
             run=tuple(self.run),
-            files=None if self.files is None else read_files(self.files, self.files_sha256, folder, faults),
+            files=None if self.files is None else read_files("workload.files", self.files, self.files_sha256, folder, faults),
             metrics={doc.metric(name): doc.printed() for name, doc in self.metrics.items()},
             counts={name: doc.printed() for name, doc in self.counts.items()},
             timeout=self.timeout,
@@ -129,7 +129,7 @@ class CommandDoc(WorkloadDoc):
             warmups=self.warmups,
         )
 
-    def in_vain(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:
+    def unsatisfiable(self, metrics: Sequence[str], blocks: int | None) -> Iterator[str]:
         """Metrics that the command is not said to print, under the names that they have in the registry."""
         there = {doc.metric(name): name for name, doc in self.metrics.items()}
         for name in metrics:

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from perfproof.model.scenarios.metrics import Better
+from perfproof.model.workloads.file_folder import FileFolder
 from perfproof.model.workloads.workload import Workload
 
 PYTHON = "{python}"
@@ -34,20 +35,12 @@ class Printed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommandFiles:
-    """The folder of files that a command runs beside. `sha256` is a hash over them; `path` is absolute while they are to be read."""
-
-    path: str
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CommandWorkload(Workload):
     """A command line, a fresh process a trial. `metrics` maps names of the registry (`printed_time@latency`) to where they are printed;
     `counts` are numbers that all arms must print alike. `timeout` is in seconds; `warmups` are runs before the one that counts."""
 
     run: tuple[str, ...]
-    files: CommandFiles | None
+    files: FileFolder | None
     metrics: Mapping[str, Printed]
     counts: Mapping[str, Printed]
     timeout: float

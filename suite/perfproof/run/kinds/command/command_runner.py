@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import resource
-import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +15,6 @@ from pathlib import Path
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.kinds.command.command_document import COMMAND
-from perfproof.model.kinds.command.command_files import listed
 from perfproof.model.kinds.command.command_workload import PYTHON, CommandWorkload
 from perfproof.model.scenarios.scenario import Arm, Scenario
 from perfproof.run.checks import catalog
@@ -111,11 +109,7 @@ class CommandRunner(ProcessRunner[CommandWorkload]):
         """A new folder with a copy of the scenario's files: what a trial writes there, no other one finds."""
         folder = self._folder("files")
         if self.workload.files is not None:
-            root = Path(self.workload.files.path)
-            for file in listed(root):
-                there = folder / file.relative_to(root)
-                there.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(file, there)
+            self.workload.files.copy_to(folder)
         return folder
 
 

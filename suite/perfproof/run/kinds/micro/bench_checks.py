@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from perfproof.model.base.errors import BadInput
 from perfproof.model.kinds.micro import MicroWorkload
 from perfproof.model.scenarios.scenario import Scenario
-from perfproof.run.checks.catalog import Bench, benches, case_name, unknown
+from perfproof.run.checks.catalog import Bench, bench_at, benches, case_name, unknown
+
+WRITE_ONE = "write one: def test_mine(benchmark): benchmark(function)"
 
 
 def bench_faults(scenario: Scenario) -> list[str]:
@@ -16,25 +20,43 @@ def bench_faults(scenario: Scenario) -> list[str]:
 
 
 def _faults(workload: MicroWorkload, scenario: Scenario) -> Iterator[str]:
-    if workload.bench not in benches():
-        yield f"workload.bench: {unknown('bench', workload.bench, benches())}"
+    try:
+        bench = bench_at(Path(workload.benchmark_file)) if workload.files is not None else benches()[workload.bench]
+    except BadInput as error:
+        yield from (f"workload.bench: {fault}" for fault in error.faults)
         return
-    bench = benches()[workload.bench]
+    except FileNotFoundError:
+        yield f"workload.bench: {workload.benchmark_file}: there is no such file any more"
+        return
+    except KeyError:
+        yield (
+            f"workload.bench: {unknown('bench', workload.bench, benches())}; a file of your own is named by its path: ./{workload.bench}.py"
+        )
+        return
+    if not bench.tests:
+        yield f"workload.bench: {bench.file}: it has no test; {WRITE_ONE}"
     given = [
         ("parameters", workload.parameters),
         ("count_at", workload.count_at),
         *((f"cases.{n}", case) for n, case in enumerate(workload.cases)),
     ]
     for where, values in given:
-        for key, value in values.items():
-            if key not in bench.parameters:
-                yield f"workload.{where}: {unknown('parameter', key, bench.parameters)}"
-            elif expected := _expected(bench, key, value):
-                yield f"workload.{where}.{key}: expected {expected}, got {value!r}"
+        yield from _value_faults(f"workload.{where}", values, bench)
     cases = [case_name(case) for case in workload.cases]
     for choice in scenario.metrics:
         if fault := _metric_fault(choice.name, bench, cases):
             yield f"metrics.{choice.name}: {fault}"
+
+
+def _value_faults(where: str, values: Mapping[str, Any], bench: Bench) -> Iterator[str]:
+    if values and bench.by_ids:
+        yield f"{where}: {bench.name} declares no PARAMETERS, so that none can be set; its tests' ids are its cases"
+        return
+    for key, value in values.items():
+        if key not in bench.parameters:
+            yield f"{where}: {unknown('parameter', key, bench.parameters)}"
+        elif expected := _expected(bench, key, value):
+            yield f"{where}.{key}: expected {expected}, got {value!r}"
 
 
 def _expected(bench: Bench, key: str, value: Any) -> str:
@@ -50,11 +72,14 @@ def _expected(bench: Bench, key: str, value: Any) -> str:
 
 
 def _metric_fault(name: str, bench: Bench, cases: Sequence[str]) -> str:
-    """Why a benchmark has no such metric; "" if it has it. With cases, each case has its own value, under the case's name."""
+    """Why a benchmark has no such metric; "" if it has it, as far as its file tells. With cases, each case has its own value, under the
+    case's name."""
     base, at, case = name.partition("@")
     named = [each for each in cases if each]
     if base not in (*bench.metrics, *bench.counts):
         return f"the benchmark {bench.name} does not measure it; it measures {', '.join(bench.metrics)}"
+    if bench.by_ids:
+        return ""
     if at and not named:
         return "the workload has no cases"
     if at and case not in named:

@@ -6,6 +6,7 @@ long it took. A trial that measured nothing gets a reason.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from statistics import median
 from typing import Any
 
 from perfproof.model.records.record import Status
+from perfproof.model.scenarios.metrics import is_timed
 from perfproof.run.host.disk_space import INTERRUPTED
 from perfproof.run.kinds.micro import round_checks
 from perfproof.run.processes.trial_process import tail
@@ -22,6 +24,13 @@ from perfproof.run.servers.log_diagnosis import interrupted
 KILLED = "was ended by SIGKILL"
 NOT_HERE = "not in this version"
 NOTHING = "the benchmark measured nothing"
+NO_TESTS = "the benchmark has no test that takes the fixture benchmark; write one: def test_mine(benchmark): benchmark(function)"
+MOST_ROUNDS = 1000
+"""The most rounds of a metric that a record keeps; of more, every second, third and so on. The median is over all rounds."""
+OF_VLLM = ("_C", "_moe_C", "_vllm", "vllm")
+"""How the names of vLLM's own compiled operators begin."""
+PASSED, NO_TEST = 0, 5
+"""Exit codes of pytest."""
 UNWRITTEN = "the trial found no room for the files that it leaves: a full disk, a spent quota, or a limit on their size (ulimit -f)"
 
 
@@ -37,35 +46,46 @@ class Reading:
     warnings: Sequence[str]
     reason: str
     counts: Mapping[str, Any]
+    untouched: str = ""
+    """Why it measures nothing of vLLM: no test calls a function of vLLM in its round; "" if one does, or nobody looked."""
 
 
-def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]]) -> Reading:
+def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]], *, explains: bool = True, by_ids: bool = False) -> Reading:
     """Reads `benchmark.json` and `trial.json`; each metric is the median of its rounds, in seconds.
 
     The n-th benchmark of a test is the n-th case. A test names its metric in `extra_info["metric"]` (default: `round_time`); what it
-    measured besides its rounds (device time) is in `extra_info["measurements"]`.
+    measured besides its rounds (device time) is in `extra_info["measurements"]`. What a test leaves there is somebody else's unless the
+    benchmark `explains` what it measures. `by_ids` says that the tests' ids are the cases; a single test has none.
     """
     told, benchmarks = _json(folder / "trial.json"), _json(folder / "benchmark.json").get("benchmarks", [])
+    alone = len(told.get("benchmarks", [])) == 1
     counted = told.get("counted", {})
     names, seen = list(cases), dict[str, int]()
     raw: dict[str, list[float]] = {}
+    medians: dict[str, float] = {}
     other_measurements: dict[str, float] = {}
     witnesses: dict[str, float] = {}
     work: dict[str, int] = {}
     twice: list[str] = []
     warnings = [f"{test['name']}: {test['why']}" for test in told.get("tests", []) if test["outcome"] == "skipped"]
     warnings += counted.get("warnings", [])
+    warnings += [f"{test}: its round calls no function of vLLM" for test, calls in counted.get("observed", {}).items() if not calls]
+    of_test: dict[str, str] = {}
     for one in benchmarks:
         test = one["name"].partition("[")[0]
         place = seen.get(test, 0)
         seen[test] = place + 1
-        case = one.get("param") if place >= len(names) else names[place]
-        extra = one["extra_info"]
+        own_id = one.get("fullname", "").partition("::")[2]
+        of_parameters = one.get("param") if place >= len(names) else names[place]
+        case = ("" if alone else own_id) if by_ids else of_parameters
+        of_test[own_id] = case or ""
+        extra = one["extra_info"] if explains else {}
         metric = _at(extra.get("metric", "round_time"), case)
         if metric in raw:
             twice.append(f"two tests of the benchmark measure {metric}: one must name another in extra_info['metric']")
-        raw[metric] = one["stats"]["data"]
-        warnings += round_checks.warnings(metric, raw[metric], int(one["stats"].get("iterations", 1)))
+        rounds = one["stats"]["data"]
+        raw[metric], medians[metric] = rounds[:: -(-len(rounds) // MOST_ROUNDS)], median(rounds)
+        warnings += round_checks.warnings(metric, rounds, int(one["stats"].get("iterations", 1)))
         other_measurements |= {_at(key, case): float(value) for key, value in extra.get("measurements", {}).items()}
         for kept, name in ((witnesses, "witnesses"), (work, "work")):
             for key, value in extra.get(name, {}).items():
@@ -74,14 +94,45 @@ def read_trial(folder: Path, cases: Mapping[str, Mapping[str, Any]]) -> Reading:
                         f"{test}: {name} {_at(key, case)} is {value}, another test of the same trial has {kept[_at(key, case)]}"
                     )
     return Reading(
-        measurements={name: median(values) for name, values in raw.items()} | other_measurements,
+        measurements=medians | other_measurements,
         raw=raw,
         witnesses=witnesses,
         work=work,
         warnings=warnings,
         reason=_why_nothing(told, bool(raw)) or "; ".join(twice[:1]),
-        counts=counted.get("counts", {}),
+        counts={of_test.get(test, test): table for test, table in counted.get("counts", {}).items()},
+        untouched=_untouched(counted),
     )
+
+
+def read_collected(folder: Path) -> tuple[list[str], str]:
+    """The ids of the tests that a trial only collected, and why they can't be measured: there are none, or their imports failed."""
+    told = _json(folder / "trial.json")
+    tests: list[str] = told.get("benchmarks", [])
+    failed = [test["why"] for test in told.get("tests", []) if test["outcome"] == "failed"]
+    lines = tail(folder / "trial.log", 8)
+    unread = "" if told.get("pytest") in (PASSED, NO_TEST) else f"its tests can't be collected:\n{lines}"
+    return tests, (failed or [told.get("fault") or unread or ("" if tests else NO_TESTS)])[0]
+
+
+def without_metrics(reading: Reading, wanted: Sequence[str]) -> Reading:
+    """The reading of a trial whose tests' ids are its cases; with a reason if the scenario asks for times of tests that are none."""
+    absent = [name for name in wanted if is_timed(name) and name not in reading.measurements]
+    if not absent or reading.reason:
+        return reading
+    test = absent[0].rpartition("@")[2].rpartition("::")[2]
+    skipped = [warning for warning in reading.warnings if warning.startswith(f"{test}: ")]
+    there = "; ".join(reading.measurements) or "none"
+    why = skipped[0] if skipped else f"metrics.{absent[0]}: the benchmark has no such test; write one of: {there}"
+    return dataclasses.replace(reading, reason=why)
+
+
+def _untouched(counted: Mapping[str, Any]) -> str:
+    observed = counted.get("observed", {})
+    compiled = any(operator.startswith(OF_VLLM) for table in counted.get("counts", {}).values() for operator in table["operators"])
+    if not observed or any(observed.values()) or compiled:
+        return ""
+    return "no round of the benchmark calls a function of vLLM: what it measures is the same in every build"
 
 
 def _at(name: str, case: str | None) -> str:
@@ -94,6 +145,8 @@ def _why_nothing(outcome: Mapping[str, Any], measured: bool) -> str:
     if outcome.get("fault") or failed:
         return outcome.get("fault") or failed[0]
     skipped = [test["why"] for test in outcome.get("tests", []) if test["outcome"] == "skipped"]
+    if outcome.get("pytest") in (PASSED, NO_TEST) and not skipped and not outcome.get("benchmarks"):
+        return NO_TESTS
     if not measured:
         return skipped[0] if skipped else f"{NOTHING} (pytest ended with {outcome.get('pytest', 'nothing')})"
     return ""

@@ -25,12 +25,14 @@ from perfproof.model.kinds.micro import MICRO, MicroWorkload
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Block
 from perfproof.model.scenarios.scenario import Arm, Scenario
+from perfproof.model.workloads.file_folder import FileFolder
 from perfproof.run.checks import catalog
 from perfproof.run.checks.catalog import Bench
 from perfproof.run.host import environment, telemetry
 from perfproof.run.host.disk_space import no_room
 from perfproof.run.kinds.micro.bench_checks import bench_faults
-from perfproof.run.kinds.micro.micro_result import UNWRITTEN, judge, phases, read_trial
+from perfproof.run.kinds.micro.micro_result import UNWRITTEN, judge, phases, read_trial, without_metrics
+from perfproof.run.kinds.micro.own_benchmarks import laid_out
 from perfproof.run.processes import attestation as attest
 from perfproof.run.processes.trial_process import (
     ATTEST_PLUGIN,
@@ -60,10 +62,10 @@ OURS = "PERFPROOF_"
 class Parent:
     """A process of one build that has imported what its benchmarks need, and forks a trial for every order."""
 
-    def __init__(self, build: ReadyBuild, benches: Sequence[str], variables: Mapping[str, str], log: Path) -> None:
+    def __init__(self, build: ReadyBuild, benches: Sequence[Path], variables: Mapping[str, str], log: Path) -> None:
         self.build = build
         self._channel = Channel()
-        words = [build.interpreter, build.child / "micro.py", build.tools or "", *(build.bench / f"{bench}.py" for bench in benches)]
+        words = [build.interpreter, build.child / "micro.py", build.tools or "", *benches]
         self._running: Running = start(words, environment=variables, log=log, channel=self._channel)
         self._closed = False
         self.seconds = 0.0
@@ -81,13 +83,26 @@ class Parent:
             return
         self.seconds, self.threads, self.faults = float(answer["seconds"]), int(answer["threads"]), answer["faults"]
 
-    def trial(self, bench: str, variables: Mapping[str, str], seed: int, folder: Path, log: Path, count: Mapping[str, Any]) -> int:
+    def trial(
+        self,
+        bench: Path,
+        variables: Mapping[str, str],
+        seed: int,
+        folder: Path,
+        log: Path,
+        count: Mapping[str, Any] | None,
+        *,
+        own: bool,
+        collect: bool = False,
+    ) -> int:
         """Runs one trial, its random numbers seeded with `seed`, and counts a round of each case; its exit code, -N for signal N.
+
+        With `collect` its tests are only named. `own` says that the benchmark is the user's own.
 
         Raises `CannotRun` if the parent died or time ran out.
         """
         try:
-            said = {"bench": str(self.build.bench / f"{bench}.py"), "seed": seed, "folder": str(folder), "log": str(log)}
+            said = {"bench": str(bench), "own": own, "collect": collect, "seed": seed, "folder": str(folder), "log": str(log)}
             self._channel.send({**said, "environment": dict(variables), "count": count})
         except BrokenPipeError:
             raise CannotRun(f"the process that imports vLLM {self._end()}") from None
@@ -129,8 +144,8 @@ class MicroRunner:
     """Runs blocks of micro scenarios.
 
     `builds` maps a build's key to the ready build; `folder`, in the results folder, takes the files of the trials.
-    `seed` is the plan's; `benches` are all that it will run, so that parents import what they need. `threads` is `OMP_NUM_THREADS` in
-    every arm, the usable cores if None. `bench_of` finds a benchmark by name.
+    `seed` is the plan's; `benches` are all that it will run, and `own` those of the user's own, so that parents import what they need.
+    `threads` is `OMP_NUM_THREADS` in every arm, the usable cores if None. `bench_of` finds a benchmark by name.
     """
 
     def __init__(
@@ -140,6 +155,7 @@ class MicroRunner:
         *,
         seed: int,
         benches: Sequence[str] = (),
+        own: Sequence[MicroWorkload] = (),
         threads: int | None = None,
         bench_of: Callable[[str], Bench] = catalog.bench,
     ) -> None:
@@ -147,6 +163,8 @@ class MicroRunner:
         self._folder = folder.resolve()
         self._seed = seed
         self._benches = tuple(dict.fromkeys(benches))
+        self._own = tuple(own)
+        self._read: dict[Path, Bench] = {}
         self._threads = threads or environment.usable_cores()
         self._bench_of = bench_of
         self._parents: dict[tuple[str, str], Parent] = {}
@@ -168,7 +186,9 @@ class MicroRunner:
             yield self._trial(block, _arm(block, name), imports / len(arms))
 
     def check(self) -> None:
-        """Nothing to check: a benchmark that refuses its parameters fails in its first trial."""
+        """Copies the benchmarks of the user's own; else nothing: a benchmark that refuses its parameters fails in its first trial."""
+        for files in dict.fromkeys(workload.files for workload in self._own if workload.files is not None):
+            self._copy(files)
 
     def rest(self) -> None:
         """Nothing to end: waiting parents do not disturb what others measure."""
@@ -194,9 +214,31 @@ class MicroRunner:
                 variables["VLLM_PLUGINS"] = ATTEST_PLUGIN
                 log = self._folder / "imports" / f"block{block.number:03d}-{len(self._parents)}.log"
                 log.unlink(missing_ok=True)
-                starting[key] = self._parents[key] = Parent(build, self._benches or (_workload(block).bench,), variables, log)
+                starting[key] = self._parents[key] = Parent(build, self._files(build, _workload(block)), variables, log)
         for parent in starting.values():
             parent.ready()
+
+    def _files(self, build: ReadyBuild, workload: MicroWorkload) -> list[Path]:
+        """The files of all benchmarks that a parent must be ready for."""
+        named = [build.bench / f"{bench}.py" for bench in self._benches]
+        own = [self._file(build, one) for one in self._own]
+        return [*named, *own] or [self._file(build, workload)]
+
+    def _file(self, build: ReadyBuild, workload: MicroWorkload) -> Path:
+        return build.bench / f"{workload.bench}.py" if workload.files is None else self._copy(workload.files) / workload.bench
+
+    def _copy(self, files: FileFolder) -> Path:
+        """The copy of the folder of a benchmark of the user's own, which all arms get."""
+        return laid_out(files, self._folder / "benchmarks")
+
+    def _bench(self, block: Block) -> Bench:
+        workload = _workload(block)
+        if workload.files is None:
+            return self._bench_of(workload.bench)
+        copy = self._copy(workload.files) / workload.bench
+        if copy not in self._read:
+            self._read[copy] = catalog.bench_at(copy)
+        return self._read[copy]
 
     def _build(self, block: Block, arm: Arm) -> ReadyBuild:
         return self._builds[block.scenario.builds[arm.build].key]
@@ -206,14 +248,17 @@ class MicroRunner:
         folder = self._empty_folder(block, arm)
         log, variables = folder / "trial.log", self._variables(block, arm, folder)
         started, before, quiet, began = clock.now(), environment.moment(), telemetry.read(), time.monotonic()
-        bench = self._bench_of(_workload(block).bench)
-        fault = parent.fault or _run(parent, block, variables, folder, log, _counting(block, bench))
+        bench, file = self._bench(block), self._file(build, _workload(block))
+        fault = parent.fault or _run(parent, block, file, variables, folder, log, _counting(block, bench))
         spent = time.monotonic() - began
         seen = telemetry.between(quiet, telemetry.read(gpus=True))
         scrub_file(log)
-        reading, attestation = read_trial(folder, _cases(block, bench)), attest.read(folder / "attest", build, arm)
+        reading = read_trial(folder, _cases(block, bench), explains=bench.explains, by_ids=bench.by_ids)
+        if bench.by_ids:
+            reading = without_metrics(reading, [choice.name for choice in block.scenario.metrics])
+        attestation = attest.read(folder / "attest", build, arm)
         unproven = attest.verify(attestation, arm, build, log.read_text(errors="replace") if log.exists() else "", bench.exercises)
-        status, reason = judge(reading, fault, unproven, folder, log)
+        status, reason = judge(reading, fault, unproven or reading.untouched, folder, log)
         if status in ("failed", "unattested") and (outside := no_room(folder, reason) or lost(build)):
             status, reason = "invalid", outside
         if status == "ok" and (why := changed(build)):
@@ -247,7 +292,7 @@ class MicroRunner:
         return folder
 
     def _variables(self, block: Block, arm: Arm, folder: Path) -> dict[str, str]:
-        bench = self._bench_of(_workload(block).bench)
+        bench = self._bench(block)
         watch = {*bench.exercises, *catalog.targets_of(block.scenario.arms)}
         return {
             **arm_variables(arm, attest=folder / "attest", watch=watch),
@@ -302,10 +347,10 @@ def _counting(block: Block, bench: Bench) -> dict[str, Any]:
     return {"cases": _cases(block, bench), "at": {**bench.count_at, **_workload(block).count_at}}
 
 
-def _run(parent: Parent, block: Block, variables: Mapping[str, str], folder: Path, log: Path, count: Mapping[str, Any]) -> str:
+def _run(parent: Parent, block: Block, file: Path, variables: Mapping[str, str], folder: Path, log: Path, count: Mapping[str, Any]) -> str:
     """Runs a trial to its end; how it failed, "" if it did not."""
     try:
-        code = parent.trial(_workload(block).bench, variables, block.seed, folder, log, count)
+        code = parent.trial(file, variables, block.seed, folder, log, count, own=_workload(block).files is not None)
     except CannotRun as error:
         return str(error)
     return "" if code == 0 else UNWRITTEN if code == NO_ROOM else f"the trial {how_ended(code, 0.0)}"
@@ -313,8 +358,10 @@ def _run(parent: Parent, block: Block, variables: Mapping[str, str], folder: Pat
 
 def _opened(scenarios: Sequence[Scenario], opening: Opening) -> MicroRunner:
     """One runner for all scenarios, because they share the parents of a block number."""
-    benches = [scenario.workload.benchmark for scenario in scenarios]
-    return MicroRunner(opening.ready, opening.results / "logs", benches=benches, seed=opening.seed)
+    workloads = [MicroWorkload.of(scenario.workload) for scenario in scenarios]
+    named = [workload.bench for workload in workloads if workload.files is None]
+    own = [workload for workload in workloads if workload.files is not None]
+    return MicroRunner(opening.ready, opening.results / "logs", benches=named, own=own, seed=opening.seed)
 
 
 RUNNER = RunnerKind(kind=MICRO, faults=bench_faults, open=_opened, shared=True)
