@@ -54,7 +54,7 @@ def change(batch: Any, states: list[Any]) -> None:
 
 
 def counted_round(parameters: dict[str, Any]) -> Any:
-    """The metadata of a batch that has changed, made anew, for its work to be counted."""
+    """The metadata of a batch that has changed, made again, so that its work can be counted."""
     batch, states = build(parameters)
     batch.refresh_metadata()
     change(batch, states)

@@ -1,4 +1,4 @@
-"""`perfproof ab`: any command on two builds, as a scenario file that is written, run, and left for whoever wants to run it again."""
+"""`perfproof ab`: any command on two builds, as a scenario file that is written, run, and kept for running it again."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Counting:
         BenchmarkFixture.__call__, BenchmarkFixture.pedantic = call, pedantic
 
     def count(self, fixture: Any, function: Callable[..., Any], make: Callable[[], Any], teardown: Callable[..., Any] | None) -> Any:
-        """Counts a function whose arguments are made anew for each round; its last answer."""
+        """Counts a function whose arguments are made again for each round; its last answer."""
         rounds, test = _Rounds(function, make, teardown), self.named(fixture.fullname)
         try:
             if self.observing:

@@ -1,6 +1,6 @@
 """Counts one round of each case of a benchmark: what the host did, function by function. Never a round that is timed.
 
-A benchmark that can be counted has a function `counted_round(parameters)`, which makes a round's state anew and gives the function that is
+A benchmark that can be counted has a function `counted_round(parameters)`, which makes a round's state again and gives the function that is
 the round. In order, for each case: PyTorch's operators are counted until two rounds agree, the first of which warms up what is made once
 and shows whether a round is short enough; then Python is counted until two rounds agree to the last instruction. What no two rounds agree
 on is named. A case that can't be counted says why.
@@ -86,7 +86,7 @@ def _not_long(took: float, longest: float) -> None:
 
 
 def _agreed(counter: Any, ready: Ready, longest: float = float("inf")) -> list[Tally]:
-    """Counts of rounds, each made anew, the last of them one that an earlier one agrees with; where none does, all of them."""
+    """Counts of rounds, each with a state of its own, until one agrees with an earlier one, which is the last; else all of them."""
     found: list[Tally] = []
     for _ in range(MOST):
         work = ready()

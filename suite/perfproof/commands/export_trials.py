@@ -63,7 +63,7 @@ def _verdicts(results: Path, records: Sequence[Record]) -> Callable[[], list[Jud
 
 
 def _write(form: str, files: Files, out: Path | None) -> None:
-    """Prints the one file of text, or writes all; which were written is told."""
+    """Prints the one file of text, or writes all, and prints which."""
     content = next(iter(files.values()))
     if out is None:
         if len(files) > 1 or isinstance(content, bytes):

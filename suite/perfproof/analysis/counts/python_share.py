@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from perfproof.model.records.counts import Cell, Count
 
 STEP = "decode"
-"""The phase whose time is told."""
+"""The phase whose time is given."""
 NAMED = 3
 """C functions that are named, at most."""
 LEAST = 0.01

@@ -24,9 +24,6 @@ DECODE = 8
 ENTERS = 2 * BLOCK - PROMPT + 2
 """The output token whose step gives every request a new block; the block before became full, and was hashed, two tokens earlier. The three
 steps are counted as `new block`."""
-PHASES = ("admission", "prefill", "decode", "new block", "finish")
-"""The counted phases: all requests are added; the steps until each has a token; the step that gives the token `DECODE`; the three steps
-that end with the token `ENTERS`; the steps from the first request that ends to the last."""
 LONG = (64, 1024, 4096)
 """Output tokens of long outputs whose steps are counted, each at the same place of its block, to show work that grows with the output."""
 MODEL = "the model itself"

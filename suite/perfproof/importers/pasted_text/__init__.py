@@ -5,7 +5,7 @@ headings is read into readings (`readings`): a number, its side, its section, wh
 (`pairing`): the names of the sides say which is the baseline, and what they don't say is a guess, which is told.
 
 It refuses to guess where a sign may be turned round: workloads, sizes, ratios and claims are no sides, a comma that may be either is asked
-about. What it does not pair is told by name.
+about. What it does not pair is named.
 """
 
 from __future__ import annotations

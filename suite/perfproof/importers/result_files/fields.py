@@ -56,10 +56,9 @@ class Fields:
         statistic: str = "",
         headline: bool = False,
         better: Better | Literal["derive"] | None = "derive",
-        factor: float = 1.0,
         value: float | None = None,
     ) -> None:
-        """Adds the value under `key`, times `factor`, if it is there; or `value`, which was made of several and has `key` for a name.
+        """Adds the value under `key` if it is there; or `value`, which was made of several and has `key` for a name.
 
         The direction comes from the metric's name and unit unless it is given; a spread ("std") has none. A value of 0 or less is
         left out where none of its metric can be: of a latency it is a fault of the client.
@@ -76,7 +75,7 @@ class Fields:
         self.values.append(
             ResultValue(
                 metric=metric,
-                value=raw * factor,
+                value=raw,
                 unit=unit,
                 better=way,
                 statistic=statistic,
@@ -135,6 +134,11 @@ class Fields:
             elif isinstance(raw, bool) or (isinstance(raw, int | float) and is_number(raw)):
                 found[name] = raw
         return found
+
+
+def requests_inside(completed: float | None) -> str:
+    """What a client's run consists of, in words."""
+    return f"{completed:g} requests" if completed is not None else "requests"
 
 
 def _measured(raw: Any) -> bool:

@@ -1,7 +1,7 @@
 """Counted rounds that are too large for every record of an arm: kept once, in a file that its content names.
 
-Trials of one build that counted the same share a file. A record then holds the file's name in place of the round; whoever changes the
-file changes its name's meaning, which is told.
+Trials of one build that counted the same share a file. A record then holds the file's name in place of the round; a file
+that was changed no longer fits its name, and is reported.
 """
 
 from __future__ import annotations

@@ -19,15 +19,13 @@ from perfproof.model.records.record import Attestation
 from perfproof.model.scenarios.scenario import Arm
 from perfproof.patches.attestation_report import fingerprint
 from perfproof.patches.guard import SLOT
-from perfproof.run.processes.trial_process import PINNED, own_plugins, shown_variables
+from perfproof.run.processes.trial_process import MODEL_RUNNER, PINNED, own_plugins, shown_variables
 
 RUNNERS: Mapping[str, str] = {
     "V1": "vllm.v1.worker.gpu_model_runner:GPUModelRunner.execute_model",
     "V2": "vllm.v1.worker.gpu.model_runner:GPUModelRunner.execute_model",
 }
 """The functions to count in a server, so that its attestation shows which model runner ran."""
-RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
-"""The variable that chooses one of them."""
 NEVER_RAN = "nothing ran the changed code"
 """How the reason of a trial begins if it called none of the functions that its build changes."""
 
@@ -207,10 +205,10 @@ def notes(attestation: Attestation | None) -> list[str]:
 
 def _wrong_runner(attestation: Attestation, arm: Arm) -> str:
     """Why another model runner ran than the arm wanted: releases choose one themselves, and fall back with only a line in the log."""
-    wanted = {"0": "V1", "1": "V2"}.get({**PINNED, **arm.environment}[RUNNER], "")
+    wanted = {"0": "V1", "1": "V2"}.get({**PINNED, **arm.environment}[MODEL_RUNNER], "")
     if attestation.runner in ("", wanted) or not wanted:
         return ""
-    return f"the arm wanted the model runner {wanted} ({RUNNER}), but {attestation.runner} ran"
+    return f"the arm wanted the model runner {wanted} ({MODEL_RUNNER}), but {attestation.runner} ran"
 
 
 def _never_called(attestation: Attestation, arm: Arm, exercises: Sequence[str]) -> str:

@@ -31,6 +31,7 @@ from perfproof.run.processes.env_vars import of_caches
 
 __all__ = [
     "ATTEST_PLUGIN",
+    "MODEL_RUNNER",
     "TAKEN",
     "Channel",
     "Ended",
@@ -52,8 +53,11 @@ __all__ = [
 
 ATTEST_PLUGIN = "perfproof_attest"
 
+MODEL_RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
+"""The variable that asks for vLLM's model runner: "0" is V1, "1" V2; unset, the release chooses."""
+
 PINNED: Mapping[str, str] = {
-    "VLLM_USE_V2_MODEL_RUNNER": "0",
+    MODEL_RUNNER: "0",
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
     "TOKENIZERS_PARALLELISM": "false",

@@ -26,7 +26,7 @@ from perfproof.model.workloads.model_source import ToyModel
 from perfproof.run.host import gpus
 from perfproof.run.models.toy_model import write_toy_model
 from perfproof.run.processes.scratch_folders import Scratch
-from perfproof.run.processes.trial_process import Running, build_environment, start
+from perfproof.run.processes.trial_process import MODEL_RUNNER, Running, build_environment, start
 
 MODEL = ToyModel(layers=2, hidden=64, heads=2, vocabulary=512, context=8192)
 """The generated model: the host's work in a step hardly depends on its dimensions."""
@@ -48,7 +48,6 @@ QUIET: Mapping[str, str] = {
 """Variables of a counting process besides its build's environment: the engine in the process, and nothing that depends on a clock or a
 random name."""
 
-RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
 RUNNERS: Mapping[str, str] = {"v1": "0", "v2": "1"}
 """How a model runner is asked for; unset, the release chooses."""
 
@@ -133,8 +132,8 @@ def _counter_files(build: ReadyBuild) -> str:
 
 def environment_of(build: ReadyBuild, runner: Runner) -> dict[str, str]:
     """The variables of a counting process. Its model runner is the release's own choice unless one is named."""
-    own = {name: value for name, value in build_environment(build, threads=1).items() if name != RUNNER}
-    return {**own, **QUIET, **({} if runner == "default" else {RUNNER: RUNNERS[runner]})}
+    own = {name: value for name, value in build_environment(build, threads=1).items() if name != MODEL_RUNNER}
+    return {**own, **QUIET, **({} if runner == "default" else {MODEL_RUNNER: RUNNERS[runner]})}
 
 
 class _Run:

@@ -5,7 +5,6 @@ This does not need lm_eval; a YAML with lm_eval's own tags (`!function`) is read
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import Any
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import read_mapping
 from perfproof.model.kinds.accuracy.accuracy_workload import OwnTask, TaskFolder
+from perfproof.model.workloads.file_folder import digest_of
 
 MOST_BYTES = 200_000_000
 _LINE = re.compile(r"^(task|output_type):\s*['\"]?([^'\"#\n]+?)['\"]?\s*(?:#.*)?$", re.MULTILINE)
@@ -42,19 +42,10 @@ def read_task_folder(named: str, sha256: str | None, folder: Path | None, faults
     own = tuple(_tasks(files))
     if not own:
         faults.append(f"{where}: {named}: no *.yaml there has a 'task:'")
-    digest = _digest(path, files)
+    digest = digest_of(path, files)
     if sha256 not in (None, digest):
         faults.append(f"{where}: {named}: its files have the SHA-256 {digest}, the scenario expects {sha256}")
     return TaskFolder(path=str(path), sha256=digest, own=own)
-
-
-def _digest(path: Path, files: list[Path]) -> str:
-    total = hashlib.sha256()
-    for file in files:
-        content = file.read_bytes()
-        total.update(f"{file.relative_to(path).as_posix()}\0{len(content)}\0".encode())
-        total.update(content)
-    return total.hexdigest()
 
 
 def _tasks(files: list[Path]) -> Iterator[OwnTask]:

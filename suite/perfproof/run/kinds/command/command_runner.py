@@ -63,8 +63,8 @@ class CommandRunner(ProcessRunner[CommandWorkload]):
             self._run(trial, build, self._folder("attest"), f"warm-up {number + 1} of {self.workload.warmups}")
         attests = self._folder("attest")
         began, before = time.monotonic(), _cpu_seconds()
-        output, folder, peak = self._run(trial, build, attests, "")
-        trial.measurements |= {"wall_time": self._lived, "cpu_time": _cpu_seconds() - before}
+        output, folder, peak, lived = self._run(trial, build, attests, "")
+        trial.measurements |= {"wall_time": lived, "cpu_time": _cpu_seconds() - before}
         trial.measurements |= {"peak_memory": float(peak)} if peak else {}
         trial.seconds["command"] = time.monotonic() - began
         trial.attestation = attestation.read(attests, build, trial.arm)
@@ -76,8 +76,8 @@ class CommandRunner(ProcessRunner[CommandWorkload]):
         trial.work |= {name: int(read(name, printed, output, folder)) for name, printed in self.workload.counts.items()}
         trial.prove(build)
 
-    def _run(self, trial: TrialRun, build: ReadyBuild, attests: Path, what: str) -> tuple[str, Path, int]:
-        """One run from its start to its end: its output, where it ran, and the most memory that its processes held.
+    def _run(self, trial: TrialRun, build: ReadyBuild, attests: Path, what: str) -> tuple[str, Path, int, float]:
+        """One run from its start to its end: its output, where it ran, the most memory that its processes held, and its seconds.
 
         Raises `CannotRun` where it did not end in time, or not with an exit code that is allowed.
         """
@@ -90,14 +90,13 @@ class CommandRunner(ProcessRunner[CommandWorkload]):
             for _ in looks(running, self.say, doing, self.workload.timeout):
                 sampler.look()
                 peak = max(peak, resident(running.processes()))
-        self._lived = running.seconds
         trial.environment |= telemetry.meanwhile(quiet, sampler)
         if not what:
             trial.warnings += telemetry.warnings(trial.environment)
         code = running.poll()
         if code not in self.workload.exit_codes:
             raise CannotRun(f"arm {trial.arm.name}: the command {ending(running, '')}")
-        return _text(running.log), folder, peak
+        return _text(running.log), folder, peak, running.seconds
 
     def _variables(self, build: ReadyBuild, arm: Arm, attests: Path) -> Mapping[str, str]:
         base = build_environment(build, arm, threads=usable_cores())

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from perfproof.importers.result_files.fields import Fields, refuse
+from perfproof.importers.result_files.fields import Fields, refuse, requests_inside
 from perfproof.importers.result_files.format import Format
 from perfproof.importers.result_files.source import Source
 from perfproof.model.base import timestamps
@@ -89,7 +89,7 @@ def _run(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultRun
         done=done,
         setting=setting,
         at=timestamps.epoch(fields.members.get("benchmark_end_time")),
-        inside=f"{completed:g} requests" if completed is not None else "requests",
+        inside=requests_inside(completed),
         left_out=tuple(fields.left_out),
         doubts=tuple(doubts),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from perfproof.importers.result_files.fields import Fields, refuse
+from perfproof.importers.result_files.fields import Fields, refuse, requests_inside
 from perfproof.importers.result_files.format import Format
 from perfproof.importers.result_files.source import Source
 from perfproof.model.base import timestamps
@@ -42,7 +42,7 @@ def runs(source: Source) -> list[ResultRun]:
                 asked=config.words(load),
                 done=fields.words({"completed": "completed requests"}),
                 at=timestamps.moment(members.get("timestamp")),
-                inside=f"{completed:g} requests" if completed is not None else "requests",
+                inside=requests_inside(completed),
                 left_out=tuple(fields.left_out),
             )
         )

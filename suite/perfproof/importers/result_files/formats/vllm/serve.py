@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from perfproof.importers.result_files.fields import Fields, refuse
+from perfproof.importers.result_files.fields import Fields, refuse, requests_inside
 from perfproof.importers.result_files.format import Format
 from perfproof.importers.result_files.source import Source
 from perfproof.model.records.result_runs import ResultRun, Word
@@ -96,7 +96,7 @@ def run_of(where: str, members: Mapping[str, Any], faults: list[str]) -> ResultR
         done=done,
         setting=setting,
         at=moment(members.get("date")),
-        inside=f"{completed:g} requests" if completed is not None else "requests",
+        inside=requests_inside(completed),
         left_out=tuple(fields.left_out),
         doubts=tuple(_doubts(fields)),
     )
