@@ -29,7 +29,7 @@ def _line(found: Lead, label: str) -> list[str]:
 
 
 def test_the_reference_run_in_a_sentence(reference: Lead) -> None:
-    """The most important metric has its verdict and number, and the others are counted; patches that were judged and taken out are named."""
+    """The most important metric has its verdict and number, the others are counted; patches that were judged and taken out are named."""
     assert reference.result == "Output throughput likely improved: +36.8\u202f%; 6 more improved"
     assert reference.changed == (
         "Patches penalties_incremental (penalties from counts that lie on the logits' device and change only by the new tokens), "
@@ -75,11 +75,11 @@ def test_answers_that_changed_come_first() -> None:
     both = lead(dataclasses.replace(page, scenarios=(*page.scenarios, *fast.scenarios)))
     assert both.result.startswith("Answers changed for the worse; Round time improved in a microbenchmark")
     assert _line(both, "Answers")[0].startswith("changed for the worse: greedy outputs identical on 198 of 200 prompts")
-    assert [row.word for group in both.groups for row in group.rows][0] == "regressed"
+    assert next(row.word for group in both.groups for row in group.rows) == "regressed"
 
 
 def test_what_to_do_next_names_the_blocks_that_would_settle_it() -> None:
-    """An open verdict's command measures as many blocks as its reason names: all again elsewhere, or the missing ones in the same folder."""
+    """An open verdict's command measures as many blocks as its reason names: all again elsewhere, or the missing ones in its folder."""
     rows, records = factory.pooling()
     for reason, command in (
         (

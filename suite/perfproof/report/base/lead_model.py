@@ -12,8 +12,8 @@ class LeadRow:
     """One row of the figure: a metric with its verdict. `row` is shown as it stands; where it is `turned`, it says what taking a released
     change out costs, and its values and interval are those of the altered arm against vLLM as released.
 
-    `word`, `sign` and `look` are the verdict's word, sign and colour; `number` and `interval` are texts, and `detail` the two values of a count. `where` names scenario and
-    candidate. `note` says what contradicts it, "" where nothing does.
+    `word`, `sign` and `look` are the verdict's word, sign and colour; `number` and `interval` are texts, and `detail` the two values of a
+    count. `where` names scenario and candidate. `note` says what contradicts it, "" where nothing does.
     """
 
     row: Judged

@@ -176,9 +176,9 @@ class ScenarioView:
     estimates of metrics that were measured and the scenario does not list. `worse` are metrics that are not primary and surely got much
     worse, the worst first. `itself` is set where all arms are the same: an A/A, whose verdicts are about the machine. `unpatched` is set
     where every candidate is vLLM as released, so that no verdict is about a patch; `altered` then says what alters the baseline, "" where
-    nothing does. `reasons` are those that a GPU reported for a lower clock. `changed` holds what every candidate changes, named and in words,
-    `machine` and `model` on what that was measured. `speeds` are clauses on trials that ran at two speeds, `swayed` those on single
-    blocks that the estimates are sensitive to, by metric and candidate. `repeats` are other runs of the same definition.
+    nothing does. `reasons` are those that a GPU reported for a lower clock. `changed` holds what the candidates change, by name and in
+    words; `machine`, `cores` and `model` say on what that was measured. `speeds` are clauses on trials that ran at two speeds, `swayed`
+    those on single blocks that decide an open estimate, by metric and candidate. `repeats` are other runs of the same definition.
     """
 
     name: str

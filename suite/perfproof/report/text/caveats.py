@@ -221,7 +221,7 @@ def swayed(row: Judged, trials: Sequence[TrialView]) -> str:
 
 
 def sways(row: Judged, trials: Sequence[TrialView], turned: bool = False) -> str:
-    """The same in a few words, as seen from the candidate where it is `turned`: "block 1 alone moves median TPOT from +6.2 % to +31.5 %"."""
+    """The same in few words, from the candidate on where it is `turned`: "block 1 alone moves median TPOT from +6.2 % to +31.5 %"."""
     found = swaying(row, trials)
     if found is None:
         return ""
