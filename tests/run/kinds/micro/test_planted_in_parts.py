@@ -1,4 +1,4 @@
-"""A slowdown planted in each part of a step is found by the counts of a benchmark of that part, to the instruction; its harmless twin is not.
+"""A slowdown planted in a part of a step is found by the counts of a benchmark of that part, to the instruction; its harmless twin is not.
 
 One overlay has all the slowdowns, another all the twins: a row for each part says which benchmark finds its own.
 """
