@@ -177,6 +177,7 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
             (row.metric, row.candidate, clause) for row in rows if _is_open(row) and (clause := caveats.sways(row, trials, bool(altered)))
         ),
         repeats=behind.repeats,
+        runner=facts.model_runner(records),
     )
 
 

@@ -221,6 +221,8 @@ class ScenarioView:
     speeds: tuple[str, ...] = ()
     swayed: tuple[tuple[str, str, str], ...] = ()
     repeats: tuple[RepeatView, ...] = ()
+    runner: str = ""
+    """The model runner that ran, in words."""
 
     @property
     def primaries(self) -> tuple[Judged, ...]:
