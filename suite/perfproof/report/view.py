@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from perfproof.analysis.judging import exposure
 from perfproof.analysis.stats.number_format import folded, shape
 from perfproof.analysis.trials.paired_trials import attempts, counts, latest
 from perfproof.model.base.untrusted import line, lines
@@ -40,6 +41,7 @@ class _Behind:
     accuracy: tuple[AccuracyDetails, ...]
     unlisted: tuple[Judged, ...]
     worse: tuple[Judged, ...]
+    exposures: tuple[str, ...]
 
 
 def build(
@@ -70,6 +72,7 @@ def build(
     for record in records:
         of_name[line(record.scenario, NAME)].append(record)
     folder = line(results)
+    exposures = tuple(exposure.sentences(found)[0] for own in of_name.values() if (found := exposure.exposure_of(own)))
     scenarios = []
     for name, own in of_name.items():
         behind = _Behind(
@@ -78,6 +81,7 @@ def build(
             accuracy=tuple(answer_text.clean_accuracy(each) for each in accuracy if line(each.scenario, NAME) == name),
             unlisted=tuple(_clean(row) for row in unlisted if line(row.scenario, NAME) == name),
             worse=tuple(_clean(row) for row in worse if line(row.scenario, NAME) == name),
+            exposures=exposures,
         )
         trials = _in_order(own)
         scenarios.append(_scenario(name, [row for row in judged if row.scenario == name], trials, folder, behind))
@@ -122,7 +126,7 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
     outcome, itself = formatting.outcome(rows), aa_status.against_itself(definition)
     growths = tuple(distributions.growths(names, records))
     unjudged = exclusions.unjudged(rows, trials)
-    borne = tuple(caveats.clauses(rows, arms, definition, records, trials))
+    borne = tuple(caveats.clauses(rows, arms, definition, records, trials, behind.exposures))
     return ScenarioView(
         name=name,
         question=line(definition.get("question", "")),
