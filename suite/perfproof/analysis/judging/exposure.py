@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from perfproof.analysis.stats.paired_slope import Slope, paired_slope
 from perfproof.analysis.stats.samples import Floats
 from perfproof.analysis.trials.paired_trials import fine, latest
+from perfproof.analysis.verdicts.paired_slope import Slope, paired_slope
 from perfproof.model.records.record import Record
 from perfproof.patches.planted.step_delay import PATCH, STEPS, VARIABLE, WAITED
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import theilslopes
 
-from perfproof.analysis.stats.paired_slope import block_slope, paired_slope, weighted_median
+from perfproof.analysis.verdicts.paired_slope import block_slope, paired_slope, weighted_median
 
 DELAYS = np.array([0.0, 50.0, 100.0, 200.0, 400.0])
 numbers = st.floats(-1e6, 1e6, allow_nan=False)
