@@ -21,7 +21,9 @@ class Leaving:
     def __init__(self, parameters: dict[str, Any]) -> None:
         count, output, seed = parameters["requests"], parameters["output_tokens"], parameters["seed"]
         self.batch = input_batch(max_num_reqs=count, max_model_len=output + 64, vocab_size=engine.VOCABULARY)
-        self.requests = [cached_request(f"r{n}", engine.token_ids(16, seed + n), engine.token_ids(output, seed + 500 + n)) for n in range(count)]
+        self.requests = [
+            cached_request(f"r{n}", engine.token_ids(16, seed + n), engine.token_ids(output, seed + 500 + n)) for n in range(count)
+        ]
         for request in self.requests:
             self.batch.add_request(request)
         self.leaving = min(parameters["leaving"], count)

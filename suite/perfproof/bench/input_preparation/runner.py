@@ -23,7 +23,9 @@ class Stepping:
     def __init__(self, requests: int, prompt_tokens: int, turnover: int, steps: int, seed: int) -> None:
         blocks = (requests + turnover) * ((prompt_tokens + steps) // engine.BLOCK_SIZE + 3)
         self.config = engine.vllm_config(
-            max_num_seqs=requests, max_model_len=prompt_tokens + steps + 64, max_num_batched_tokens=max(8_192, requests * (prompt_tokens + 16))
+            max_num_seqs=requests,
+            max_model_len=prompt_tokens + steps + 64,
+            max_num_batched_tokens=max(8_192, requests * (prompt_tokens + 16)),
         )
         self.prompt_tokens, self.turnover, self.seed = prompt_tokens, turnover, seed
         self.scheduler = engine.scheduler(self.config, num_blocks=blocks)

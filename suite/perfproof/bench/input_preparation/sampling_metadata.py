@@ -19,7 +19,10 @@ SAMPLING: dict[str, dict[str, Any]] = {
     "bad_words": {"temperature": 0.0},
 }
 CHOICES = {"sampling": ("greedy", "random", "penalties", "min_p", "logit_bias", "min_tokens", "bad_words")}
-EXERCISES = ("vllm.v1.worker.gpu_input_batch:InputBatch.refresh_metadata", "vllm.v1.worker.gpu_input_batch:InputBatch._make_sampling_metadata")
+EXERCISES = (
+    "vllm.v1.worker.gpu_input_batch:InputBatch.refresh_metadata",
+    "vllm.v1.worker.gpu_input_batch:InputBatch._make_sampling_metadata",
+)
 TIMES = ("round_time",)
 WITNESSES = ()
 MEANS = "at every step in which a request comes or goes, in each worker before the sampler; a step without change skips it"
@@ -39,7 +42,10 @@ class Replacing:
             if parameters["sampling"] == "bad_words":
                 params._bad_words_token_ids = [[11, 12], [13]]
             self.last = cached_request(
-                f"r{n}", engine.token_ids(16, parameters["seed"] + n), engine.token_ids(output, parameters["seed"] + 500 + n), sampling_params=params
+                f"r{n}",
+                engine.token_ids(16, parameters["seed"] + n),
+                engine.token_ids(output, parameters["seed"] + 500 + n),
+                sampling_params=params,
             )
             self.batch.add_request(self.last)
         self.batch.refresh_metadata()

@@ -26,7 +26,6 @@ EXERCISES = ("vllm.v1.engine.detokenizer:BaseIncrementalDetokenizer.update",)
 TIMES = ("round_time",)
 WITNESSES = ()
 MEANS = "once a step for every request, in the process that serves HTTP: past a few hundred requests it limits the server"
-COUNT_AT = {"output_tokens": 1_024}
 
 
 class Streaming:
@@ -68,4 +67,9 @@ def counted_round(parameters: dict[str, Any]) -> Round:
 def test_detokenizer(benchmark: Any, parameters: dict[str, Any]) -> None:
     """A token more for every request that streams."""
     streaming = Streaming(parameters)
-    measure(benchmark, parameters, streaming.prepare, lambda: {"tokens": streaming.steps * parameters["requests"], "characters": streaming.characters})
+    measure(
+        benchmark,
+        parameters,
+        streaming.prepare,
+        lambda: {"tokens": streaming.steps * parameters["requests"], "characters": streaming.characters},
+    )

@@ -65,4 +65,9 @@ def counted_round(parameters: dict[str, Any]) -> Round:
 def test_process_outputs(benchmark: Any, parameters: dict[str, Any]) -> None:
     """A step's outputs of requests that all decode."""
     answering = Answering(parameters)
-    measure(benchmark, parameters, answering.prepare, lambda: {"tokens": answering.steps * parameters["requests"], "queued_outputs": answering.given})
+    measure(
+        benchmark,
+        parameters,
+        answering.prepare,
+        lambda: {"tokens": answering.steps * parameters["requests"], "queued_outputs": answering.given},
+    )
