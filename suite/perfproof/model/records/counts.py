@@ -145,13 +145,15 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """What was counted of one build in one process. `refused` says why vLLM could not even be imported, "" if it could."""
+    """What was counted of one build in one process. `refused` says why vLLM could not even be imported, "" if it could. `imported` are the
+    modules of interest that were imported, with those of their own lines that ran then; None where those are unknown."""
 
     vllm: str
     python: str
     cells: tuple[Cell, ...]
     left_out: tuple[LeftOut, ...]
     refused: str
+    imported: Mapping[str, Sequence[int] | None] = dataclasses.field(default_factory=dict)
 
     def cell(self, key: tuple[str, int]) -> Cell | None:
         return next((cell for cell in self.cells if cell.key == key), None)
@@ -162,10 +164,23 @@ class Count:
         gone = tuple(one for one in self.left_out if one.feature in cells and (one.requests is None or one.requests in cells[one.feature]))
         return dataclasses.replace(self, cells=kept, left_out=gone)
 
+    def plus(self, other: Count) -> Count:
+        """This and what was counted of the same build besides."""
+        return dataclasses.replace(
+            self,
+            cells=(*self.cells, *other.cells),
+            left_out=(*self.left_out, *other.left_out),
+            imported={**other.imported, **self.imported},
+        )
+
     def has(self, feature: str, requests: int) -> bool:
         """Whether it is known what there is to know of it: a fault may not come again."""
         gone = any(one.feature == feature and one.requests in (None, requests) and one.kind == "unknown" for one in self.left_out)
         return gone or self.cell((feature, requests)) is not None
+
+    def holds(self, cells: Mapping[str, Sequence[int]]) -> bool:
+        """Whether it is known of all these features what there is to know."""
+        return all(self.has(feature, requests) for feature, sizes in cells.items() for requests in sizes)
 
 
 def function_of(name: str) -> str:
