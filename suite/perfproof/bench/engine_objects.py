@@ -210,7 +210,12 @@ def token_ids(count: int, seed: int) -> list[int]:
     return random.Random(seed).choices(range(3, VOCABULARY), k=count)
 
 
-def request(
+def request(request_id: str, prompt_token_ids: Sequence[int], **more: Any) -> Any:
+    """A `Request` as the engine core makes it of what the front end sent; `request_maker` says what `more` may be."""
+    return request_maker(request_id, prompt_token_ids, **more)()
+
+
+def request_maker(
     request_id: str,
     prompt_token_ids: Sequence[int],
     *,
@@ -219,30 +224,29 @@ def request(
     hashed: bool = True,
     block_size: int = BLOCK_SIZE,
     **more: Any,
-) -> Any:
-    """A `Request` as the engine core makes it of what the front end sent. `sampling` are parameters of `SamplingParams`; `hashed` says
-    whether its blocks are hashed, as they are where prefixes are cached. `more` goes to `Request` if this release takes it."""
+) -> Callable[[], Any]:
+    """What makes the request, its arguments ready. `sampling` are parameters of `SamplingParams`; `hashed` says whether its blocks are
+    hashed, as they are where prefixes are cached. `more` goes to `Request` if this release takes it."""
     from vllm import SamplingParams
     from vllm.v1.request import Request
 
     params = SamplingParams(**{"temperature": 0.0, "ignore_eos": True, "max_tokens": max_tokens, **(sampling or {})})
     if hasattr(params, "update_from_generation_config"):
         params.update_from_generation_config({}, EOS)
-    return Request(
-        **accepted(
-            Request.__init__,
-            **{
-                "request_id": request_id,
-                "prompt_token_ids": list(prompt_token_ids),
-                "sampling_params": params,
-                "pooling_params": None,
-                "eos_token_id": EOS,
-                "arrival_time": 0.0,
-                "block_hasher": block_hasher(block_size) if hashed else None,
-                **more,
-            },
-        )
+    arguments = accepted(
+        Request.__init__,
+        **{
+            "request_id": request_id,
+            "prompt_token_ids": list(prompt_token_ids),
+            "sampling_params": params,
+            "pooling_params": None,
+            "eos_token_id": EOS,
+            "arrival_time": 0.0,
+            "block_hasher": block_hasher(block_size) if hashed else None,
+            **more,
+        },
     )
+    return functools.partial(Request, **arguments)
 
 
 # --- the scheduler --------------------------------------------------------------------------------

@@ -24,7 +24,8 @@ from perfproof.child.engine.features import FEATURES, NAMES, POSITIONS
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, CannotRun
 from perfproof.model.base.name_lists import few
 from perfproof.model.records.counts import Count, Lines, outermost
-from perfproof.run.trials.engine_counting import Cells, Runner, Wanted, count
+from perfproof.model.scenarios.model_runner import ModelRunner
+from perfproof.run.trials.engine_counting import Cells, Wanted, count
 
 CLOSELY = 40
 """The most functions whose lines are counted."""
@@ -50,7 +51,7 @@ class Setting:
     margin: float
     say: Callable[[str], object]
     left: Callable[[], float | None] = lambda: None
-    runner: Runner = "default"
+    runner: ModelRunner = "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +170,9 @@ def modules_of(sides: Sides) -> tuple[str, ...]:
     return tuple(sorted(module_of(path) for path in code_files(*sides)))
 
 
-def wanted(sides: Sides, cells: Cells, touched: frozenset[str], modules: tuple[str, ...] = (), runner: Runner = "default") -> list[Wanted]:
+def wanted(
+    sides: Sides, cells: Cells, touched: frozenset[str], modules: tuple[str, ...] = (), runner: ModelRunner = "default"
+) -> list[Wanted]:
     """What the first process of each side counts; for the candidate also the lines of the functions that it changes, and what of its
     modules runs on import."""
     candidate = Wanted(build=sides[1], cells=cells, closely=tuple(sorted(touched)), modules=modules, runner=runner)

@@ -125,5 +125,5 @@ MICRO = Kind(
     own_metrics=True,
     guessed_seconds=8.0,
     describe=_described,
-    inapplicable=("server_arguments", "client"),
+    inapplicable=("server_arguments", "client", "runner"),
 )
