@@ -21,6 +21,7 @@ from perfproof.model.records.count_lines import read_count
 from perfproof.model.records.counts import Count
 from perfproof.model.scenarios.scenario import DefiningFile, OverlayBuild, PythonBuild
 from perfproof.run.processes.trial_process import build_environment
+from perfproof.run.trials import engine_counting
 from perfproof.run.trials.count_claims import Claims
 from perfproof.run.trials.engine_counting import Wanted, count, kept_file
 
@@ -121,7 +122,9 @@ def test_a_pooler_is_counted_too(base: ReadyBuild, builds: Path) -> None:
 
 
 @pytest.mark.vllm
-def test_what_was_counted_is_kept_and_not_counted_again(base: ReadyBuild, builds: Path, counted: Count) -> None:
+def test_what_was_counted_is_kept_and_not_counted_again(
+    base: ReadyBuild, builds: Path, counted: Count, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same command starts no process and waits for none, though others count in the same file."""
     wanted = Wanted(build=base, cells={"stop strings": [8], "JSON schema": [8]})
     file = kept_file(wanted, builds.resolve())
@@ -133,6 +136,8 @@ def test_what_was_counted_is_kept_and_not_counted_again(base: ReadyBuild, builds
         assert count([wanted, wanted], builds, said.append) == [counted.only(wanted.cells)] * 2
     others.close()
     assert (file.read_bytes(), said) == (before, [])
+    monkeypatch.setattr(engine_counting, "instruction_set", lambda: "another processor")
+    assert kept_file(wanted, builds.resolve()) != file
 
 
 @pytest.mark.vllm
