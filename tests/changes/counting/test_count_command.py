@@ -264,6 +264,8 @@ def test_features_are_named_in_one_word_or_several() -> None:
     assert list(cells_of([])) == list(count_findings.NAMES)
     with pytest.raises(BadInput, match="'teleport' is not a feature; there are plain, "):
         cells_of(["plain", "teleport"])
+    with pytest.raises(BadInput, match="names no feature; there are plain, "):
+        cells_of([" ,"])
 
 
 def asked(tmp_path: Path, **more: object) -> CountRequest:

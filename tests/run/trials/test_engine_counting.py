@@ -250,3 +250,14 @@ def test_a_change_that_breaks_the_import_is_one_sentence(base: ReadyBuild, build
         count(both, builds, print)
     assert not read_count(kept_file(both[0], builds.resolve())).holds(both[0].cells)
     assert not kept_file(both[1], builds.resolve()).exists()
+
+
+@pytest.mark.vllm
+def test_lines_that_are_no_count_are_a_fault_of_the_change_and_are_not_kept(base: ReadyBuild, builds: Path) -> None:
+    """What is counted may write where its counts are written: that is told, and spoils nothing."""
+    writes = 'import sys as _sys\n\nopen(_sys.argv[2], "a").write("no count\\n")\n\n\nclass BlockPool:'
+    junk = changed(base, builds, "junk", "vllm/v1/core/block_pool.py", "class BlockPool:", writes)
+    wanted = Wanted(build=junk, cells={"plain": [8]})
+    with pytest.raises(CannotRun, match=r"junk\.diff: the counting process wrote what is no count: .*is no JSON"):
+        count([wanted], builds, print)
+    assert not kept_file(wanted, builds.resolve()).exists()

@@ -54,20 +54,20 @@ def perform(request: CountRequest, console: Console | None = None) -> int:
     console = console or Console()
     say = partial(Console(stderr=True).print, highlight=False, markup=False, soft_wrap=True)
     cells = cells_of(request.features)
+    record_verdicts.clear(request.report)
     sides, notes = builds_of(request)
     base, candidate = (prepare(side, request.builds, say) for side in sides)
     findings = found_out(
         (base, candidate), cells, Setting(builds=request.builds, margin=request.margin, say=say, runner=request.runner), notes
     )
-    record_verdicts.clear(request.report)
-    if request.report is not None:
-        _write_page(findings, request.report, say)
     if request.as_json:
         print(json.dumps(document_of(findings), indent=1))
     else:
         summary = headline(findings, request.top)
         for line in sentences(summary, findings.labels, findings.comparisons, findings.lines, request.top, warnings(findings)):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if request.report is not None:
+        _write_page(findings, request.report, say)
     return findings.code
 
 

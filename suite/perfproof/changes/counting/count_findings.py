@@ -94,6 +94,8 @@ def cells_of(features: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """These features with their numbers of requests. Raises `BadInput` for unknown names."""
     names = [name.strip() for word in features for name in word.split(",") if name.strip()]
     unknown = [name for name in names if name not in NAMES]
+    if features and not names:
+        raise BadInput(f"--features: names no feature; there are {', '.join(NAMES)}")
     if unknown:
         raise BadInput(*(f"--features: {name!r} is not a feature; there are {', '.join(NAMES)}" for name in unknown))
     return {feature.name: feature.sizes for feature in FEATURES if not names or feature.name in names}

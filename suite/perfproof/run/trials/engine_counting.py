@@ -20,8 +20,8 @@ from typing import Any
 from filelock import FileLock
 
 from perfproof.builds.install.ready_build import ReadyBuild
-from perfproof.model.base.errors import CannotRun
-from perfproof.model.records.count_lines import read_count
+from perfproof.model.base.errors import BadInput, CannotRun
+from perfproof.model.records.count_lines import count_of, read_count
 from perfproof.model.records.counts import Count
 from perfproof.model.scenarios import model_runner
 from perfproof.model.scenarios.model_runner import ModelRunner
@@ -39,6 +39,8 @@ FOLDER = "counts"
 """The folder of counts, below the builds."""
 ENGINE = 900.0
 """Seconds that one engine with all its features may take."""
+LONGEST_FAULT = 400
+"""Characters of a fault that are told."""
 PAUSE = 0.5
 """Seconds between two looks at the counts so far."""
 QUIET: Mapping[str, str] = {
@@ -160,7 +162,7 @@ class _Run:
         self._result = self._file
         self._read = 0
         self.looks = 0
-        self.fault = ""
+        self.fault = self._broken = ""
 
     def __enter__(self) -> _Run:
         self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -189,8 +191,8 @@ class _Run:
         if self._running is not None:
             ended = self._running.wait(PAUSE) is not None
             self._take_lines()
-            if ended:
-                self.fault = self._why_not()
+            if ended or self._broken:
+                self.fault = self._broken or self._why_not()
                 self._end()
             return not self.fault
         missing = self._missing()
@@ -243,9 +245,18 @@ class _Run:
         return self._file.with_suffix(".log")
 
     def _take_lines(self) -> None:
-        """Takes the whole lines that the process has written meanwhile to the kept file, and frees the features that are counted."""
+        """Takes the whole lines that the process has written meanwhile to the kept file, and frees the features that are counted.
+
+        Lines that are none of a count are a fault of what was counted, and are not kept.
+        """
         text = self._result.read_bytes() if self._result.exists() else b""
         new = text[self._read : text.rfind(b"\n") + 1]
+        try:
+            count_of(new.decode(), str(self._result))
+        except (BadInput, UnicodeDecodeError) as error:
+            said = " ".join(str(error).split())[:LONGEST_FAULT]
+            self._broken = f"{self._wanted.build.label}: the counting process wrote what is no count: {said}"
+            return
         entries = [json.loads(line) for line in new.splitlines()]
         if not new or any("importing" in entry and "fault" in entry for entry in entries):
             return  # why an import failed may be gone next time
@@ -259,7 +270,7 @@ class _Run:
                 requests = entry["requests"]
                 self._say(f"{self._wanted.build.label}: {entry['feature']}, {requests} requests: counted in {entry['took']:.0f} s")
         missing, there = self._wanted.cells, read_count(self._file)
-        for feature in {entry["feature"] for entry in entries if "feature" in entry}:
+        for feature in {entry["feature"] for entry in entries if "feature" in entry} & missing.keys():
             if all(there.has(feature, size) for size in missing[feature]):
                 self._claims.give_back(feature)
         self.looks += 1
