@@ -12,7 +12,7 @@ from typing import Any
 
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.yaml_io import shown
-from perfproof.model.records.counts import Cell, Count, FunctionWork, LeftOut, OperatorWork, PhaseWork
+from perfproof.model.records.counts import Cell, Count, FunctionWork, Imported, LeftOut, OperatorWork, PhaseWork, together
 
 REMEDY = "delete the file, and it is counted again"
 NUMBERS = 5
@@ -36,7 +36,7 @@ def count_of(text: str, where: str) -> Count:
     vllm = python = refused = ""
     cells: dict[tuple[str, int], Cell] = {}
     left: dict[tuple[str, int | None], LeftOut] = {}
-    imported: dict[str, Sequence[int] | None] = {}
+    imported: Imported = {}
     for number, line in _lines(text, read):
         read.line = number
         if line.get("started") is True:
@@ -44,7 +44,7 @@ def count_of(text: str, where: str) -> Count:
         elif line.get("importing") is True:
             refused = read.text(line, "fault")
         elif "imported" in line:
-            imported |= read.imported(line)
+            imported = together(imported, read.imported(line))
         elif "phases" in line:
             cell = read.cell(line)
             cells[cell.key] = cell
@@ -134,7 +134,7 @@ class _Reader:
         why = self.text(line, "skipped" if skipped else "fault")
         return LeftOut(feature=feature, requests=requests, kind="unknown" if skipped else "fault", why=why)
 
-    def imported(self, line: Mapping[str, Any]) -> dict[str, Sequence[int] | None]:
+    def imported(self, line: Mapping[str, Any]) -> Imported:
         return {
             name: None if lines is None else [self.number(one, f"imported.{name}") for one in self.items(lines, f"imported.{name}")]
             for name, lines in self.mapping(line, "imported").items()

@@ -58,6 +58,8 @@ DEVICE: Mapping[Metric, tuple[str, Literal["calls", "bytes"]]] = {
 
 Lines = Mapping[str, Sequence[int]]
 """Lines by function or by file."""
+Imported = Mapping[str, Sequence[int] | None]
+"""The lines of modules that ran on import, by module; None where they are unknown."""
 
 
 _INSIDE = re.compile(r"(?:\.<locals>\.<(?:listcomp|dictcomp|setcomp|genexpr)>)+$")
@@ -153,7 +155,7 @@ class Count:
     cells: tuple[Cell, ...]
     left_out: tuple[LeftOut, ...]
     refused: str
-    imported: Mapping[str, Sequence[int] | None] = dataclasses.field(default_factory=dict)
+    imported: Imported = dataclasses.field(default_factory=dict)
 
     def cell(self, key: tuple[str, int]) -> Cell | None:
         return next((cell for cell in self.cells if cell.key == key), None)
@@ -170,7 +172,7 @@ class Count:
             self,
             cells=(*self.cells, *other.cells),
             left_out=(*self.left_out, *other.left_out),
-            imported={**other.imported, **self.imported},
+            imported=together(self.imported, other.imported),
         )
 
     def has(self, feature: str, requests: int) -> bool:
@@ -181,6 +183,15 @@ class Count:
     def holds(self, cells: Mapping[str, Sequence[int]]) -> bool:
         """Whether it is known of all these features what there is to know."""
         return all(self.has(feature, requests) for feature, sizes in cells.items() for requests in sizes)
+
+
+def together(one: Imported, other: Imported) -> Imported:
+    """What two processes of a build imported: the lines that ran in either; None where one does not know them."""
+    found = dict(one)
+    for name, lines in other.items():
+        there = found.get(name, ())
+        found[name] = None if lines is None or there is None else sorted({*there, *lines})
+    return found
 
 
 def function_of(name: str) -> str:
