@@ -37,7 +37,7 @@ class Second:
         self.counts, self.asked = counts, list[Wanted]()
         monkeypatch.setattr(count_findings, "count", self)
 
-    def __call__(self, wanted: Sequence[Wanted], builds: Path, say: object, *, seconds: float | None = None) -> Sequence[Count]:
+    def __call__(self, wanted: Sequence[Wanted], builds: Path, say: object, *, seconds: float | None, about: str) -> Sequence[Count]:
         self.asked += wanted
         if isinstance(self.counts, Exception):
             raise self.counts

@@ -61,7 +61,9 @@ def test_a_loop_that_a_diff_adds_is_told_with_function_lines_and_cost(
     assert f": Scheduler.update_from_output +{candidate - base:,} (new line" in line[0]
     assert (candidate - base) % 32 == 0
     assert count(served_build, diff, builds, "--json") == EXIT_REGRESSED
-    entries = json.loads(capsys.readouterr().out)["comparisons"]
+    told, progress = capsys.readouterr()
+    assert not [word for word in ("counting", "counted in", "confirms") if word in progress]
+    entries = json.loads(told)["comparisons"]
     decode = next(one for one in entries if one["phase"] == "decode" and one["metric"] == "python_instructions")
     assert (decode["baseline"], decode["candidate"], decode["verdict"]) == (base, candidate, "regressed")
     assert decode["functions"][0]["function"] == "vllm.v1.core.sched.scheduler:Scheduler.update_from_output"

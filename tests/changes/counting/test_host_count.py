@@ -161,6 +161,7 @@ class Engines:
         *,
         seconds: float | None = None,
         enough: Callable[[Sequence[Count]], bool] | None = None,
+        about: str = "",
     ) -> list[Count]:
         self.asked.append(list(wanted[0].cells))
         cells: list[Cell] = []

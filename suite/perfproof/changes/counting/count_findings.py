@@ -106,10 +106,14 @@ def found_out(sides: Sides, cells: Cells, setting: Setting, notes: Sequence[str]
     touched, modules = touched_functions(*sides), modules_of(sides)
     counted: list[Counted] = []
     for part in parts(cells):
-        setting.say(f"counting {sides[0].label} and {sides[1].label}: {', '.join(part)}")
         telling = Telling(sides, part, setting, touched)
         first = count(
-            wanted(sides, part, touched, modules, setting.runner), setting.builds, setting.say, seconds=setting.left(), enough=telling
+            wanted(sides, part, touched, modules, setting.runner),
+            setting.builds,
+            setting.say,
+            seconds=setting.left(),
+            enough=telling,
+            about=f"counting {sides[0].label} and {sides[1].label}: {', '.join(part)}",
         )
         telling(first)
         counted.append(confirmed(sides, first, touched, setting))
@@ -140,7 +144,7 @@ class Telling:
             if name not in self._told and all(one.cell((name, size)) for one in counts for size in sizes):
                 self._told.add(name)
                 found = compare(*(one.only({name: sizes}) for one in counts), margin=self._setting.margin, touched=self._touched)
-                more = " (a second process has yet to confirm it)" if found.differing else ""
+                more = " (to be confirmed by a second process)" if found.differing else ""
                 self._setting.say(f"{answer_of(name, found, new_lines(self._sides, counts[1:]))}{more}")
         return False
 
@@ -239,12 +243,13 @@ def _cells(keys: Sequence[tuple[str, int]]) -> dict[str, list[int]]:
 
 def _second(sides: Sides, comparisons: Comparisons, touched: frozenset[str], cells: Cells, setting: Setting) -> Sequence[Count]:
     """The counts of a second process of each side for the cells that differ; none where the time is over."""
-    setting.say("the two sides differ; a second process of each confirms it")
     closely = behind(comparisons, touched)
     requests = [Wanted(build=side, cells=cells, closely=closely, process=2, runner=setting.runner) for side in sides]
     seconds = setting.left()
     try:
-        return count(requests, setting.builds, setting.say, seconds=seconds)
+        return count(
+            requests, setting.builds, setting.say, seconds=seconds, about="the two sides differ: a second process of each confirms it"
+        )
     except CannotRun:
         if seconds is None:
             raise

@@ -83,14 +83,20 @@ def count(
     *,
     seconds: float | None = None,
     enough: Callable[[Sequence[Count]], bool] | None = None,
+    about: str = "",
 ) -> list[Count]:
-    """The count of each, in order; missing counts are made now, all at the same time. Counting ends after `seconds`, or once `enough`
-    accepts the counts so far; these are kept. What is kept needs no lock, and nothing to be started; a build that can't be imported ends
-    the others at once. Raises `CannotRun` for a build whose vLLM can't be imported, or could not within the time."""
+    """The count of each, in order; missing counts are made now, all at the same time, and `about` is said before they are. What is kept
+    needs no lock. Counting ends after `seconds`, or once `enough` accepts the counts so far; these are kept. A build that can't be imported
+    ends the others at once.
+
+    Raises `CannotRun` for a build whose vLLM can't be imported, or could not within the time.
+    """
     files = [kept_file(one, builds.resolve()) for one in wanted]
     kept = [read_count(file).only(one.cells) for file, one in zip(files, wanted, strict=True)]
     if all(one.holds(each.cells) for one, each in zip(kept, wanted, strict=True)) or (enough is not None and enough(kept)):
         return kept
+    if about:
+        say(about)
     ends = None if seconds is None else time.monotonic() + seconds
     with contextlib.ExitStack() as stack:
         runs = {file: stack.enter_context(_Run(one, builds, say)) for file, one in dict(zip(files, wanted, strict=True)).items()}
