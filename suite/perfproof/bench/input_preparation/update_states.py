@@ -1,4 +1,4 @@
-"""One call of the runner's `_update_states`: rows of requests that ended go, new ones get a row, and the others' tokens and blocks are noted."""
+"""One call of the runner's `_update_states`: rows of ended requests go, new ones get a row, the others' tokens and blocks are noted."""
 
 from __future__ import annotations
 
