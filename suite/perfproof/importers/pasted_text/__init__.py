@@ -14,14 +14,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perfproof.importers.pasted_text import refusals, sentences, text_items
+from perfproof.importers.pasted_text import left_over, refusals, sentences, text_items
 from perfproof.importers.pasted_text.cells import unit_of
-from perfproof.importers.pasted_text.client_blocks import Block
-from perfproof.importers.pasted_text.client_setup import Setup
+from perfproof.importers.pasted_text.clients.client_blocks import Block
+from perfproof.importers.pasted_text.clients.client_setup import Setup
+from perfproof.importers.pasted_text.clients.json_values import Structure
 from perfproof.importers.pasted_text.headings import Context, Heading, contexts
 from perfproof.importers.pasted_text.named_values import Named, arrowed
 from perfproof.importers.pasted_text.pairs import pairing
-from perfproof.importers.pasted_text.readings import Found, Paste, Reading, ordinal
+from perfproof.importers.pasted_text.readings import Found, Paste, Reading, Score, ordinal
 from perfproof.importers.pasted_text.tables import captions, lm_eval_tables, table_readings
 from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.importers.pasted_text.text_items import Data, Item, Sentence
@@ -43,7 +44,17 @@ def read(path: Path) -> Paste:
 
 def parse(text: str) -> Paste:
     """What a text holds."""
-    items = text_items.items_of(lines_of(text))
+    lines = lines_of(text)
+    paste = _read(text, text_items.items_of(lines))
+    if not paste.pairs and not paste.scores:
+        return paste
+    read = [*((one.digits, one.unit or one.named) for one in paste.readings), *((repr(total.value), "") for total in paste.totals)]
+    over = left_over.unread(lines, read, [*paste.left_out, *paste.faults])
+    return replace(paste, left_out=tuple(dict.fromkeys([*paste.left_out, *over])))
+
+
+def _read(text: str, items: Sequence[Item]) -> Paste:
+    """What the items of a text hold: numbers with their sides, or else what its sentences say."""
     found = _found(items)
     paste = pairing.pair(found)
     words = _words(items)
@@ -88,6 +99,8 @@ def _found(items: Sequence[Item]) -> Found:
         if isinstance(item, Block):
             found.add(_block(item, sides.of_block(context, item), place))
             found.conditions[place] = dict(item.conditions)
+        elif isinstance(item, Structure):
+            found.add(_structure(item, sides, context, place))
         elif isinstance(item, Named):
             found.add(_named(item, context, place))
         elif lm_eval_tables.is_scores(item):
@@ -170,6 +183,30 @@ def _block(block: Block, context: Context, place: int) -> Found:
     return Found(readings=readings, left_out=[f"{name}: {text[:40]}" for name, text in block.unread if unit_of(name)])
 
 
+def _structure(item: Structure, sides: _Sides, context: Context, place: int) -> Found:
+    """The numbers and the scores of an object."""
+    context = replace(context, side=item.side) if item.side else context
+    scored = sides.of_scores(context) if item.scores else context
+    readings = [
+        Reading(
+            side=one.side or context.side,
+            context=context,
+            label=one.name or context.above or "value",
+            measure=one.name.replace(".", " ") or context.above,
+            digits=one.digits,
+            unit=one.unit,
+            named=unit_of(one.name),
+            run=one.run or context.run,
+            place=place,
+            number=item.number,
+            kind="block",
+        )
+        for one in item.numbers
+    ]
+    scores = [Score(total=replace(total, side=total.side or scored.side), context=scored) for total in item.scores]
+    return Found(readings=readings, scores=scores, left_out=list(item.left_out))
+
+
 def _inside(name: str) -> tuple[str, str]:
     """The side and the name of a number within JSON: "main.ttft" is main's, "p99.9" is of no side."""
     side, dot, rest = name.partition(".")
@@ -178,7 +215,7 @@ def _inside(name: str) -> tuple[str, str]:
 
 def _named(item: Named, context: Context, place: int) -> Found:
     """The numbers of one line."""
-    above = next(iter([*reversed(context.weak), *reversed(context.section)]), "")
+    above = context.above
     said = next((sides for text in (context.side, *context.section, *context.weak) if (sides := arrowed(text))), ("before", "after"))
     named = dict(zip(("before", "after"), said, strict=True))
     readings = [

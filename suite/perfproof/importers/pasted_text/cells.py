@@ -22,7 +22,12 @@ DIGITS = (
 )
 UNIT = r"[A-Za-zµμ%][\w/µμ%·]{0,30}"
 _SPREAD = rf"(?:\s*(?:±|\+/-|\+-)\s*(?P<spread>[0-9.,]+)(?:e[-+]?[0-9]+)?\s*(?P<late>{UNIT})?)?"
-_VALUE = re.compile(rf"^(?P<value>{DIGITS})\s*(?P<own>{UNIT})?{_SPREAD}(?P<rest>\s*[(\[].*|\s*,\s.*|\s*;.*)?$")
+_ABOUT = r"(?:[~≈∼]\s?|(?:about|approx\.?|approximately|ca\.|circa|around|roughly|etwa|environ|约|約)\s?)?"
+_VALUE = re.compile(
+    rf"(?i)^{_ABOUT}(?P<value>{DIGITS})\s*(?P<own>{UNIT})?{_SPREAD}"
+    r"(?P<rest>\s*[(\[].*|\s*,\s.*|\s*[;:].*|\s+[-–—]\s.*|\s*[↑↓▲▼].*|\s+(?P<change>[-+]\s?[0-9.,]+\s?%.*)|\s+(?P<remark>[^\W\d_][^\d]*))?$"
+)
+"""A value, and what is said of it."""
 _CHANGE = re.compile(
     rf"^(?P<before>{DIGITS})\s*(?P<own>{UNIT})?\s*(?:→|->|=>|➔|➜|⟶)\s*(?P<value>{DIGITS})\s*(?P<late>{UNIT})?(?P<rest>\s*[(\[].*)?$"
 )
@@ -90,6 +95,8 @@ def cell(text: str) -> Cell:
     if _CLAIM.match(plain) and not known_share(plain):
         return Cell(text=plain, kind="claim")
     found = _VALUE.match(plain)
+    if found and found["remark"] and not known(found["own"] or ""):
+        found = None
     if found and is_digits(found["value"]):
         return Cell(text=plain, kind="value", digits=found["value"], unit=found["own"] or found["late"] or "", spread=bool(found["spread"]))
     return Cell(text=plain, kind="words")
@@ -112,7 +119,7 @@ def unit_of(name: str) -> str:
     """The unit that a name ends with, "" where none is surely one: "before (us)", "TTFT, ms", "mean_ttft_ms", but not "arm (B)"."""
     found = _AT_END.search(name)
     unit = (found["unit"] or found["late"]) if found else ""
-    if unit and unit not in ("B", "x") and known(_spelt(unit)):
+    if unit and unit not in ("B", "x") and not (unit == "min" and found and found["late"]) and known(_spelt(unit)):
         return _spelt(unit)
     if rate := _SNAKE_RATE.search(name):
         return f"{rate['what']}/s"

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from perfproof.importers.pasted_text.cells import DIGITS, bare
+from perfproof.importers.pasted_text.cells import DIGITS, bare, unit_of
 from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.model.scenarios.metric_directions import better
 from perfproof.model.scenarios.side_names import release, role, split
 
 BOLD, COLON, PLAIN, BULLET = 7, 8, 9, 10
@@ -37,12 +38,15 @@ _MIXING = re.compile(
 RUN = re.compile(
     r"(?i)(?:^|[\s,(_-]+)\(?(?:(?:run|trial|rep|repeat|repetition|attempt|pass|seed|round)\s*(?:no\.?|number|#|=|_)?\s*#?(?P<number>[0-9]{1,4})"
     r"(?:\s*(?:/|of)\s*[0-9]{1,4})?|(?P<ordinal>first|second|third|fourth|fifth|1st|2nd|3rd|[4-9]th) (?:run|trial|attempt"
-    r"|time|repetition))\)?\s*$"
+    r"|time|repetition)|(?:lauf|durchlauf|essai|ejecución|corrida|prova|проход|запуск)\s*(?:n[o°]\.?|nr\.?|#)?\s*(?P<foreign>[0-9]{1,4}))\)?\s*$"
+    r"|(?:第\s?)(?P<counted>[0-9]{1,4}|[一二三四五六七八九十])\s?(?:次|回|轮|輪)(?:运行|运转|跑|测试|計測|測定)?\s*$"
 )
 _MARK = re.compile(r"^(?P<mark>#{1,6})(?:\s+|(?=[A-Za-z]))(?P<text>.*?)\s*#*$")
 _BOLD = re.compile(r"^(?P<mark>\*\*|__)(?P<text>[^*]+)(?P=mark)\s*:?\s*$|^(?P<early>\*\*|__)(?P<colon>[^*]+):(?P=early)$")
 _BULLET = re.compile(r"^(?:[-*+•]|[0-9]{1,2}[.)])\s+(?P<text>.+)$")
 _FRAMED = re.compile(r"^(?:={2,}|-{2,}|\*{3,}|~{2,}|>{2,})\s*(?P<text>[^=~*-][^=~]*?)\s*(?:={2,}|-{2,}|\*{3,}|~{2,}|<{2,})$")
+_BRACKETED = re.compile(r"^(?:\[(?P<square>[^\[\]\"',]{2,60})\]|\((?P<round>[^()\"',=]{2,60})\)|«(?P<quoted>[^»]{2,60})»)\s*:?$")
+"""A line in brackets alone: [before], as files of settings have them."""
 SETUP = re.compile(r"(?i)^(?:config\w*|case|setup|scenario|test|workload|model|experiment|section|part)\b[^:]{0,20}: ")
 SETTING = re.compile(r"^[-*+•·]?\s*[\"'`]?(?:export )?(?P<variable>[A-Z][A-Z0-9]*_[A-Z0-9_]*)=\S*(?:\s+\([^()]*\))?:?$")
 """A line with a variable of the environment and its value alone: the heading of what was measured with it."""
@@ -79,6 +83,11 @@ class Context:
     caption: str = ""
     remark: str = ""
 
+    @property
+    def above(self) -> str:
+        """The nearest heading that names no side, "" for none."""
+        return next(iter([*reversed(self.weak), *reversed(self.section)]), "")
+
 
 def marked_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None:
     """A heading that is marked as one: # or bold or framed or underlined, or a bullet that ends with a colon or is a side's name."""
@@ -90,6 +99,9 @@ def marked_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None
     if (found := _FRAMED.match(line.text)) and len(line.text) <= 2 * LONGEST:
         remark = line.text.startswith("-") and not SETUP.match(f"{found['text']}: ")
         return _heading(found["text"], BOLD, line, weak=remark), at + 1
+    if found := _BRACKETED.match(line.text):
+        text = next(filter(None, found.groups()))
+        return (_heading(text, BOLD, line, weak=not found["square"]), at + 1) if found["square"] or role(text) else None
     below = lines[at + 1].text if at + 1 < len(lines) else ""
     if _UNDERLINE.match(below) and len(line.text) <= LONGEST and re.match(r"[^\W\d_]", line.text) and ": " not in line.text:
         return _heading(line.text, 2, line), at + 2
@@ -134,8 +146,13 @@ def _heading(text: str, level: int, line: Line, weak: bool = False) -> Heading:
         level=level,
         number=line.number,
         weak=weak,
-        run=(run["number"] or run["ordinal"]).lower(),
+        run=run_of(run),
     )
+
+
+def run_of(found: re.Match[str]) -> str:
+    """The number of a run that `RUN` found, as it is written."""
+    return next(filter(None, found.groups())).lower()
 
 
 def _said(words: str) -> str:
@@ -266,7 +283,10 @@ class _Open:
         last side alone."""
         if of_side and self._side is not None:
             self._sections = [
-                each for each in self._sections if each.level < level or (each.number < self._side.number and each.level <= level)
+                each
+                for each in self._sections
+                if each.level < level
+                or (each.number < self._side.number and (each.level <= level or bool(better(each.text) or unit_of(each.text))))
             ]
         elif of_side:
             self._sections = [each for each in self._sections if each.level <= level or each.weak]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, cell, is_digits, unit_of
-from perfproof.importers.pasted_text.headings import RUN, SETTING, SETUP
+from perfproof.importers.pasted_text.headings import RUN, SETTING, SETUP, run_of
 from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better, better_in, word_set
@@ -45,7 +45,7 @@ _NAMED = re.compile(
     r"|[Pp]?[0-9.]{1,5}(?:th)?(?: percentile)? [^:=]{2,60}?)\s*(?P<mark>:|=|\s-\s|\s–\s|\t|\s{2})\s*(?P<rest>\S.*)$"
 )
 _PLAIN = re.compile(rf"^(?P<name>[^\W\d_][^:=.;|]{{1,60}}?)\s+(?P<rest>{DIGITS}\s*{UNIT})$")
-_FIELD = re.compile(r"(?<![\w.])(?P<key>[A-Za-z_][\w./%-]{0,40})=(?P<value>\"[^\"]*\"|[^\s,;]+)")
+_FIELD = re.compile(r"(?<![\w.])(?P<key>[A-Za-z_][\w./%-]{0,40}(?:\([0-9.]{1,5}\))?)=(?P<value>\"[^\"]*\"|[^\s,;]+)")
 _LIST = re.compile(
     rf"^[\[(]?\s*(?P<first>{DIGITS})\s*(?P<unit>{UNIT})?(?:(?:\s*[,;/|]\s+|\s{{2,}}|\s){DIGITS}\s*(?P<last>{UNIT})?)+\s*[\])]?\s*(?P<all>{UNIT})?\.?$"
 )
@@ -53,6 +53,7 @@ _PART = re.compile(rf"^(?P<before>[^\d]*?)\s*(?P<digits>{DIGITS})\s*(?P<after>[^
 _ARROWED = re.compile(r"(?P<first>[\w~^#]+(?: \w+)?)\s*(?:→|->|=>)\s*(?P<second>[\w~^#]+(?: \w+)?)")
 _COMMAS = re.compile(r"[,;]\s+|\s+\|\s+|\s+(?:and|vs\.?|versus)\s+")
 _REMARK = re.compile(r"^(?:mean|average|avg|median|about|approx\.?|of)\b")
+_INSIDE = re.compile(r"[(\[][^()\[\]]*[)\]]")
 _ODD = re.compile(r"^[~≈<>≤≥]?\s?-?[0-9]|^(?:inf|n/?a|nan|oom)\b", re.IGNORECASE)
 
 
@@ -93,7 +94,7 @@ def _values(name: str, rest: str) -> Iterator[Value]:
         yield Value(name=name, digits=found.digits, unit=found.unit, side=second)
     elif _LIST.match(rest) and not is_digits(rest.strip("[]() .")) and (runs := list(_runs(name, rest))):
         yield from runs
-    elif found.kind == "value" and not re.search(rf"[,;]\s+{DIGITS}\s*[A-Za-z(]", rest):
+    elif found.kind == "value" and not re.search(rf"[,;]\s+{DIGITS}\s*[A-Za-z(]", _INSIDE.sub("", rest)):
         yield Value(name=name, digits=found.digits, unit=found.unit)
     else:
         yield from _several(name, rest)
@@ -152,10 +153,13 @@ def _part(name: str, part: re.Match[str]) -> Value:
 
 def _sided(value: Value) -> Value:
     """A value whose name is a side's, or begins or ends with one."""
+    first, comma, rest = value.name.partition(", ")
+    if comma and (numbered := RUN.fullmatch(first)):
+        value = replace(value, name=rest, run=run_of(numbered))
     if value.side:
         return value
     ran = RUN.search(value.name)
-    name, run = (value.name[: ran.start()].strip(" ,:(-–—"), ran["number"] or ran["ordinal"]) if ran else (value.name, value.run)
+    name, run = (value.name[: ran.start()].strip(" ,:(-–—"), run_of(ran)) if ran else (value.name, value.run)
     for side, rest in split(name):
         if better_in(rest, value.unit) is not None and better(rest) is not None:
             return replace(value, name=rest, side=side, run=run)
@@ -170,8 +174,9 @@ def fields_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     fields = {found["key"]: found["value"].strip('"') for found in _FIELD.finditer(text)}
     left = re.sub(r"[\s,;|\[\]()-]+", " ", _FIELD.sub(" ", text)).strip()
     named = left if role(left) else ""
-    if len(fields) < (1 if named else 2) or len(left.split()) > 2:
+    if len(fields) < (1 if named else 2) or len(left.split()) > 2 or any(role(key) in ("baseline", "candidate") for key in fields):
         return None
+    of_all = _FIELD.split(text)[0].strip(" .:-|") if not named and len(left.split()) == 1 else ""
     numbers = {key: value for key, value in fields.items() if cell(value).kind == "value"}
     side = next((value for key, value in fields.items() if key.lower() in SIDE_KEYS and key not in numbers), named)
     run = next((value for key, value in fields.items() if key.lower() in RUN_KEYS), "")
@@ -182,7 +187,7 @@ def fields_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     if not metrics:
         return None
     values = tuple(
-        Value(name=", ".join([key, *cases]), digits=cell(fields[key]).digits, unit=cell(fields[key]).unit, side=side, run=run)
+        Value(name=", ".join([*([of_all] if of_all else []), key, *cases]), digits=cell(fields[key]).digits, unit=cell(fields[key]).unit, side=side, run=run)
         for key in metrics
     )
     return Named(values=values, unread=(), number=lines[at].number), at + 1

@@ -51,7 +51,7 @@ _DOUBT = re.compile(
 _NOUN = "|".join(
     sorted((re.escape(noun).replace(r"\ ", r"[\s-]+") for noun in NOUNS if noun not in ("score", "failed", "times")), key=len, reverse=True)
 )
-_METRIC = re.compile(
+METRIC = re.compile(
     rf"(?i)\b(?P<label>(?:(?:mean|median|average|avg\.?|p\d\d?(?:\.\d)?|total|output|input|request|token|inter-token|end-to-end|prefill|decode|step|round|peak|startup|generation|kernel|scheduling|queu(?:e|e?ing))\s+){{0,4}}"
     rf"(?:{_NOUN}))\b"
 )
@@ -97,7 +97,7 @@ def unread(text: str, found: Sequence[Said]) -> list[str]:
 def _compared(sentence: str, by: numerals.Convention) -> Iterator[Said]:
     """A sentence with one metric, two numbers of its kind, and words for whose they are."""
     numbers = _quantities(sentence)
-    metrics = list(dict.fromkeys(match["label"].lower() for match in _METRIC.finditer(sentence)))
+    metrics = list(dict.fromkeys(match["label"].lower() for match in METRIC.finditer(sentence)))
     if len(numbers) != 2 or len(metrics) != 1 or _DOUBT.search(sentence):
         return
     first, second = numbers
@@ -108,7 +108,7 @@ def _compared(sentence: str, by: numerals.Convention) -> Iterator[Said]:
     if sides is None:
         return
     before, after = (first, second) if sides == "baseline first" else (second, first)
-    said = _fitting(_METRIC.search(sentence), before, after, by)
+    said = _fitting(METRIC.search(sentence), before, after, by)
     if said:
         base, other = _BASE.search(sentence), _OTHER.search(sentence)
         yield replace(said, sides=(base["word"] if base else "before", other["word"].strip() if other else "after"))
@@ -144,7 +144,7 @@ def _told_apart(sentences: Sequence[str], by: numerals.Convention) -> Iterator[S
     ones: dict[tuple[str, str], re.Match[str]] = {}
     labels: dict[str, re.Match[str]] = {}
     for sentence in sentences:
-        numbers, metrics, side = _quantities(sentence), list(_METRIC.finditer(sentence)), _side(sentence)
+        numbers, metrics, side = _quantities(sentence), list(METRIC.finditer(sentence)), _side(sentence)
         if len(numbers) == 1 and len(metrics) == 1 and side and not _DOUBT.search(sentence):
             key = " ".join(metrics[0]["label"].lower().split())
             if (key, side) in ones:

@@ -9,16 +9,17 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from perfproof.importers.pasted_text import headings, named_values
-from perfproof.importers.pasted_text.client_blocks import Block, json_block, serving_block
-from perfproof.importers.pasted_text.client_setup import Setup, setup_line
+from perfproof.importers.pasted_text import headings, inline_values, named_values
+from perfproof.importers.pasted_text.clients.client_blocks import Block, json_block, serving_block
+from perfproof.importers.pasted_text.clients.client_setup import Setup, setup_line
+from perfproof.importers.pasted_text.clients.json_values import Structure, structure
 from perfproof.importers.pasted_text.headings import Heading
 from perfproof.importers.pasted_text.named_values import Named
 from perfproof.importers.pasted_text.tables import table_shapes
 from perfproof.importers.pasted_text.tables.benchstat_tables import benchstat_table
 from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.importers.pasted_text.text_lines import Line
-from perfproof.importers.pasted_text.timing_blocks import hyperfine_block
+from perfproof.importers.pasted_text.clients.timing_blocks import hyperfine_block
 
 MOST_ITEMS = 50_000
 
@@ -31,7 +32,7 @@ class Sentence:
     number: int
 
 
-Data = Heading | Table | Block | Named | Sentence
+Data = Heading | Table | Block | Structure | Named | Sentence
 Item = Data | Setup
 Found = tuple[Item, int] | None
 """What stands at a place, and the place after it."""
@@ -89,6 +90,7 @@ def _sentence(lines: Sequence[Line], at: int) -> Found:
 
 _SHAPES: tuple[Callable[[Sequence[Line], int], tuple[Item | None, int] | None], ...] = (
     serving_block,
+    structure,
     json_block,
     hyperfine_block,
     benchstat_table,
@@ -99,7 +101,7 @@ _SHAPES: tuple[Callable[[Sequence[Line], int], tuple[Item | None, int] | None], 
     table_shapes.aligned_table,
     named_values.fields_line,
     headings.marked_heading,
-    named_values.named_line,
+    inline_values.named_line,
     headings.plain_heading,
     _sentence,
 )

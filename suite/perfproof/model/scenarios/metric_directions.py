@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Literal
 
 from perfproof.model.base.quantities import known, scale
+from perfproof.model.scenarios import eval_metrics, foreign_words
 from perfproof.model.scenarios.metrics import METRICS, Better
 
 Kind = Literal["time", "rate", "memory", "share", "count", "number"]
@@ -28,7 +29,7 @@ _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
         "time",
         "time to first token|time to first output token|time to second token|time per output token|time per token|inter-token latency",
     ),
-    ("higher", "rate", "throughput|goodput|bandwidth|flops|gflops|tflops|speed|tps|qps|rps|ops"),
+    ("higher", "rate", "throughput|goodput|bandwidth|tput|thpt|thruput|flops|gflops|tflops|speed|tps|qps|rps|ops"),
     ("higher", "rate", "tokens per second|requests per second|queries per second|tokens per sec|requests per sec"),
     ("lower", "memory", "memory|memory usage|memory used|vram|rss|peak mem|mem"),
     (
@@ -41,7 +42,9 @@ _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
     ("lower", "count", "bytes copied|blocks copied|tokens copied|copies|allocations|allocs"),
     ("lower", "memory", "alloc"),
     ("higher", "number", "acceptance length|accept length"),
-    ("lower", "number", "overhead|perplexity|ppl|loss"),
+    ("lower", "number", "overhead|perplexity|ppl|loss|bits per byte|bits per character|bpb|bpc|nll|negative log likelihood"),
+    ("lower", "memory", "wheel size|binary size|image size|file size|artifact size"),
+    ("lower", "number", "energy|power|joules per token"),
 )
 
 
@@ -53,7 +56,7 @@ def word_set(text: str) -> frozenset[str]:
 NOUNS: dict[str, tuple[Better, Kind]] = {noun: (better, kind) for better, kind, nouns in _NOUNS for noun in nouns.split("|")}
 LONGEST = max(len(noun.split()) for noun in NOUNS)
 STATISTICS = word_set(
-    "mean average avg median p50 p75 p90 p95 p99 p999 p99.9 p99.99 min max minimum maximum peak total overall geomean sum"
+    "mean average avg median med mdn p50 p75 p90 p95 p99 p999 p99.9 p99.99 min max minimum maximum peak total overall geomean sum"
 )
 """Words that say what was made of many numbers of the metric, wherever they stand."""
 _CONDITION = re.compile(
@@ -100,6 +103,8 @@ def better(label: str) -> Better | None:
     """
     if (row := METRICS.get(label.partition("@")[0])) is not None:
         return row.better
+    if (of_eval := eval_metrics.direction(label)) is not None:
+        return of_eval
     if said := _SAID.findall(label):
         ways: set[Better] = {"lower" if (word or arrow).lower() in _LOWER else "higher" for word, arrow in said}
         return ways.pop() if len(ways) == 1 else None
@@ -142,6 +147,7 @@ def zero_is_ordinary(label: str) -> bool:
 
 def _read(label: str) -> tuple[list[str], str]:
     """The words that name the metric, and its unit: no brackets, no condition, no statistics."""
+    label = foreign_words.metric(label)
     label = _PER_OPERATION.sub("", _BYTES_EACH.sub("memory", _SCORED_AT.sub("accuracy", _SNAKE_RATE.sub(r" (\g<what>/s)", label))))
     inside = [(first or second).strip() for first, second in _BRACKETS.findall(label)]
     unit = next((each for each in reversed(inside) if known(each)), "")

@@ -14,6 +14,7 @@ from typing import Literal
 from packaging.version import InvalidVersion, Version
 
 from perfproof.model.base.quantities import known
+from perfproof.model.scenarios import foreign_words
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, word_set
 
 Role = Literal["baseline", "candidate", "both", ""]
@@ -112,6 +113,12 @@ def _role(words: Sequence[str]) -> Role:
     return "baseline" if last in _OFF else "candidate" if last in _ON else ""
 
 
+def leans(name: str) -> Role:
+    """Which side a name that says both is the likelier to be: one without a word for a change, "main of May 3 + v0.9.2", is the baseline."""
+    words = set(_words(_BRACKETS.sub(" ", _plain(name))))
+    return "candidate" if CANDIDATES & words else "baseline" if BASELINES & words else ""
+
+
 def switched(first: str, second: str) -> bool:
     """Whether two names are one switch, turned off and on: "fused off" and "fused on", "FLAG=0" and "FLAG=1"."""
     states = [words[-1] if (words := _words(_plain(name))) else "" for name in (first, second)]
@@ -135,6 +142,7 @@ def split(name: str) -> list[tuple[str, str]]:
         found += [(before, after)] if role(before) and role(before) != "both" else []
         before, after = plain[: words[-size - 1].end()], plain[words[-size].start() :]
         found += [(after, before)] if role(after) and role(after) != "both" else []
+    found += foreign_words.apart(plain)
     tidy = [(side.strip(" -–—:,_"), f"{rest.strip(' -–—:,@_')}{unit}") for side, rest in found if rest.strip(" -–—:,@_")]
     return [(side, rest) for side, rest in tidy if _is_name(side) and _is_more(rest)]
 
@@ -186,7 +194,8 @@ def describes(name: str) -> bool:
 
 def _plain(name: str) -> str:
     numbered = re.sub(r"(?<!\S)#(?=\d)", "PR ", name.strip("*_`: "))
-    lowered = " ".join(numbered.strip("#*_`: ").split()).lower().replace("w/o", "without").replace("w/ ", "with ")
+    spelt = foreign_words.side(" ".join(numbered.strip("#*_`: ").split()))
+    lowered = " ".join(spelt.split()).replace("w/o", "without").replace("w/ ", "with ")
     return re.sub(r"\b(?:origin|upstream|vllm)/", "", lowered)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfproof.importers.pasted_text.readings import ORDINALS
-from perfproof.model.scenarios.side_names import release, role, switched
+from perfproof.model.scenarios.side_names import leans, release, role, switched
 
 _SUREST = ("before", "without", "baseline", "unpatched", "main", "master", "stock")
 """Of several names that are the baseline's, the one with the first of these words is."""
@@ -32,6 +32,9 @@ def choose(sides: Sequence[str]) -> Choice | None:
         return Choice(side=_surest(named), guessed=f"several sides are called like a baseline; it is taken to be {_surest(named)}")
     if all(release(side) is not None for side in sides):
         return _oldest(sides)
+    likely = [side for side in both if leans(side) == "baseline"]
+    if len(likely) == 1 and len(sides) > 1:
+        return Choice(side=likely[0], guessed=f"{likely[0]} may name both sides; it is taken for the baseline, as it speaks of no change")
     if len(others) == 1:
         guessed = f"{others[0]} names both sides; it is taken for the baseline, as every other is the changed one" if both else ""
         if others[0] in ORDINALS:

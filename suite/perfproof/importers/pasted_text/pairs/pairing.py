@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from perfproof.importers.pasted_text.client_blocks import WORK, better
-from perfproof.importers.pasted_text.pairs import number_units, pair_sections, score_pairs
+from perfproof.importers.pasted_text.clients.client_blocks import WORK, better
+from perfproof.importers.pasted_text.pairs import number_units, numbered_sides, pair_sections, score_pairs
 from perfproof.importers.pasted_text.pairs.baseline_choice import choose
 from perfproof.importers.pasted_text.pairs.pair_sections import Section, plain_name
 from perfproof.importers.pasted_text.readings import Found, Pair, Paste, Reading, ScorePair
 from perfproof.model.base import numerals
+from perfproof.model.base.quantities import PLACES
 from perfproof.model.scenarios.metrics import Better
 
 LITTLE = 0.01
@@ -32,7 +33,7 @@ class _Sample:
 
     @property
     def value(self) -> float:
-        return float(median(self.values))
+        return float(f"{median(self.values):.{PLACES}g}") if len(self.values) > 1 else self.values[0]
 
 
 Samples = Mapping[str, Mapping[str, _Sample]]
@@ -43,7 +44,8 @@ def pair(found: Found) -> Paste:
     """The pairs of all sections, and what was left out."""
     by = numerals.convention([reading.digits for reading in found.readings])
     left = [f"{each.label}: no heading names its side" for each in found.readings if not each.side and each.kind != "block"]
-    readings = pair_sections.ordered([each for each in found.readings if each.side or each.kind == "block"], found.conditions)
+    sided = numbered_sides.as_runs([each for each in found.readings if each.side or each.kind == "block"])
+    readings = pair_sections.ordered(sided, found.conditions)
     groups = pair_sections.sections(readings)
     pairs: list[Pair] = []
     faults: list[str] = []

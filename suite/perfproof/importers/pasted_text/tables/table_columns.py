@@ -85,7 +85,8 @@ def _column(name: str, cells: Sequence[Cell], place: int) -> Column:
     if kinds["words"] > numbers or not numbers or (place == 0 and not (role(name) or better(name) or unit)):
         return Column(kind="label" if kinds["words"] or not _whole(cells) else "key", name=name, unit=unit)
     may_be_key = _KEY.match(_without_unit(name)) and _whole(cells) and (better_in(name, unit) is None or _LOAD.search(name))
-    if (_SURE_KEY.match(_without_unit(name)) or may_be_key) and not role(name):
+    counted = re.match(r"(?i)(?:mean |avg )?concurrency", name) and any("." in cell.text for cell in cells)
+    if (may_be_key or (_SURE_KEY.match(_without_unit(name)) and not counted)) and not role(name):
         return Column(kind="key", name=name)
     if better(name) or unit or statistic(name) or _PLAIN_VALUE.match(name):
         return Column(kind="metric", name=name, metric="" if _PLAIN_VALUE.match(name) else name, unit=unit)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfproof.importers.pasted_text.cells import cell
+from perfproof.importers.pasted_text.tables import grouped_heads
 from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.scenarios.side_names import describes, release, role
 
@@ -15,6 +16,7 @@ LEAST_ROWS = 2
 MOST_ROWS = 5_000
 _BARS = "|│┃║"
 _RULE = re.compile(r"^[\s|:+=\-─━═┄┈┌┐└┘├┤┬┴┼┏┓┗┛┣┫┳┻╋┡┩╇╈╭╮╰╯╞╡╪╔╗╚╝╠╣╦╩╬╟╢╫╤╧┠┨┯┷╂┢┪]{3,}$")
+_THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
 _FRAME = re.compile(r"^[+┌┏╭╔├┡└┗╰╚┣┢╞╟╠]")
 _SPLIT = re.compile(rf"(?<!\\)[{_BARS}]")
 
@@ -22,13 +24,14 @@ _SPLIT = re.compile(rf"(?<!\\)[{_BARS}]")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """A table: its rows of cells; `ruled` says that the first is a head, as a rule stands below it, `drawn` that a program made it, `cut`
-    that its first line has lost its beginning."""
+    that its first line has lost its beginning. `heads` are the lines of its head that stand above a rule."""
 
     rows: tuple[tuple[str, ...], ...]
     ruled: bool
     drawn: bool
     number: int
     cut: bool = False
+    heads: int = 1
 
 
 def barred_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
@@ -36,23 +39,35 @@ def barred_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     if not _barred(lines, at):
         return None
     rows: list[tuple[str, ...]] = []
-    ruled, drawn, place = False, False, at
+    bars: list[list[int]] = []
+    ruled, drawn, place, heads = False, False, at, 0
     while place < len(lines) and len(rows) < MOST_ROWS and (text := lines[place].text):
         if _is_rule(text):
+            grouped = any(len(own) < len(bars[-1]) for own in bars[:heads])
+            if (not heads or grouped or "=" in text) and grouped_heads.is_head(rows):
+                heads = len(rows)
             ruled = ruled or len(rows) == 1
             drawn = drawn or bool(_FRAME.match(text))
         elif _SPLIT.search(text):
             if rows and ruled and place + 1 < len(lines) and _is_rule(lines[place + 1].text) and _starts_anew(rows, text, drawn):
                 break
             rows.append(tuple(each.strip().replace("\\|", "|") for each in _SPLIT.split(_unframed(text))))
+            bars.append(_bars(text))
         else:
             break
         place += 1
     if not rows:
         return None
+    if 1 < heads < len(rows):
+        widest = max(bars, key=len)
+        rows[:heads] = [grouped_heads.spread(row, own, widest) for row, own in zip(rows[:heads], bars, strict=False)]
     begins = [line.text[0] in _BARS for line in lines[at:place] if not _FRAME.match(line.text)]
     cut = not begins[0] and any(begins[1:])
-    return Table(rows=tuple(_joined(rows) if drawn else rows), ruled=ruled, drawn=drawn, number=lines[at].number, cut=cut), place
+    rows = _joined(rows) if drawn else rows
+    heads = heads if 1 < heads < len(rows) and len({len(row) for row in rows[: heads + 1]}) == 1 else 1
+    return Table(
+        rows=tuple(rows), ruled=ruled or heads > 1, drawn=drawn, number=lines[at].number, cut=cut, heads=heads
+    ), place
 
 
 def _barred(lines: Sequence[Line], at: int) -> bool:
@@ -73,6 +88,12 @@ def _starts_anew(rows: Sequence[Sequence[str]], text: str, drawn: bool) -> bool:
     """Whether a second head stands in the middle of bars: its rule below it, and no number in it."""
     cells = [each.strip() for each in _SPLIT.split(_unframed(text))]
     return not drawn and len(rows) > 1 and not any(cell(each).kind in ("value", "change") for each in cells)
+
+
+def _bars(text: str) -> list[int]:
+    """Where the bars of a line stand, with those that it has at neither end."""
+    found = [bar.start() for bar in _SPLIT.finditer(text)]
+    return [*([] if text[0] in _BARS else [-1]), *found, *([] if text[-1] in _BARS else [len(text)])]
 
 
 def _unframed(text: str) -> str:
@@ -111,6 +132,8 @@ def separated_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
         place = at
         while place < len(lines) and lines[place].text.count(mark) and place - at < MOST_ROWS:
             place += 1
+        if mark == "," and not any("," in _THOUSANDS.sub("", line.text) for line in lines[at:place]):
+            continue
         try:
             rows = [
                 tuple(each.strip() for each in row)

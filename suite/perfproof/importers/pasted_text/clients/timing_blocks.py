@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT
-from perfproof.importers.pasted_text.client_blocks import Block
+from perfproof.importers.pasted_text.clients.client_blocks import Block
 from perfproof.importers.pasted_text.text_lines import Line
 
 _TITLE = re.compile(r"^Benchmark\s+#?[0-9]{1,3}:\s+(?P<name>\S.*)$")

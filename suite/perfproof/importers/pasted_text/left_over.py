@@ -1,0 +1,51 @@
+"""The last look at a text: lines whose numbers are in no reading and in nothing that was named as left out. None of them may vanish."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from perfproof.importers.pasted_text.cells import DIGITS, UNIT, is_digits
+from perfproof.importers.pasted_text.sentences import METRIC
+from perfproof.importers.pasted_text.text_lines import Line
+from perfproof.model.base import numerals
+from perfproof.model.base.quantities import known, scale
+
+MOST, LONGEST = 20, 80
+_QUANTITY = re.compile(rf"(?<![\w.#@/^±-])(?<!± )(?<!\+/- )(?<!\+- )(?P<digits>{DIGITS})\s?(?P<unit>{UNIT})?(?![\w])")
+_COMMAND = re.compile(r"(?:^|\s)--[A-Za-z][\w-]*|^\$\s|^(?:export|pip|uv|git|cd|python3?|VLLM_[A-Z_]+=\S+)\s")
+
+
+def unread(lines: Sequence[Line], read: Iterable[tuple[str, str]], told: Iterable[str]) -> list[str]:
+    """The lines with a quantity that is neither among those that were `read`, as digits and unit, nor in a sentence that was `told`; the
+    first of them, and how many more there are."""
+    known_ = {each for digits, unit in read for each in _spellings(digits, unit)}
+    for sentence in told:
+        known_ |= {each for found in _QUANTITY.finditer(sentence) for each in _spellings(found["digits"], found["unit"] or "")}
+    found = [line for line in lines if any(not spelt & known_ for spelt in _measured(line.text)) and not _COMMAND.search(line.text)]
+    named = [f"line {line.number} was not read: {line.text[:LONGEST]}" for line in found[:MOST]]
+    return named if len(found) <= MOST else [*named, f"{len(found) - MOST} more lines with numbers were not read"]
+
+
+def _spellings(digits: str, unit: str) -> set[str]:
+    """A quantity as it may stand elsewhere: its digits, and its value in the unit's base."""
+    plain = digits.rstrip(",.").lstrip("+")
+    if not is_digits(plain):
+        return {plain}
+    dimension, factor = scale(unit)
+    return {plain, f"{numerals.value(plain, '') * factor:.6g} {dimension}"}
+
+
+def _measured(text: str) -> list[set[str]]:
+    """The quantities of a line that may be measurements: a time, a rate, or what has a unit behind a metric's name; no claim."""
+    metric = METRIC.search(text)
+    return [
+        _spellings(one["digits"], one["unit"] or "")
+        for one in _QUANTITY.finditer(text)
+        if (_is_timed(one["unit"] or "") or (metric and one.start() > metric.start() and known(one["unit"] or "") and one["unit"] != "%"))
+        and re.search(r"[1-9]", one["digits"])
+    ]
+
+
+def _is_timed(unit: str) -> bool:
+    return known(unit) and "time" in scale(unit)[0].split("/") and unit not in ("min", "hr", "hour", "hours", "minutes", "mins")
