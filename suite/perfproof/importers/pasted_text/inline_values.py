@@ -24,7 +24,7 @@ _NUMBER = re.compile(rf"(?<![\w.#@/^~±-])(?<!± )(?<!\+/- )(?<!\+- )[~≈]?\s?(
 _ARROW = re.compile(r"\s*(?:→|->|=>|➔|➜|⟶)\s*")
 _APART = re.compile(r"\s*[,;|]\s+|\s*[|•]\s*|\s+/\s+|\s+(?:and|und|et|y|vs\.?|versus)\s+|\s+[-–—]\s+")
 _INSIDE = re.compile(r"^\s*[(\[](?P<text>[^()\[\]]{1,60})[)\]]")
-_SAID = re.compile(r"(?i)\b(?:is|are|was|were|goes|went|drops?|dropped|fell|falls|rose|rises|i|we|you|it|it's|that)\b")
+_SAID = re.compile(r"(?i)\b(?:is|are|was|were|goes|went|drops?|dropped|fell|falls|rose|rises|takes?|took|gets?|got|sees?|saw|i|we|you|it|it's|that)\b")
 """Words of a sentence, which is read as one."""
 _SIDED = re.compile(r"^(?P<side>[^:=|,;]{1,60}?)\s*(?::|\s[-–—]|=>)\s+(?P<rest>[^\W\d].*[:=].*)$")
 _EDGES = " .,;|/:=()[]-–—•*\t"
@@ -50,6 +50,8 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     text = _BULLET.sub("", bare(lines[at].text))
     if SETTING.match(text):
         return None
+    if bare_numbers := _alone(text):
+        return Named(values=bare_numbers, unread=(), number=lines[at].number), at + 1
     if sided := _below_side(text, lines[at]):
         return sided, at + 1
     if found and count(text) <= len(found[0].values) + len(found[0].unread):
@@ -59,6 +61,12 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     if found is None:
         return None
     return replace(found[0], unread=(*found[0].unread, (found[0].values[0].name or text, f"more of its line was not read: {text[:LONGEST]}"))), at + 1
+
+
+def _alone(text: str) -> tuple[Value, ...]:
+    """A line of nothing but a number with a unit, or of several: what it measures and whose it is stands above."""
+    found = tuple(named_values.values_of("", text)) if re.match(r"[~≈]?\s?[0-9]", text) else ()
+    return found if found and all(known(value.unit) and not value.name and not value.side for value in found) else ()
 
 
 def _below_side(text: str, line: Line) -> Named | None:

@@ -71,7 +71,7 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
             return None
         found = plain
     name, rest = found["name"].strip(), found["rest"].strip()
-    values = tuple(_sided(value) for value in _values(name, rest))
+    values = tuple(_sided(value) for value in values_of(name, rest))
     if SETUP.match(text) and cell(rest).kind == "words" and not any(value.side for value in values):
         return None
     if values:
@@ -85,8 +85,8 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     return None
 
 
-def _values(name: str, rest: str) -> Iterator[Value]:
-    """The numbers behind a name."""
+def values_of(name: str, rest: str) -> Iterator[Value]:
+    """The numbers behind a name, "" for a line that has none."""
     found = cell(rest)
     if found.kind == "change":
         first, second = arrowed(name) or ("before", "after")

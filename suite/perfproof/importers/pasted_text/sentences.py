@@ -48,6 +48,8 @@ _DOUBT = re.compile(
     r"(?i)\b(?:rang\w+|var(?:y|ies|ied|ying)|between|could|would|might|should|may|expect\w*|not|target|goal|budget|revert\w*"
     r"|roll\w* back|undo\w*|limit|up to|at least)\b|n't\b|\?"
 )
+_BY = re.compile(r"(?i)\s*\bby (?:about |around |roughly |[~≈]\s?)?[0-9][0-9.,]*\s?(?:%|percent|x|×)(?!\w)")
+"""How much something changed: a claim."""
 _NOUN = "|".join(
     sorted((re.escape(noun).replace(r"\ ", r"[\s-]+") for noun in NOUNS if noun not in ("score", "failed", "times")), key=len, reverse=True)
 )
@@ -65,6 +67,7 @@ LONGEST_QUOTED = 80
 
 def read(text: str) -> list[Said]:
     """What the sentences of a text say; nothing of a metric of which two of them say different things."""
+    text = _BY.sub("", text)
     found = [Said(metric=one.metric, before=one.before, after=one.after, unit=one.unit) for one in changes(text)]
     sentences = _END.split(_BULLET.sub("\n\n", text))
     by = numerals.convention([each["digits"].rstrip(",") for each in _QUANTITY.finditer(text)])
@@ -140,21 +143,61 @@ def _side(words: str) -> str:
 
 
 def _told_apart(sentences: Sequence[str], by: numerals.Convention) -> Iterator[Said]:
-    """Two sentences of one metric with a number each, one for either side."""
-    ones: dict[tuple[str, str], re.Match[str]] = {}
-    labels: dict[str, re.Match[str]] = {}
+    """Sentences of one side each, which name the same metrics: "On main TTFT is 45 ms. With this PR it is 41 ms"."""
+    ones: dict[tuple[str, str], _Told] = {}
+    last: Sequence[_Told] = ()
     for sentence in sentences:
-        numbers, metrics, side = _quantities(sentence), list(METRIC.finditer(sentence)), _side(sentence)
-        if len(numbers) == 1 and len(metrics) == 1 and side and not _DOUBT.search(sentence):
-            key = " ".join(metrics[0]["label"].lower().split())
-            if (key, side) in ones:
+        side = _side(sentence)
+        if not side or _DOUBT.search(sentence):
+            continue
+        own = _metrics_of(sentence, side, last)
+        for told in own:
+            if (told.key, side) in ones:
                 return
-            ones[key, side], labels[key] = numbers[0], metrics[0]
-    for key, label in labels.items():
+            ones[told.key, side] = told
+        last = own
+    for key in dict.fromkeys(key for key, _ in ones):
         base, other = ones.get((key, "baseline")), ones.get((key, "candidate"))
-        said = _fitting(label, base, other, by) if base and other else None
-        if said:
-            yield said
+        said = _fitting(base.metric, base.number, other.number, by, base.label) if base and other else None
+        if said and base and other:
+            yield replace(said, sides=(base.word or "before", other.word or "after"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """One number of a sentence of one side: its metric's name and noun (None where its verb or its unit says it), and the side's word."""
+
+    label: str
+    metric: re.Match[str] | None
+    number: re.Match[str]
+    word: str
+
+    @property
+    def key(self) -> str:
+        return " ".join(self.label.lower().split())
+
+
+def _metrics_of(sentence: str, side: str, last: Sequence[_Told]) -> list[_Told]:
+    """The numbers of a sentence, each with the metric before it, right behind it, or of the last sentence; [] where one has none."""
+    numbers = _quantities(sentence)
+    word = next((found["word"].strip() for found in [(_BASE if side == "baseline" else _OTHER).search(sentence)] if found), "")
+    told, begin = [], 0
+    for at, number in enumerate(numbers):
+        end = numbers[at + 1].start() if at + 1 < len(numbers) else len(sentence)
+        before = list(METRIC.finditer(sentence, begin, number.start()))
+        behind = re.match(r"\s+(?:of\s+)?(?:the\s+|mean\s+)?", sentence[number.end() : end])
+        metric = before[-1] if before else METRIC.match(sentence, number.end() + (behind.end() if behind else 0), end)
+        taken = re.search(r"(?i)\b([a-z][\w-]+) (?:took|takes|needs|needed|lasted|lasts)\b", sentence[begin : number.start()])
+        same = [one for one in last if scale(one.number["unit"])[0] == scale(number["unit"])[0]]
+        rate = "/" in number["unit"]
+        label = (
+            metric["label"] if metric else f"{taken[1]} time" if taken else same[0].label if len(same) == 1 else number["unit"] if rate else ""
+        )
+        if not label:
+            return []
+        told.append(_Told(label=label, metric=metric or (same[0].metric if len(same) == 1 and not taken else None), number=number, word=word))
+        begin = metric.end() if metric and metric.start() > number.start() else number.end()
+    return told
 
 
 def _quantities(sentence: str) -> list[re.Match[str]]:
@@ -162,16 +205,19 @@ def _quantities(sentence: str) -> list[re.Match[str]]:
     return [match for match in _QUANTITY.finditer(sentence) if known(match["unit"]) and match["unit"] not in ("B", "min")]
 
 
-def _fitting(metric: re.Match[str] | None, before: re.Match[str], after: re.Match[str], by: numerals.Convention) -> Said | None:
-    """Both numbers in the unit of the first, where that is one of what the metric is."""
+def _fitting(
+    metric: re.Match[str] | None, before: re.Match[str], after: re.Match[str], by: numerals.Convention, label: str = ""
+) -> Said | None:
+    """Both numbers in the unit of the first, where that is one of what the metric is; `label` is its name where no noun is."""
     texts = [match["digits"].rstrip(",") for match in (before, after)]
-    if metric is None or not all(map(numerals.is_number, texts)) or numerals.doubtful(texts):
+    if (metric is None and not label) or not all(map(numerals.is_number, texts)) or numerals.doubtful(texts):
         return None
-    kind = NOUNS.get(" ".join(re.sub(r"[\s-]+", " ", metric["label"].lower()).split()[-1:]), ("", ""))[1]
+    noun = re.sub(r"[\s-]+", " ", metric["label"].lower()).split()[-1:] if metric else []
+    kind = NOUNS.get(" ".join(noun), ("", ""))[1]
     dimension = scale(before["unit"])[0]
     fits = {"time": dimension.startswith("time"), "rate": "/time" in dimension, "memory": dimension == "bytes", "share": dimension == "%"}
     values = [numerals.value(text, by) for text in texts]
     same = converted(values[1], after["unit"], before["unit"])
     if same is None or not fits.get(str(kind), True) or (dimension == "%" and kind != "share"):
         return None
-    return Said(metric=" ".join(metric["label"].split()), before=values[0], after=same, unit=before["unit"])
+    return Said(metric=" ".join((label or (metric["label"] if metric else "")).split()), before=values[0], after=same, unit=before["unit"])

@@ -15,8 +15,9 @@ from perfproof.model.scenarios.side_names import role, split
 
 
 def rows_of_sides(grid: Grid, at: int) -> Iterator[Reading | str]:
+    switch = table_columns.is_switch(grid.head[at], [row[at].text for row in grid.rows])
     for row, part in zip(grid.rows, grid.parts, strict=True):
-        side, run = _with_run(row[at].text)
+        side, run = (f"{grid.head[at]}={row[at].text}", "") if switch and row[at].text else _with_run(row[at].text)
         if side:
             yield from _values(grid, row, part, table_columns.without_unit(side), run, unit_of(side))
 

@@ -259,9 +259,18 @@ def side_column(found: Sequence[Column], body: Body) -> int | None:
     return best[1] if best[0] else None
 
 
+def is_switch(head: str, states: Sequence[str]) -> bool:
+    """Whether a column holds the two states of a switch: 0 and 1 below the name of a variable, True and False below any but a metric."""
+    words = {state.casefold() for state in states}
+    variable = re.fullmatch(r"(?:--)?[A-Za-z][\w.-]*[_-][\w.-]+", head.strip("`")) and not unit_of(head)
+    return (words == {"0", "1"} and bool(variable) and not _KEY.match(head)) or words in ({"true", "false"}, {"yes", "no"})
+
+
 def _row_roles(names: Sequence[str], head: str) -> int:
     """How surely the cells of a column are sides: 0 where they are none."""
     distinct = list(dict.fromkeys(name for name in names if name))
+    if is_switch(head, distinct):
+        return 1
     if len(distinct) < 2 or any(better(name) for name in distinct) or any(_claims(name) and release(name) is None for name in distinct):
         return 0
     said = {role(name) for name in distinct} - {""}
