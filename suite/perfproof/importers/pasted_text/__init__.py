@@ -20,7 +20,7 @@ from perfproof.importers.pasted_text.clients.client_blocks import Block
 from perfproof.importers.pasted_text.clients.client_setup import Setup
 from perfproof.importers.pasted_text.clients.json_values import Structure
 from perfproof.importers.pasted_text.headings import Context, Heading, contexts
-from perfproof.importers.pasted_text.named_values import Named, arrowed
+from perfproof.importers.pasted_text.named_values import OF_TWO, Named, arrowed, in_order
 from perfproof.importers.pasted_text.pairs import pairing
 from perfproof.importers.pasted_text.readings import Found, Paste, Reading, Score, ordinal
 from perfproof.importers.pasted_text.tables import captions, lm_eval_tables, table_readings
@@ -29,6 +29,7 @@ from perfproof.importers.pasted_text.text_items import Data, Item, Sentence
 from perfproof.importers.pasted_text.text_lines import lines_of, load
 from perfproof.model.base import numerals
 from perfproof.model.base.errors import BadInput
+from perfproof.model.scenarios.metric_directions import better, better_in
 from perfproof.model.scenarios.side_names import role
 
 __all__ = ["parse", "read"]
@@ -86,6 +87,7 @@ def _found(items: Sequence[Item]) -> Found:
     around = iter(contexts([item if isinstance(item, Heading) else not isinstance(item, Sentence) for item in data]))
     by = numerals.convention([each for item in items if isinstance(item, Table) for row in item.rows for each in row])
     sides, caption, remark = _Sides(), "", ""
+    unit = next((one for item in items if isinstance(item, Sentence | Heading) and (one := captions.unit_of_all(item.text))), "")
     for place, item in enumerate(data):
         if isinstance(item, Heading):
             continue
@@ -108,7 +110,15 @@ def _found(items: Sequence[Item]) -> Found:
             found.add(lm_eval_tables.read(item, context, context.side, by))
         else:
             found.add(table_readings.read(item, context, place))
+    found.readings = [_in_unit(reading, unit) for reading in found.readings] if unit else found.readings
     return found
+
+
+def _in_unit(reading: Reading, unit: str) -> Reading:
+    """A number without a unit of its own in the one that the text says of all; what can't be in it stays as it is."""
+    if reading.unit or reading.named or better_in(reading.measure, unit) is None or (better(reading.measure) == "higher" and "/" not in unit):
+        return reading
+    return replace(reading, unit=unit)
 
 
 def _models(items: Sequence[Item]) -> list[tuple[str, ...]]:
@@ -171,7 +181,7 @@ def _block(block: Block, context: Context, place: int) -> Found:
             measure=name.replace(".", " "),
             digits=digits,
             named=unit_of(name),
-            run=context.run,
+            run=block.run or context.run,
             runs=block.runs,
             place=place,
             number=block.number,
@@ -216,8 +226,12 @@ def _inside(name: str) -> tuple[str, str]:
 def _named(item: Named, context: Context, place: int) -> Found:
     """The numbers of one line."""
     above = context.above
+    texts = (context.caption, context.side, *reversed(context.section), *reversed(context.weak))
+    order = next((sides for text in texts if (sides := in_order(text))), None)
+    ran = {one: "" if order or not context.side else str(at) for at, one in enumerate(OF_TWO, 1)}
     said = next((sides for text in (context.side, *context.section, *context.weak) if (sides := arrowed(text))), ("before", "after"))
-    named = dict(zip(("before", "after"), said, strict=True))
+    named = {**dict(zip(("before", "after"), said, strict=True)), **dict(zip(OF_TWO, order or ("", ""), strict=True))}
+    whose = [value for value in item.values if not order and not context.side and value.side in OF_TWO]
     readings = [
         Reading(
             side=named.get(value.side, value.side) or context.side,
@@ -227,18 +241,21 @@ def _named(item: Named, context: Context, place: int) -> Found:
             digits=value.digits,
             unit=value.unit,
             named=unit_of(value.name) or ("" if value.name else unit_of(above)),
-            run=value.run or context.run,
+            run=value.run or ran.get(value.side, "") or context.run,
             place=place,
             number=item.number,
             kind="line",
         )
         for value in item.values
+        if value not in whose
     ]
-    return Found(readings=readings, left_out=[f"{name}: {text}" for name, text in item.unread])
+    odd = [f"{value.name}: {value.digits} {value.unit}: nothing says whose it is, the first or the second number" for value in whose]
+    return Found(readings=readings, left_out=[*(f"{name}: {text}" for name, text in item.unread), *odd])
 
 
 def _of_sentences(said: Sequence[sentences.Said]) -> Found:
-    """Sentences as readings of two sides."""
+    """Sentences as readings of two sides; where they call these by several names, of before and after."""
+    one_way = len({tuple(side.casefold() for side in one.sides) for one in said}) == 1
     return Found(
         readings=[
             Reading(
@@ -252,6 +269,6 @@ def _of_sentences(said: Sequence[sentences.Said]) -> Found:
                 kind="line",
             )
             for place, one in enumerate(said)
-            for side, value in zip(one.sides, (one.before, one.after), strict=True)
+            for side, value in zip(one.sides if one_way else ("before", "after"), (one.before, one.after), strict=True)
         ]
     )

@@ -111,8 +111,8 @@ _AT_END = re.compile(
     rf"[(\[]\s*(?:(?:time )?in )?(?P<unit>[^()\[\]]{{1,20}}?)\s*[)\]]\s*[↑↓⬆⬇]?$"
     rf"|(?:,\s*(?:in )?|\sin )(?P<late>{UNIT}(?:\s+(?:per|/)\s+\w{{1,12}})?)$"
 )
-_LAST_WORD = re.compile(rf"(?:^|[\s_])(?P<unit>{UNIT})$")
-_SNAKE_RATE = re.compile(r"(?i)(?:^|[_\s])(?P<what>tok|toks|token|tokens|req|reqs|requests)_(?:per_)?(?:s|sec|second)$")
+_LAST_WORD = re.compile(r"(?:^|[\s_])(?P<unit>[A-Za-zµμ%][A-Za-z0-9/µμ%·]{0,30})$")
+_SNAKE_RATE = re.compile(r"(?i)(?:^|[_\s])(?P<what>(?:tok|toks|token|tokens|req|reqs|requests)(?=_)|[a-z]{2,20}(?=_per_))_(?:per_)?(?:s|sec|second)$")
 
 
 def unit_of(name: str) -> str:

@@ -57,6 +57,8 @@ _OF_PATCH = (
     r"|it|this|that|i|we|you|they|#[0-9]+|(?!warm|run|start|load|boot|wait|soak)\w+ing)\b)"
 )
 """What may stand behind "before" and "after" in a sentence for them to name a side."""
+_BOTH = re.compile(r"(?i)\b(?:before|after|old|new|main|master|base\w*|pr|patch\w*)\s*(?:/|\||->|→|=>)\s*(?:before|after|old|new|main|master|base\w*|pr|patch\w*)\b")
+"""Words for either side beside each other: these say the order of numbers."""
 _UNDERLINE = re.compile(r"^(?:={3,}|-{3,})$")
 
 
@@ -108,7 +110,9 @@ def marked_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None
     bullet = _BULLET.match(line.text)
     text = bare(bullet["text"]) if bullet else ""
     sided = role(text) and len(text.split()) <= HEADING_WORDS and not re.search(rf"[:=]|{DIGITS}\s?[A-Za-z%/]", text)
-    if bullet and len(text) <= LONGEST and (text.endswith(":") or sided):
+    counted = re.match(r"[0-9]{1,2}[.)]\s", line.text) and len(text.split()) <= HEADING_WORDS and not re.search(r"[0-9:=|,.!?]", text)
+    alone = counted and not re.match(r"[0-9]{1,2}[.)]\s", below)
+    if bullet and len(text) <= LONGEST and (text.endswith(":") or sided or alone):
         return _heading(text, BULLET + line.indent, line), at + 1
     return None
 
@@ -157,7 +161,7 @@ def run_of(found: re.Match[str]) -> str:
 
 def _said(words: str) -> str:
     """The one word for a side that a sentence has, "" where it has none, or words for both."""
-    if _MIXING.search(words) or re.search(r"[0-9]\s?(?:ms|us|µs|s|tok/s|req/s|%|x)\b", words):
+    if _MIXING.search(words) or _BOTH.search(words) or re.search(r"[0-9]\s?(?:ms|us|µs|s|tok/s|req/s|%|x)\b", words):
         return ""
     base, other = ([word for word in named if _says(words, word)] for named in SENTENCES)
     first = next((word for word in (*base, *other) if words.lower().startswith(word)), "")

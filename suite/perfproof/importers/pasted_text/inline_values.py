@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, is_digits, unit_of
 from perfproof.importers.pasted_text import named_values
-from perfproof.importers.pasted_text.headings import SETTING
+from perfproof.importers.pasted_text.headings import RUN, SETTING, SETUP, run_of
 from perfproof.importers.pasted_text.named_values import Named, Value
 from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base.quantities import known
@@ -20,6 +20,8 @@ from perfproof.model.scenarios.metric_directions import STATISTICS, better, bett
 from perfproof.model.scenarios.side_names import role, split
 
 MOST, LONGEST_WORDS, LONGEST = 40, 6, 80
+MOST_NAMES = 2
+"""Names that stand before one another, at most: "main: run 1: Throughput: 12.3 requests/s"."""
 _NUMBER = re.compile(rf"(?<![\w.#@/^~±-])(?<!± )(?<!\+/- )(?<!\+- )[~≈]?\s?(?P<digits>{DIGITS})\s?(?:(?:total|output|input|prompt|generated)\s+(?=[a-z]+/s))?(?P<unit>{UNIT})?(?![\w])")
 _ARROW = re.compile(r"\s*(?:→|->|=>|➔|➜|⟶)\s*")
 _APART = re.compile(r"\s*[,;|]\s+|\s*[|•]\s*|\s+/\s+|\s+(?:and|und|et|y|vs\.?|versus)\s+|\s+[-–—]\s+")
@@ -43,7 +45,7 @@ class _Quantity:
     arrowed: bool
 
 
-def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
+def named_line(lines: Sequence[Line], at: int, depth: int = 0) -> tuple[Named, int] | None:
     """A line with a name and its numbers (`named_values`); where that leaves quantities of it unread, each by its own words, and what
     stays unread by name."""
     found = named_values.named_line(lines, at)
@@ -52,7 +54,7 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
         return None
     if bare_numbers := _alone(text):
         return Named(values=bare_numbers, unread=(), number=lines[at].number), at + 1
-    if sided := _below_side(text, lines[at]):
+    if depth < MOST_NAMES and (sided := _below_name(text, lines[at], depth)):
         return sided, at + 1
     if found and count(text) <= len(found[0].values) + len(found[0].unread):
         return found
@@ -69,14 +71,20 @@ def _alone(text: str) -> tuple[Value, ...]:
     return found if found and all(known(value.unit) and not value.name and not value.side for value in found) else ()
 
 
-def _below_side(text: str, line: Line) -> Named | None:
-    """A line that begins with a side and goes on as a line of its own: "main: Throughput: 12.3 requests/s, 3158 total tokens/s"."""
+def _below_name(text: str, line: Line, depth: int) -> Named | None:
+    """A line that begins with a side, or with a name, and goes on as a line of its own: "main: Throughput: 12.3 requests/s, 3158 total
+    tokens/s", "Final estimate: PPL = 7.43"."""
     parts = _SIDED.match(text)
-    if not parts or not _is_side(parts["side"]) or better(parts["side"]) is not None:
+    if not parts or better(parts["side"]) is not None or SETUP.match(text):
         return None
-    inner = named_line([replace(line, text=parts["rest"])], 0)
+    inner = named_line([replace(line, text=parts["rest"])], 0, depth + 1)
     if not inner or not all(value.name and not value.side for value in inner[0].values):
         return None
+    if run := RUN.fullmatch(parts["side"]):
+        return replace(inner[0], values=tuple(replace(value, run=run_of(run)) for value in inner[0].values))
+    if not _is_side(parts["side"]):
+        named = all(better(value.name) for value in inner[0].values) and not re.search(r"[,;]", parts["side"])
+        return replace(inner[0], values=tuple(replace(value, name=f"{parts['side']} {value.name}") for value in inner[0].values)) if named else None
     return replace(inner[0], values=tuple(replace(value, side=parts["side"]) for value in inner[0].values))
 
 
@@ -96,7 +104,7 @@ def values_in(text: str) -> list[Value]:
     if len(values) != len(found) or len(set(keys)) < len(keys):
         return []
     if not sides:
-        return values if len(values) > 1 and all(better(value.name) for value in values) else []
+        return values if len(values) > 1 and all(value.name and better_in(value.name, value.unit) for value in values) else []
     return values if all(value.side for value in values) and (len(values) > 1 or better(values[0].name)) else []
 
 

@@ -13,18 +13,25 @@ from perfproof.model.base.quantities import known, scale
 
 MOST, LONGEST = 20, 80
 _QUANTITY = re.compile(rf"(?<![\w.#@/^±-])(?<!± )(?<!\+/- )(?<!\+- )(?P<digits>{DIGITS})\s?(?P<unit>{UNIT})?(?![\w])")
+_NAMED = re.compile(rf"^[-+*•\s]*[^\W\d_][^:=]{{1,60}}(?:[:=]\s*[\w ]{{1,40}})??[:=]\s*(?P<digits>{DIGITS})\s?(?P<unit>{UNIT})?(?:\s*(?:±|\+/?-).*)?$")
+"""A line that is a name and its number, "tflops: 412.5"."""
 _COMMAND = re.compile(r"(?:^|\s)--[A-Za-z][\w-]*|^\$\s|^(?:export|pip|uv|git|cd|python3?|VLLM_[A-Z_]+=\S+)\s")
 
 
 def unread(lines: Sequence[Line], read: Iterable[tuple[str, str]], told: Iterable[str]) -> list[str]:
     """The lines with a quantity that is neither among those that were `read`, as digits and unit, nor in a sentence that was `told`; the
     first of them, and how many more there are."""
-    known_ = {each for digits, unit in read for each in _spellings(digits, unit)}
+    known_ = {each for digits, unit in read for each in (*_spellings(digits, unit), *_shortened(digits))}
     for sentence in told:
         known_ |= {each for found in _QUANTITY.finditer(sentence) for each in _spellings(found["digits"], found["unit"] or "")}
     found = [line for line in lines if any(not spelt & known_ for spelt in _measured(line.text)) and not _COMMAND.search(line.text)]
     named = [f"line {line.number} was not read: {line.text[:LONGEST]}" for line in found[:MOST]]
     return named if len(found) <= MOST else [*named, f"{len(found) - MOST} more lines with numbers were not read"]
+
+
+def _shortened(digits: str) -> list[str]:
+    """A number as it may stand before a letter for its thousands: 153500000 as 153.5."""
+    return [f"{float(digits) / size:g}" for size in (1e3, 1e6, 1e9)] if digits.isdigit() and len(digits) > 4 else []
 
 
 def _spellings(digits: str, unit: str) -> set[str]:
@@ -39,6 +46,8 @@ def _spellings(digits: str, unit: str) -> set[str]:
 def _measured(text: str) -> list[set[str]]:
     """The quantities of a line that may be measurements: a time, a rate, or what has a unit behind a metric's name; no claim."""
     metric = METRIC.search(text)
+    if named := _NAMED.match(text):
+        return [_spellings(named["digits"], named["unit"] or "")]
     return [
         _spellings(one["digits"], one["unit"] or "")
         for one in _QUANTITY.finditer(text)

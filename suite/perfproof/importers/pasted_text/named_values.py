@@ -51,6 +51,9 @@ _LIST = re.compile(
 )
 _PART = re.compile(rf"^(?P<before>[^\d]*?)\s*(?P<digits>{DIGITS})\s*(?P<after>[^\d(\[]*?)(?:\s*[(\[](?P<inside>[^()\[\]]*)[)\]])?\.?$")
 _ARROWED = re.compile(r"(?P<first>[\w~^#]+(?: \w+)?)\s*(?:→|->|=>)\s*(?P<second>[\w~^#]+(?: \w+)?)")
+OF_TWO = ("first of two", "second of two")
+"""The sides of two numbers beside each other, until a heading says whose they are."""
+_BETWEEN = re.compile(r"\s*(?:/|\||,|\bvs\.?|\bversus\b|\bthen\b)\s*")
 _COMMAS = re.compile(r"[,;]\s+|\s+\|\s+|\s+(?:and|vs\.?|versus)\s+")
 _REMARK = re.compile(r"^(?:mean|average|avg|median|about|approx\.?|of)\b")
 _INSIDE = re.compile(r"[(\[][^()\[\]]*[)\]]")
@@ -92,12 +95,28 @@ def values_of(name: str, rest: str) -> Iterator[Value]:
         first, second = arrowed(name) or ("before", "after")
         yield Value(name=name, digits=found.before, unit=found.first_unit, side=first)
         yield Value(name=name, digits=found.digits, unit=found.unit, side=second)
+    elif found.kind == "versus" and "/" in found.text:
+        yield Value(name=name, digits=found.before, unit=found.first_unit, side=OF_TWO[0])
+        yield Value(name=name, digits=found.digits, unit=found.unit, side=OF_TWO[1])
     elif _LIST.match(rest) and not is_digits(rest.strip("[]() .")) and (runs := list(_runs(name, rest))):
         yield from runs
     elif found.kind == "value" and not re.search(rf"[,;]\s+{DIGITS}\s*[A-Za-z(]", _INSIDE.sub("", rest)):
         yield Value(name=name, digits=found.digits, unit=found.unit)
     else:
         yield from _several(name, rest)
+
+
+def in_order(text: str) -> tuple[str, str] | None:
+    """The sides that a heading names in the order of its numbers, "before / after" and "main vs. PR" too; None without any."""
+    if found := arrowed(text):
+        return found
+    for between in _BETWEEN.finditer(text):
+        one, other = (re.findall(r"[\w~^#]+", part) for part in (text[: between.start()], text[between.end() :]))
+        ways = [(" ".join(one[-left:]), " ".join(other[:right])) for left in (1, 2) for right in (1, 2) if len(one) >= left and len(other) >= right]
+        sides = next((way for way in ways if {role(side) for side in way} == {"baseline", "candidate"}), None)
+        if sides:
+            return sides
+    return None
 
 
 def arrowed(name: str) -> tuple[str, str] | None:
@@ -161,7 +180,7 @@ def _sided(value: Value) -> Value:
     ran = RUN.search(value.name)
     name, run = (value.name[: ran.start()].strip(" ,:(-–—"), run_of(ran)) if ran else (value.name, value.run)
     for side, rest in split(name):
-        if better_in(rest, value.unit) is not None and better(rest) is not None:
+        if better_in(rest, value.unit or unit_of(rest)) is not None and (better(rest) is not None or unit_of(rest)):
             return replace(value, name=rest, side=side, run=run)
     if role(name) and better(name) is None:
         return replace(value, name="", side=name, run=run)

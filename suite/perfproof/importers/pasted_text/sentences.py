@@ -62,6 +62,12 @@ _FROM_TO = re.compile(
     rf"(?i)(?<![\w.,#-])(?:(?P<from>\bfrom)\s+)?(?P<before>{_DIGITS})(?:\s?{UNIT})?\s*(?P<to>->|→|=>|\bto\b|\bvs\.?|\bversus\b)\s*"
     rf"(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})(?![\w/])"
 )
+_WENT = re.compile(
+    rf"(?i)(?:^|[,;:]\s+|\band\s+)(?P<label>[^\W\d_][^,;:.()]{{2,60}}?)\s+(?:(?:went|is|came|goes|got) (?:down|up)|went|fell|falls|dropp?(?:ed|s)|rose|rises"
+    rf"|grew|grows|shrank|shrinks|climbed|jumped|improved|increased|decreased|(?:was |is )?reduced|(?:was |is )?cut)\s+from\s+(?P<before>{_DIGITS})"
+    rf"(?:\s?(?P<unit>{UNIT}))?\s+to\s+(?P<after>{_DIGITS})\s?(?P<other>{UNIT})(?![\w/])"
+)
+_LEADING = re.compile(r"(?i)^(?:(?:and|but|while|the|our|my|its)\s+)+")
 LONGEST_QUOTED = 80
 
 
@@ -74,6 +80,8 @@ def read(text: str) -> list[Said]:
     if by != "mixed":
         found += [one for sentence in sentences for one in _compared(sentence, by)]
         found += _told_apart(sentences, by)
+        known_ = {(one.before, one.after) for one in found}
+        found += [one for sentence in sentences for one in _went(sentence, by) if (one.before, one.after) not in known_]
     first: dict[str, Said] = {}
     for one in found:
         first.setdefault(one.metric.casefold(), one)
@@ -95,6 +103,19 @@ def unread(text: str, found: Sequence[Said]) -> list[str]:
         if pairs and not values & numbers:
             odd.append(f"a sentence, whose metric or sides are not clear: {' '.join(sentence.split())[:LONGEST_QUOTED]}")
     return odd
+
+
+def _went(sentence: str, by: numerals.Convention) -> Iterator[Said]:
+    """What a sentence says to have gone from one number to another, whatever it is: "compiling a schema fell from 21 ms to 340 us"."""
+    for found in _WENT.finditer(sentence):
+        texts = [found["before"].rstrip(","), found["after"].rstrip(",")]
+        unit = found["unit"] or found["other"]
+        if _DOUBT.search(sentence) or not known(unit) or not all(map(numerals.is_number, texts)) or numerals.doubtful(texts):
+            continue
+        before, after = (numerals.value(text, by) for text in texts)
+        same = converted(after, found["other"], unit)
+        if same is not None:
+            yield Said(metric=" ".join(_LEADING.sub("", found["label"]).split()), before=before, after=same, unit=unit)
 
 
 def _compared(sentence: str, by: numerals.Convention) -> Iterator[Said]:

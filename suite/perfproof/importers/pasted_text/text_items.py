@@ -19,7 +19,7 @@ from perfproof.importers.pasted_text.tables import table_shapes
 from perfproof.importers.pasted_text.tables.benchstat_tables import benchstat_table
 from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.importers.pasted_text.text_lines import Line
-from perfproof.importers.pasted_text.clients.timing_blocks import hyperfine_block
+from perfproof.importers.pasted_text.clients.timing_blocks import google_benchmark, hyperfine_block
 
 MOST_ITEMS = 50_000
 
@@ -41,7 +41,7 @@ _LOG = re.compile(
     r"(?i)^(?:\(\w+ pid=\d+\)\s*)?(?:INFO|WARNING|DEBUG|ERROR)\b[: ]|^namespace\(|\d+%\|[^|]*\||\bit/s\]|\bs/it\]|^warming up"
     r"|^starting (?:initial|main)"
     r"|^initial test run|^profiling iterations|^burstiness factor|^processed prompts|^benchmarking\b.*\.\.\.$"
-    r"|^(?:traffic request rate|maximum request concurrency): *(?:inf|none)\b|^rendering prompts|^adding requests|^capturing\b"
+    r"|^(?:traffic request rate|maximum request concurrency): *(?:inf|none)\b|^rendering prompts|^adding requests|^capturing\b|^load average:"
 )
 """Lines that clients and servers print of themselves: commands, logs, progress bars."""
 
@@ -93,6 +93,7 @@ _SHAPES: tuple[Callable[[Sequence[Line], int], tuple[Item | None, int] | None], 
     structure,
     json_block,
     hyperfine_block,
+    google_benchmark,
     benchstat_table,
     table_shapes.barred_table,
     setup_line,

@@ -45,6 +45,8 @@ LEAST_SPOKEN = 2
 _OUTPUTS = (".txt", ".log", ".out", ".md", ".csv", ".tsv")
 """Files that hold what a run printed, whose diff has a before and an after."""
 _UNDERSCORED = re.compile(r"(?<![\w.])[1-9][0-9]{0,2}(?:_[0-9]{3})+(?!\w)")
+_JOINED = re.compile(r"(?<=[0-9])[\u00a0\u2009\u202f](?=[0-9]{3}(?![0-9]))")
+"""A blank that never parts two numbers."""
 _THOUSANDS = re.compile(r"(?<=[0-9])\s?(?P<mark>[kKM])\s+(?=(?:tok\w*|req\w*|op|ops|it|iters?|steps?)(?:/|\s+per\s)s)")
 _SIGNS = str.maketrans({"−": "-", "‒": "-", "\u00ad": None, "ǀ": "|", "｜": "|"})
 _WIDE = {"：": ": ", "，": ", ", "；": "; ", "。": ". ", "（": " (", "）": ") ", "、": ", ", "【": "[", "】": "]", "　": " "}
@@ -60,6 +62,8 @@ _LOGGED = re.compile(
     r"(?:[0-9][0-9T:., -]{4,25}\s+)?(?:\[[\w./:-]{1,60}\]:?\s*)?(?:[A-Za-z_][\w.]{0,40}(?::[0-9]+)?(?::|\s[-–|])\s+(?=\S+.*[:=]))?(?P<text>\S.*)$"
 )
 """A line of a program's log, and what it says."""
+_FIELDS = re.compile(r"^(?:[\w.-]{1,40}\s)?[A-Za-z_][\w./-]{0,40}=\S+(?:[\s,;]+[A-Za-z_][\w./-]{0,40}=\S+)*\s*$")
+"""Words that are `key=value` alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,15 +113,17 @@ def lines_of(text: str) -> list[Line]:
         diff = "of code" if diff and _of_code(stripped) else diff
         if diff != "of code":
             stripped = _side_of_diff(stripped) if diff else stripped
-            found.append(Line(text=timing_lines.told(_numbers(stripped)), indent=len(line) - len(line.lstrip()), number=number))
+            found.append(Line(text=timing_lines.told(_commented(_numbers(stripped))), indent=len(line) - len(line.lstrip()), number=number))
     return found
 
 
 def _without_prefixes(plain: Sequence[str]) -> Sequence[str]:
-    """The lines; of a log whose own words name sides, what each line says."""
+    """The lines; of a log whose own words name sides, or which has fields below headings of sides, what each line says."""
     logged = [_LOGGED.match(raw.strip()) for raw in plain]
     sided = any(found and role(re.split(r"[:=]", found["text"], maxsplit=1)[0].strip(" -#*[]")) for found in logged)
-    return [found["text"] if found else raw for raw, found in zip(plain, logged, strict=True)] if sided else plain
+    headed = any(not found and role(raw.strip(" :#*[]=-")) in ("baseline", "candidate") for raw, found in zip(plain, logged, strict=True))
+    fields = headed and any(found and _FIELDS.match(found["text"]) for found in logged)
+    return [found["text"] if found else raw for raw, found in zip(plain, logged, strict=True)] if sided or fields else plain
 
 
 def _of_code(text: str) -> bool:
@@ -137,7 +143,7 @@ def _side_of_diff(text: str) -> str:
 def _numbers(text: str) -> str:
     """A line whose numbers have no underscores between thousands, whose thousands of a rate stand in its unit ("4.5 ktok/s"), and whose
     times are of one unit."""
-    text = _LASTED.sub(_in_seconds, foreign_words.units(text))
+    text = _LASTED.sub(_in_seconds, foreign_words.units(_JOINED.sub("", text)))
     return _THOUSANDS.sub(r" \g<mark>", _UNDERSCORED.sub(lambda found: found[0].replace("_", ""), text))
 
 
@@ -145,6 +151,16 @@ def _in_seconds(lasted: re.Match[str]) -> str:
     """A time of several units in seconds: "1m 23.4s" is "83.4 s"."""
     parts = {letters[0]: Decimal(digits) for digits, letters in re.findall(r"([0-9.]+)\s?([a-z]+)", lasted[0])}
     return f"{parts.get('h', 0) * 3600 + parts.get('m', 0) * 60 + parts.get('s', Decimal())} s"
+
+
+def _commented(text: str) -> str:
+    """A value of YAML whose comment is its unit, or says something of it: "mean_ttft: 133.8  # ms"."""
+    found = re.fullmatch(rf"(?P<value>[\"'\w.%/ -]+:\s*{DIGITS})\s+#\s*(?P<comment>.+)", text)
+    if not found:
+        return text
+    unit = re.match(rf"(?P<unit>{UNIT})(?P<rest>[\s,;].*)?$", found["comment"])
+    known_ = bool(unit and known(unit["unit"]))
+    return f"{found['value']} {found['comment'] if known_ else '(' + found['comment'].strip('()') + ')'}"
 
 
 def _barred(text: str) -> str:

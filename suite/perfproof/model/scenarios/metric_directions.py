@@ -35,10 +35,11 @@ _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
     (
         "higher",
         "share",
-        "accuracy|acc|acc norm|exact match|f1|pass rate|success rate|hit rate|acceptance rate|accept rate|mfu|gsm8k|mmlu|humaneval",
+        "accuracy|acc|acc norm|exact match|f1|pass rate|success rate|hit rate|acceptance rate|accept rate|mfu|gsm8k|mmlu|humaneval|occupancy|hit ratio",
     ),
-    ("lower", "share", "error rate|failure rate|rejection rate|drop rate|word error rate|wer|cer"),
+    ("lower", "share", "invalid|invalid rate|error rate|failure rate|rejection rate|drop rate|word error rate|wer|cer"),
     ("lower", "count", "errors|failures|failed requests|failed|preemptions|recompilations|recompiles|graph breaks|retries|cache misses"),
+    ("lower", "count", "cache-misses|branch-misses|page-faults|context-switches|cpu-migrations|cycles|instructions|evictions|timeouts"),
     ("lower", "count", "bytes copied|blocks copied|tokens copied|copies|allocations|allocs"),
     ("lower", "memory", "alloc"),
     ("higher", "number", "acceptance length|accept length"),
@@ -82,7 +83,7 @@ _UNSURE = re.compile(
 _SAID = re.compile(r"(?i)\b(lower|less|smaller|fewer|higher|more|larger|bigger|greater)(?:\s*(?:is|=|the|-)?\s*)better\b|([↑↓⬆⬇])")
 """What a label says of itself."""
 _LOWER = word_set("lower less smaller fewer ↓ ⬇")
-_SNAKE_RATE = re.compile(r"(?i)(?<=[a-z])_(?P<what>tok|toks|tokens?|reqs?|requests)_(?:per_)?(?:s|sec|second)$")
+_SNAKE_RATE = re.compile(r"(?i)(?<=[a-z])_(?P<what>tok|toks|tokens?|reqs?|requests|[a-z]{2,20}(?=_per_))_(?:per_)?(?:s|sec|second)$")
 """A rate at the end of a name that may hold no slash: throughput_tok_s."""
 _SCORED_AT = re.compile(r"(?i)\b(?:pass|acc|accuracy|recall|precision|mrr|ndcg|map|hits?|cons|maj)@[0-9]{1,4}\b")
 """A score of the best few answers: pass@1, recall@10."""
@@ -91,6 +92,9 @@ _PER_OPERATION = re.compile(r"(?i)(?<=\w)/op(?:eration)?\b")
 _BYTES_EACH = re.compile(r"\bB/op\b")
 _TIMED = re.compile(r"\w\.time_\w")
 """A function of a suite whose time asv takes: bench.Suite.time_free."""
+_SUITE = re.compile(r"\w\.(?:peakmem|mem|time)_\w+(?:\([^()]*\))?$")
+"""A function of a suite that asv measures."""
+_PER_SECOND = re.compile(r"(?i)^per (?:second|sec)\b(?: requests?(?: stats| statistics| rate)?$)?")
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 
 
@@ -103,6 +107,8 @@ def better(label: str) -> Better | None:
     """
     if (row := METRICS.get(label.partition("@")[0])) is not None:
         return row.better
+    if _SUITE.search(label):
+        return "lower"
     if (of_eval := eval_metrics.direction(label)) is not None:
         return of_eval
     if said := _SAID.findall(label):
@@ -147,7 +153,7 @@ def zero_is_ordinary(label: str) -> bool:
 
 def _read(label: str) -> tuple[list[str], str]:
     """The words that name the metric, and its unit: no brackets, no condition, no statistics."""
-    label = foreign_words.metric(label)
+    label = _PER_SECOND.sub("(req/s)", foreign_words.metric(label))
     label = _PER_OPERATION.sub("", _BYTES_EACH.sub("memory", _SCORED_AT.sub("accuracy", _SNAKE_RATE.sub(r" (\g<what>/s)", label))))
     inside = [(first or second).strip() for first, second in _BRACKETS.findall(label)]
     unit = next((each for each in reversed(inside) if known(each)), "")

@@ -18,11 +18,13 @@ from perfproof.model.scenarios import foreign_words
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, word_set
 
 Role = Literal["baseline", "candidate", "both", ""]
+LONGEST = 400
+"""Characters of a name, at most: what is longer names no side."""
 CACHED = 4096
 """Names of which the answer is kept: a text has the same few over and over."""
 BASELINES = word_set(
     "main master baseline base upstream old released original originally unpatched unmodified vanilla stock control reference previous "
-    "previously existing legacy default untuned parent earlier head~1 head^ unoptimized unoptimised trunk"
+    "previously existing legacy default untuned parent earlier head~1 head^ unoptimized unoptimised trunk develop"
 )
 FIRST = word_set("before without prior no w/o pre")
 """Words that make a name the baseline's where they are its first, whatever follows: "before this PR"."""
@@ -69,6 +71,8 @@ _SIZE = re.compile(
     r"|^(?:num|max|min)[_.-]?"
 )
 """Names of numbers of which 0 and 1 are sizes, and no switch: TP=1."""
+_RAN_ON = re.compile(r"(?:run|ran|running|tested|measured|executed|benchmarked) on (?=[^\w\s]|\d)")
+"""What programs print of a machine: "Run on (32 X 3400 MHz CPU s)"."""
 _LONGEST = 4
 """Words of a side's name within a longer one, at most."""
 _BETWEEN = re.compile(r"\s*(?:/|÷|→|->|\bvs\b\.?|\bversus\b|\bover\b|\bagainst\b|\brelative to\b|\bcompared (?:to|with)\b)\s*")
@@ -82,7 +86,11 @@ _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 @lru_cache(maxsize=CACHED)
 def role(name: str) -> Role:
     """Which side a name says to be, "both" where it has words of either, "" where it has none."""
+    if len(name) > LONGEST:
+        return ""
     plain = _plain(name)
+    if _RAN_ON.match(plain):
+        return ""
     if _UNCHANGED.match(plain) and _words(_BRACKETS.sub(" ", plain)) == ["plain"]:
         return "baseline"
     found = _role(_words(_BRACKETS.sub(" ", plain)))
@@ -196,6 +204,8 @@ def _plain(name: str) -> str:
     numbered = re.sub(r"(?<!\S)#(?=\d)", "PR ", name.strip("*_`: "))
     spelt = foreign_words.side(" ".join(numbered.strip("#*_`: ").split()))
     lowered = " ".join(spelt.split()).replace("w/o", "without").replace("w/ ", "with ")
+    lowered = re.sub(r"(?:(?<=\s)|^)(?:(?:\.{1,2}|~)/(?:[\w.-]+/)*|/(?:[\w.-]+/)+)(?=\w)", "", lowered)
+    lowered = re.sub(r"^(?:feature|feat|fix|bugfix|perf|topic|opt)/(?=\w)", "patch ", lowered)
     return re.sub(r"\b(?:origin|upstream|vllm)/", "", lowered)
 
 

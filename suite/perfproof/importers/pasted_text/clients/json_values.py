@@ -15,6 +15,7 @@ from itertools import count
 from typing import Any
 
 from perfproof.importers.pasted_text.cells import cell
+from perfproof.importers.pasted_text.clients.client_blocks import RUN_KEYS
 from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.base.number_range import is_number
 from perfproof.model.base.quantities import known
@@ -25,7 +26,6 @@ from perfproof.model.scenarios.side_names import release, role
 LARGEST, MOST_LINES, DEEPEST, MOST_RUNS = 2_000_000, 20_000, 8, 100
 _NAME = re.compile(r"^(?P<name>[^\W\d_][^{}\[\]:=]{0,60}?)\s*[:=]\s*(?=[{\[])")
 _IDENTITY = ("side", "branch", "build", "version", "commit", "arm", "variant", "label", "tag", "name", "config", "mode", "ref", "revision")
-_RUN = ("run", "run_number", "trial", "rep", "repeat", "iteration", "seed", "attempt")
 _METRIC = ("metric", "name", "benchmark", "test", "case", "task")
 _UNIT = ("unit", "units")
 _OF_REQUESTS = re.compile(
@@ -227,10 +227,10 @@ def _of_rows(rows: Sequence[Mapping[Any, Any]], place: _Place) -> Iterator[Numbe
     for row, side in zip(rows, sides, strict=True):
         told = {name for name, value in row.items() if isinstance(value, str)}
         named = next((key for key in _METRIC if key in told and row[key] != side), "")
-        run = next((str(row[key]) for key in _RUN if key in row), "")
+        run = next((str(row[key]) for key in RUN_KEYS if key in row), "")
         cases = [f"{key}={row[key]}" for key in row if key in told and key not in (named, *_UNIT) and row[key] != side and not cell(row[key]).unit]
         sizes = [f"{key}={row[key]}" for key in row if _is_size(str(key), [other.get(key) for other in rows])]
-        rest = {key: value for key, value in row.items() if key not in (*_RUN, named) and f"{key}={value}" not in (*cases, *sizes)}
+        rest = {key: value for key, value in row.items() if key not in (*RUN_KEYS, named) and f"{key}={value}" not in (*cases, *sizes)}
         rest = {str(row[named]) if key == "value" and named else key: value for key, value in rest.items() if row[key] != side}
         own = (*place.keys, *([str(row[named])] if named and "value" not in row else []), *cases, *sizes)
         ordinal = ("first", "second")[next(numbers) - 1] if alike else ""

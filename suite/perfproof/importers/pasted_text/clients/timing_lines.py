@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from perfproof.importers.pasted_text.cells import DIGITS
+from perfproof.model.base.quantities import known
 
 _TIME = rf"{DIGITS}\s?(?:nsec|usec|msec|sec|ns|us|µs|μs|ms|s)"
 _SPREAD = rf"(?:\s?(?:±|\+-|\+/-)\s?{_TIME})?"
@@ -18,11 +19,18 @@ _EVENTS = (
     r"instructions(?::\w)?|cycles(?::\w)?|cache-misses|branch-misses|branches|page-faults|context-switches|cpu-migrations|task-clock"
     r"|L1-dcache-load-misses|LLC-load-misses|dTLB-load-misses|(?:seconds|msec) (?:time elapsed|user|sys)"
 )
-_EVENT = re.compile(rf"^(?P<digits>{DIGITS})\s+(?:(?P<unit>msec)\s+)?(?P<name>{_EVENTS})(?P<rest>\s+#.*|\s+\(.*|\s*[+±].*)?$")
+_EVENT = re.compile(rf"^(?P<digits>{DIGITS})\s+(?:\+-\s*{DIGITS}\s+)?(?:(?P<unit>msec)\s+)?(?P<name>{_EVENTS})(?P<rest>\s+#.*|\s+\(.*|\s*[+±].*)?$")
+
+
+_UNIT_FIRST = re.compile(rf"^(?P<name>[A-Za-z][\w ().,/%+#-]*?)\s{{2,}}(?P<unit>%|[A-Za-z][\w./]*)\s{{2,}}(?P<digits>{DIGITS})$")
+_COUNTED = re.compile(r"(?i)^(?:cycles?|inst|blocks?|warps?|threads?|registers?|[kmgt]?bytes?|[nmu]seconds?|[kmg]?hz|\w+/\w+)$")
+"""What profilers give beside a value."""
 
 
 def told(text: str) -> str:
     """A line of a tool as a name and its value; any other line as it is."""
+    if (found := _UNIT_FIRST.match(text)) and (known(found["unit"]) or _COUNTED.match(found["unit"])):
+        return f"{found['name']}: {found['digits']} {found['unit']}"
     if found := _EVENT.match(text):
         unit, _, name = found["name"].partition(" ") if " " in found["name"] else (found["unit"] or "", "", found["name"])
         return f"{name}: {found['digits']} {unit}".strip()

@@ -35,6 +35,9 @@ def choose(sides: Sequence[str]) -> Choice | None:
     likely = [side for side in both if leans(side) == "baseline"]
     if len(likely) == 1 and len(sides) > 1:
         return Choice(side=likely[0], guessed=f"{likely[0]} may name both sides; it is taken for the baseline, as it speaks of no change")
+    unchanged = [side for side in others if leans(side) != "candidate"]
+    if both and len(unchanged) == 1:
+        return Choice(side=unchanged[0], guessed=f"{both[0]} names both sides, and a change; {unchanged[0]} is taken for the baseline")
     if len(others) == 1:
         guessed = f"{others[0]} names both sides; it is taken for the baseline, as every other is the changed one" if both else ""
         if others[0] in ORDINALS:

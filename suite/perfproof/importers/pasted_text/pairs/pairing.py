@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,6 +37,8 @@ class _Sample:
         return float(f"{median(self.values):.{PLACES}g}") if len(self.values) > 1 else self.values[0]
 
 
+_RUNS = re.compile(r"(?i)\(\s*(?:n\s*=\s*([0-9]{1,4})|(?:(?:mean|median|avg|average|best) of )?([0-9]{1,4}) (?:runs|reps|trials|repeats|launches))\s*\)")
+"""How many runs the name of a side says that its numbers are of."""
 Samples = Mapping[str, Mapping[str, _Sample]]
 """By label, then by side."""
 
@@ -147,7 +150,8 @@ def _are_runs(ones: Sequence[tuple[Reading, float]]) -> bool:
 def _runs(ones: Sequence[tuple[Reading, float]]) -> int | None:
     if len(ones) > 1:
         return len(ones)
-    return ones[0][0].runs
+    said = _RUNS.search(ones[0][0].side) if ones[0][0].runs is None else None
+    return int(said[1] or said[2]) if said else ones[0][0].runs
 
 
 # --- pairs --------------------------------------------------------------------------------------------------------

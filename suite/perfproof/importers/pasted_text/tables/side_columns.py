@@ -64,7 +64,7 @@ def _of_side(grid: Grid, row: Sequence[Cell], part: str, column: Column, one: Ce
     elif one.kind == "value":
         unit = one.unit or column.unit or unit_in(grid, row)
         yield reading(
-            grid, part, side=column.side, label=label, measure=measure, digits=one.digits, unit=unit, named=named, run=run_in(grid, row)
+            grid, part, side=column.side, label=label, measure=measure, digits=one.digits, unit=unit, named=named, run=column.run or run_in(grid, row)
         )
     elif one.text or one.kind == "missing":
         yield f"{label} of {column.side}: {one.text or 'nothing'}" if one.kind == "missing" else f"{label}: {one.text}"

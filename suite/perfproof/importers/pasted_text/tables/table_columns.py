@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -42,13 +42,14 @@ _BETWEEN = re.compile(r"(?i)\s*(?:→|->|=>|➔|➜|⟶|/|\||\bvs\.?|\bversus\b)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column: its name; of values their side and metric, "" where rows or headings say these; its unit."""
+    """A column: its name; of values their side and metric, "" where rows or headings say these; its unit; the number of its run."""
 
     kind: Kind
     name: str
     side: str = ""
     metric: str = ""
     unit: str = ""
+    run: str = ""
 
 
 Body = Sequence[Sequence[Cell]]
@@ -125,16 +126,21 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
     """The columns with their sides, [] where they name fewer than two."""
     numeric = [place for place, column in enumerate(found) if _numbered([row[place] for row in body])]
     pairs = _paired([found[place].name for place in numeric])
+    states = [found[place].name for place in numeric if not _sided(found[place].name)]
+    states = states if len(states) == 2 and switched(*states) else []
+    runs = _numbered_runs(pairs)
     sides: dict[int, Column] = {}
     for place in numeric:
         column, rest = found[place], pairs.get(found[place].name)
-        if rest is not None and not _SPREAD.match(rest[1]):
+        if rest is not None and column.name in runs:
+            sides[place] = Column(kind="side", name=column.name, side=rest[0], unit=unit_of(column.name), run=rest[1].lstrip("#"))
+        elif rest is not None and not _SPREAD.match(rest[1]):
             sides[place] = Column(
                 kind="side", name=column.name, side=rest[0], metric=rest[1], unit=unit_of(rest[1]) or unit_of(column.name)
             )
         elif any(row[place].kind in ("change", "versus") for row in body) and (between := _arrowed(column.name)):
             sides[place] = Column(kind="side", name=column.name, side=" → ".join(between), unit=unit_of(column.name))
-        elif column.kind not in ("claim", "run", "unit") and _sided(column.name):
+        elif column.kind not in ("claim", "run", "unit") and (_sided(column.name) or column.name in states):
             sides[place] = _side(column.name)
     spreads = {place for place in numeric if (rest := pairs.get(found[place].name)) and _SPREAD.match(rest[1])}
     sides = {place: column for place, column in sides.items() if place not in spreads}
@@ -158,17 +164,19 @@ def _numbered(cells: Sequence[Cell]) -> bool:
 
 
 def _sided(name: str) -> bool:
-    return bool(role(name)) or release(name) is not None
+    return bool(role(name)) or release(without_unit(name)) is not None
 
 
 def _enough(sides: Sequence[Column]) -> bool:
     names = list(dict.fromkeys(column.side for column in sides))
     if any(" → " in name for name in names):
         return True
+    if len(names) == 2 and switched(*names):
+        return True
     if len(names) < 2 or (len({re.sub(r"(?<![\w.#])[0-9]+(?![\w.])", "", name) for name in names}) == 1):
         return False
     said = {role(name) for name in names} - {""}
-    return bool(said) or all(release(name) is not None for name in names) or (len(names) == 2 and switched(*names))
+    return bool(said) or all(release(name) is not None for name in names)
 
 
 def _arrowed(name: str) -> list[str]:
@@ -197,6 +205,13 @@ def _paired(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     return known_ if len(sides) > 1 else {}
 
 
+def _numbered_runs(pairs: Mapping[str, tuple[str, str]]) -> frozenset[str]:
+    """The names whose rest is the number of a run, "base_1" and "head_1", where either side has several."""
+    numbered = {name: side for name, (side, rest) in pairs.items() if re.fullmatch(r"#?[0-9]{1,2}", rest)}
+    several = Counter(side.casefold() for side in numbered.values())
+    return frozenset(numbered) if len(several) > 1 and min(several.values()) > 1 else frozenset()
+
+
 def _measured(rest: str) -> bool:
     """Whether what stands beside a side's name may be a metric or a case, rather than more of the name."""
     return bool(better(rest) or unit_of(rest) or statistic(rest) or re.search(r"\d", rest) or len(rest) > 2)
@@ -207,6 +222,8 @@ def _cut(name: str, rests: set[str]) -> tuple[str, str] | None:
     for rest in rests:
         if name.casefold().endswith(f" {rest.casefold()}"):
             return name[: -len(rest)].strip(" -–—:,_"), rest
+        if name.casefold().startswith(f"{rest.casefold()} ") and not describes(name[len(rest) :]):
+            return name[len(rest) :].strip(" -–—:,_"), rest
     return None
 
 

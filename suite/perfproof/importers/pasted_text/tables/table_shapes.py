@@ -17,6 +17,8 @@ MOST_ROWS = 5_000
 _BARS = "|│┃║"
 _RULE = re.compile(r"^[\s|:+=\-─━═┄┈┌┐└┘├┤┬┴┼┏┓┗┛┣┫┳┻╋┡┩╇╈╭╮╰╯╞╡╪╔╗╚╝╠╣╦╩╬╟╢╫╤╧┠┨┯┷╂┢┪]{3,}$")
 _THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
+_THREADS = re.compile(r"^[0-9]+ threads?: -+$")
+"""A line that torch.utils.benchmark prints within its tables."""
 _FRAME = re.compile(r"^[+┌┏╭╔├┡└┗╰╚┣┢╞╟╠]")
 _SPLIT = re.compile(rf"(?<!\\)[{_BARS}]")
 
@@ -42,7 +44,9 @@ def barred_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     bars: list[list[int]] = []
     ruled, drawn, place, heads = False, False, at, 0
     while place < len(lines) and len(rows) < MOST_ROWS and (text := lines[place].text):
-        if _is_rule(text):
+        if _THREADS.match(text):
+            ruled = ruled or len(rows) == 1
+        elif _is_rule(text):
             grouped = any(len(own) < len(bars[-1]) for own in bars[:heads])
             if (not heads or grouped or "=" in text) and grouped_heads.is_head(rows):
                 heads = len(rows)
@@ -61,8 +65,10 @@ def barred_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     if 1 < heads < len(rows):
         widest = max(bars, key=len)
         rows[:heads] = [grouped_heads.spread(row, own, widest) for row, own in zip(rows[:heads], bars, strict=False)]
-    begins = [line.text[0] in _BARS for line in lines[at:place] if not _FRAME.match(line.text)]
+    begins = [line.text[0] in _BARS for line in lines[at:place] if not _FRAME.match(line.text) and not _THREADS.match(line.text)]
     cut = not begins[0] and any(begins[1:])
+    if begins[0] and len(begins) > 1 and not any(begins[1:]) and len(rows[0]) == len(rows[1]) - 1:
+        rows[0] = ("", *rows[0])  # the blanks before its first bar were its first cell
     rows = _joined(rows) if drawn else rows
     heads = heads if 1 < heads < len(rows) and len({len(row) for row in rows[: heads + 1]}) == 1 else 1
     return Table(
@@ -74,9 +80,12 @@ def _barred(lines: Sequence[Line], at: int) -> bool:
     text = lines[at].text
     below = lines[at + 1].text if at + 1 < len(lines) else ""
     if text[0] in _BARS:
-        return len(_SPLIT.findall(text)) > 1
+        return len(_SPLIT.findall(text)) > 1 and (text[-1] in _BARS or below != "")
     if _is_rule(text):
         return bool(_FRAME.match(text)) and below[:1] in tuple(_BARS) and below != ""
+    if len(_SPLIT.findall(text)) > 1 and _SPLIT.search(below) and not _is_rule(below):
+        below = next((line.text for line in lines[at + 2 : at + 1 + grouped_heads.MOST_LINES] if not _SPLIT.sub("", line.text).strip(" -=+:")), "")
+        return _is_rule(below) and bool(set(below) & set("|+┼"))
     return " | " in text and _is_rule(below) and bool(set(below) & set("|+┼"))
 
 
