@@ -111,6 +111,9 @@ def marked_heading(lines: Sequence[Line], at: int) -> tuple[Heading, int] | None
     text = bare(bullet["text"]) if bullet else ""
     sided = role(text) and len(text.split()) <= HEADING_WORDS and not re.search(rf"[:=]|{DIGITS}\s?[A-Za-z%/]", text)
     counted = re.match(r"[0-9]{1,2}[.)]\s", line.text) and len(text.split()) <= HEADING_WORDS and not re.search(r"[0-9:=|,.!?]", text)
+    group = bool(bullet) and at + 1 < len(lines) and lines[at + 1].indent > line.indent and bool(_BULLET.match(below))
+    if group and not re.search(rf"[:=]|{DIGITS}\s?[A-Za-z%/]", text.rstrip(":")) and len(text) <= LONGEST:
+        return _heading(text, BULLET + line.indent, line), at + 1
     alone = counted and not re.match(r"[0-9]{1,2}[.)]\s", below)
     if bullet and len(text) <= LONGEST and (text.endswith(":") or sided or alone):
         return _heading(text, BULLET + line.indent, line), at + 1

@@ -29,6 +29,12 @@ _INSIDE = re.compile(r"^\s*[(\[](?P<text>[^()\[\]]{1,60})[)\]]")
 _SAID = re.compile(r"(?i)\b(?:is|are|was|were|goes|went|drops?|dropped|fell|falls|rose|rises|takes?|took|gets?|got|sees?|saw|i|we|you|it|it's|that)\b")
 """Words of a sentence, which is read as one."""
 _SIDED = re.compile(r"^(?P<side>[^:=|,;]{1,60}?)\s*(?::|\s[-–—]|=>)\s+(?P<rest>[^\W\d].*[:=].*)$")
+_WAS = re.compile(
+    rf"(?i)^(?:(?P<name>[^\W\d_][^:=]{{0,60}}?)\s*[:=]\s*)?(?P<after>{DIGITS})\s?(?P<unit>{UNIT})?\s*[,(]\s*(?P<word>was|vs\.?|versus|from|(?:down|up) from"
+    rf"|previously|formerly|before|main|master|baseline|base|old|instead of|compared (?:to|with))\b:?\s*(?P<before>{DIGITS})\s?(?P<late>{UNIT})?"
+    r"(?:\s+(?:(?:on|in|for|with)\s+)?(?P<side>[a-z][\w -]{1,30}?))?\s*\)?\.?$"
+)
+"""A number and, behind it, what it was: "41 ms (was 45 ms)", "41 ms (main: 45 ms)"."""
 _EDGES = " .,;|/:=()[]-–—•*\t"
 _BULLET = re.compile(r"^(?:[-*+•·]|[0-9]{1,2}[.)])\s+")
 _CLAIM = re.compile(r"^[-+]?[0-9.,]+\s?(?:%|[x×])$|^(?:[-+])")
@@ -95,6 +101,13 @@ def count(text: str) -> int:
 
 def values_in(text: str) -> list[Value]:
     """The quantities of a line with their sides and metrics, [] where these are not clear."""
+    if (was := _WAS.match(text)) and all(map(is_digits, (was["after"], was["before"]))):
+        side = next((each for each in (was["side"], was["word"]) if each and role(each) == "baseline"), "before")
+        name, unit, late = was["name"] or "", was["unit"] or "", was["late"] or ""
+        return [
+            Value(name=name, digits=was["before"], unit=late or unit, side=side),
+            Value(name=name, digits=was["after"], unit=unit or late, side="now"),
+        ]
     found = list(_quantities(text))
     if not found or len(found) > MOST or text.endswith(":") or _SAID.search(text):
         return []

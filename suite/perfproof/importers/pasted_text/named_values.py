@@ -95,9 +95,13 @@ def values_of(name: str, rest: str) -> Iterator[Value]:
         first, second = arrowed(name) or ("before", "after")
         yield Value(name=name, digits=found.before, unit=found.first_unit, side=first)
         yield Value(name=name, digits=found.digits, unit=found.unit, side=second)
-    elif found.kind == "versus" and "/" in found.text:
-        yield Value(name=name, digits=found.before, unit=found.first_unit, side=OF_TWO[0])
-        yield Value(name=name, digits=found.digits, unit=found.unit, side=OF_TWO[1])
+    elif found.kind == "versus" and role(name) and better(name) is None:
+        yield Value(name=name, digits=found.before, unit=found.first_unit)
+        yield Value(name="of", digits=found.digits, unit=found.unit, side=name)
+    elif found.kind == "versus":
+        one, other = next((sides for text in _INSIDE.findall(rest) if (sides := in_order(text))), OF_TWO)
+        yield Value(name=name, digits=found.before, unit=found.first_unit, side=one)
+        yield Value(name=name, digits=found.digits, unit=found.unit, side=other)
     elif _LIST.match(rest) and not is_digits(rest.strip("[]() .")) and (runs := list(_runs(name, rest))):
         yield from runs
     elif found.kind == "value" and not re.search(rf"[,;]\s+{DIGITS}\s*[A-Za-z(]", _INSIDE.sub("", rest)):

@@ -35,6 +35,13 @@ _SUMMARY = re.compile(r"(?i)<summary\b[^>]*>(.*?)</summary\s*>", re.DOTALL)
 _HEADER = re.compile(r"(?is)<h([1-6])\b[^>]*>(.*?)</h\1\s*>")
 _BOLD = re.compile(r"(?i)</?(?:b|strong)\s*>")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]{0,15}(?:\s[^<>]{0,200})?/?>")
+_ELEMENT = re.compile(r"<(?P<name>[A-Za-z][\w-]{0,40})\s(?P<fields>[^<>]{0,2000}?=\s?\"[^<>]{0,2000}?)\s*/?>")
+"""An element of XML with its attributes."""
+_HTML = frozenset(
+    "a abbr b blockquote body br caption center code col colgroup del details div em font g h1 h2 h3 h4 h5 h6 head hr html i img ins kbd li "
+    "link meta ol p path picture pre q rect s samp script section small source span strike strong style sub summary sup svg table tbody td "
+    "text tfoot th thead title tr tt u ul var video".split()
+)
 _FENCE = re.compile(r"^\s*(?:```|~~~)\s*(?P<language>\w*)")
 _CLOCK = r"\[?(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[ T])?[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?:\s?[AaPp][Mm])?\]?"
 _SPOKEN = re.compile(rf"^\s*{_CLOCK}\s+[\w.@-]{{1,30}}(?: [\w.@-]{{1,20}})?:\s+")
@@ -48,7 +55,7 @@ _UNDERSCORED = re.compile(r"(?<![\w.])[1-9][0-9]{0,2}(?:_[0-9]{3})+(?!\w)")
 _JOINED = re.compile(r"(?<=[0-9])[\u00a0\u2009\u202f](?=[0-9]{3}(?![0-9]))")
 """A blank that never parts two numbers."""
 _THOUSANDS = re.compile(r"(?<=[0-9])\s?(?P<mark>[kKM])\s+(?=(?:tok\w*|req\w*|op|ops|it|iters?|steps?)(?:/|\s+per\s)s)")
-_SIGNS = str.maketrans({"−": "-", "‒": "-", "\u00ad": None, "ǀ": "|", "｜": "|"})
+_SIGNS = str.maketrans({**dict.fromkeys("█▇▆▅▄▃▂▁▏▎▍▌▋▊▉░▒▓■▬", " "), "−": "-", "‒": "-", "\u00ad": None, "ǀ": "|", "｜": "|"})
 _WIDE = {"：": ": ", "，": ", ", "；": "; ", "。": ". ", "（": " (", "）": ") ", "、": ", ", "【": "[", "】": "]", "　": " "}
 _WIDE_SIGNS = re.compile("[" + "".join(_WIDE) + "\uff05\uff0b-\uff0f\uff10-\uff19\uff1d\uff21-\uff3a\uff41-\uff5a\uff5e]")
 _HOURS, _MINUTES, _SECONDS = r"[0-9]{1,3}\s?(?:h|hrs?|hours?)", r"[0-9]{1,3}\s?(?:m|mins?|minutes?)", r"[0-9]{1,2}(?:\.[0-9]{1,9})?\s?(?:s|secs?|seconds?)"
@@ -181,6 +188,7 @@ def _plain(text: str) -> str:
     text = _WIDE_SIGNS.sub(lambda found: _WIDE.get(found[0]) or chr(ord(found[0]) - 0xFEE0), text)
     if "<" not in text:
         return text
+    text = _ELEMENT.sub(lambda found: found[0] if found["name"].lower() in _HTML else f"\n{found['name']} {found['fields']}", text)
     text = _NICKNAME.sub(r"\g<clock> \g<name>:", text)
     text = _SUMMARY.sub(lambda found: f"\n\n##### {_bare(found[1])}\n\n", text)
     text = _HEADER.sub(lambda found: f"\n\n{'#' * int(found[1])} {_bare(found[2])}\n\n", text)

@@ -31,7 +31,7 @@ _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
     ),
     ("higher", "rate", "throughput|goodput|bandwidth|tput|thpt|thruput|flops|gflops|tflops|speed|tps|qps|rps|ops"),
     ("higher", "rate", "tokens per second|requests per second|queries per second|tokens per sec|requests per sec"),
-    ("lower", "memory", "memory|memory usage|memory used|vram|rss|peak mem|mem"),
+    ("lower", "memory", "memory|memory usage|memory used|memory allocated|memory reserved|memory footprint|vram|rss|peak mem|mem"),
     (
         "higher",
         "share",

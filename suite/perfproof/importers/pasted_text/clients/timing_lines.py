@@ -22,6 +22,8 @@ _EVENTS = (
 _EVENT = re.compile(rf"^(?P<digits>{DIGITS})\s+(?:\+-\s*{DIGITS}\s+)?(?:(?P<unit>msec)\s+)?(?P<name>{_EVENTS})(?P<rest>\s+#.*|\s+\(.*|\s*[+±].*)?$")
 
 
+_EXPOSED = re.compile(rf"^(?P<name>[a-z]\w*:\w+|[a-z]\w*_(?:total|sum|count|seconds|bytes))(?P<labels>\{{[^{{}}]*\}})?\s+(?P<digits>{DIGITS})$")
+"""A line that a server shows to Prometheus."""
 _UNIT_FIRST = re.compile(rf"^(?P<name>[A-Za-z][\w ().,/%+#-]*?)\s{{2,}}(?P<unit>%|[A-Za-z][\w./]*)\s{{2,}}(?P<digits>{DIGITS})$")
 _COUNTED = re.compile(r"(?i)^(?:cycles?|inst|blocks?|warps?|threads?|registers?|[kmgt]?bytes?|[nmu]seconds?|[kmg]?hz|\w+/\w+)$")
 """What profilers give beside a value."""
@@ -31,6 +33,8 @@ def told(text: str) -> str:
     """A line of a tool as a name and its value; any other line as it is."""
     if (found := _UNIT_FIRST.match(text)) and (known(found["unit"]) or _COUNTED.match(found["unit"])):
         return f"{found['name']}: {found['digits']} {found['unit']}"
+    if found := _EXPOSED.match(text):
+        return f"{found['name'].replace(':', '_')}{found['labels'] or ''}: {found['digits']}".replace("=", " ")
     if found := _EVENT.match(text):
         unit, _, name = found["name"].partition(" ") if " " in found["name"] else (found["unit"] or "", "", found["name"])
         return f"{name}: {found['digits']} {unit}".strip()
