@@ -15,7 +15,7 @@ from perfproof.importers.pasted_text import named_values
 from perfproof.importers.pasted_text.headings import RUN, SETTING, SETUP, run_of
 from perfproof.importers.pasted_text.named_values import Named, Value
 from perfproof.importers.pasted_text.text_lines import Line
-from perfproof.model.base.quantities import known
+from perfproof.model.base.quantities import known, scale
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in
 from perfproof.model.scenarios.side_names import role, split
 
@@ -24,7 +24,7 @@ MOST_NAMES = 2
 """Names that stand before one another, at most: "main: run 1: Throughput: 12.3 requests/s"."""
 _NUMBER = re.compile(rf"(?<![\w.#@/^~±-])(?<!± )(?<!\+/- )(?<!\+- )[~≈]?\s?(?P<digits>{DIGITS})\s?(?:(?:total|output|input|prompt|generated)\s+(?=[a-z]+/s))?(?P<unit>{UNIT})?(?![\w])")
 _ARROW = re.compile(r"\s*(?:→|->|=>|➔|➜|⟶)\s*")
-_APART = re.compile(r"\s*[,;|]\s+|\s*[|•]\s*|\s+/\s+|\s+(?:and|und|et|y|vs\.?|versus)\s+|\s+[-–—]\s+")
+_APART = re.compile(r"\s*[,;|](?:\s+|$)|\s*[|•]\s*|\s+/\s+|\s+(?:and|und|et|y|vs\.?|versus)\s+|\s+[-–—]\s+")
 _INSIDE = re.compile(r"^\s*[(\[](?P<text>[^()\[\]]{1,60})[)\]]")
 _SAID = re.compile(r"(?i)\b(?:is|are|was|were|goes|went|drops?|dropped|fell|falls|rose|rises|takes?|took|gets?|got|sees?|saw|i|we|you|it|it's|that)\b")
 """Words of a sentence, which is read as one."""
@@ -35,6 +35,9 @@ _WAS = re.compile(
     r"(?:\s+(?:(?:on|in|for|with)\s+)?(?P<side>[a-z][\w -]{1,30}?))?\s*\)?\.?$"
 )
 """A number and, behind it, what it was: "41 ms (was 45 ms)", "41 ms (main: 45 ms)"."""
+_CHANGED = re.compile(rf"^(?P<change>{DIGITS}\s?(?:{UNIT})?\s*(?:→|->|=>)\s*{DIGITS}\s?(?:{UNIT})?)\s+(?P<label>[A-Za-z][^0-9]*)$")
+"""A change, and what changed behind it."""
+_SPREAD = re.compile(r"\s*±\s*[0-9][0-9.,]*")
 _EDGES = " .,;|/:=()[]-–—•*\t"
 _BULLET = re.compile(r"^(?:[-*+•·]|[0-9]{1,2}[.)])\s+")
 _CLAIM = re.compile(r"^[-+]?[0-9.,]+\s?(?:%|[x×])$|^(?:[-+])")
@@ -62,6 +65,8 @@ def named_line(lines: Sequence[Line], at: int, depth: int = 0) -> tuple[Named, i
         return Named(values=bare_numbers, unread=(), number=lines[at].number), at + 1
     if depth < MOST_NAMES and (sided := _below_name(text, lines[at], depth)):
         return sided, at + 1
+    if "±" in text and (values := values_in(_SPREAD.sub("", text))) and len(values) > 1:
+        return Named(values=tuple(values), unread=((text.split(":")[0][:LONGEST], "±"),), number=lines[at].number), at + 1
     if found and count(text) <= len(found[0].values) + len(found[0].unread):
         return found
     if values := values_in(text):
@@ -73,6 +78,8 @@ def named_line(lines: Sequence[Line], at: int, depth: int = 0) -> tuple[Named, i
 
 def _alone(text: str) -> tuple[Value, ...]:
     """A line of nothing but a number with a unit, or of several: what it measures and whose it is stands above."""
+    if (changed := _CHANGED.match(text)) and better(changed["label"]) is not None:
+        return tuple(replace(value, name=changed["label"]) for value in named_values.values_of("", changed["change"]))
     found = tuple(named_values.values_of("", text)) if re.match(r"[~≈]?\s?[0-9]", text) else ()
     return found if found and all(known(value.unit) and not value.name and not value.side for value in found) else ()
 
@@ -166,7 +173,7 @@ def _parted(between: str, trailing: bool) -> tuple[str, str]:
 
 def _told(found: Sequence[_Quantity]) -> Iterator[Value]:
     """Each quantity with its metric and its side, its own or the last one's."""
-    side = metric = ""
+    side = metric = unit = ""
     for at, one in enumerate(found):
         if one.arrowed:
             continue
@@ -174,10 +181,10 @@ def _told(found: Sequence[_Quantity]) -> Iterator[Value]:
         own, words = _side(one)
         if len(words.split()) > LONGEST_WORDS:
             return
-        named = _metric(words, metric, one.unit)
+        named = _metric(words, metric if not unit or not one.unit or scale(unit)[0] == scale(one.unit)[0] else "", one.unit)
         if named is None:
             return
-        metric, side = named, own or side
+        metric, side, unit = named, own or side, one.unit or unit
         if becomes is None:
             yield Value(name=named or (one.unit if known(one.unit) and better(one.unit) else ""), digits=one.digits, unit=one.unit, side=side)
             continue
@@ -191,6 +198,8 @@ def _side(one: _Quantity) -> tuple[str, str]:
     inside = _INSIDE.match(one.trail)
     behind = (inside["text"] if inside else one.trail).strip(_EDGES)
     lead = " ".join(re.sub(r"[:=|]", " ", one.lead).strip(_EDGES).split())
+    if behind and not inside and better(behind) is not None and (not lead or _is_side(lead)):
+        return (lead, behind) if lead else ("", behind)
     if behind and _is_side(behind):
         return re.sub(r"^(?:on|for|in)\s+", "", behind), lead
     for side, rest in split(lead):
@@ -212,6 +221,8 @@ def _metric(words: str, last: str, unit: str) -> str | None:
     if _statistics(words):
         rest = " ".join(word for word in last.split() if word.lower() not in STATISTICS)
         return f"{words} {rest}".strip() if last else words
+    if better(words) is not None and unit and better_in(words, unit) is None:
+        return None
     if better(words) is not None or unit_of(words) or (better_in(words, unit) is not None and len(words.split()) <= LONGEST_WORDS // 2):
         return words
     return None

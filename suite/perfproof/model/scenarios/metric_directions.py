@@ -137,12 +137,21 @@ def better_in(label: str, unit: str) -> Better | None:
     """
     named = better(label) or better(f"{label} ({unit})" if unit else label)
     words = _read(label)[0]
+    noun = _noun(words)
+    if named and noun and not _SAID.search(label) and _contradicts(noun[1], unit):
+        return None
     if named or not unit or _noun(words) or _SAID.search(label) or _UNSURE.search(label) or {"/", "÷"} & set(words):
         return named
     if _TIMED.search(label):
         return _by_unit(unit)
     spared = _SPARED_TIME if scale(unit)[0] == "time" else _SPARED | _MISSED | word_set("kv cache")
     return None if spared & set(words) else _by_unit(unit)
+
+
+def _contradicts(kind: Kind, unit: str) -> bool:
+    """Whether a unit is none of the metric's: a throughput in ms, a latency in req/s."""
+    dimension = scale(unit)[0]
+    return (kind == "rate" and dimension == "time") or (kind == "time" and dimension.endswith("/time"))
 
 
 def zero_is_ordinary(label: str) -> bool:

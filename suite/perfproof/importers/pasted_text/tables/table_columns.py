@@ -127,7 +127,7 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
     numeric = [place for place, column in enumerate(found) if _numbered([row[place] for row in body])]
     pairs = _paired([found[place].name for place in numeric])
     states = [found[place].name for place in numeric if not _sided(found[place].name)]
-    states = states if len(states) == 2 and switched(*states) else []
+    states = states if len(states) == 2 and (switched(*states) or _lettered(states)) else []
     runs = _numbered_runs(pairs)
     sides: dict[int, Column] = {}
     for place in numeric:
@@ -171,7 +171,7 @@ def _enough(sides: Sequence[Column]) -> bool:
     names = list(dict.fromkeys(column.side for column in sides))
     if any(" → " in name for name in names):
         return True
-    if len(names) == 2 and switched(*names):
+    if len(names) == 2 and (switched(*names) or _lettered(names)):
         return True
     if len(names) < 2 or (len({re.sub(r"(?<![\w.#])[0-9]+(?![\w.])", "", name) for name in names}) == 1):
         return False
@@ -203,6 +203,11 @@ def _paired(names: Sequence[str]) -> dict[str, tuple[str, str]]:
         if name not in known_ and len(sides) > 1:
             known_ |= dict.fromkeys([name], pairs[0]) if pairs and pairs[0][0].casefold() in sides else {}
     return known_ if len(sides) > 1 else {}
+
+
+def _lettered(names: Sequence[str]) -> bool:
+    """Whether two names are A and B: sides, though nothing says which is which."""
+    return [re.sub(r"(?i)^(?:arm|variant|side|group|build|version)\s+", "", name).casefold() for name in names] == ["a", "b"]
 
 
 def _numbered_runs(pairs: Mapping[str, tuple[str, str]]) -> frozenset[str]:

@@ -143,6 +143,8 @@ def separated_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
             place += 1
         if mark == "," and not any("," in _THOUSANDS.sub("", line.text) for line in lines[at:place]):
             continue
+        if any(re.match(r"[-*+•]\s", line.text) for line in lines[at + 1 : at + 2]) or _unclosed(lines[at].text.split(mark)):
+            continue
         try:
             rows = [
                 tuple(each.strip() for each in row)
@@ -156,6 +158,11 @@ def separated_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     return None
 
 
+def _unclosed(cells: Sequence[str]) -> bool:
+    """Whether a bracket goes on from one cell to the next: then the marks between are those of a sentence."""
+    return any(each.count("(") != each.count(")") for each in cells) and not any('"' in each for each in cells)
+
+
 def aligned_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     """Columns aligned by blanks: a head of words, then lines with numbers, with as many columns; the head may lack the first."""
     rows: list[tuple[str, ...]] = []
@@ -165,7 +172,7 @@ def aligned_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     while place < len(lines) and len(rows) < MOST_ROWS and (text := lines[place].text):
         if _RULE.match(text) or re.fullmatch(r"[-= ]{3,}", text):
             ruled = ruled or len(rows) == 1
-        elif ":" in text and rows and re.match(r"^[A-Z]\w+:", text):
+        elif rows and (re.match(r"^[A-Z]\w+:", text) or (len(rows) >= LEAST_ROWS and not re.search(r"\s{2,}|\t", text) and role(text))):
             break
         else:
             cells = re.split(r"\s{2,}|\t+", text)
