@@ -10,6 +10,7 @@ about. What it does not pair is named.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,7 @@ from perfproof.importers.pasted_text.text_items import Data, Item, Sentence
 from perfproof.importers.pasted_text.text_lines import lines_of, load
 from perfproof.model.base import numerals
 from perfproof.model.base.errors import BadInput
+from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import better, better_in
 from perfproof.model.scenarios.side_names import role
 
@@ -93,11 +95,12 @@ def _found(items: Sequence[Item]) -> Found:
             continue
         context = next(around)
         if isinstance(item, Sentence):
-            caption = item.text if captions.captions(item.text) else ""
+            caption = item.text if captions.captions(item.text) or item.text.endswith(":") else ""
             remark = item.text if captions.WAY.search(item.text) else remark
             sides.remark()
             continue
-        context, caption = replace(context, section=(*context.section, *models[place]), caption=caption, remark=remark), ""
+        context = replace(context, section=(*context.section, *models[place]), caption=caption, remark=remark)
+        caption = caption if isinstance(item, Named) else ""
         if isinstance(item, Block):
             found.add(_block(item, sides.of_block(context, item), place))
             found.conditions[place] = dict(item.conditions)
@@ -239,7 +242,7 @@ def _named(item: Named, context: Context, place: int) -> Found:
             label=value.name or above or "value",
             measure=value.name or above,
             digits=value.digits,
-            unit=value.unit,
+            unit=value.unit or _unit_above(value.name, texts),
             named=unit_of(value.name) or ("" if value.name else unit_of(above)),
             run=value.run or ran.get(value.side, "") or context.run,
             place=place,
@@ -251,6 +254,17 @@ def _named(item: Named, context: Context, place: int) -> Found:
     ]
     odd = [f"{value.name}: {value.digits} {value.unit}: nothing says whose it is, the first or the second number" for value in whose]
     return Found(readings=readings, left_out=[*(f"{name}: {text}" for name, text in item.unread), *odd])
+
+
+def _unit_above(name: str, texts: Sequence[str]) -> str:
+    """The one unit of a rate or a time that the words above a line name, where its own name is none of a metric: "tok/s per concurrency"."""
+    if not name or better(name) is not None or unit_of(name):
+        return ""
+    for text in texts:
+        units = {word for word in re.split(r"[\s,;:()\[\]]+", text) if known(word) and ("/" in word or word in ("ms", "us", "µs", "ns"))}
+        if len(units) == 1 and (unit := units.pop()) and better_in(name, unit):
+            return unit
+    return ""
 
 
 def _of_sentences(said: Sequence[sentences.Said]) -> Found:

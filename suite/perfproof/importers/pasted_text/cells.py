@@ -45,7 +45,9 @@ _MISSING = word_set(
 ) | {"not set", "not run", "not measured", "not available", "not supported", "out of memory", "cuda oom"}
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\s\"[^\"]*\")?\)")
 _MARKS = re.compile(r"[*`]+|~~|(?<!\w)_{1,2}|_{1,2}(?!\w)")
-_PICTURES = re.compile("[\u2600-\u27b0\u2b05-\u2bff\U0001f000-\U0001faff\ufe0f\u200d]|:[a-z_]{3,30}:")
+_PICTURES = re.compile("[\u2300-\u23ff\u2600-\u27b0\u2b05-\u2bff\U0001f000-\U0001faff\ufe0f\u200d]|:[a-z_]{3,30}:")
+_FOOTNOTE = re.compile(r"\s*(?:\[\^[\w-]{1,20}\](?!:)|[†‡§¶])|(?<=[0-9A-Za-z%)])[¹²³⁴⁵⁶⁷⁸⁹⁰]+(?=\s|$)|(?<=[0-9A-Za-z%)])\s?\\?\*+(?=\s*$)")
+"""A mark that points to a note below."""
 _BEGINS = re.compile(r"^[~≈<>≤≥+ -]*\.?[0-9]")
 
 
@@ -75,7 +77,7 @@ def is_digits(text: str) -> bool:
 
 def bare(text: str) -> str:
     """A text without marks of markdown, links and pictures."""
-    plain = _MARKS.sub("", _LINK.sub(r"\1", text))
+    plain = _MARKS.sub("", _LINK.sub(r"\1", _FOOTNOTE.sub("", text)))
     pictured = _PICTURES.sub(" ", plain)
     return " ".join((pictured if re.search(r"\w", pictured) else plain).split())
 

@@ -246,7 +246,9 @@ class _Open:
         self._repeated, self._shared, self._adopted, self._settings = repeated, shared, adopted, settings
         self._side: Heading | None = None
         self._sections: list[Heading] = []
-        self._run, self._read, self._read_section = "", False, False
+        self._run, self._read = "", False
+        self._fresh: set[int] = set()
+        self._around: set[int] = set()
 
     def take(self, heading: Heading) -> None:
         """One heading more."""
@@ -260,6 +262,7 @@ class _Open:
             side = heading.text
         if side:
             self._close(heading.level, of_side=True)
+            self._around = {each.number for each in self._sections if each.number in self._fresh | self._around}
             self._side = Heading(text=side, level=heading.level, number=heading.number, weak=heading.weak)
             self._sections += [Heading(text=rest, level=heading.level + 1, number=heading.number)] if rest else []
             self._read = False
@@ -272,6 +275,7 @@ class _Open:
             self._side = None
         self._close(heading.level, of_side=False)
         self._sections.append(heading)
+        self._fresh.add(heading.number)
 
     def _again(self, heading: Heading) -> bool:
         return heading.text.casefold() in self._repeated
@@ -287,12 +291,13 @@ class _Open:
 
     def _close(self, level: int, *, of_side: bool) -> None:
         """Ends the sections that a heading of this level ends: those of its own level and below; of a side, those that stand inside the
-        last side alone."""
+        last side alone. What stands right above the first of two sides, or above this one, is around them, unless markdown says otherwise."""
         if of_side and self._side is not None:
             self._sections = [
                 each
                 for each in self._sections
                 if each.level < level
+                or (level >= BOLD and each.level >= BOLD and each.number in self._fresh | self._around)
                 or (each.number < self._side.number and (each.level <= level or bool(better(each.text) or unit_of(each.text))))
             ]
         elif of_side:
@@ -303,6 +308,7 @@ class _Open:
     def context(self, *, remark: bool) -> Context:
         """What holds here; a remark is no data."""
         self._read = self._read or not remark
+        self._fresh = self._fresh if remark else set()
         return Context(
             side=self._side.text if self._side else "",
             section=tuple(each.text for each in self._sections if not each.weak),

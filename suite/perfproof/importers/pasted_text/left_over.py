@@ -25,8 +25,16 @@ def unread(lines: Sequence[Line], read: Iterable[tuple[str, str]], told: Iterabl
     for sentence in told:
         known_ |= {each for found in _QUANTITY.finditer(sentence) for each in _spellings(found["digits"], found["unit"] or "")}
     found = [line for line in lines if any(not spelt & known_ for spelt in _measured(line.text)) and not _COMMAND.search(line.text)]
-    named = [f"line {line.number} was not read: {line.text[:LONGEST]}" for line in found[:MOST]]
+    named = [f"line {line.number} was not read: {_excerpt(line.text, known_)}" for line in found[:MOST]]
     return named if len(found) <= MOST else [*named, f"{len(found) - MOST} more lines with numbers were not read"]
+
+
+def _excerpt(text: str, known_: set[str]) -> str:
+    """A line as far as its first quantities that were not read reach; of a long one from a little before them."""
+    places = [one.span() for one in _QUANTITY.finditer(text) if not _spellings(one["digits"], one["unit"] or "") & known_]
+    begin = max(0, min((start for start, _ in places), default=0) - LONGEST // 2)
+    end = max([LONGEST, *(stop for _, stop in places if stop - begin < 3 * LONGEST)])
+    return f"{'...' if begin and end > LONGEST else ''}{text[begin if end > LONGEST else 0 : end]}"
 
 
 def _shortened(digits: str) -> list[str]:

@@ -70,7 +70,7 @@ def named_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     if SETTING.match(text):
         return None
     found = _NAMED.match(text)
-    if not found or len(found["name"]) > LONGEST_NAME or "//" in found["rest"][:3]:
+    if not found or len(found["name"]) > LONGEST_NAME or found["name"].count("(") > found["name"].count(")") or "//" in found["rest"][:3]:
         plain = _PLAIN.match(text)
         if (of_side := _OF_SIDE.match(text)) and role(of_side["name"]) in ("baseline", "candidate"):
             return Named(values=(Value(name="", digits=of_side["rest"], side=of_side["name"]),), unread=(), number=lines[at].number), at + 1

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from perfproof.importers.pasted_text.cells import UNIT
 from perfproof.model.base import numerals
 from perfproof.model.base.quantities import changes, converted, known, scale
-from perfproof.model.scenarios.metric_directions import NOUNS
+from perfproof.model.scenarios.metric_directions import NOUNS, better_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +63,14 @@ _FROM_TO = re.compile(
     rf"(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})(?![\w/])"
 )
 _WENT = re.compile(
-    rf"(?i)(?:^|[,;:]\s+|\band\s+)(?P<label>[^\W\d_][^,;:.()]{{2,60}}?)\s+(?:(?:went|is|came|goes|got) (?:down|up)|went|fell|falls|dropp?(?:ed|s)|rose|rises"
+    rf"(?i)(?:^|[,;:]\s+|\band\s+)[`\"']?(?P<label>[^\W\d_][^,;:.()]{{2,60}}?)[`\"']?\s+(?:(?:went|is|came|goes|got) (?:down|up)"
+    rf"|(?:got|is|became|gets) (?:slower|faster|smaller|bigger|larger|better|worse|shorter|longer),?|went|fell|falls|dropp?(?:ed|s)|rose|rises"
     rf"|grew|grows|shrank|shrinks|climbed|jumped|improved|increased|decreased|(?:was |is )?reduced|(?:was |is )?cut)\s+from\s+(?P<before>{_DIGITS})"
     rf"(?:\s?(?P<unit>{UNIT}))?\s+to\s+(?P<after>{_DIGITS})\s?(?P<other>{UNIT})(?![\w/])"
+)
+_NOW_AND_THEN = re.compile(
+    rf"(?i)(?<![\w.,#-])(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})?\s*[,(]\s*(?:it\s+)?(?:was|(?:down|up) from|previously|formerly|before(?: it was)?|instead of"
+    rf"|compared (?:to|with)|used to be)\b:?\s*(?P<before>{_DIGITS})\s?(?P<late>{UNIT})(?![\w/])"
 )
 _LEADING = re.compile(r"(?i)^(?:(?:and|but|while|the|our|my|its)\s+)+")
 LONGEST_QUOTED = 80
@@ -81,6 +86,7 @@ def read(text: str) -> list[Said]:
         found += [one for sentence in sentences for one in _compared(sentence, by)]
         found += _told_apart(sentences, by)
         known_ = {(one.before, one.after) for one in found}
+        found += [one for sentence in sentences for one in _was(sentence, by)]
         found += [one for sentence in sentences for one in _went(sentence, by) if (one.before, one.after) not in known_]
     first: dict[str, Said] = {}
     for one in found:
@@ -118,10 +124,35 @@ def _went(sentence: str, by: numerals.Convention) -> Iterator[Said]:
             yield Said(metric=" ".join(_LEADING.sub("", found["label"]).split()), before=before, after=same, unit=unit)
 
 
+def _was(sentence: str, by: numerals.Convention) -> Iterator[Said]:
+    """What a sentence says of now and then, in that order: "p95 is now 622 ms, down from 701 ms", "41 req/s (was 37 req/s)"."""
+    begin = 0
+    for found in _NOW_AND_THEN.finditer(sentence):
+        words, begin = sentence[begin : found.start()], found.end()
+        texts = [found["after"].rstrip(","), found["before"].rstrip(",")]
+        unit = found["unit"] or found["late"] or ""
+        metrics = [match["label"] for match in METRIC.finditer(words)]
+        if not known(unit) or not all(map(numerals.is_number, texts)) or numerals.doubtful(texts) or _DOUBT.search(words):
+            continue
+        label = metrics[-1] if metrics else _before_colon(words) or (unit if "/" in unit else "")
+        after, before = (numerals.value(text, by) for text in texts)
+        same = converted(after, found["unit"] or unit, found["late"] or unit)
+        if label and same is not None and better_in(label, unit) is not None:
+            yield Said(metric=" ".join(label.split()), before=before, after=same, unit=found["late"] or unit)
+
+
+def _before_colon(words: str) -> str:
+    """The name that ends right here with a colon: "Cold start: "."""
+    found = re.search(r"(?:^|[.;!?,]\s+)(?P<name>[^\W\d_][\w ()/-]{1,40}?)\s*:\s*$", words)
+    return found["name"] if found else ""
+
+
 def _compared(sentence: str, by: numerals.Convention) -> Iterator[Said]:
     """A sentence with one metric, two numbers of its kind, and words for whose they are."""
     numbers = _quantities(sentence)
     metrics = list(dict.fromkeys(match["label"].lower() for match in METRIC.finditer(sentence)))
+    named = "" if metrics or len(numbers) != 2 else _before_colon(sentence[: numbers[0].start()])
+    metrics = [named] if named and better_in(named, numbers[0]["unit"]) else metrics
     if len(numbers) != 2 or len(metrics) != 1 or _DOUBT.search(sentence):
         return
     first, second = numbers
@@ -132,7 +163,7 @@ def _compared(sentence: str, by: numerals.Convention) -> Iterator[Said]:
     if sides is None:
         return
     before, after = (first, second) if sides == "baseline first" else (second, first)
-    said = _fitting(METRIC.search(sentence), before, after, by)
+    said = _fitting(METRIC.search(sentence), before, after, by, named)
     if said:
         base, other = _BASE.search(sentence), _OTHER.search(sentence)
         yield replace(said, sides=(base["word"] if base else "before", other["word"].strip() if other else "after"))

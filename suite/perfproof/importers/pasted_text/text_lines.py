@@ -71,6 +71,7 @@ _LOGGED = re.compile(
 """A line of a program's log, and what it says."""
 _FIELDS = re.compile(r"^(?:[\w.-]{1,40}\s)?[A-Za-z_][\w./-]{0,40}=\S+(?:[\s,;]+[A-Za-z_][\w./-]{0,40}=\S+)*\s*$")
 """Words that are `key=value` alone."""
+_SIDE_FIELD = re.compile(r"(?i)\b(?:side|branch|build|arm|variant|version|label|impl|config)=[\"']?(?P<side>[\w./-]+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +128,14 @@ def lines_of(text: str) -> list[Line]:
 def _without_prefixes(plain: Sequence[str]) -> Sequence[str]:
     """The lines; of a log whose own words name sides, or which has fields below headings of sides, what each line says."""
     logged = [_LOGGED.match(raw.strip()) for raw in plain]
-    sided = any(found and role(re.split(r"[:=]", found["text"], maxsplit=1)[0].strip(" -#*[]")) for found in logged)
+    sided = any(
+        found
+        and (
+            role(re.split(r"[:=]", found["text"], maxsplit=1)[0].strip(" -#*[]"))
+            or ((own := _SIDE_FIELD.search(found["text"])) and role(own["side"]))
+        )
+        for found in logged
+    )
     headed = any(not found and role(raw.strip(" :#*[]=-")) in ("baseline", "candidate") for raw, found in zip(plain, logged, strict=True))
     fields = headed and any(found and _FIELDS.match(found["text"]) for found in logged)
     return [found["text"] if found else raw for raw, found in zip(plain, logged, strict=True)] if sided or fields else plain

@@ -111,6 +111,10 @@ def _any_of(words: dict[str, str]) -> re.Pattern[str]:
 
 _SIDE_INSIDE, _METRIC_INSIDE, _PHRASE = _any_of(_UNSPACED_SIDE), _any_of(_UNSPACED_METRIC), _any_of(_PHRASES)
 _UNIT_INSIDE = re.compile(rf"(?<![^\W\d_])(?:{_any_of(_UNIT).pattern})(?![^\W\d_]|/)|(?<=[0-9])\s?с(?!\w)")
+_SIDE_WORDS = ("before", "after", "baseline", "patched", "original", "optimized", "candidate", "previous")
+_METRIC_WORDS = ("throughput", "latency", "duration", "memory", "accuracy", "median", "average", "runtime", "perplexity")
+LEAST_LETTERS = 5
+"""Letters of a word that may be misspelt, at least: a shorter one may be another."""
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -120,9 +124,28 @@ def side(name: str) -> str:
     lowered = _PHRASE.sub(lambda found: _PHRASES[found[0].casefold()], name.casefold())
     if _EAST.search(lowered):
         return _eastern(_KOREAN_BLANK.sub("", lowered).strip())
+    lowered = _WORD.sub(lambda found: _spelt(found[0], _SIDE_WORDS), lowered)
     first, _, rest = lowered.partition(" ")
     lowered = f"{_FIRST[first]} {rest}" if rest and first in _FIRST else lowered
     return _WORD.sub(lambda found: _SIDE.get(found[0], found[0]), lowered)
+
+
+@lru_cache(maxsize=4096)
+def _spelt(word: str, among: tuple[str, ...]) -> str:
+    """A word as one of some is spelt, where a single letter is wrong, missing, doubled or in its neighbour's place."""
+    lowered = word.casefold()
+    if len(lowered) < LEAST_LETTERS or lowered in among:
+        return word
+    return next((right for right in among if right[0] == lowered[0] and _one_apart(lowered, right)), word)
+
+
+def _one_apart(one: str, other: str) -> bool:
+    if abs(len(one) - len(other)) > 1:
+        return False
+    at = next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), min(len(one), len(other)))
+    swapped = one[:at] + one[at + 1 : at + 2] + one[at : at + 1] + one[at + 2 :]
+    rests = (one[at + 1 :] == other[at + 1 :], one[at:] == other[at + 1 :], one[at + 1 :] == other[at:])
+    return swapped == other or rests[(len(one) < len(other)) + 2 * (len(one) > len(other))]
 
 
 def _eastern(name: str) -> str:
@@ -139,7 +162,7 @@ def metric(label: str) -> str:
     named = _PHRASE.sub(lambda found: _PHRASES[found[0].casefold()], label)
     if _EAST.search(named):
         return _METRIC_INSIDE.sub(lambda word: f" {_UNSPACED_METRIC[word[0].casefold()]} ", named)
-    return _WORD.sub(lambda word: _METRIC.get(word[0].casefold(), word[0]), _LAST_WORDS.sub("", named))
+    return _WORD.sub(lambda word: _METRIC.get(word[0].casefold()) or _spelt(word[0], _METRIC_WORDS), _LAST_WORDS.sub("", named))
 
 
 def apart(name: str) -> list[tuple[str, str]]:

@@ -44,7 +44,7 @@ _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
     ("lower", "memory", "alloc"),
     ("higher", "number", "acceptance length|accept length"),
     ("lower", "number", "overhead|perplexity|ppl|loss|bits per byte|bits per character|bpb|bpc|nll|negative log likelihood"),
-    ("lower", "memory", "wheel size|binary size|image size|file size|artifact size"),
+    ("lower", "memory", "wheel size|binary size|image size|file size|artifact size|wheel|binary|tarball"),
     ("lower", "number", "energy|power|joules per token"),
 )
 
@@ -61,7 +61,7 @@ STATISTICS = word_set(
 )
 """Words that say what was made of many numbers of the metric, wherever they stand."""
 _CONDITION = re.compile(
-    r"(?i)(?:^|(?<=\s))(?:at|with|for|on|in|of|by|under|over|within|above|below|per|to|during|when|from|using|vs|versus)(?=\s|$)|@|,|;|:|\s-\s"
+    r"(?i)(?:^|(?<=\s))(?:at|with|for|on|in|of|by|under|over|within|above|below|per|to|during|when|after|from|using|vs|versus)(?=\s|$)|@|,|;|:|\s-\s"
 )
 _PREPOSITIONAL = sorted((noun for noun in NOUNS if re.search(" (?:to|per) ", noun)), key=len, reverse=True)
 _WITH_CONDITION = re.compile(rf"(?i)\b(?:{'|'.join(_PREPOSITIONAL)})\b")
@@ -95,6 +95,11 @@ _TIMED = re.compile(r"\w\.time_\w")
 _SUITE = re.compile(r"\w\.(?:peakmem|mem|time)_\w+(?:\([^()]*\))?$")
 """A function of a suite that asv measures."""
 _PER_SECOND = re.compile(r"(?i)^per (?:second|sec)\b(?: requests?(?: stats| statistics| rate)?$)?")
+_EVALUATION = re.compile(
+    r"(?i)^(?:gsm8k|mmlu(?:[-_ ]?(?:pro|redux))?|humaneval\+?|hellaswag|arc[-_ ](?:c|e|challenge|easy)|winogrande|truthfulqa(?:_mc[12])?|mbpp\+?|ifeval"
+    r"|gpqa|aime(?:2[0-9])?|math[-_ ]?500|livecodebench|mgsm|piqa|boolq)(?=[\s,(:_-]|$)"
+)
+"""The name of an evaluation, of which a higher score is better."""
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 
 
@@ -118,6 +123,8 @@ def better(label: str) -> Better | None:
     if not words:
         return _by_unit(unit)
     found = _noun(words)
+    if found is None and _EVALUATION.match(label) and (not unit or unit == "%"):
+        return "higher"
     if found is None or {"/", "÷"} & set(words) or _opposed(found) & set(words) or (unit and not _fits(found[1], unit)):
         return None
     return found[0]

@@ -53,7 +53,7 @@ _NEUTRAL = word_set(
     "time setup variant arm"
 )
 _DESCRIBING = word_set(
-    "change changes delta diff difference differences speedup speed up ratio gain improvement regression rel relative abs absolute "
+    "recovery retention retained recovered change changes delta diff difference differences speedup speed up ratio gain improvement regression rel relative abs absolute "
     "pct percent x × δ p value pvalue q t z stat significance significant sig confidence ci interval std stdev sd stddev stderr se "
     "cv error noise margin runs n samples sample count reps repeats iterations iters trials seeds unit units better direction "
     "verdict status notes saved saving savings benefit win overhead winner cost note comment comments factor reduction "
@@ -184,6 +184,12 @@ def release(name: str) -> Version | None:
         return Version(found["version"]) if found else None
     except InvalidVersion:
         return None
+
+
+def commit(name: str) -> bool:
+    """Whether a name is the hash of a commit, and nothing else."""
+    plain = re.sub(r"(?i)^(?:commit|sha|rev)\s+|[`()\s]", "", name)
+    return bool(re.fullmatch(r"[0-9a-f]{7,40}", plain)) and bool(re.search(r"[0-9]", plain)) and bool(re.search(r"[a-f]", plain))
 
 
 @lru_cache(maxsize=CACHED)

@@ -56,7 +56,10 @@ def _texts(context: Context) -> Iterator[str]:
 
 def _caption(text: str) -> Caption:
     """A line as a caption: its metric, or the one in a bracket of it. A line that says which way is better alone has no name."""
-    plain = text.strip(" :*_")
+    plain = re.split(r"(?<=[.!?])\s+(?=[A-Z`])", text.strip(" :*_"))[-1] if text.rstrip(" *_").endswith(":") else text.strip(" :*_")
+    lead = plain.split(", ")[0]
+    if len(plain.split()) > MOST_WORDS and lead != plain and better(lead) and unit_of(lead) and not WAY.search(plain):
+        plain = lead  # the rest says under which conditions
     if WAY.search(plain):
         bracket = next((found[1] for found in _BRACKET.finditer(plain) if WAY.search(found[1])), "")
         name = WAY.sub("", bracket or (plain if len(plain.split()) <= MOST_WORDS else "")).strip(" ,;:-–—()")

@@ -22,6 +22,8 @@ def spread(cells: Sequence[str], bars: Sequence[int], below: Sequence[int]) -> t
     """The cells of a line with one for each column of the line below: a group's name, then empty ones. `bars` are the places of the bars
     of either line. Where they don't fit each other, groups are as wide as each other; as it stands, where they can't be."""
     columns = len(below) - 1
+    if "" in cells[1:] and cells[0] and len(cells) < columns:
+        return (*cells, *[""] * (columns - len(cells)))  # it marks how wide groups are, but for the last one
     if len(cells) >= columns or len(bars) != len(cells) + 1:
         return tuple(cells)
     centers = [(left + right) / 2 for left, right in zip(below, below[1:], strict=False)]

@@ -15,7 +15,7 @@ from perfproof.importers.pasted_text.cells import Cell, unit_of
 from perfproof.importers.pasted_text.headings import RUN
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios.metric_directions import STATISTICS, better, better_in
-from perfproof.model.scenarios.side_names import describes, release, role, split, switched
+from perfproof.model.scenarios.side_names import commit, describes, release, role, split, switched
 
 Kind = Literal["side", "metric", "label", "key", "unit", "run", "claim", "unclear"]
 _RUN = re.compile(r"(?i)^#?(?:run|trial|rep|repeat|repetition|iteration|iter|seed|attempt)\s*(?:#|no\.?|id|number|index)?$")
@@ -144,7 +144,7 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
             sides[place] = _side(column.name)
     spreads = {place for place in numeric if (rest := pairs.get(found[place].name)) and _SPREAD.match(rest[1])}
     sides = {place: column for place, column in sides.items() if place not in spreads}
-    sides |= {place: column for place, column in _others(found, numeric, sides).items() if place not in sides and place not in spreads}
+    sides |= {place: column for place, column in _others(found, numeric, sides, body).items() if place not in sides and place not in spreads}
     if not _enough(list(sides.values())):
         return []
     first = min(sides)
@@ -206,8 +206,9 @@ def _paired(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def _lettered(names: Sequence[str]) -> bool:
-    """Whether two names are A and B: sides, though nothing says which is which."""
-    return [re.sub(r"(?i)^(?:arm|variant|side|group|build|version)\s+", "", name).casefold() for name in names] == ["a", "b"]
+    """Whether two names are A and B, or of commits: sides, though nothing says which is which."""
+    plain = [re.sub(r"(?i)^(?:arm|variant|side|group|build|version)\s+", "", name).casefold() for name in names]
+    return plain == ["a", "b"] or all(map(commit, names))
 
 
 def _numbered_runs(pairs: Mapping[str, tuple[str, str]]) -> frozenset[str]:
@@ -232,12 +233,14 @@ def _cut(name: str, rests: set[str]) -> tuple[str, str] | None:
     return None
 
 
-def _others(found: Sequence[Column], numeric: Sequence[int], sides: dict[int, Column]) -> dict[int, Column]:
+def _others(found: Sequence[Column], numeric: Sequence[int], sides: dict[int, Column], body: Body) -> dict[int, Column]:
     """Columns without a telling name that are sides beside one that has it; where both sides have one, such a column may be anything."""
     roles = {role(column.side) for column in sides.values() if not column.metric} - {""}
     if not roles or {"baseline", "candidate"} <= roles:
         return {}
     plain = [place for place in numeric if place and found[place].kind in ("unclear", "metric") and place not in sides]
+    shares = {place for place in numeric if all(cell.unit == "%" for row in body if (cell := row[place]).kind == "value")}
+    plain = [place for place in plain if place not in shares or set(sides) <= shares]
     return {place: _side(found[place].name) for place in plain if _may_be_side(found[place].name)}
 
 

@@ -172,7 +172,7 @@ def aligned_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     while place < len(lines) and len(rows) < MOST_ROWS and (text := lines[place].text):
         if _RULE.match(text) or re.fullmatch(r"[-= ]{3,}", text):
             ruled = ruled or len(rows) == 1
-        elif rows and (re.match(r"^[A-Z]\w+:", text) or (len(rows) >= LEAST_ROWS and not re.search(r"\s{2,}|\t", text) and role(text))):
+        elif rows and ((":" in text and re.match(r"^[A-Z]\w+:", text)) or (len(rows) >= LEAST_ROWS and _ends(text, rows))):
             break
         else:
             cells = re.split(r"\s{2,}|\t+", text)
@@ -182,11 +182,18 @@ def aligned_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     if len(rows) < LEAST_ROWS:
         return None
     width = len(rows[1])
+    claimed = all(cell(row[-1]).kind == "claim" for row in rows[1:] if len(row) == width)
+    rows = [(*row, "") if claimed and len(row) == width - 1 and row is not rows[0] else row for row in rows]
     head = ("", *rows[0]) if len(rows[0]) == width - 1 else rows[0]
     body = [row for row in rows[1:] if len(row) == width]
     if len(head) == width and len(body) == len(rows) - 1 and _headed([head, *body]) and width > (2 if not ruled else 1):
         return Table(rows=(head, *body), ruled=True, drawn=False, number=lines[at].number), place
     return _loose(lines, at, place)
+
+
+def _ends(text: str, rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a line of one cell ends a table: a side's name, or a remark behind a table of several columns."""
+    return not re.search(r"\s{2,}|\t", text) and (bool(role(text)) or (len(rows[-1]) > 2 and not re.search(r"[0-9]$", text)))
 
 
 def _may_be_head(lines: Sequence[Line], at: int) -> bool:
