@@ -119,7 +119,12 @@ def _found(items: Sequence[Item]) -> Found:
 
 def _in_unit(reading: Reading, unit: str) -> Reading:
     """A number without a unit of its own in the one that the text says of all; what can't be in it stays as it is."""
-    if reading.unit or reading.named or better_in(reading.measure, unit) is None or (better(reading.measure) == "higher" and "/" not in unit):
+    if (
+        reading.unit
+        or reading.named
+        or better_in(reading.measure, unit) is None
+        or (better(reading.measure) == "higher" and "/" not in unit)
+    ):
         return reading
     return replace(reading, unit=unit)
 
@@ -257,7 +262,7 @@ def _named(item: Named, context: Context, place: int) -> Found:
 
 
 def _unit_above(name: str, texts: Sequence[str]) -> str:
-    """The one unit of a rate or a time that the words above a line name, where its own name is none of a metric: "tok/s per concurrency"."""
+    """The one unit of a rate or a time that the words above a line name, "tok/s per client", where its own name is no metric."""
     if not name or better(name) is not None or unit_of(name):
         return ""
     for text in texts:

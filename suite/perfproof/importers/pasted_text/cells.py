@@ -114,7 +114,9 @@ _AT_END = re.compile(
     rf"|(?:,\s*(?:in )?|\sin )(?P<late>{UNIT}(?:\s+(?:per|/)\s+\w{{1,12}})?)$"
 )
 _LAST_WORD = re.compile(r"(?:^|[\s_])(?P<unit>[A-Za-zµμ%][A-Za-z0-9/µμ%·]{0,30})$")
-_SNAKE_RATE = re.compile(r"(?i)(?:^|[_\s])(?P<what>(?:tok|toks|token|tokens|req|reqs|requests)(?=_)|[a-z]{2,20}(?=_per_))_(?:per_)?(?:s|sec|second)$")
+_SNAKE_RATE = re.compile(
+    r"(?i)(?:^|[_\s])(?P<what>(?:tok|toks|token|tokens|req|reqs|requests)(?=_)|[a-z]{2,20}(?=_per_))_(?:per_)?(?:s|sec|second)$"
+)
 
 
 def unit_of(name: str) -> str:
@@ -127,7 +129,8 @@ def unit_of(name: str) -> str:
         return f"{rate['what']}/s"
     last = _LAST_WORD.search(name)
     word = _spelt(last["unit"]) if last else ""
-    return word if last and known(word) and word not in ("B", "s", "min", "time") and not _at_work(name, word) else ""
+    spelt = word != "s" or bool(re.search(r"[a-z]_s$", name))
+    return word if last and spelt and known(word) and word not in ("B", "min", "time") and not _at_work(name, word) else ""
 
 
 def _at_work(name: str, unit: str) -> bool:

@@ -57,7 +57,9 @@ _OF_PATCH = (
     r"|it|this|that|i|we|you|they|#[0-9]+|(?!warm|run|start|load|boot|wait|soak)\w+ing)\b)"
 )
 """What may stand behind "before" and "after" in a sentence for them to name a side."""
-_BOTH = re.compile(r"(?i)\b(?:before|after|old|new|main|master|base\w*|pr|patch\w*)\s*(?:/|\||->|→|=>)\s*(?:before|after|old|new|main|master|base\w*|pr|patch\w*)\b")
+_BOTH = re.compile(
+    r"(?i)\b(?:before|after|old|new|main|master|base\w*|pr|patch\w*)\s*(?:/|\||->|→|=>)\s*(?:before|after|old|new|main|master|base\w*|pr|patch\w*)\b"
+)
 """Words for either side beside each other: these say the order of numbers."""
 _UNDERLINE = re.compile(r"^(?:={3,}|-{3,})$")
 
@@ -159,7 +161,7 @@ def _heading(text: str, level: int, line: Line, weak: bool = False) -> Heading:
 
 def run_of(found: re.Match[str]) -> str:
     """The number of a run that `RUN` found, as it is written."""
-    return next(filter(None, found.groups())).lower()
+    return str(next(filter(None, found.groups()))).lower()
 
 
 def _said(words: str) -> str:
@@ -291,7 +293,7 @@ class _Open:
 
     def _close(self, level: int, *, of_side: bool) -> None:
         """Ends the sections that a heading of this level ends: those of its own level and below; of a side, those that stand inside the
-        last side alone. What stands right above the first of two sides, or above this one, is around them, unless markdown says otherwise."""
+        last side alone. What stands right above the first side, or this one, is around them, unless markdown says otherwise."""
         if of_side and self._side is not None:
             self._sections = [
                 each
@@ -301,7 +303,9 @@ class _Open:
                 or (each.number < self._side.number and (each.level <= level or bool(better(each.text) or unit_of(each.text))))
             ]
         elif of_side:
-            self._sections = [each for each in self._sections if each.level <= level or each.weak]
+            self._sections = [
+                each for each in self._sections if each.level <= level or each.weak or (level >= BOLD and each.number in self._fresh)
+            ]
         else:
             self._sections = [each for each in self._sections if each.level < level]
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, is_digits, unit_of
 from perfproof.importers.pasted_text import named_values
+from perfproof.importers.pasted_text.cells import DIGITS, UNIT, bare, is_digits, unit_of
 from perfproof.importers.pasted_text.headings import RUN, SETTING, SETUP, run_of
 from perfproof.importers.pasted_text.named_values import Named, Value
 from perfproof.importers.pasted_text.text_lines import Line
@@ -22,16 +22,22 @@ from perfproof.model.scenarios.side_names import role, split
 MOST, LONGEST_WORDS, LONGEST = 40, 6, 80
 MOST_NAMES = 2
 """Names that stand before one another, at most: "main: run 1: Throughput: 12.3 requests/s"."""
-_NUMBER = re.compile(rf"(?<![\w.#@/^~±-])(?<!± )(?<!\+/- )(?<!\+- )[~≈]?\s?(?P<digits>{DIGITS})\s?(?:(?:total|output|input|prompt|generated)\s+(?=[a-z]+/s))?(?P<unit>{UNIT})?(?![\w])")
+_NUMBER = re.compile(
+    rf"(?<![\w.#@/^~±-])(?<!± )(?<!\+/- )(?<!\+- )[~≈]?\s?(?P<digits>{DIGITS})\s?"
+    rf"(?:(?:total|output|input|prompt|generated)\s+(?=[a-z]+/s))?(?P<unit>{UNIT})?(?![\w])"
+)
 _ARROW = re.compile(r"\s*(?:→|->|=>|➔|➜|⟶)\s*")
 _APART = re.compile(r"\s*[,;|](?:\s+|$)|\s*[|•]\s*|\s+/\s+|\s+(?:and|und|et|y|vs\.?|versus)\s+|\s+[-–—]\s+")
 _INSIDE = re.compile(r"^\s*[(\[](?P<text>[^()\[\]]{1,60})[)\]]")
-_SAID = re.compile(r"(?i)\b(?:is|are|was|were|goes|went|drops?|dropped|fell|falls|rose|rises|takes?|took|gets?|got|sees?|saw|i|we|you|it|it's|that)\b")
+_SAID = re.compile(
+    r"(?i)\b(?:is|are|was|were|goes|went|drops?|dropped|fell|falls|rose|rises|takes?|took|gets?|got|sees?|saw|i|we|you|it|it's|that)\b"
+)
 """Words of a sentence, which is read as one."""
 _SIDED = re.compile(r"^(?P<side>[^:=|,;]{1,60}?)\s*(?::|\s[-–—]|=>)\s+(?P<rest>[^\W\d].*[:=].*)$")
 _WAS = re.compile(
-    rf"(?i)^(?:(?P<name>[^\W\d_][^:=]{{0,60}}?)\s*[:=]\s*)?(?P<after>{DIGITS})\s?(?P<unit>{UNIT})?\s*[,(]\s*(?P<word>was|vs\.?|versus|from|(?:down|up) from"
-    rf"|previously|formerly|before|main|master|baseline|base|old|instead of|compared (?:to|with))\b:?\s*(?P<before>{DIGITS})\s?(?P<late>{UNIT})?"
+    rf"(?i)^(?:(?P<name>[^\W\d_][^:=]{{0,60}}?)\s*[:=]\s*)?(?P<after>{DIGITS})\s?(?P<unit>{UNIT})?\s*[,(]\s*"
+    r"(?P<word>was|vs\.?|versus|from|(?:down|up) from|previously|formerly|before|main|master|baseline|base|old"
+    rf"|instead of|compared (?:to|with))\b:?\s*(?P<before>{DIGITS})\s?(?P<late>{UNIT})?"
     r"(?:\s+(?:(?:on|in|for|with)\s+)?(?P<side>[a-z][\w -]{1,30}?))?\s*\)?\.?$"
 )
 """A number and, behind it, what it was: "41 ms (was 45 ms)", "41 ms (main: 45 ms)"."""
@@ -73,7 +79,9 @@ def named_line(lines: Sequence[Line], at: int, depth: int = 0) -> tuple[Named, i
         return Named(values=tuple(values), unread=(), number=lines[at].number), at + 1
     if found is None:
         return None
-    return replace(found[0], unread=(*found[0].unread, (found[0].values[0].name or text, f"more of its line was not read: {text[:LONGEST]}"))), at + 1
+    return replace(
+        found[0], unread=(*found[0].unread, (found[0].values[0].name or text, f"more of its line was not read: {text[:LONGEST]}"))
+    ), at + 1
 
 
 def _alone(text: str) -> tuple[Value, ...]:
@@ -97,7 +105,11 @@ def _below_name(text: str, line: Line, depth: int) -> Named | None:
         return replace(inner[0], values=tuple(replace(value, run=run_of(run)) for value in inner[0].values))
     if not _is_side(parts["side"]):
         named = all(better(value.name) for value in inner[0].values) and not re.search(r"[,;]", parts["side"])
-        return replace(inner[0], values=tuple(replace(value, name=f"{parts['side']} {value.name}") for value in inner[0].values)) if named else None
+        return (
+            replace(inner[0], values=tuple(replace(value, name=f"{parts['side']} {value.name}") for value in inner[0].values))
+            if named
+            else None
+        )
     return replace(inner[0], values=tuple(replace(value, side=parts["side"]) for value in inner[0].values))
 
 
@@ -135,7 +147,11 @@ def _quantities(text: str) -> Iterator[_Quantity]:
         before, digits = text[: one.start()].rstrip(), one["digits"].rstrip(",.")
         marked = before.endswith(("=", ":")) or _ARROW.search(before[-3:]) or _ARROW.match(text[one.end() :])
         inside = _INSIDE.match(text[one.end() :])
-        if is_digits(digits) and (known(one["unit"] or "") or marked or (inside and role(inside["text"]))) and not _CLAIM.match(one[0].strip()):
+        if (
+            is_digits(digits)
+            and (known(one["unit"] or "") or marked or (inside and role(inside["text"])))
+            and not _CLAIM.match(one[0].strip())
+        ):
             found.append(one)
     last, trailing = 0, _trailing(text, found)
     for at, one in enumerate(found):
@@ -186,7 +202,9 @@ def _told(found: Sequence[_Quantity]) -> Iterator[Value]:
             return
         metric, side, unit = named, own or side, one.unit or unit
         if becomes is None:
-            yield Value(name=named or (one.unit if known(one.unit) and better(one.unit) else ""), digits=one.digits, unit=one.unit, side=side)
+            yield Value(
+                name=named or (one.unit if known(one.unit) and better(one.unit) else ""), digits=one.digits, unit=one.unit, side=side
+            )
             continue
         unit = one.unit or becomes.unit
         yield Value(name=named, digits=one.digits, unit=unit, side="before")

@@ -13,7 +13,9 @@ from perfproof.model.base.quantities import known, scale
 
 MOST, LONGEST = 20, 80
 _QUANTITY = re.compile(rf"(?<![\w.#@/^±-])(?<!± )(?<!\+/- )(?<!\+- )(?P<digits>{DIGITS})\s?(?P<unit>{UNIT})?(?![\w])")
-_NAMED = re.compile(rf"^[-+*•\s]*[^\W\d_][^:=]{{1,60}}(?:[:=]\s*[\w ]{{1,40}})??[:=]\s*(?P<digits>{DIGITS})\s?(?P<unit>{UNIT})?(?:\s*(?:±|\+/?-).*)?$")
+_NAMED = re.compile(
+    rf"^[-+*•\s]*[^\W\d_][^:=]{{1,60}}(?:[:=]\s*[\w ]{{1,40}})??[:=]\s*(?P<digits>{DIGITS})\s?(?P<unit>{UNIT})?(?:\s*(?:±|\+/?-).*)?$"
+)
 """A line that is a name and its number, "tflops: 412.5"."""
 _COMMAND = re.compile(r"(?:^|\s)--[A-Za-z][\w-]*|^\$\s|^(?:export|pip|uv|git|cd|python3?|VLLM_[A-Z_]+=\S+)\s")
 
@@ -52,14 +54,16 @@ def _spellings(digits: str, unit: str) -> set[str]:
 
 
 def _measured(text: str) -> list[set[str]]:
-    """The quantities of a line that may be measurements: a time, a rate, or what has a unit behind a metric's name; no claim."""
+    """The quantities of a line that may be measurements: a time, a rate, or what has a unit behind a metric's name; no claim and no
+    condition, "at 16 req/s"."""
     metric = METRIC.search(text)
     if named := _NAMED.match(text):
         return [_spellings(named["digits"], named["unit"] or "")]
     return [
         _spellings(one["digits"], one["unit"] or "")
         for one in _QUANTITY.finditer(text)
-        if (_is_timed(one["unit"] or "") or (metric and one.start() > metric.start() and known(one["unit"] or "") and one["unit"] != "%"))
+        if not re.search(r"(?:\bat|@)\s*$", text[: one.start()])
+        and (_is_timed(one["unit"] or "") or (metric and one.start() > metric.start() and known(one["unit"] or "") and one["unit"] != "%"))
         and re.search(r"[1-9]", one["digits"])
     ]
 

@@ -120,7 +120,12 @@ def in_order(text: str) -> tuple[str, str] | None:
         return found
     for between in _BETWEEN.finditer(text):
         one, other = (re.findall(r"[\w~^#]+", part) for part in (text[: between.start()], text[between.end() :]))
-        ways = [(" ".join(one[-left:]), " ".join(other[:right])) for left in (1, 2) for right in (1, 2) if len(one) >= left and len(other) >= right]
+        ways = [
+            (" ".join(one[-left:]), " ".join(other[:right]))
+            for left in (1, 2)
+            for right in (1, 2)
+            if len(one) >= left and len(other) >= right
+        ]
         sides = next((way for way in ways if {role(side) for side in way} == {"baseline", "candidate"}), None)
         if sides:
             return sides
@@ -190,6 +195,8 @@ def _sided(value: Value) -> Value:
     for side, rest in split(name):
         if better_in(rest, value.unit or unit_of(rest)) is not None and (better(rest) is not None or unit_of(rest)):
             return replace(value, name=rest, side=side, run=run)
+        if side in ("before", "after") and re.fullmatch(r"[a-z]\w*_\w+|[a-z]{3,20}", rest):
+            return replace(value, name=rest, side=side, run=run)
     if role(name) and better(name) is None:
         return replace(value, name="", side=name, run=run)
     return replace(value, name=name, run=run)
@@ -214,7 +221,13 @@ def fields_line(lines: Sequence[Line], at: int) -> tuple[Named, int] | None:
     if not metrics:
         return None
     values = tuple(
-        Value(name=", ".join([*([of_all] if of_all else []), key, *cases]), digits=cell(fields[key]).digits, unit=cell(fields[key]).unit, side=side, run=run)
+        Value(
+            name=", ".join([*([of_all] if of_all else []), key, *cases]),
+            digits=cell(fields[key]).digits,
+            unit=cell(fields[key]).unit or unit_of(key),
+            side=side,
+            run=run,
+        )
         for key in metrics
     )
     return Named(values=values, unread=(), number=lines[at].number), at + 1

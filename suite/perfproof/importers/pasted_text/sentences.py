@@ -64,14 +64,16 @@ _FROM_TO = re.compile(
 )
 _WENT = re.compile(
     rf"(?i)(?:^|[,;:]\s+|\band\s+)[`\"']?(?P<label>[^\W\d_][^,;:.()]{{2,60}}?)[`\"']?\s+(?:(?:went|is|came|goes|got) (?:down|up)"
-    rf"|(?:got|is|became|gets) (?:slower|faster|smaller|bigger|larger|better|worse|shorter|longer),?|went|fell|falls|dropp?(?:ed|s)|rose|rises"
-    rf"|grew|grows|shrank|shrinks|climbed|jumped|improved|increased|decreased|(?:was |is )?reduced|(?:was |is )?cut)\s+from\s+(?P<before>{_DIGITS})"
-    rf"(?:\s?(?P<unit>{UNIT}))?\s+to\s+(?P<after>{_DIGITS})\s?(?P<other>{UNIT})(?![\w/])"
+    rf"|(?:got|is|became|gets) (?:slower|faster|smaller|bigger|larger|better|worse|shorter|longer),?|went|fell|falls"
+    rf"|dropp?(?:ed|s)|rose|rises"
+    rf"|grew|grows|shrank|shrinks|climbed|jumped|improved|increased|decreased|(?:was |is )?reduced|(?:was |is )?cut)\s+from\s+"
+    rf"(?P<before>{_DIGITS})(?:\s?(?P<unit>{UNIT}))?\s+to\s+(?P<after>{_DIGITS})\s?(?P<other>{UNIT})(?![\w/])"
 )
 _NOW_AND_THEN = re.compile(
-    rf"(?i)(?<![\w.,#-])(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})?\s*[,(]\s*(?:it\s+)?(?:was|(?:down|up) from|previously|formerly|before(?: it was)?|instead of"
-    rf"|compared (?:to|with)|used to be)\b:?\s*(?P<before>{_DIGITS})\s?(?P<late>{UNIT})(?![\w/])"
+    rf"(?i)(?<![\w.,#-])(?P<after>{_DIGITS})\s?(?P<unit>{UNIT})?\s*[,(]\s*(?:it\s+)?(?:was|(?:down|up) from|previously|formerly"
+    rf"|before(?: it was)?|instead of|compared (?:to|with)|used to be)\b:?\s*(?P<before>{_DIGITS})\s?(?P<late>{UNIT})(?![\w/])"
 )
+_TAKES = re.compile(r"(?i)\b(?P<what>[a-z][\w-]+) (?:took|takes|needs|needed|lasted|lasts)\b")
 _LEADING = re.compile(r"(?i)^(?:(?:and|but|while|the|our|my|its)\s+)+")
 LONGEST_QUOTED = 80
 
@@ -141,6 +143,12 @@ def _was(sentence: str, by: numerals.Convention) -> Iterator[Said]:
             yield Said(metric=" ".join(label.split()), before=before, after=same, unit=found["late"] or unit)
 
 
+def _taken(words: str) -> str:
+    """The time that something takes: "the run takes" is "run time"."""
+    found = _TAKES.search(words)
+    return f"{found['what']} time" if found else ""
+
+
 def _before_colon(words: str) -> str:
     """The name that ends right here with a colon: "Cold start: "."""
     found = re.search(r"(?:^|[.;!?,]\s+)(?P<name>[^\W\d_][\w ()/-]{1,40}?)\s*:\s*$", words)
@@ -151,7 +159,7 @@ def _compared(sentence: str, by: numerals.Convention) -> Iterator[Said]:
     """A sentence with one metric, two numbers of its kind, and words for whose they are."""
     numbers = _quantities(sentence)
     metrics = list(dict.fromkeys(match["label"].lower() for match in METRIC.finditer(sentence)))
-    named = "" if metrics or len(numbers) != 2 else _before_colon(sentence[: numbers[0].start()])
+    named = "" if metrics or len(numbers) != 2 else _before_colon(sentence[: numbers[0].start()]) or _taken(sentence)
     metrics = [named] if named and better_in(named, numbers[0]["unit"]) else metrics
     if len(numbers) != 2 or len(metrics) != 1 or _DOUBT.search(sentence):
         return
@@ -239,15 +247,15 @@ def _metrics_of(sentence: str, side: str, last: Sequence[_Told]) -> list[_Told]:
         before = list(METRIC.finditer(sentence, begin, number.start()))
         behind = re.match(r"\s+(?:of\s+)?(?:the\s+|mean\s+)?", sentence[number.end() : end])
         metric = before[-1] if before else METRIC.match(sentence, number.end() + (behind.end() if behind else 0), end)
-        taken = re.search(r"(?i)\b([a-z][\w-]+) (?:took|takes|needs|needed|lasted|lasts)\b", sentence[begin : number.start()])
+        taken = _taken(sentence[begin : number.start()])
         same = [one for one in last if scale(one.number["unit"])[0] == scale(number["unit"])[0]]
         rate = "/" in number["unit"]
-        label = (
-            metric["label"] if metric else f"{taken[1]} time" if taken else same[0].label if len(same) == 1 else number["unit"] if rate else ""
-        )
+        label = metric["label"] if metric else taken or (same[0].label if len(same) == 1 else number["unit"] if rate else "")
         if not label:
             return []
-        told.append(_Told(label=label, metric=metric or (same[0].metric if len(same) == 1 and not taken else None), number=number, word=word))
+        told.append(
+            _Told(label=label, metric=metric or (same[0].metric if len(same) == 1 and not taken else None), number=number, word=word)
+        )
         begin = metric.end() if metric and metric.start() > number.start() else number.end()
     return told
 

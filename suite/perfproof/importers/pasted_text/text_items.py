@@ -13,6 +13,7 @@ from perfproof.importers.pasted_text import headings, inline_values, named_value
 from perfproof.importers.pasted_text.clients.client_blocks import Block, json_block, serving_block
 from perfproof.importers.pasted_text.clients.client_setup import Setup, setup_line
 from perfproof.importers.pasted_text.clients.json_values import Structure, structure
+from perfproof.importers.pasted_text.clients.timing_blocks import google_benchmark, hyperfine_block
 from perfproof.importers.pasted_text.headings import Heading
 from perfproof.importers.pasted_text.named_values import Named
 from perfproof.importers.pasted_text.tables import table_shapes
@@ -20,7 +21,6 @@ from perfproof.importers.pasted_text.tables.benchstat_tables import benchstat_ta
 from perfproof.importers.pasted_text.tables.table_shapes import Table
 from perfproof.importers.pasted_text.text_lines import Line
 from perfproof.model.scenarios.side_names import role
-from perfproof.importers.pasted_text.clients.timing_blocks import google_benchmark, hyperfine_block
 
 MOST_ITEMS = 50_000
 
@@ -42,7 +42,8 @@ _LOG = re.compile(
     r"(?i)^(?:\(\w+ pid=\d+\)\s*)?(?:INFO|WARNING|DEBUG|ERROR)\b[: ]|^namespace\(|\d+%\|[^|]*\||\bit/s\]|\bs/it\]|^warming up"
     r"|^starting (?:initial|main)"
     r"|^initial test run|^profiling iterations|^burstiness factor|^processed prompts|^benchmarking\b.*\.\.\.$"
-    r"|^(?:traffic request rate|maximum request concurrency): *(?:inf|none)\b|^rendering prompts|^adding requests|^capturing\b|^load average:"
+    r"|^(?:traffic request rate|maximum request concurrency): *(?:inf|none)\b|^rendering prompts|^adding requests"
+    r"|^capturing\b|^load average:"
 )
 """Lines that clients and servers print of themselves: commands, logs, progress bars."""
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
+from perfproof.importers.pasted_text import timing_lines
 from perfproof.importers.pasted_text.cells import DIGITS, UNIT, unit_of
-from perfproof.importers.pasted_text.clients import timing_lines
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.quantities import known
 from perfproof.model.scenarios import foreign_words
-from perfproof.model.scenarios.metric_directions import better_in
+from perfproof.model.scenarios.metric_directions import better_in, word_set
 from perfproof.model.scenarios.side_names import role
 
 LARGEST_FILE = 10_000_000
@@ -37,10 +37,10 @@ _BOLD = re.compile(r"(?i)</?(?:b|strong)\s*>")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]{0,15}(?:\s[^<>]{0,200})?/?>")
 _ELEMENT = re.compile(r"<(?P<name>[A-Za-z][\w-]{0,40})\s(?P<fields>[^<>]{0,2000}?=\s?\"[^<>]{0,2000}?)\s*/?>")
 """An element of XML with its attributes."""
-_HTML = frozenset(
-    "a abbr b blockquote body br caption center code col colgroup del details div em font g h1 h2 h3 h4 h5 h6 head hr html i img ins kbd li "
-    "link meta ol p path picture pre q rect s samp script section small source span strike strong style sub summary sup svg table tbody td "
-    "text tfoot th thead title tr tt u ul var video".split()
+_HTML = word_set(
+    "a abbr b blockquote body br caption center code col colgroup del details div em font g h1 h2 h3 h4 h5 h6 head hr html i img ins "
+    "kbd li link meta ol p path picture pre q rect s samp script section small source span strike strong style sub summary sup svg table tbody td "
+    "text tfoot th thead title tr tt u ul var video"
 )
 _FENCE = re.compile(r"^\s*(?:```|~~~)\s*(?P<language>\w*)")
 _CLOCK = r"\[?(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[ T])?[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?:\s?[AaPp][Mm])?\]?"
@@ -58,7 +58,11 @@ _THOUSANDS = re.compile(r"(?<=[0-9])\s?(?P<mark>[kKM])\s+(?=(?:tok\w*|req\w*|op|
 _SIGNS = str.maketrans({**dict.fromkeys("█▇▆▅▄▃▂▁▏▎▍▌▋▊▉░▒▓■▬", " "), "−": "-", "‒": "-", "\u00ad": None, "ǀ": "|", "｜": "|"})
 _WIDE = {"：": ": ", "，": ", ", "；": "; ", "。": ". ", "（": " (", "）": ") ", "、": ", ", "【": "[", "】": "]", "　": " "}
 _WIDE_SIGNS = re.compile("[" + "".join(_WIDE) + "\uff05\uff0b-\uff0f\uff10-\uff19\uff1d\uff21-\uff3a\uff41-\uff5a\uff5e]")
-_HOURS, _MINUTES, _SECONDS = r"[0-9]{1,3}\s?(?:h|hrs?|hours?)", r"[0-9]{1,3}\s?(?:m|mins?|minutes?)", r"[0-9]{1,2}(?:\.[0-9]{1,9})?\s?(?:s|secs?|seconds?)"
+_HOURS, _MINUTES, _SECONDS = (
+    r"[0-9]{1,3}\s?(?:h|hrs?|hours?)",
+    r"[0-9]{1,3}\s?(?:m|mins?|minutes?)",
+    r"[0-9]{1,2}(?:\.[0-9]{1,9})?\s?(?:s|secs?|seconds?)",
+)
 _LASTED = re.compile(rf"(?<![\w.:,-])(?:{_HOURS}\s?{_MINUTES}(?:\s?{_SECONDS})?|{_MINUTES}\s?{_SECONDS})(?![\w/])")
 """A time of several units: 1m 23.4s, 2 h 5 min."""
 _JIRA = re.compile(r"^\|\|.*\|\|$")
@@ -66,7 +70,8 @@ _LATEX_ROW = re.compile(r"^(?P<cells>[^&]*(?<!\\)&.*?)\s*\\\\\s*(?:\\hline|\[[^\
 _LATEX_RULE = re.compile(r"^\s*\\(?:toprule|midrule|bottomrule|hline|cmidrule\S*|begin\{.*|end\{.*|centering|caption\{.*|label\{.*)\s*$")
 _LOGGED = re.compile(
     r"^(?:\(\w{1,40} pid=[0-9]+\)\s*)?(?:\[?[0-9][0-9T:., /+Z-]{5,30}\]?\s+)?\[?(?:INFO|WARNING|WARN|DEBUG|ERROR)\]?(?:\s*[:|-])?\s+"
-    r"(?:[0-9][0-9T:., -]{4,25}\s+)?(?:\[[\w./:-]{1,60}\]:?\s*)?(?:[A-Za-z_][\w.]{0,40}(?::[0-9]+)?(?::|\s[-–|])\s+(?=\S+.*[:=]))?(?P<text>\S.*)$"
+    r"(?:[0-9][0-9T:., -]{4,25}\s+)?(?:\[[\w./:-]{1,60}\]:?\s*)?"
+    r"(?:[A-Za-z_][\w.]{0,40}(?::[0-9]+)?(?::|\s[-–|])\s+(?=\S+.*[:=]))?(?P<text>\S.*)$"
 )
 """A line of a program's log, and what it says."""
 _FIELDS = re.compile(r"^(?:[\w.-]{1,40}\s)?[A-Za-z_][\w./-]{0,40}=\S+(?:[\s,;]+[A-Za-z_][\w./-]{0,40}=\S+)*\s*$")
@@ -148,9 +153,13 @@ def _of_code(text: str) -> bool:
 
 
 def _side_of_diff(text: str) -> str:
-    """A line of a diff with its side: a metric that was taken away was before. A setting is of no side."""
-    words = re.match(rf"(?P<sign>[-+])\s*(?P<text>(?P<name>[A-Za-z][^:=]{{0,80}}?)\s*[:=]\s*(?:{DIGITS})\s*(?P<unit>{UNIT})?.*)", text)
-    if not words or not (better_in(words["name"], words["unit"] or "") or unit_of(words["name"]) or known(words["unit"] or "")):
+    """A line of a diff with its side: a metric that was taken away was before. A setting, a whole number without a unit, is of no side."""
+    words = re.match(
+        rf"(?P<sign>[-+])\s*(?P<text>(?P<name>[A-Za-z][^:=]{{0,80}}?)\s*[:=]\s*(?P<digits>{DIGITS})\s*(?P<unit>{UNIT})?.*)", text
+    )
+    if not words or not (
+        "." in words["digits"] or better_in(words["name"], words["unit"] or "") or unit_of(words["name"]) or known(words["unit"] or "")
+    ):
         return text
     return f"{'before' if words['sign'] == '-' else 'after'} {words['text']}"
 

@@ -35,8 +35,8 @@ _METRICS = {
     "accuracy": "genauigkeit exactitude exactitud accuratezza acurácia nauwkeurigheid dokładność точность",
     "speed": "geschwindigkeit vitesse velocidad velocità velocidade snelheid hastighet prędkość скорость",
     "errors": "fehler erreurs errores errori erros fouten błędy ошибки",
-    "mean": "mittel mittlere mittlerer mittleres mittelwert durchschnitt durchschnittlich durchschnittliche moyenne moyen media medio promedio "
-    "média médio gemiddelde gemiddeld średnia średni średnie среднее средняя средний",
+    "mean": "mittel mittlere mittlerer mittleres mittelwert durchschnitt durchschnittlich durchschnittliche moyenne moyen media medio "
+    "promedio média médio gemiddelde gemiddeld średnia średni średnie среднее средняя средний",
     "median": "médiane mediana медиана",
     "requests": "anfragen requêtes solicitudes peticiones richieste requisições verzoeken żądania запросов запросы",
     "tokens": "jetons токенов токены",
@@ -61,20 +61,21 @@ _PHRASES = {
     "в секунду": "per second",
 }
 _UNSPACED_SIDES = {
-    "before": "修改前 改动前 優化前 优化前 合入前 合并前 變更前 变更前 変更前 修正前 適用前 改善前 导入前 導入前 之前 以前 改前 前版 변경전 적용전 수정전 "
-    "최적화전 이전",
+    "before": "修改前 改动前 優化前 优化前 合入前 合并前 變更前 变更前 変更前 修正前 適用前 改善前 导入前 導入前 之前 以前 改前 "
+    "前版 변경전 적용전 수정전 최적화전 이전",
     "baseline": "基线 基線 基准 基準 ベースライン 对照 対照 기준 베이스라인",
     "old": "旧版 舊版 原版 原始 原先 原本 従来 从前 기존 원본",
     "without": "未优化 未優化 未修改 未打补丁 なし 없음",
-    "after": "修改后 改动后 優化後 优化后 合入后 合并后 變更後 变更后 変更後 修正後 適用後 改善後 导入后 導入後 之后 之後 以后 以後 改后 变更後 변경후 적용후 "
-    "수정후 최적화후 이후",
+    "after": "修改后 改动后 優化後 优化后 合入后 合并后 變更後 变更后 変更後 修正後 適用後 改善後 导入后 導入後 之后 之後 以后 以後 改后 "
+    "变更後 변경후 적용후 수정후 최적화후 이후",
     "new": "新版 本次 今回 신규",
 }
 _FIRST_SIGN = {"旧": "old", "舊": "old", "新": "new", "本": "this", "此": "this"}
 _LAST_SIGN = {"前": "before", "전": "before", "后": "after", "後": "after", "후": "after"}
 """Signs that are a word where a name begins, or ends, with them: "新内核", "合入补丁后"."""
 _UNSPACED_METRICS = {
-    "ttft": "首字延迟 首字时延 首字耗时 首词延迟 首个token延迟 首token延迟 首token时延 初回トークン時間 最初のトークンまでの時間 첫토큰지연",
+    "ttft": "首字延迟 首字时延 首字耗时 首词延迟 首个token延迟 首token延迟 首token时延 初回トークン時間 "
+    "最初のトークンまでの時間 첫토큰지연",
     "throughput": "吞吐量 吞吐率 吞吐 スループット 처리량",
     "latency": "延迟 延遲 时延 時延 延时 レイテンシー レイテンシ 遅延 지연시간 지연",
     "time": "耗时 耗時 用时 用時 时间 時間 时长 実行時間 処理時間 시간",

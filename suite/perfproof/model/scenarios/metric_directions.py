@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal
 
 from perfproof.model.base.quantities import known, scale
-from perfproof.model.scenarios import eval_metrics, foreign_words
+from perfproof.model.scenarios import foreign_words
 from perfproof.model.scenarios.metrics import METRICS, Better
 
 Kind = Literal["time", "rate", "memory", "share", "count", "number"]
@@ -29,13 +29,14 @@ _NOUNS: tuple[tuple[Better, Kind, str], ...] = (
         "time",
         "time to first token|time to first output token|time to second token|time per output token|time per token|inter-token latency",
     ),
-    ("higher", "rate", "throughput|goodput|bandwidth|tput|thpt|thruput|flops|gflops|tflops|speed|tps|qps|rps|ops"),
+    ("higher", "rate", "throughput|goodput|bandwidth|tput|thpt|thruput|gbps|tbps|mbps|iops|flops|gflops|tflops|speed|tps|qps|rps|ops"),
     ("higher", "rate", "tokens per second|requests per second|queries per second|tokens per sec|requests per sec"),
     ("lower", "memory", "memory|memory usage|memory used|memory allocated|memory reserved|memory footprint|vram|rss|peak mem|mem"),
     (
         "higher",
         "share",
-        "accuracy|acc|acc norm|exact match|f1|pass rate|success rate|hit rate|acceptance rate|accept rate|mfu|gsm8k|mmlu|humaneval|occupancy|hit ratio",
+        "accuracy|acc|acc norm|exact match|f1|pass rate|success rate|hit rate|acceptance rate|accept rate|mfu|gsm8k|mmlu|humaneval"
+        "|occupancy|hit ratio",
     ),
     ("lower", "share", "invalid|invalid rate|error rate|failure rate|rejection rate|drop rate|word error rate|wer|cer"),
     ("lower", "count", "errors|failures|failed requests|failed|preemptions|recompilations|recompiles|graph breaks|retries|cache misses"),
@@ -96,8 +97,9 @@ _SUITE = re.compile(r"\w\.(?:peakmem|mem|time)_\w+(?:\([^()]*\))?$")
 """A function of a suite that asv measures."""
 _PER_SECOND = re.compile(r"(?i)^per (?:second|sec)\b(?: requests?(?: stats| statistics| rate)?$)?")
 _EVALUATION = re.compile(
-    r"(?i)^(?:gsm8k|mmlu(?:[-_ ]?(?:pro|redux))?|humaneval\+?|hellaswag|arc[-_ ](?:c|e|challenge|easy)|winogrande|truthfulqa(?:_mc[12])?|mbpp\+?|ifeval"
-    r"|gpqa|aime(?:2[0-9])?|math[-_ ]?500|livecodebench|mgsm|piqa|boolq)(?=[\s,(:_-]|$)"
+    r"(?i)^(?:gsm8k|mmlu(?:[-_ ]?(?:pro|redux))?|humaneval\+?|hellaswag|arc[-_ ](?:c|e|challenge|easy)|winogrande|truthfulqa(?:_mc[12])?"
+    r"|mbpp\+?|ifeval|gpqa|aime(?:2[0-9])?|math[-_ ]?500|livecodebench|mgsm|piqa|boolq)"
+    r"(?:[\s,:_()-]+(?:strict|flexible|match|extract|score|acc|cot|em|exact|[0-9]+-?shots?|pass@[0-9]+|platinum|main|test|%))*[\s)]*$"
 )
 """The name of an evaluation, of which a higher score is better."""
 _BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
@@ -114,14 +116,12 @@ def better(label: str) -> Better | None:
         return row.better
     if _SUITE.search(label):
         return "lower"
-    if (of_eval := eval_metrics.direction(label)) is not None:
-        return of_eval
     if said := _SAID.findall(label):
         ways: set[Better] = {"lower" if (word or arrow).lower() in _LOWER else "higher" for word, arrow in said}
         return ways.pop() if len(ways) == 1 else None
     words, unit = _read(label)
     if not words:
-        return _by_unit(unit)
+        return "lower" if scale(unit)[0] == "bytes" and "peak" in label.casefold() else _by_unit(unit)
     found = _noun(words)
     if found is None and _EVALUATION.match(label) and (not unit or unit == "%"):
         return "higher"

@@ -53,7 +53,8 @@ _NEUTRAL = word_set(
     "time setup variant arm"
 )
 _DESCRIBING = word_set(
-    "recovery retention retained recovered change changes delta diff difference differences speedup speed up ratio gain improvement regression rel relative abs absolute "
+    "recovery retention retained recovered "
+    "change changes delta diff difference differences speedup speed up ratio gain improvement regression rel relative abs absolute "
     "pct percent x × δ p value pvalue q t z stat significance significant sig confidence ci interval std stdev sd stddev stderr se "
     "cv error noise margin runs n samples sample count reps repeats iterations iters trials seeds unit units better direction "
     "verdict status notes saved saving savings benefit win overhead winner cost note comment comments factor reduction "
@@ -122,7 +123,7 @@ def _role(words: Sequence[str]) -> Role:
 
 
 def leans(name: str) -> Role:
-    """Which side a name that says both is the likelier to be: one without a word for a change, "main of May 3 + v0.9.2", is the baseline."""
+    """Which side a name that says both is the likelier to be: "main of May 3 + v0.9.2" has no word for a change, so the baseline."""
     words = set(_words(_BRACKETS.sub(" ", _plain(name))))
     return "candidate" if CANDIDATES & words else "baseline" if BASELINES & words else ""
 

@@ -132,7 +132,11 @@ def _one_run(found: Mapping[Any, Any]) -> bool:
     every = list(_items(found, 0))
     sided = any(_is_side(str(key)) or (isinstance(value, list) and _runs(str(key), value)) for key, value in every)
     scored = bool(_scores(found)) or any(isinstance(value, Mapping) and _scores(value) for _, value in every)
-    return not sided and not scored and not any(isinstance(value, list) and any(isinstance(each, Mapping) for each in value) for _, value in every)
+    return (
+        not sided
+        and not scored
+        and not any(isinstance(value, list) and any(isinstance(each, Mapping) for each in value) for _, value in every)
+    )
 
 
 def _items(found: Any, depth: int) -> Iterator[tuple[Any, Any]]:
@@ -222,13 +226,19 @@ def _of_rows(rows: Sequence[Mapping[Any, Any]], place: _Place) -> Iterator[Numbe
     """The rows of a list: each of a side, of a metric, or a run of the side above; two without anything that tells them apart are sides."""
     sides = [_side_of(row) for row in rows]
     nameless = not any(sides) and not place.side and len(rows) == 2 and not any(_sides_inside(row) for row in rows)
-    alike = nameless and set(rows[0]) == set(rows[1]) and all(rows[0][key] == rows[1][key] for key in rows[0] if isinstance(rows[0][key], str))
+    alike = (
+        nameless and set(rows[0]) == set(rows[1]) and all(rows[0][key] == rows[1][key] for key in rows[0] if isinstance(rows[0][key], str))
+    )
     numbers = count(1)
     for row, side in zip(rows, sides, strict=True):
         told = {name for name, value in row.items() if isinstance(value, str)}
         named = next((key for key in _METRIC if key in told and row[key] != side), "")
         run = next((str(row[key]) for key in RUN_KEYS if key in row), "")
-        cases = [f"{key}={row[key]}" for key in row if key in told and key not in (named, *_UNIT) and row[key] != side and not cell(row[key]).unit]
+        cases = [
+            f"{key}={row[key]}"
+            for key in row
+            if key in told and key not in (named, *_UNIT) and row[key] != side and not cell(row[key]).unit
+        ]
         sizes = [f"{key}={row[key]}" for key in row if _is_size(str(key), [other.get(key) for other in rows])]
         rest = {key: value for key, value in row.items() if key not in (*RUN_KEYS, named) and f"{key}={value}" not in (*cases, *sizes)}
         rest = {str(row[named]) if key == "value" and named else key: value for key, value in rest.items() if row[key] != side}
@@ -242,7 +252,9 @@ def _of_rows(rows: Sequence[Mapping[Any, Any]], place: _Place) -> Iterator[Numbe
 
 def _is_size(key: str, values: Sequence[Any]) -> bool:
     """Whether a number of each row is a size, which tells rows apart, and no result: a batch of 1 and of 8."""
-    size = re.search(r"(?i)(?:^|_)(?:batch(?:_size)?|bs|concurrency|clients|users|len|length|isl|osl|tp|qps|rps|request_rate|num_prompts)$", key)
+    size = re.search(
+        r"(?i)(?:^|_)(?:batch(?:_size)?|bs|concurrency|clients|users|len|length|isl|osl|tp|qps|rps|request_rate|num_prompts)$", key
+    )
     return bool(size) and all(isinstance(value, int) or value is None for value in values)
 
 

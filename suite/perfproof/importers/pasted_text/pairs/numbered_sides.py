@@ -10,7 +10,9 @@ from dataclasses import replace
 from perfproof.importers.pasted_text.readings import Reading
 from perfproof.model.scenarios.side_names import role
 
-_NUMBERED = re.compile(r"(?i)^(?P<side>.*?[^\W\d_].*?)[\s_.-]*(?:\(\s*(?P<inside>#?\s?[0-9]{1,2})\s*\)|(?P<number>#\s?[0-9]{1,2}|[0-9]{1,2}))$")
+_NUMBERED = re.compile(
+    r"(?i)^(?P<side>.*?[^\W\d_].*?)[\s_.-]*(?:\(\s*(?P<inside>#?\s?[0-9]{1,2})\s*\)|(?P<number>#\s?[0-9]{1,2}|[0-9]{1,2}))$"
+)
 
 
 def as_runs(readings: Sequence[Reading]) -> list[Reading]:

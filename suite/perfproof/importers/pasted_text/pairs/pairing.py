@@ -37,7 +37,9 @@ class _Sample:
         return float(f"{median(self.values):.{PLACES}g}") if len(self.values) > 1 else self.values[0]
 
 
-_RUNS = re.compile(r"(?i)\(\s*(?:n\s*=\s*([0-9]{1,4})|(?:(?:mean|median|avg|average|best) of )?([0-9]{1,4}) (?:runs|reps|trials|repeats|launches))\s*\)")
+_RUNS = re.compile(
+    r"(?i)\(\s*(?:n\s*=\s*([0-9]{1,4})|(?:(?:mean|median|avg|average|best) of )?([0-9]{1,4}) (?:runs|reps|trials|repeats|launches))\s*\)"
+)
 """How many runs the name of a side says that its numbers are of."""
 Samples = Mapping[str, Mapping[str, _Sample]]
 """By label, then by side."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from perfproof.importers.pasted_text.cells import bare, cell
 from perfproof.model.scenarios.side_names import release
@@ -26,8 +27,8 @@ def spread(cells: Sequence[str], bars: Sequence[int], below: Sequence[int]) -> t
         return (*cells, *[""] * (columns - len(cells)))  # it marks how wide groups are, but for the last one
     if len(cells) >= columns or len(bars) != len(cells) + 1:
         return tuple(cells)
-    centers = [(left + right) / 2 for left, right in zip(below, below[1:], strict=False)]
-    owners = [next((at for at, (left, right) in enumerate(zip(bars, bars[1:], strict=False)) if left < center < right), -1) for center in centers]
+    centers = [(left + right) / 2 for left, right in pairwise(below)]
+    owners = [next((at for at, (left, right) in enumerate(pairwise(bars)) if left < center < right), -1) for center in centers]
     if set(owners) != set(range(len(cells))) or owners != sorted(owners):
         each, rest = divmod(columns - 1, len(cells) - 1) if len(cells) > 1 else (0, 1)
         if rest:

@@ -45,7 +45,14 @@ def _without_error(name: str, digits: str, better: Better | None, table: Table, 
     """A score of which no standard error is known: a number like others."""
     arrow = next((sign for sign, higher in ARROWS.items() if better == ("higher" if higher else "lower")), "")
     return Reading(
-        side=side, context=context, label=name, measure=f"{name} {arrow}", digits=digits, place=table.number, number=table.number, kind="score"
+        side=side,
+        context=context,
+        label=name,
+        measure=f"{name} {arrow}",
+        digits=digits,
+        place=table.number,
+        number=table.number,
+        kind="score",
     )
 
 
@@ -69,6 +76,4 @@ def _total(
         return ", ".join(part for part in (name, "" if which == "none" else which, metric) if part), numbers[0], better
     value, error = (numerals.value(number, by) for number in numbers[:2])
     asked = {what: row[column] for column, what in ASKED.items() if row.get(column)}
-    return Total(
-        side=side, task=name, filter=which, metric=metric, value=value, error=error, better=better, asked=asked
-    )
+    return Total(side=side, task=name, filter=which, metric=metric, value=value, error=error, better=better, asked=asked)

@@ -144,7 +144,9 @@ def _with_sides(found: Sequence[Column], body: Body) -> list[Column]:
             sides[place] = _side(column.name)
     spreads = {place for place in numeric if (rest := pairs.get(found[place].name)) and _SPREAD.match(rest[1])}
     sides = {place: column for place, column in sides.items() if place not in spreads}
-    sides |= {place: column for place, column in _others(found, numeric, sides, body).items() if place not in sides and place not in spreads}
+    sides |= {
+        place: column for place, column in _others(found, numeric, sides, body).items() if place not in sides and place not in spreads
+    }
     if not _enough(list(sides.values())):
         return []
     first = min(sides)

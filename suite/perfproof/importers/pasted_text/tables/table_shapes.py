@@ -71,9 +71,7 @@ def barred_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
         rows[0] = ("", *rows[0])  # the blanks before its first bar were its first cell
     rows = _joined(rows) if drawn else rows
     heads = heads if 1 < heads < len(rows) and len({len(row) for row in rows[: heads + 1]}) == 1 else 1
-    return Table(
-        rows=tuple(rows), ruled=ruled or heads > 1, drawn=drawn, number=lines[at].number, cut=cut, heads=heads
-    ), place
+    return Table(rows=tuple(rows), ruled=ruled or heads > 1, drawn=drawn, number=lines[at].number, cut=cut, heads=heads), place
 
 
 def _barred(lines: Sequence[Line], at: int) -> bool:
@@ -84,7 +82,9 @@ def _barred(lines: Sequence[Line], at: int) -> bool:
     if _is_rule(text):
         return bool(_FRAME.match(text)) and below[:1] in tuple(_BARS) and below != ""
     if len(_SPLIT.findall(text)) > 1 and _SPLIT.search(below) and not _is_rule(below):
-        below = next((line.text for line in lines[at + 2 : at + 1 + grouped_heads.MOST_LINES] if not _SPLIT.sub("", line.text).strip(" -=+:")), "")
+        below = next(
+            (line.text for line in lines[at + 2 : at + 1 + grouped_heads.MOST_LINES] if not _SPLIT.sub("", line.text).strip(" -=+:")), ""
+        )
         return _is_rule(below) and bool(set(below) & set("|+┼"))
     return " | " in text and _is_rule(below) and bool(set(below) & set("|+┼"))
 
@@ -178,6 +178,8 @@ def aligned_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
             cells = re.split(r"\s{2,}|\t+", text)
             remark = rows and len(cells) == len(rows[0]) + 1 and re.fullmatch(r"\(.*\)", cells[-1])
             rows.append(tuple([*cells[:-2], f"{cells[-2]} {cells[-1]}"] if remark else cells))
+            if not _goes_on_aligned(rows, ruled):
+                return _loose(lines, at, at + MOST_ROWS)  # no line below can make it a table
         place += 1
     if len(rows) < LEAST_ROWS:
         return None
@@ -189,6 +191,17 @@ def aligned_table(lines: Sequence[Line], at: int) -> tuple[Table, int] | None:
     if len(head) == width and len(body) == len(rows) - 1 and _headed([head, *body]) and width > (2 if not ruled else 1):
         return Table(rows=(head, *body), ruled=True, drawn=False, number=lines[at].number), place
     return _loose(lines, at, place)
+
+
+def _goes_on_aligned(rows: Sequence[Sequence[str]], ruled: bool) -> bool:
+    """Whether rows may be the first of a table: the second fits the head, and the last has as many cells, or lacks one."""
+    if len(rows) < LEAST_ROWS:
+        return True
+    if len(rows[1]) <= (1 if ruled else 2):
+        return False
+    width = len(rows[1])
+    head = ("", *rows[0]) if len(rows[0]) == width - 1 else rows[0]
+    return len(head) == width and len(rows[-1]) in (width, width - 1) and (len(rows) > LEAST_ROWS or _headed([head, rows[1]]))
 
 
 def _ends(text: str, rows: Sequence[Sequence[str]]) -> bool:

@@ -19,10 +19,14 @@ _EVENTS = (
     r"instructions(?::\w)?|cycles(?::\w)?|cache-misses|branch-misses|branches|page-faults|context-switches|cpu-migrations|task-clock"
     r"|L1-dcache-load-misses|LLC-load-misses|dTLB-load-misses|(?:seconds|msec) (?:time elapsed|user|sys)"
 )
-_EVENT = re.compile(rf"^(?P<digits>{DIGITS})\s+(?:\+-\s*{DIGITS}\s+)?(?:(?P<unit>msec)\s+)?(?P<name>{_EVENTS})(?P<rest>\s+#.*|\s+\(.*|\s*[+±].*)?$")
+_EVENT = re.compile(
+    rf"^(?P<digits>{DIGITS})\s+(?:\+-\s*{DIGITS}\s+)?(?:(?P<unit>msec)\s+)?(?P<name>{_EVENTS})(?P<rest>\s+#.*|\s+\(.*|\s*[+±].*)?$"
+)
 
 
-_EXPOSED = re.compile(rf"^(?P<name>[a-z]\w*:\w+|[a-z]\w*_(?:total|sum|count|seconds|bytes))(?P<labels>\{{[^{{}}]*\}})?\s+(?P<digits>{DIGITS})$")
+_EXPOSED = re.compile(
+    rf"^(?P<name>[a-z]\w*:\w+|[a-z]\w*_(?:total|sum|count|seconds|bytes))(?P<labels>\{{[^{{}}]*\}})?\s+(?P<digits>{DIGITS})$"
+)
 """A line that a server shows to Prometheus."""
 _UNIT_FIRST = re.compile(rf"^(?P<name>[A-Za-z][\w ().,/%+#-]*?)\s{{2,}}(?P<unit>%|[A-Za-z][\w./]*)\s{{2,}}(?P<digits>{DIGITS})$")
 _COUNTED = re.compile(r"(?i)^(?:cycles?|inst|blocks?|warps?|threads?|registers?|[kmgt]?bytes?|[nmu]seconds?|[kmg]?hz|\w+/\w+)$")
