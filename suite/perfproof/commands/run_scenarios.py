@@ -28,7 +28,7 @@ from perfproof.model.installed.scenario_folders import located
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import LEAST_BLOCKS, Profile, Scenario
-from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digest
+from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digests
 from perfproof.planning import Estimate, estimates, make_plan
 from perfproof.progress import RunProgress
 from perfproof.run.checks.resume import already, left
@@ -71,10 +71,12 @@ def run(
     """
     console = console or Console()
     plan = make_plan(request.load(), request.seed)
+    from perfproof.run.checks.gpu_choice import choose_gpus
     from perfproof.runners import check_arms, check_names, opened
 
     check_names(plan)
     check_arms(plan, {})
+    choose_gpus(plan.scenarios, partial(console.print, highlight=False, markup=False))
     for sentence in _distrusted(plan, request.results):
         console.print(sentence, style="bold red", highlight=False, markup=False)
     with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
@@ -127,7 +129,7 @@ def _distrusted(plan: Plan, results: Path) -> list[str]:
 
     floors = store.read_floors(results)
     machines = {machine_fingerprint(environment.machine())} if floors else set()
-    trusts = {s.name: calibration.trusted(floors, machines, workload_digest(s.definition)) for s in plan.scenarios}
+    trusts = {s.name: calibration.trusted(floors, machines, workload_digests(s.definition)) for s in plan.scenarios}
     return [f"{name}: its times will be untestable: {trust.distrust}" for name, trust in trusts.items() if trust.distrust]
 
 
@@ -148,6 +150,7 @@ def calibrate(
 
     With `second_install` the other side of each A/A is a second install of the same release. `start` is None to start without waiting.
     """
+    from perfproof.run.checks.gpu_choice import choose_gpus
     from perfproof.runners import check_names
     from perfproof.runners import second_install as install_again
 
@@ -160,6 +163,7 @@ def calibrate(
         for one in request.load()
     ]
     check_names(make_plan(scenarios, request.seed))
+    choose_gpus(scenarios, say)
     runners = open_runners or partial(_itself, builds)
     failed = False
     for scenario in scenarios:
