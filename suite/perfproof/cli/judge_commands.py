@@ -63,8 +63,8 @@ def add(verbs: Any) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="what may differ between result files of two sides, by the name that the refusal gives it: --allow model judges FP16 beside FP8 of "
-        "two names; once for each",
+        help="what may differ between result files of two sides, by the name that the refusal gives it: --allow model judges FP16 beside "
+        "FP8 of two names; once for each",
     )
     judge.add_argument("--json", action="store_true", help="as JSON")
     judge.add_argument("--explain", action="store_true", help="the whole reasoning, each sentence with its number")

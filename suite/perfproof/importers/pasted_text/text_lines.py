@@ -39,8 +39,8 @@ _ELEMENT = re.compile(r"<(?P<name>[A-Za-z][\w-]{0,40})\s(?P<fields>[^<>]{0,2000}
 """An element of XML with its attributes."""
 _HTML = word_set(
     "a abbr b blockquote body br caption center code col colgroup del details div em font g h1 h2 h3 h4 h5 h6 head hr html i img ins "
-    "kbd li link meta ol p path picture pre q rect s samp script section small source span strike strong style sub summary sup svg table tbody td "
-    "text tfoot th thead title tr tt u ul var video"
+    "kbd li link meta ol p path picture pre q rect s samp script section small source span strike strong style sub summary sup svg "
+    "table tbody td text tfoot th thead title tr tt u ul var video"
 )
 _FENCE = re.compile(r"^\s*(?:```|~~~)\s*(?P<language>\w*)")
 _CLOCK = r"\[?(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[ T])?[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?(?:\s?[AaPp][Mm])?\]?"
