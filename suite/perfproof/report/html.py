@@ -27,11 +27,13 @@ from perfproof.report.panels import (
     verdicts,
     work,
 )
+from perfproof.report.panels.guilty import blame
 
 PANELS = (
     ("answer", "The answer", headline_answer.render),
     ("decision", "What the gate decides", decision.render),
     ("verdicts", "Where it helps, where it doesn’t", verdicts.render),
+    ("blame", "What brings the change", blame.render),
     ("host_work", "Where the work went", host_work.render),
     ("trials", "Every trial", trials.render),
     ("spread", "Within the trials", spread.render),
@@ -45,15 +47,15 @@ PANELS = (
 )
 """The panels in the order of the page: id, title and render function. A panel that renders nothing is left out."""
 
-COUNTED = ("answer", "decision", "host_work", "glossary")
+COUNTED = ("answer", "decision", "blame", "host_work", "glossary")
 """The panels of a page on which nothing was measured, only counted."""
 
 
 def render(page: Page) -> str:
     """The whole report as one HTML document."""
-    shown = [one for one in PANELS if page.scenarios or not page.host_work or one[0] in COUNTED]
+    shown = [one for one in PANELS if page.scenarios or not (page.host_work or page.blame) or one[0] in COUNTED]
     panels = [(name, title, markup) for name, title, panel in shown if (markup := panel(page))]
-    main = next((name for name in ("verdicts", "host_work") if name in [panel[0] for panel in panels]), panels[0][0])
+    main = next((name for name in ("verdicts", "blame", "host_work") if name in [panel[0] for panel in panels]), panels[0][0])
     return shell("page.html", page=page, panels=panels, main=main, deciding=gate_view)
 
 

@@ -1,0 +1,1 @@
+"""Panels about which code brings a change."""
