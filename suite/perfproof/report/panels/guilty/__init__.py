@@ -1,1 +1,0 @@
-"""Panels about which code brings a change."""
