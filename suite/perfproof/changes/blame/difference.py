@@ -43,6 +43,8 @@ class Difference:
         self._roots = {"good": good, "bad": bad}
         self.paths = tuple(_differing_files(good, bad))
         self._pairs: dict[str, tuple[FilePieces, FilePieces] | None] = {}
+        self.near: tuple[str, ...] = ()
+        """Files in which something ran: whose functions go along with those that they call."""
 
     # --- units ------------------------------------------------------------------------------------------------
 
@@ -54,10 +56,11 @@ class Difference:
             module, _, function = name.partition(":")
             functions.setdefault(module, {})[function] = weight
         first, second, rest = list[str](), list[str](), list[str]()
-        near = {str(Path(path).parent) for path in self.paths if selection_rules.module_of(path) in functions}
+        self.near = tuple(path for path in self.paths if selection_rules.module_of(path) in functions and self.pieces(path) is not None)
+        near = {str(Path(path).parent) for path in self.near}
         for path in self.paths:
             own = functions.get(selection_rules.module_of(path))
-            if own is None or self.pieces(path) is None:
+            if own is None or path not in self.near:
                 rest += [path] if self._both(path) else []
                 continue
             for unit in self.units_of(path):
@@ -116,6 +119,12 @@ class Difference:
         fault = next((f"{path}: {why}" for path, text in files.items() if text is not None and (why := fault_of(text, base[path]))), "")
         return Mixture(files=files, diff=diff_of(base, files), fault=fault)
 
+    def brought_along(self, side: Side, unit: str) -> list[str]:
+        """The units that a mixture with this one takes besides, because it needs them or they call it."""
+        mix = _Mix(self, *(("bad", "good") if side == "back" else ("good", "bad")))
+        mix.take(unit)
+        return mix.besides(unit)
+
     def lines_of(self, unit: str) -> tuple[int, int] | None:
         """The first and last line of a unit in the bad build's file, from 1 on; None for what is not there."""
         whole, _, number = unit.partition(HUNK)
@@ -168,7 +177,11 @@ class _Mix:
         return (both[1], both[0]) if self.base == "bad" else both
 
     def _take_file(self, path: str) -> None:
-        if path not in self._files:
+        """A file: its pieces, without leaving out what other files of the base may import; whole where it can't be taken apart."""
+        if self._of.pieces(path) is not None:
+            for unit in self._of.units_of(path):
+                self._take_piece(path, unit.partition(PIECE)[2])
+        elif path not in self._files:
             self._files.add(path)
             for module, name in _imported(self._of.text(self._other, path) or "", path):
                 self._need_of(module, name)
@@ -177,9 +190,23 @@ class _Mix:
         taken = self._pieces.setdefault(path, set())
         if name not in taken:
             taken.add(name)
-            other = self._sides(path)[1].by_name.get(name)
+            base, other = (side.by_name.get(name) for side in self._sides(path))
             if other is not None:
                 self._support(path, other)
+            if base is not None and other is not None and _signature(base) != _signature(other):
+                self._take_callers(name)
+
+    def _take_callers(self, name: str) -> None:
+        """The functions that differ and call one by name whose parameters are others: they pass what only their own build takes."""
+        scope, _, last = name.rpartition(".")
+        called = scope.rpartition(".")[2] if last == "__init__" else last
+        for path in self._of.near:
+            base, other = self._sides(path)
+            theirs = other.by_name
+            for piece in base.pieces:
+                there = theirs.get(piece.name)
+                if piece.kind == "function" and there is not None and called in piece.uses and not piece.does_as(there):
+                    self._take_piece(path, piece.name)
 
     def _support(self, path: str, piece: Piece) -> None:
         """What a piece of the other build uses and the base's file does not have."""
@@ -213,6 +240,12 @@ class _Mix:
                             self._take_piece(path, piece.name)
                     if name in other.imports:
                         self._imports.setdefault(path, set()).add(name)
+
+    def besides(self, unit: str) -> list[str]:
+        """The units that were taken and are not this one."""
+        every = [f"{path}{PIECE}{name}" for path, names in sorted(self._pieces.items()) for name in sorted(names)]
+        acting = {one for path in self._pieces for one in self._of.units_of(path)}
+        return [one for one in [*every, *sorted(self._files)] if one != unit and (one in acting or PIECE not in one)]
 
     def files(self) -> dict[str, str | None]:
         made: dict[str, str | None] = {path: self._of.text(self._other, path) for path in self._files}
@@ -321,6 +354,18 @@ def _acts(good: Piece | None, bad: Piece | None, before: Mapping[str, Piece], af
         return False
     head = f"{piece.scope}.<head>"
     return piece.name.rpartition(".")[2].startswith("__") or any(side[head].bases for side in (before, after) if head in side)
+
+
+def _signature(piece: Piece) -> list[str]:
+    """The parameters of a function, with the words for how they are passed."""
+    found = []
+    for node in piece.nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            own = node.args
+            found += [f"{kind}{arg.arg}" for kind, args in (("/", own.posonlyargs), ("", own.args), ("*", own.kwonlyargs)) for arg in args]
+            found += [f"{stars}{arg.arg}" for stars, arg in (("*", own.vararg), ("**", own.kwarg)) if arg is not None]
+            found.append(f"{len(own.defaults)} {sum(one is not None for one in own.kw_defaults)}")
+    return found
 
 
 def function_of(unit: str) -> str:

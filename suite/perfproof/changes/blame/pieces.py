@@ -299,11 +299,29 @@ def mixed(
     for name in order:
         if name in taken and name not in own:
             parts.insert(_place(name, order, [one for one, _ in parts], base), (name, said.get(name) or theirs[name].text))
+    parts = _as_there(parts, base, other)
     text = [_ended(part, last=place == len(parts) - 1) for place, (_, part) in enumerate(parts)]
     needed = [other.imports[name] for name in sorted(imports) if name in other.imports]
     if needed:
         text.insert(_behind_imports([name for name, _ in parts], base), "".join(needed))
     return "".join(text)
+
+
+def _as_there(parts: Sequence[tuple[str, str]], base: FilePieces, other: FilePieces) -> list[tuple[str, str]]:
+    """The parts with a class's fields in the order of the other text, where they are the same ones by name: which of them have a default,
+    and so may not stand before others, may have changed."""
+    kinds = {piece.name: piece.kind for piece in (*base.pieces, *other.pieces)}
+    made = list(parts)
+    for scope in dict.fromkeys(name.rpartition(".")[0] for name, text in parts if text and "." in name):
+        places = [
+            place for place, (name, text) in enumerate(parts) if text and kinds[name] == "statement" and name.rpartition(".")[0] == scope
+        ]
+        theirs = [piece.name for piece in other.pieces if piece.kind == "statement" and piece.scope == scope]
+        here = {parts[place][0]: parts[place] for place in places}
+        if set(here) == set(theirs) and len(here) == len(theirs):
+            for place, name in zip(places, theirs, strict=True):
+                made[place] = here[name]
+    return made
 
 
 def _text(pieces: Mapping[str, Piece], name: str) -> str:

@@ -22,6 +22,8 @@ Side = Literal["back", "forth"]
 Units = frozenset[str]
 Ask = Callable[[Side, Units], float | None]
 NONE: Units = frozenset()
+SUSPECTS = 40
+"""Units that are tried one by one, at most."""
 PATIENCE = 40
 """Parts of a group that are tried, at most, until one of them can be tested."""
 
@@ -130,7 +132,10 @@ class _Search:
 
     def _settle(self, universe: Units, top: float | None) -> None:
         """Units that take back as much as the whole universe, and by themselves."""
-        self._isolate("back", NONE, universe, 0.0, top, self._groups)
+        if top is None:
+            universe = self._one_by_one(universe)
+        else:
+            self._isolate("back", NONE, universe, 0.0, top, self._groups)
         while self._groups:
             mine = self._back()
             value, rest = self._value("back", mine), universe - mine
@@ -140,9 +145,41 @@ class _Search:
                 self._support |= self._needed(mine, rest, top)
                 return
             before = len(self._groups)
-            self._isolate("back", mine, rest, value, top, self._groups)
+            if top is not None:
+                self._isolate("back", mine, rest, value, top, self._groups)
             if len(self._groups) == before:
                 return
+
+    def _one_by_one(self, universe: Units) -> Units:
+        """Where all units together can't be tested: the suspected ones each beside those found before it, the most suspected first, until
+        the whole change is explained or those that are left are hardly suspected; then halves of the first tiers. Returns where it looked.
+        """
+        every = sum(self._weights[unit] for unit in self._weights)
+        ordered = sorted(self._order, key=lambda unit: (-self._weights[unit], self._order[unit]))
+        suspects = [unit for unit in ordered[:SUSPECTS] if self._weights[unit] >= self._least / 2 * every]
+        value = self._look_at(suspects, 0.0)
+        if not self._same(value, 1.0):
+            value = self._look_at([unit for unit in suspects if not any(unit in group for group in self._groups)], value)
+        reached: Units = NONE
+        for tier in self._tiers:
+            reached |= frozenset(tier)
+            if self._same(value, 1.0):
+                break
+            mine = self._back()
+            self._isolate("back", mine, reached - mine, value, None, self._groups)
+            value = self._value("back", self._back()) or value
+        return universe
+
+    def _look_at(self, suspects: Sequence[str], value: float) -> float:
+        """Each of these beside what was found already; the value of all that is found then."""
+        for unit in suspects:
+            now = self._value("back", self._back() | {unit})
+            if now is not None and not self._same(now, value):
+                self._groups.append(frozenset([unit]))
+                value = now
+            if self._same(value, 1.0):
+                break
+        return value
 
     def _drop_unneeded(self) -> None:
         """Leaves out every group without which as much is taken back."""
