@@ -203,7 +203,8 @@ def main() -> None:
             )
     lines = [json.loads(line) for line in asked.out.read_text().splitlines()]
     print(
-        f"{sum(line['found'] for line in lines)} of {len(lines)} found; innocent units named: {sum(len(line['innocent']) for line in lines)}"
+        f"{sum(line['found'] for line in lines)} of {len(lines)} found; "
+        f"innocent units named: {sum(len(line['innocent']) for line in lines)}"
     )
 
 
