@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 
 _SIDES = {
-    "before": "vorher zuvor davor bisher bisherig bisherige bisheriger avant antes prima före innan før voorheen vooraf przed před önce "
+    "before": "vorher zuvor davor bisher bisherig bisherige bisheriger avant antes prima före innan før voor voorheen vooraf przed před önce "
     "до было раньше",
     "without": "ohne sans senza zonder utan uten uden bez без",
     "with": "mit avec",
