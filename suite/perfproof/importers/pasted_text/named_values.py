@@ -47,7 +47,9 @@ _NAMED = re.compile(
 _PLAIN = re.compile(rf"^(?P<name>[^\W\d_][^:=.;|]{{1,60}}?)\s+(?P<rest>{DIGITS}\s*{UNIT})$")
 _OF_SIDE = re.compile(r"^(?P<name>[^\W\d_][^:=.;|0-9]{1,40}?)\s+(?P<rest>[0-9]{1,9}[.,][0-9]{1,9})$")
 """A side and its number, whose unit and metric stand above."""
-_RAN = re.compile(rf"(?i)^(?P<name>(?:run|trial|rep|repeat|lauf|essai)\s?#?[0-9]{{1,3}}|mean|avg|average|median)\s+(?P<digits>{DIGITS})\s?(?P<unit>{UNIT})$")
+_RAN = re.compile(
+    rf"(?i)^(?P<name>(?:run|trial|rep|repeat|lauf|essai)\s?#?[0-9]{{1,3}}|mean|avg|average|median)\s+(?P<digits>{DIGITS})\s?(?P<unit>{UNIT})$"
+)
 """The number of a run, without a colon, or what was made of all of them."""
 _FIELD = re.compile(r"(?<![\w.])(?P<key>[A-Za-z_][\w./%-]{0,40}(?:\([0-9.]{1,5}\))?)=(?P<value>\"[^\"]*\"|[^\s,;]+)")
 _LIST = re.compile(
