@@ -20,6 +20,7 @@ from perfproof.model.kinds import KINDS
 from perfproof.model.scenarios import metrics
 from perfproof.model.scenarios.scenario import COUNT_MARGIN, DEFAULT_MARGIN, LEAST_BLOCKS, MOST_PRIMARY, Profile
 from perfproof.model.workloads.document_parts import Flags, Growing, Name, WorkloadDoc
+from perfproof.model.workloads.files_document import FilesDoc, Revision, Sha256
 from perfproof.model.workloads.kind import Kind
 
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)*([a-z0-9.+]*)$")]
@@ -30,10 +31,7 @@ class _Doc(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Path = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
-Revision = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_./@~^{}][A-Za-z0-9_./@~^{}+#-]{0,254}$")]
-"""A branch, tag or commit for git; it can't be mistaken for an option."""
 
 
 class ReleaseDoc(_Doc):
@@ -92,7 +90,7 @@ BuildDoc = ReleaseDoc | PythonDoc | OverlayDoc | EditableDoc
 
 
 class ArmDoc(_Doc, Growing):
-    LATER = frozenset({"equality", "own_patches"})
+    LATER = frozenset({"equality", "own_patches", "files", "files_sha256"})
 
     baseline: bool = False
     build: Name = "default"
@@ -103,6 +101,8 @@ class ArmDoc(_Doc, Growing):
     client: Flags = {}
     allow_unverified: bool = False
     equality: Literal["off", "report", "require"] | None = None
+    files: FilesDoc | None = None
+    files_sha256: Sha256 | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -182,7 +182,8 @@ class ScenarioDoc(_Doc):
             if arm.build not in self.builds:
                 known = ", ".join(sorted(self.builds)) or "none"
                 raise ValueError(f"arms.{name}.build: unknown build {arm.build!r}, this file names: {known}")
-            odd = [key for key in _kind(self).inapplicable if getattr(arm, key)]
+            kind = _kind(self)
+            odd = [key for key in (*kind.inapplicable, *(() if kind.arms_have_files else ("files",))) if getattr(arm, key)]
             if odd:
                 raise ValueError(f"arms.{name}.{odd[0]}: a workload of kind {self.workload.kind!r} has none")
         return self
@@ -307,7 +308,7 @@ def _is_union_step(place: int, loc: Sequence[int | str]) -> bool:
     step = str(loc[place])
     return (
         TAGS_AT.get(str(loc[0])) == place
-        or step in ("ToyDoc", "SmolDoc", "constrained-str", "str", "int", "float", "bool")
+        or step in ("ToyDoc", "SmolDoc", "CommitDoc", "constrained-str", "str", "int", "float", "bool")
         or step.startswith(("list[", "constrained"))
     )
 

@@ -32,8 +32,9 @@ def faults(scenario: Scenario, ready: Mapping[str, ReadyBuild]) -> list[str]:
 
 
 def _settings(arm: Arm) -> object:
-    """A key that is equal for arms with equal patches, environment and arguments."""
-    return frozenset(arm.patches), frozenset(arm.environment.items()), arm.server_arguments, frozenset(arm.client.items())
+    """A key that is equal for arms with equal patches, environment, arguments and files of their own."""
+    files = arm.files.sha256 if arm.files else None
+    return frozenset(arm.patches), frozenset(arm.environment.items()), arm.server_arguments, frozenset(arm.client.items()), files
 
 
 def _same(scenario: Scenario, one: Arm, other: Arm, ready: Mapping[str, ReadyBuild]) -> str:
