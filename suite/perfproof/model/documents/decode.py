@@ -188,4 +188,5 @@ def _arm(name: str, doc: ArmDoc, own: tuple[OwnPatch, ...], files: Files | None)
         equality=doc.equality,
         own_patches=own,
         files=files,
+        runner=doc.runner,
     )

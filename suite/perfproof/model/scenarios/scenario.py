@@ -16,6 +16,7 @@ from perfproof.model.scenarios.build import GitSource as GitSource
 from perfproof.model.scenarios.build import OverlayBuild as OverlayBuild
 from perfproof.model.scenarios.build import PythonBuild as PythonBuild
 from perfproof.model.scenarios.build import ReleaseBuild as ReleaseBuild
+from perfproof.model.scenarios.model_runner import ModelRunner as ModelRunner
 from perfproof.model.scenarios.own_patches import OwnPatch as OwnPatch
 from perfproof.model.workloads.file_folder import Files
 from perfproof.model.workloads.model_source import Dataset as Dataset
@@ -64,6 +65,8 @@ class Arm:
     """Files of its own, in place of the workload's."""
     changed: tuple[str, ...] = ()
     changes_more: bool = False
+    runner: ModelRunner | None = None
+    """vLLM's model runner; None: the release's own choice, which must be the same for all arms. `environment` may name it instead."""
 
     @property
     def patch_contents(self) -> list[str]:

@@ -13,8 +13,8 @@ from perfproof.model.installed.scenario_folders import COMMANDS, OWN, located, s
 from perfproof.model.kinds.command.command_workload import CommandWorkload
 
 FILES = sorted((OWN / COMMANDS).glob("*.yaml"))
-OF_SCRIPTS = [file for file in FILES if "$VLLM_BENCHMARKS" in file.read_text()]
-SCRIPTS = os.environ.get("VLLM_BENCHMARKS", "")
+OF_SCRIPTS = [file for file in FILES if "$BENCHMARKS_OF_VLLM" in file.read_text()]
+SCRIPTS = os.environ.get("BENCHMARKS_OF_VLLM", "")
 
 
 def test_there_is_one_for_each_of_the_six() -> None:
@@ -34,7 +34,7 @@ def test_there_is_one_for_each_of_the_six() -> None:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_each_reads_once_its_files_are_there(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In every profile; what it judges is what it reads of the output."""
-    monkeypatch.setenv("VLLM_BENCHMARKS", str(tmp_path))
+    monkeypatch.setenv("BENCHMARKS_OF_VLLM", str(tmp_path))
     (tmp_path / "benchmark.py").write_text("")
     scenario = load_scenario(file, "quick")
     workload = CommandWorkload.of(scenario.workload)
@@ -45,9 +45,9 @@ def test_each_reads_once_its_files_are_there(file: Path, tmp_path: Path, monkeyp
 @pytest.mark.parametrize("file", OF_SCRIPTS, ids=lambda file: file.stem)
 def test_a_scenario_without_its_scripts_says_what_to_set(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Upstream's scripts do not ship: the fault names the variable."""
-    monkeypatch.delenv("VLLM_BENCHMARKS", raising=False)
+    monkeypatch.delenv("BENCHMARKS_OF_VLLM", raising=False)
     with pytest.raises(
-        BadInput, match=r"workload.files: \$VLLM_BENCHMARKS: the variable VLLM_BENCHMARKS is not set: export VLLM_BENCHMARKS"
+        BadInput, match=r"workload.files: \$BENCHMARKS_OF_VLLM: the variable BENCHMARKS_OF_VLLM is not set: export BENCHMARKS_OF_VLLM"
     ):
         load_scenario(file, "quick")
 
@@ -56,7 +56,7 @@ def test_a_scenario_without_its_scripts_says_what_to_set(file: Path, monkeypatch
 def test_the_script_that_is_at_hand_has_what_the_scenario_reads(file: Path) -> None:
     """Where a checkout of vLLM is named: the script is there, and its own words are those of the patterns."""
     if not SCRIPTS:
-        pytest.skip("vLLM's own scripts are not at hand: export VLLM_BENCHMARKS=~/vllm/benchmarks")
+        pytest.skip("vLLM's own scripts are not at hand: export BENCHMARKS_OF_VLLM=~/vllm/benchmarks")
     workload = CommandWorkload.of(load_scenario(file, "quick").workload)
     text = (Path(SCRIPTS) / workload.run[1]).read_text()
     for flag in (word for word in workload.run if word.startswith("--")):
