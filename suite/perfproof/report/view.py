@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from perfproof.analysis.judging import exposure
 from perfproof.analysis.stats.number_format import folded, shape
 from perfproof.analysis.stats.two_speeds import two_speeds
 from perfproof.analysis.trials.paired_trials import attempts, counts, latest
@@ -42,6 +43,7 @@ class _Behind:
     accuracy: tuple[AccuracyDetails, ...]
     unlisted: tuple[Judged, ...]
     worse: tuple[Judged, ...]
+    exposures: tuple[str, ...]
     repeats: tuple[RepeatView, ...]
 
 
@@ -75,6 +77,7 @@ def build(
     for record in records:
         of_name[line(record.scenario, NAME)].append(record)
     folder = line(results)
+    exposures = tuple(exposure.sentences(found)[0] for own in of_name.values() if (found := exposure.exposure_of(own)))
     scenarios = []
     for name, own in of_name.items():
         behind = _Behind(
@@ -83,6 +86,7 @@ def build(
             accuracy=tuple(answer_text.clean_accuracy(each) for each in accuracy if line(each.scenario, NAME) == name),
             unlisted=tuple(_clean(row) for row in unlisted if line(row.scenario, NAME) == name),
             worse=tuple(_clean(row) for row in worse if line(row.scenario, NAME) == name),
+            exposures=exposures,
             repeats=tuple(_repeat(*one) for of, some in repeats.items() if line(of, NAME) == name for one in some),
         )
         trials = _in_order(own)
@@ -133,7 +137,7 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
     growths = tuple(distributions.growths(names, records))
     unjudged = exclusions.unjudged(rows, trials)
     altered = caveats.restored(arms, definition, records)
-    borne = tuple(caveats.clauses(rows, arms, definition, records, trials))
+    borne = tuple(caveats.clauses(rows, arms, definition, records, trials, behind.exposures))
     return ScenarioView(
         name=name,
         question=line(definition.get("question", "")),

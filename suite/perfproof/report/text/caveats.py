@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from perfproof.analysis.judging import exposure
 from perfproof.analysis.judging.judge import SHARED_WARNING
 from perfproof.analysis.stats.leave_one_out import Influence, strongest
 from perfproof.model.base.untrusted import line
@@ -35,18 +36,27 @@ SMALL = 4
 
 
 def clauses(
-    rows: Sequence[Judged], arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequence[Record], trials: Sequence[TrialView]
+    rows: Sequence[Judged],
+    arms: Sequence[ArmView],
+    definition: Mapping[str, Any],
+    records: Sequence[Record],
+    trials: Sequence[TrialView],
+    exposures: Sequence[str] = (),
 ) -> Iterator[str]:
-    """The clauses, in order: how sure, of what, of which code, sensitive to which block."""
+    """The clauses, in order: how sure, of what, of which code, sensitive to which block. `exposures` say what host time is worth."""
     if any(row.primary and row.suggests for row in rows):
         yield formatting.HINT
     kind = kind_in(definition)
     if kind is not None and kind.scope == "part" and not aa_status.against_itself(definition):
-        yield "a microbenchmark: it does not show what a server gains"
+        yield from (f"a microbenchmark: {line(each)}" for each in exposures)
+        if not exposures:
+            yield "a microbenchmark: it does not show what a server gains"
     if kind is not None and kind.scope == "program" and not aa_status.against_itself(definition):
         yield "the numbers of a command, which knows what they mean for a server"
     if kind is not None and kind.scope == "host":
         yield "counts of the host's Python work, no times: a C call counts as one, whatever it does"
+    if (found := exposure.exposure_of(records)) is not None:
+        yield from map(line, exposure.sentences(found))
     if named := model(definition):
         yield f"measured with {named}"
     yield from _released(arms, definition, records)
