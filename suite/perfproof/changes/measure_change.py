@@ -25,7 +25,7 @@ from perfproof import store
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.builds.prepare import prepare
 from perfproof.changes.call_coverage import NOT_TESTED, about_answers, borne_out, called, idle_before, sentences
-from perfproof.changes.change_builds import Change, ChangeBuilds, builds_of, counting, documents, rearmed, where_it_left
+from perfproof.changes.change_builds import Change, ChangeBuilds, blame_note, builds_of, counting, documents, rearmed, where_it_left
 from perfproof.changes.change_notes import (
     TIMES_NOT_TESTED,
     conclusion,
@@ -139,7 +139,7 @@ def contribute(
     record_verdicts.clear(wanted.text, wanted.report)
     setting = Setting(builds=wanted.builds, margin=DEFAULT_POLICY.counts.smallest, say=say, left=budget_of(wanted.budget, left))
     host = HostCount() if wanted.no_count else count(base, changed, wanted.count_features, setting)
-    for sentence in host.sentences():
+    for sentence in [*host.sentences(), *([blame_note(since, host.more_work)] if host.more_work else [])]:
         say(sentence)
     results = wanted.results or RESULTS / _folder(built, wanted)
     with enough_to_begin(wanted.budget, left()):

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perfproof.analysis.counts.count_comparison import WORDS, Compared, CountVerdict, ran
+from perfproof.analysis.counts.count_comparison import Compared, CountVerdict, ran
 from perfproof.builds.install.ready_build import ReadyBuild
-from perfproof.changes.counting.count_findings import Findings, Setting, cells_of, concluded, document_of, wanted, warnings
-from perfproof.changes.counting.count_sources import Sides, idle_lines, touched_functions
-from perfproof.changes.counting.count_words import NOT_TIME, line_of, one_sided
+from perfproof.changes.counting.count_findings import Findings, Setting, cells_of, concluded, document_of, modules_of, wanted, warnings
+from perfproof.changes.counting.count_sources import Sides, reach, touched_functions
+from perfproof.changes.counting.count_words import NOT_TIME, gravity, line_about, one_sided
 from perfproof.child.engine.features import FEATURES
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, PerfproofError
-from perfproof.model.records.counts import METRICS, Count
+from perfproof.model.records.counts import Count
 from perfproof.model.scenarios.metrics import is_timed
 from perfproof.model.verdicts.gate_decision import Blame, Effect, Ruling
 from perfproof.model.verdicts.judged import Outcome
@@ -35,8 +35,7 @@ SCENARIO = "host_work"
 """The name of counts in the place of a scenario's name."""
 MOST = 6
 """The most lines of one kind."""
-UNKNOWN = "it is not known whether a counted feature ran the change, because the change touches no function"
-GRAVEST: tuple[CountVerdict, ...] = ("regressed", "untestable", "less", "equivalent", "identical")
+UNKNOWN = "it is not known whether a counted feature ran the change, because the change touches no code"
 OUTCOMES: dict[CountVerdict, Outcome] = {
     "regressed": Outcome.REGRESSED,
     "untestable": Outcome.UNTESTABLE,
@@ -56,11 +55,12 @@ class HostCount:
 
     @property
     def ran(self) -> bool:
-        """Whether the change is known to have run: a touched function with a new line ran, or any count differs."""
+        """Whether the change is known to have run: a touched function with a new line, or a line outside functions on import; or a count
+        differs."""
         findings = self.findings
         if findings is None:
             return False
-        return bool(findings.comparisons.differing or findings.comparisons.lost or (findings.touched and not findings.unreached))
+        return bool(findings.comparisons.differing or findings.comparisons.lost or (findings.files and not findings.unreached))
 
     @property
     def headline(self) -> str:
@@ -74,6 +74,15 @@ class HostCount:
                 f"the engine fails with the change ({lost})" if lost else warnings(self.findings)[0] if self.findings.unreached else UNKNOWN
             )
         return self._line(_worst(self._of(features[0]))) or f"counted, identical: {', '.join(features)}"
+
+    @property
+    def more_work(self) -> str:
+        """The count that grew most beyond the margin, as a metric with its case; "" where none did."""
+        grown = [one for one in self.findings.comparisons.compared if one.verdict == "regressed"] if self.findings else []
+        if not grown:
+            return ""
+        worst = _worst(grown)
+        return f"{worst.metric}@{worst.phase}, {worst.feature}, {worst.requests} requests"
 
     def sentences(self) -> list[str]:
         """The results by feature, the worst first."""
@@ -129,16 +138,13 @@ class HostCount:
     def _features(self) -> list[str]:
         """The features that were compared, the worst first."""
         names = dict.fromkeys(one.feature for one in self.findings.comparisons.compared) if self.findings else {}
-        return sorted(names, key=lambda name: _rank(_worst(self._of(name))))
+        return sorted(names, key=lambda name: gravity(_worst(self._of(name))))
 
     def _line(self, worst: Compared) -> str:
         """`counted, more Python work: decode, plain, 32 requests: ...`; "" for what is identical."""
         if worst.verdict == "identical" or self.findings is None:
             return ""
-        alike = [one for one in self._of(worst.feature) if (one.verdict, one.metric) == (worst.verdict, worst.metric)]
-        others = len(alike) - 1
-        more = f" (and in {others} more phases or sizes)" if others and worst.verdict != "untestable" else ""
-        return f"counted, {WORDS[worst.verdict]}: {line_of(worst, self.findings.lines, 3)}{more}"
+        return f"counted, {line_about(worst, self._of(worst.feature), self.findings.lines)}"
 
     def _ruling(self, feature: str, policy: Policy) -> Ruling:
         own, fail = self._of(feature), policy.counts.fail
@@ -172,9 +178,9 @@ def count_first(base: ReadyBuild, candidate: ReadyBuild, features: Sequence[str]
 
 
 def _counted(sides: Sides, first: Cells, setting: Setting) -> HostCount:
-    touched = touched_functions(*sides)
+    touched, modules = touched_functions(*sides), modules_of(sides)
     setting.say(f"counting the work of vLLM's host, base and change: {', '.join(first)}")
-    counts = count(wanted(sides, first, touched), setting.builds, setting.say, seconds=setting.left())
+    counts = count(wanted(sides, first, touched, modules), setting.builds, setting.say, seconds=setting.left())
     cells = first
     if not _reached(sides, counts, touched) and setting.left() != 0:
         cells = {**first, **{one.name: one.sizes for one in FEATURES if one.name not in first and not one.positions}}
@@ -184,7 +190,7 @@ def _counted(sides: Sides, first: Cells, setting: Setting) -> HostCount:
             known = _known(cells, now)
             return _reached(sides, [one.only(known) for one in now], touched)
 
-        counts = count(wanted(sides, cells, touched), setting.builds, setting.say, seconds=setting.left(), enough=enough)
+        counts = count(wanted(sides, cells, touched, modules), setting.builds, setting.say, seconds=setting.left(), enough=enough)
     known = _known(cells, counts)
     counts = [one.only(known) for one in counts]
     if not any(one.cells for one in counts):
@@ -195,8 +201,11 @@ def _counted(sides: Sides, first: Cells, setting: Setting) -> HostCount:
 
 
 def _reached(sides: Sides, counts: Sequence[Count], touched: frozenset[str]) -> bool:
-    """Whether anything ran what the change touches or a new line of it; true where it touches no function."""
-    return not touched or (bool(ran(counts, touched)) and idle_lines(sides, counts[1:])[1])
+    """Whether anything ran what the change touches and a new line of it, on import where it touches no function; true where it touches no
+    code."""
+    if not touched:
+        return not modules_of(sides) or reach(sides, counts[1:]).outside
+    return bool(ran(counts, touched)) and reach(sides, counts[1:]).lines
 
 
 def _known(cells: Cells, counts: Sequence[Count]) -> dict[str, list[int]]:
@@ -215,12 +224,7 @@ def _says(count: Count, feature: str, requests: int) -> bool:
 
 def _worst(compared: Sequence[Compared]) -> Compared:
     """The number that represents all: the worst verdict, instructions before others, the largest change."""
-    return min(compared, key=_rank)
-
-
-def _rank(one: Compared) -> tuple[int, int, float, int]:
-    size = abs(one.change) if one.change is not None else 0.0
-    return GRAVEST.index(one.verdict), list(METRICS).index(one.metric), -size, -one.requests
+    return min(compared, key=gravity)
 
 
 def _effect(one: Compared, policy: Policy) -> tuple[Effect, int]:
