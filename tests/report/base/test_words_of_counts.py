@@ -70,7 +70,10 @@ def test_every_form_says_it() -> None:
         ([row(Outcome.UNTESTABLE, "other work: other tokens")], "engine_host_cost does other work"),
         ([row(Outcome.UNTESTABLE, "the engine failed")], "engine_host_cost is untestable"),
         ([row(Outcome.REGRESSED), factory.row("engine_host_cost", "round_time", Outcome.REGRESSED)], "engine_host_cost regressed"),
-        ([row(Outcome.REGRESSED), factory.row("engine_host_cost", "round_time", Outcome.IMPROVED)], "engine_host_cost does more Python work"),
+        (
+            [row(Outcome.REGRESSED), factory.row("engine_host_cost", "round_time", Outcome.IMPROVED)],
+            "engine_host_cost does more Python work",
+        ),
     ],
 )
 def test_a_headline_has_the_count_s_words_where_counts_alone_make_the_outcome(rows: list[Judged], said: str) -> None:

@@ -187,7 +187,7 @@ def _counted(sides: Sides, first: Cells, setting: Setting) -> HostCount:
     cells, more = first, {one.name: one.sizes for one in FEATURES if one.name not in first and not one.positions}
     hopeless = certain and not calling and touched <= functions_in(sides[0], touched)
     if more and not hopeless and not _reached(sides, counts, touched) and setting.left() != 0:
-        cells = {**first, **more}
+        cells = {one.name: {**first, **more}[one.name] for one in FEATURES if one.name in first or one.name in more}
         setting.say(
             "no counted feature runs what the change touches: counting further features until one does, in this order: " + _order(more)
         )
