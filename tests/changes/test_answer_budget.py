@@ -8,7 +8,7 @@ import dataclasses
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfproof.changes.answer_budget import ANSWER, AnswerBudget
+from perfproof.changes.answer_budget import ANSWER, AnswerBudget, Began
 from perfproof.changes.time_estimates import TrialTime, fitting, trial_times
 from perfproof.model.documents.decode import scenario_of
 from perfproof.model.scenarios.scenario import Scenario
@@ -18,10 +18,10 @@ from tests.factory import DEFINITION, record
 MINUTES = st.floats(0.01, 1e4)
 
 
-@given(MINUTES, st.floats(0, 1e6), st.floats(0, 1e5))
-def test_the_parts_of_a_budget_never_exceed_it(minutes: float, spent: float, wanted: float) -> None:
+@given(MINUTES, st.floats(0, 1e6), st.floats(0, 1e5), st.floats(1, 1e3))
+def test_the_parts_of_a_budget_never_exceed_it(minutes: float, spent: float, wanted: float, slowness: float) -> None:
     """Whatever was spent: what is left, what counting may take and what waiting may take end before the budget does."""
-    budget = AnswerBudget(minutes=minutes, began=0.0, clock=lambda: spent)
+    budget = AnswerBudget(minutes=minutes, began=0.0, slowness=slowness, clock=lambda: spent)
     left = budget.left()
     assert left is not None
     assert 0 <= left <= max(0.0, 60 * minutes - min(ANSWER, 15 * minutes) - spent) + 1e-6
@@ -30,6 +30,13 @@ def test_the_parts_of_a_budget_never_exceed_it(minutes: float, spent: float, wan
         assert counting is not None
         assert 0 <= counting <= left
     assert 0 <= budget.waiting(wanted) <= min(wanted, left)
+
+
+def test_a_slow_machine_keeps_more_for_the_answer() -> None:
+    """As many times more as the processor was shared, up to a quarter of the budget."""
+    left = [AnswerBudget(minutes=3, began=0.0, slowness=slowness, clock=lambda: 0.0).left() for slowness in (1, 5, 9, 99)]
+    assert left == [166.8, 160.0, 144.0, 135.0]
+    assert Began().slowness() >= 1
 
 
 def test_without_a_budget_nothing_is_limited() -> None:

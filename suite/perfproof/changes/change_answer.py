@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from rich.console import Console
 
 from perfproof import store
 from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.changes.answer_budget import Began
 from perfproof.changes.call_coverage import NOT_TESTED, about_answers, borne_out, called, sentences
 from perfproof.changes.change_builds import Change
 from perfproof.changes.change_notes import TIMES_NOT_TESTED, conclusion, measurable, uncounted
@@ -50,7 +50,7 @@ class Wanted:
     no_count: bool
     count_features: Sequence[str]
     bench: Path | None = None
-    began: float = field(default_factory=time.monotonic)
+    began: Began = field(default_factory=Began)
     """When the command began, from which its budget counts."""
 
     @property

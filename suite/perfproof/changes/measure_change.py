@@ -81,7 +81,7 @@ def contribute(
     `open_runners` opens the runners of a plan, `count` counts a change; tests pass their own. Raises `BadInput` for a change that can't be
     read.
     """
-    console, budget = console or Console(), AnswerBudget(minutes=wanted.budget, began=wanted.began)
+    console, budget = console or Console(), AnswerBudget(minutes=wanted.budget, began=wanted.began.at, slowness=wanted.began.slowness())
     since, behind = where_it_left(change)
     vllm_tests.checked(wanted.tests)
     cells_of(wanted.count_features)
@@ -154,8 +154,7 @@ class _Run:
             return
         left = self.budget.counting(alone=alone)
         setting = Setting(builds=self.wanted.builds, margin=DEFAULT_POLICY.counts.smallest, say=self.answer.say, left=left)
-        with self._in_time():
-            self.answer.host = self.count(base, changed, self.wanted.count_features, setting)
+        self.answer.host = self.count(base, changed, self.wanted.count_features, setting)
         for sentence in self.answer.host.sentences():
             self.answer.say(sentence)
 

@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 
 from perfproof.changes.observed.call_table import CallTable, _table, read_table, text_of, write_table
 from perfproof.changes.observed.observed_calls import SHIPPED
+from perfproof.child.engine.features import FEATURES
 from perfproof.model.base.errors import BadInput
+from perfproof.run.checks.catalog import benches
+from tests.observed import benchmarks
 
 NAMES = st.builds(
     lambda module, name: f"vllm.{module}:{name}", st.from_regex(r"[a-z]{1,3}", fullmatch=True), st.text(min_size=1, max_size=5)
@@ -70,16 +73,13 @@ def test_a_table_is_replaced_whole(tmp_path: Path) -> None:
 
 def test_the_table_that_ships_knows_every_feature_and_benchmark() -> None:
     """Of each it has functions, and the functions that a step certainly runs."""
-    from perfproof.child.engine.features import FEATURES
-    from perfproof.run.checks.catalog import benches
-
     table = read_table(SHIPPED)
     assert table is not None
     assert table.version == "0.32.0"
     schedule = "vllm.v1.core.sched.scheduler:Scheduler.schedule"
     assert schedule in table.calls["feature plain"]
-    wanted = {f"feature {one.name}" for one in FEATURES if not one.positions} | {f"benchmark {name}" for name in benches()}
-    assert wanted <= table.calls.keys()
-    for name, bench in benches().items():
-        called = table.calls[f"benchmark {name}"]
-        assert called & set(bench.exercises), f"{name} was seen to call something that it says it exercises"
+    assert {f"feature {one.name}" for one in FEATURES if not one.positions} <= table.calls.keys()
+    for scenario in benchmarks():
+        (subject,) = scenario.workload.observed_as
+        declared = set(benches()[scenario.workload.benchmark].exercises)
+        assert table.calls[subject] & declared, f"{subject} was seen to call something that it says it exercises"

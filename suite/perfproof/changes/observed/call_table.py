@@ -18,6 +18,8 @@ from typing import Any
 from perfproof.model.base.errors import BadInput
 
 SCHEMA = 1
+READABLE = 0o644
+"""Who shares a folder of builds shares its tables."""
 REMEDY = "delete the file; it is made again"
 
 
@@ -88,6 +90,7 @@ def write_table(table: CallTable, file: Path) -> None:
     try:
         with open(handle, "w", encoding="utf-8") as out:
             out.write(text_of(table))
+        os.chmod(draft, READABLE)
         os.replace(draft, file)
     except BaseException:
         Path(draft).unlink(missing_ok=True)
