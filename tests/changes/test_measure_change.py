@@ -397,28 +397,27 @@ def test_where_no_count_can_tell_that_the_changed_code_ran_the_text_says_so(plac
     assert "calls can't be counted of vllm.v1.worker.batch:Batch, outside its methods" in text
 
 
-def test_what_no_scenario_exercises_is_told_with_the_nearest_before_anything_is_made(
-    bare: Place, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Exit code 2 where it is not to be counted either: the files, the nearest scenarios, and what to do; no build, no record."""
-    (bare.folder / "my.diff").write_text(ELSEWHERE)
-    assert bare.pr("--no-count") == EXIT_USAGE
-    said = capsys.readouterr().err
-    assert "no scenario exercises what the change touches: vllm/v1/worker/gpu_model_runner.py" in said
+def test_what_no_scenario_exercises_is_told_with_the_nearest(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """Never as a wrong use of the command: the files, the nearest scenarios and what to do, and a text that says that nothing is known."""
+    (place.folder / "my.diff").write_text(ELSEWHERE)
+    assert place.pr("--no-count") == EXIT_UNTESTABLE
+    said = capsys.readouterr().out
+    assert "no times: no scenario exercises what the change touches: vllm/v1/worker/gpu_model_runner.py" in said
     assert "near: again: vllm.v1.worker.batch, which it exercises, is in the same package" in said
     assert "what to do: name scenarios with --scenarios" in said
-    assert not (bare.folder / "builds").exists()
-    assert not (bare.folder / "results").exists()
+    assert place.runner.ran == []
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert text.startswith("### Nothing was counted")
+    assert "no times: no scenario exercises what the change touches" in text
 
 
-def test_what_an_exercised_module_imports_is_nearest_once_the_base_is_there(bare: Place, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where the base was made before, its sources say which exercised module imports the touched one."""
-    bare.pr()
+def test_what_an_exercised_module_imports_is_nearest(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """The base's sources say which exercised module imports the touched one."""
     for name in ("swap", "again", "never"):
-        bare.scenario(name)
-    bare.scenario("runner", {"swaps": 7}, exercises=["vllm.v1.worker.gpu_model_runner"])
-    assert bare.pr() == EXIT_USAGE
-    assert "near: runner: vllm.v1.worker.gpu_model_runner, which it exercises, imports vllm.v1.worker.batch" in capsys.readouterr().err
+        place.scenario(name)
+    place.scenario("runner", {"swaps": 7}, exercises=["vllm.v1.worker.gpu_model_runner"])
+    assert place.pr() == EXIT_UNTESTABLE
+    assert "near: runner: vllm.v1.worker.gpu_model_runner, which it exercises, imports vllm.v1.worker.batch" in capsys.readouterr().out
 
 
 def test_a_branch_is_measured_as_a_diff_is(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -504,8 +503,8 @@ def test_what_no_count_can_tell_of_is_not_tried(place: Place, capsys: pytest.Cap
         " class GPUModelRunner:\n+    width = 2\n     def execute_model(self):\n         return Batch().swap(1, 2)\n"
     )
     place.scenario("answers", **ANSWERS)
-    assert place.pr() == EXIT_USAGE
-    assert "no scenario exercises what the change touches" in capsys.readouterr().err
+    assert place.pr() == EXIT_UNTESTABLE
+    assert "no scenario exercises what the change touches" in capsys.readouterr().out
 
 
 def test_a_busy_machine_spoils_times_and_no_counts(place: Place) -> None:
@@ -556,7 +555,7 @@ def test_a_scenario_for_another_device_is_passed_over(place: Place, capsys: pyte
     for name in ("swap", "again"):
         place.scenario(name, exercises=[f"{BATCH}.swap"], device="cuda")
     assert place.pr() == EXIT_UNTESTABLE
-    assert "need another device than this" in capsys.readouterr().err
+    assert "no times: all scenarios for what the change touches need another device than this" in capsys.readouterr().out
 
 
 def test_a_broken_test_of_vllm_ends_the_command(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,6 +32,7 @@ SHARES = 3
 NAMED = 6
 """The most functions that a sentence names."""
 UNCONFIRMED = "a second process of each side did not confirm the differences, or not all of them"
+NOT_BEGUN = "a second process of each side, which would confirm the differences, was not begun"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +107,10 @@ def concluded(
     comparisons = compare(*first, margin=setting.margin, touched=touched)
     lines, more = new_lines(sides, first[1:]), list(notes)
     if differing := comparisons.differing:
-        second = _second(sides, comparisons, touched, _cells(differing), setting)
-        if not all(one.cell(key) for key in differing for one in second) or not second:
+        if late := _too_late(first, differing, setting):
+            more.append(f"{NOT_BEGUN}: {late}")
+        second = () if late else _second(sides, comparisons, touched, _cells(differing), setting)
+        if not late and (not second or not all(one.cell(key) for key in differing for one in second)):
             more.append(UNCONFIRMED)
         comparisons = compare(*first, margin=setting.margin, touched=touched, unsteady=_unsteady(first, second))
         lines = new_lines(sides, [first[1], *second[1:]])
@@ -124,6 +127,15 @@ def concluded(
         notes=(*more, *growths(first[0], first[1], POSITIONS), *python_shares(first[1], _timed(comparisons, first[1]))),
         texts=texts_of(sides[1], lines),
     )
+
+
+def _too_late(first: Sequence[Count], differing: Sequence[tuple[str, int]], setting: Setting) -> str:
+    """Why a second process of each side can't end in the time that is left, by what the first took; "" if it can."""
+    seconds = setting.left()
+    if seconds is None:
+        return ""
+    needs = max(one.importing + sum(cell.took for key in differing if (cell := one.cell(key)) is not None) for one in first)
+    return f"it takes about {needs:.0f} s here, and {seconds:.0f} s were left for counting" if needs > seconds else ""
 
 
 def _timed(comparisons: Comparisons, candidate: Count) -> list[tuple[str, int]]:

@@ -51,6 +51,10 @@ class MicroWorkload(Workload):
         return os.path.join(self.files.path, self.bench) if self.files is not None and os.path.isabs(self.files.path) else ""
 
     @property
+    def observed_as(self) -> tuple[str, ...]:
+        return (f"benchmark {self.bench}" if self.files is None else f"benchmark {self.bench} {self.files.sha256[:16]}",)
+
+    @property
     def sizes(self) -> int:
         return len(self.cases)
 

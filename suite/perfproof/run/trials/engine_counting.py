@@ -84,7 +84,7 @@ def count(
     if enough is not None and enough(kept := [read_count(file).only(one.cells) for file, one in zip(files, wanted, strict=True)]):
         return kept
     with contextlib.ExitStack() as stack:
-        runs = {file: stack.enter_context(_Run(one, builds, say)) for file, one in dict(zip(files, wanted, strict=True)).items()}
+        runs = {file: stack.enter_context(_Run(one, builds, say, ends)) for file, one in dict(zip(files, wanted, strict=True)).items()}
         going, seen = True, -1
         while going:
             looks = [run.going() for run in runs.values()]
@@ -136,8 +136,8 @@ def environment_of(build: ReadyBuild, runner: ModelRunner) -> dict[str, str]:
 class _Run:
     """One build's process while it counts. As a context manager it locks its file, and it is ended on leaving."""
 
-    def __init__(self, wanted: Wanted, builds: Path, say: Say) -> None:
-        self._wanted, self._say, self._builds = wanted, say, builds.resolve()
+    def __init__(self, wanted: Wanted, builds: Path, say: Say, ends: float | None) -> None:
+        self._wanted, self._say, self._builds, self._ends = wanted, say, builds.resolve(), ends
         self._file = kept_file(wanted, self._builds)
         self._stack = contextlib.ExitStack()
         self._running: Running | None = None
@@ -157,13 +157,16 @@ class _Run:
         self._stack.close()
 
     def _held(self) -> contextlib.AbstractContextManager[object]:
-        """A lock on the file, so that no other command counts the same."""
-        lock = FileLock(self._file.with_suffix(".lock"))
+        """A lock on the file, so that no other command counts the same. Raises `CannotRun` where that takes longer than there is time."""
+        lock, label = FileLock(self._file.with_suffix(".lock")), self._wanted.build.label
         try:
             return lock.acquire(timeout=0)
         except Timeout:
-            self._say(f"{self._wanted.build.label}: another command is counting it; waiting for that one")
-            return lock.acquire()
+            self._say(f"{label}: another command is counting it; waiting for that one")
+        try:
+            return lock.acquire(timeout=-1 if self._ends is None else max(0.0, self._ends - time.monotonic()))
+        except Timeout:
+            raise CannotRun(f"{label}: another command is still counting it; the same command again continues from there") from None
 
     def _missing(self) -> dict[str, list[int]]:
         there = read_count(self._file)
