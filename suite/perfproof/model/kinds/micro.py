@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,6 +58,12 @@ class MicroWorkload(Workload):
     @property
     def sizes(self) -> int:
         return len(self.cases)
+
+    def for_counts(self) -> MicroWorkload:
+        """One round of each case; a benchmark of the user's own decides itself how often it runs."""
+        if self.files is not None:
+            return self
+        return dataclasses.replace(self, parameters={**self.parameters, "rounds": 1, "warmup_rounds": 0})
 
     def kept(self, document: dict[str, Any]) -> dict[str, Any]:
         """The document; of a benchmark by path its name and the hash of its folder's files: what they say is part of the question."""
