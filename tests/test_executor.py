@@ -36,7 +36,7 @@ from perfproof.planning import make_plan
 from perfproof.progress import RunProgress
 from perfproof.run.checks import resume
 from perfproof.run.host.time_budget import Spent, ends_after
-from tests.factory import DEFINITION, record
+from tests.factory import ATTESTATION, DEFINITION, record
 
 STARTS = itertools.count()
 """Seconds, of which no two trials begin in the same."""
@@ -637,3 +637,45 @@ def test_a_build_that_is_changed_while_it_is_measured_ends_the_run(tmp_path: Pat
     with pytest.raises(CannotRun, match="was changed while its trials ran"):
         carry_out(make_plan([scenario()], seed=0), tmp_path / "results", spoilt)
     assert len(spoilt.ran) == 1
+
+
+def on_runner(name: str) -> Callable[[Record, int], Record]:
+    """A fate in which every trial attests this model runner."""
+    return lambda one, tries: dataclasses.replace(one, attestation=dataclasses.replace(ATTESTATION, runner=name))
+
+
+def test_a_folder_is_not_gone_on_with_under_another_model_runner(tmp_path: Path) -> None:
+    """What was begun when every arm ran V1 keeps its trials alone: the first trial on V2 is not kept, and the run says what to do."""
+    plan = make_plan([scenario()], seed=0)
+
+    def interrupt(one: Record, tries: int) -> Record:
+        if len(first.ran) > 5:
+            raise KeyboardInterrupt
+        return on_runner("V1")(one, tries)
+
+    first, second = FakeRunner(fate=interrupt), FakeRunner(fate=on_runner("V2"))
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(plan, tmp_path, first)
+    before = store.read(tmp_path).records
+    with pytest.raises(CannotRun, match=r"ran on vLLM's model runner V2, its earlier trials on V1") as refused:
+        carry_out(plan, tmp_path, second)
+    assert "name another --results folder" in str(refused.value)
+    assert "'runner: v1' in every arm" in str(refused.value)
+    assert store.read(tmp_path).records == before
+    assert len(second.ran) == 1
+
+
+@pytest.mark.parametrize(("first", "second"), [("V1", "V1"), ("", "V2"), ("V1", "")])
+def test_a_folder_is_gone_on_with_under_its_model_runner(tmp_path: Path, first: str, second: str) -> None:
+    """The same runner, or one that is not known, is no other one."""
+    plan = make_plan([scenario()], seed=0)
+
+    def interrupt(one: Record, tries: int) -> Record:
+        if len(begun.ran) > 5:
+            raise KeyboardInterrupt
+        return on_runner(first)(one, tries)
+
+    begun = FakeRunner(fate=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(plan, tmp_path, begun)
+    assert carry_out(plan, tmp_path, FakeRunner(fate=on_runner(second))).ran == 7

@@ -113,7 +113,7 @@ def test_an_unknown_key_of_a_workload_is_told_with_its_place(kind: Kind) -> None
 @EACH
 def test_what_means_nothing_to_a_kind_is_refused_in_an_arm(kind: Kind) -> None:
     """Each key of an arm that does not apply is told by the arm and the kind."""
-    said: dict[str, Any] = {"server_arguments": ["--x"], "client": {"n": 1}, "patches": ["swap_states_full_rows"]}
+    said: dict[str, Any] = {"server_arguments": ["--x"], "client": {"n": 1}, "patches": ["swap_states_full_rows"], "runner": "v1"}
     for key in kind.inapplicable:
         first, second = definition(kind)["arms"]
         with pytest.raises(BadInput, match=f"arms.{second}.{key}: a workload of kind '{kind.name}' has none"):

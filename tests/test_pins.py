@@ -30,12 +30,14 @@ RECORDED = [folder for name in ("reference", "patches") if (folder := ROOT / "re
 
 
 def scenarios() -> Iterable[Scenario]:
-    """Every microbenchmark scenario of the project in every profile, but for those that run on a GPU."""
+    """Every microbenchmark scenario of the project in every profile whose benchmark has witnesses, but for those that run on a GPU."""
     for file in sorted((ROOT / "scenarios").glob("*.yaml")):
         for profile in PROFILES:
             scenario = load_scenario(file, profile)
             workload = scenario.workload
-            if isinstance(workload, MicroWorkload) and workload.bench != NEEDS_A_GPU and workload.parameters.get("device") != "cuda":
+            if not isinstance(workload, MicroWorkload) or workload.bench == NEEDS_A_GPU or workload.parameters.get("device") == "cuda":
+                continue
+            if bench(workload.bench).witnesses:
                 yield scenario
 
 

@@ -47,7 +47,7 @@ def test_the_minutes_of_a_plan_are_those_of_its_a_a_until_a_run_has_measured_its
     """The A/A of this machine has shown how long a block takes: nothing is guessed beside that."""
     path = Path(__file__).parents[1] / "scenarios" / "swap_states.yaml"
     scenario = load_scenario(path, "quick")
-    seen = floor(factory.record(), workload=workload_digest(scenario.definition), minutes_per_block=0.2)
+    seen = floor(factory.record(), workload=workload_digest(scenario.definition, ""), minutes_per_block=0.2)
     plan = make_plan([scenario], 0)
     (guessed,) = estimates(plan, [], [seen], "another machine")
     assert (guessed.minutes * 60, guessed.source) == (12 * 8, "12 trials, guessed at 8.0 s each")
@@ -92,4 +92,4 @@ def test_the_floor_of_the_serving_a_a_counts_for_what_is_run_after_it() -> None:
     folder = Path(__file__).parents[1] / "scenarios"
     names = ("serve_penalties_cpu_same", "serve_penalties_cpu", "serve_known_slowdown_cpu")
     for profile in PROFILES:
-        assert len({workload_digest(load_scenario(folder / f"{name}.yaml", profile).definition) for name in names}) == 1
+        assert len({workload_digest(load_scenario(folder / f"{name}.yaml", profile).definition, "") for name in names}) == 1

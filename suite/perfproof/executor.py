@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 from perfproof import store
 from perfproof.analysis.judging.judge import judge_scenario
 from perfproof.analysis.trials.invalidation import NOISE_ALLOWED, STANDARD, Rules, invalid
+from perfproof.analysis.trials.model_runners import seen
 from perfproof.analysis.trials.paired_trials import latest
 from perfproof.builds.install.integrity import CHANGED
 from perfproof.builds.processes import temp_files
@@ -160,6 +161,7 @@ def _measure(trials: _Trials, results: Path, folder: Held, rules: Rules, ran: li
         kept = trials.stand.kept[trial.scenario]
         record = ruled(paired(trial, latest([*kept, trial])), NOISE_ALLOWED if trial.scenario in untimed else rules)
         folder.check()
+        _check_runner(record, kept, results)
         store.append(results, record, after=bool(kept))
         kept.append(record)
         ran.append(record)
@@ -168,6 +170,17 @@ def _measure(trials: _Trials, results: Path, folder: Held, rules: Rules, ran: li
             _see_that_there_is_room(results, record)
             if CHANGED in record.reason:
                 raise CannotRun(f"{record.reason}; leave it alone meanwhile: the same command makes it ready again and says how to go on")
+
+
+def _check_runner(record: Record, kept: Sequence[Record], results: Path) -> None:
+    """Raises `CannotRun` where a trial ran on another model runner than the earlier ones of its arm, before it is kept."""
+    ran, before = (", ".join(seen(records, record.arm) - {""}) for records in ([record], kept))
+    if ran and before and ran != before:
+        raise CannotRun(
+            f"{store.records_file(results, record.scenario)}: arm {record.arm} ran on vLLM's model runner {ran}, its earlier trials on "
+            f"{before}: trials of different runners don't mix, and this one was not kept; name another --results folder, or delete that "
+            f"file to start again; 'runner: {before.lower()}' in every arm measures {before} there"
+        )
 
 
 def _see_that_there_is_room(results: Path, spoilt: Record) -> None:

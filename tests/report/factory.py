@@ -358,7 +358,7 @@ def floor(record_: Record, **changed: Any) -> Floor:
         "unit": "s",
         "better": "lower",
         "primary": True,
-        "workload": workload_digest(scenario_of(record_.definition, source="a test").definition),
+        "workload": workload_digest(scenario_of(record_.definition, source="a test").definition, ""),
         "machine": machine_fingerprint(record_.environment),
         "blocks": 60,
         "sd": 0.0061,

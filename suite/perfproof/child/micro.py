@@ -37,6 +37,8 @@ NO_ROOM = 74
 """The exit code of a trial that found no disk space for its files (EX_IOERR of sysexits.h)."""
 LONGEST_OF_OWN = 0.02
 """Seconds of the processor in a round of a benchmark of the user's own from which it is too long to be counted in every trial."""
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+"""The folder that perfproof lies in: the side folder of a build."""
 NAMES = re.compile(r"^(vllm[\w.]*):[\w.]+$")
 
 
@@ -56,13 +58,25 @@ def imports_of(file: str) -> Iterator[tuple[str, str]]:
             yield node.value.partition(":")[0], ""
 
 
+def with_helpers(benches: list[str]) -> list[str]:
+    """The benchmarks' files, and those of perfproof's helpers that they import, directly or through one another."""
+    files = dict.fromkeys(file for file in benches if os.path.exists(file))
+    waiting = list(files)
+    while waiting:
+        for module, name in imports_of(waiting.pop()):
+            if module.startswith("perfproof."):
+                stem = os.path.join(TOP, *module.split("."))
+                new = [file for file in (f"{stem}.py", os.path.join(stem, f"{name}.py")) if file not in files and os.path.exists(file)]
+                files.update(dict.fromkeys(new))
+                waiting += new
+    return list(files)
+
+
 def import_all(benches: list[str]) -> list[str]:
     """Imports what the benchmarks and pytest need; modules that a release lacks are skipped, other errors are reported."""
     faults = []
-    folders = dict.fromkeys(os.path.dirname(bench) for bench in benches)
-    files = [*benches, *(os.path.join(folder, name) for folder in folders for name in ("adapter.py", "meter.py"))]
     wanted = [("vllm", ""), ("vllm.plugins", "load_general_plugins"), ("torch", ""), ("numpy", "")]
-    for file in filter(os.path.exists, files):
+    for file in with_helpers(benches):
         wanted += [(module, name) for module, name in imports_of(file) if module.split(".")[0] in ("vllm", "torch", "numpy")]
     for module, name in dict.fromkeys(wanted):
         try:
@@ -222,7 +236,7 @@ def test_id(node: str) -> str:
 def arguments(bench: str, own: bool, results: str | None) -> list[str]:
     """pytest's arguments: only the file runs, without any configuration, plugin or cache of its folder. A `conftest.py` beside a benchmark
     of the user's own is theirs, and counts."""
-    top = os.path.dirname(bench) if own else os.path.dirname(os.path.dirname(os.path.dirname(bench)))
+    top = os.path.dirname(bench) if own else TOP
     root = os.path.dirname(top) if own else top
     return [
         bench,

@@ -28,7 +28,7 @@ from perfproof.model.installed.scenario_folders import located
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.plan import Plan
 from perfproof.model.scenarios.scenario import LEAST_BLOCKS, Profile, Scenario
-from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digest
+from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digests
 from perfproof.planning import Estimate, estimates, make_plan
 from perfproof.progress import RunProgress
 from perfproof.run.checks.resume import already, left
@@ -127,7 +127,7 @@ def _distrusted(plan: Plan, results: Path) -> list[str]:
 
     floors = store.read_floors(results)
     machines = {machine_fingerprint(environment.machine())} if floors else set()
-    trusts = {s.name: calibration.trusted(floors, machines, workload_digest(s.definition)) for s in plan.scenarios}
+    trusts = {s.name: calibration.trusted(floors, machines, workload_digests(s.definition)) for s in plan.scenarios}
     return [f"{name}: its times will be untestable: {trust.distrust}" for name, trust in trusts.items() if trust.distrust]
 
 

@@ -14,7 +14,7 @@ from perfproof.model.base.errors import EXIT_PASS, BadInput
 from perfproof.model.documents.build_spec import parse_build
 from perfproof.model.documents.decode import builds_of
 from perfproof.model.scenarios.build import Build
-from perfproof.run.processes.trial_process import MODEL_RUNNER, build_environment
+from perfproof.run.processes.trial_process import build_environment
 from perfproof.runners import build_faults
 
 NAME = "given"
@@ -57,7 +57,7 @@ def lines(ready: ReadyBuild) -> Sequence[str]:
 def by_hand(ready: ReadyBuild) -> str:
     """The command that starts its interpreter as trials do; without the folder of an overlay, its base would be imported."""
     wanted = build_environment(ready, threads=1)
-    kept = {name: wanted[name] for name in (MODEL_RUNNER, "VLLM_CACHE_ROOT", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")}
+    kept = {name: wanted[name] for name in ("VLLM_CACHE_ROOT", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")}
     kept |= {"PYTHONPATH": str(ready.front)} if ready.front else {}
     variables = (f"{name}={value}" for name, value in {"VLLM_PLUGINS": "", **kept}.items())
     return shlex.join(["env", *variables, str(ready.interpreter)])

@@ -17,7 +17,7 @@ from perfproof.commands import calibrate
 from perfproof.commands.calibrate import OpenRunners
 from perfproof.model.base import clock
 from perfproof.model.scenarios.scenario import LEAST_BLOCKS, Scenario
-from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digest
+from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digests
 from perfproof.model.verdicts.policy import Policy
 from perfproof.progress import RunProgress
 from perfproof.run.host import environment
@@ -56,8 +56,8 @@ def precheck(
 
 def _known(shared: Path, scenario: Scenario) -> list[Floor]:
     """The noise floors of this workload, oldest first."""
-    digest = workload_digest(scenario.definition)
-    return [floor for floor in store.read_floors(shared) if floor.workload == digest]
+    digests = workload_digests(scenario.definition)
+    return [floor for floor in store.read_floors(shared) if floor.workload in digests]
 
 
 def _still_valid(floors: Sequence[Floor]) -> bool:

@@ -12,6 +12,7 @@ from perfproof.analysis.stats.number_format import count
 from perfproof.analysis.trials.paired_trials import counts, fine, latest, unequal_blocks
 from perfproof.model.history.point import POINT_SCHEMA, Entry, Point, PointKind, Setting, identified
 from perfproof.model.records.record import Record
+from perfproof.model.scenarios import model_runner
 from perfproof.model.scenarios.metrics import METRICS, base_name, is_timed, metric
 from perfproof.model.scenarios.scenario import digest_of
 from perfproof.model.verdicts.noise_floor import machine_fingerprint
@@ -129,6 +130,7 @@ def _settings(trial: Record) -> tuple[Setting, Setting]:
     beside = {name: str(version) for name, version in (environment.get("packages") or {}).items() if name not in BESIDE}
     if trial.attestation is not None:
         beside["python"] = trial.attestation.python
+        beside |= {"model runner": "V2"} if trial.attestation.runner == "V2" else {}
     return _setting(trial, host), _setting(trial, beside)
 
 
@@ -149,10 +151,13 @@ def _sources(trial: Record) -> str:
 
 
 def _workload(trial: Record) -> str:
-    return workload_of(trial.definition, trial.definition["arms"][trial.arm])
+    return workload_of(trial.definition, trial.definition["arms"][trial.arm], _runner(trial))
 
 
-def workload_of(definition: Mapping[str, Any], arm: Mapping[str, Any]) -> str:
-    """A digest of what is executed and of the arm's settings, without the build."""
-    settings = {key: value for key, value in arm.items() if key not in ("baseline", "build")}
-    return digest_of({"workload": definition["workload"], "settings": settings})
+def _runner(trial: Record) -> str:
+    return trial.attestation.runner if trial.attestation else ""
+
+
+def workload_of(definition: Mapping[str, Any], arm: Mapping[str, Any], runner: str) -> str:
+    """A digest of what is executed and of the arm's settings, without the build, on the attested model runner ("" if none took part)."""
+    return digest_of({"workload": definition["workload"], "settings": model_runner.settings(arm, runner)})

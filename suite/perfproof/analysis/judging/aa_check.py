@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from perfproof.analysis.stats import number_format
+from perfproof.analysis.trials import model_runners
 from perfproof.analysis.trials.paired_trials import latest, minutes_per_block, paired
 from perfproof.analysis.verdicts.calibration import Calibration, calibrate
 from perfproof.model.base.errors import CannotRun
@@ -71,6 +72,11 @@ def shares(records: Sequence[Record]) -> dict[str, list[float]]:
     return {key: [float(one[key]) for one in telemetry if key in one] for key in ("steal", "foreign")}
 
 
+def _runner(records: Sequence[Record]) -> str:
+    """The model runner of an A/A's trials, which are of one group; "" if none took part."""
+    return max(model_runners.seen(records), default="")
+
+
 def floors_of(scenario: Scenario, records: Sequence[Record], checked: Mapping[str, Calibration], *, when: str, folder: str) -> list[Floor]:
     """The noise floors of an A/A, one per metric. `when` is the time in words, `folder` the place of its records.
 
@@ -86,7 +92,7 @@ def floors_of(scenario: Scenario, records: Sequence[Record], checked: Mapping[st
             unit=one.floor.unit,
             better=one.floor.better,
             primary=name in primary,
-            workload=workload_digest(scenario.definition),
+            workload=workload_digest(scenario.definition, _runner(records)),
             machine=machine,
             blocks=one.floor.blocks,
             sd=one.floor.sd,

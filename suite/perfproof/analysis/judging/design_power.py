@@ -14,7 +14,7 @@ from perfproof.analysis.stats.power import LookPower, look_powers
 from perfproof.analysis.verdicts.calibration import counts_for, trusted
 from perfproof.model.scenarios.metrics import is_timed, metric
 from perfproof.model.scenarios.scenario import MetricChoice, Scenario
-from perfproof.model.verdicts.noise_floor import Floor, workload_digest
+from perfproof.model.verdicts.noise_floor import Floor, workload_digests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +32,9 @@ def design_power(scenario: Scenario, floors: Sequence[Floor], machine: str) -> D
     """
     if (of_answers := judge_of(scenario)) is not None:
         return DesignPower(sentences=of_answers.power_sentences(scenario), looks={})
-    workload = workload_digest(scenario.definition)
-    latest = {floor.metric: floor for floor in floors if counts_for(floor, (machine,), workload)}
-    paid, trust = spending_of(scenario), trusted(floors, (machine,), workload)
+    workloads = workload_digests(scenario.definition)
+    latest = {floor.metric: floor for floor in floors if counts_for(floor, (machine,), workloads)}
+    paid, trust = spending_of(scenario), trusted(floors, (machine,), workloads)
     sentences: list[str] = [f"a run's times will be untestable: {trust.distrust}"] if trust.distrust else []
     seen: dict[str, tuple[LookPower, ...]] = {}
     for choice in (choice for choice in scenario.primaries if is_timed(choice.name)):

@@ -16,7 +16,7 @@ from perfproof.analysis.judging import answer_judges, host_counts, secondary_met
 from perfproof.analysis.stats import alpha_spending, number_format
 from perfproof.analysis.stats.alpha_spending import Spending
 from perfproof.analysis.stats.samples import Observation, PairedSample, Status, pair, typical
-from perfproof.analysis.trials import mean_median_check
+from perfproof.analysis.trials import mean_median_check, model_runners
 from perfproof.analysis.trials.paired_trials import latest, minutes_per_block, paired, spoilt, whole_blocks
 from perfproof.analysis.trials.trial_groups import kept_apart
 from perfproof.analysis.verdicts import exact_counts, explain, exploratory, verdict
@@ -29,7 +29,7 @@ from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import Better, Metric, is_count, is_timed, metric
 from perfproof.model.scenarios.scenario import Arm, MetricChoice, Scenario
 from perfproof.model.verdicts.judged import SUGGESTS, Judged, Outcome, Uncounted
-from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digest
+from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digests
 
 SHARED_WARNING = "every arm kept one server for all blocks: launch-to-launch variance was not sampled, so the verdict is likely, not proved"
 
@@ -106,11 +106,12 @@ def judge_scenario(name: str, records: Sequence[Record], *, final: bool = True, 
             f"block {odd.block}, arm {odd.arm}): the seed gives a block its order and its inputs; keep each in its own results folder"
         )
     scenario = dataclasses.replace(scenario_of(records[0].definition, source=f"the records of {name}"), name=name)
-    trials = latest(records)
+    trials = model_runners.unattested_where_unlike(latest(records))
     if (of_answers := answer_judges.judge_of(scenario)) is not None:
         judged = of_answers.judge(scenario, trials)
         return JudgedScenario(scenario=scenario, judged=judged, blocks=1, stop=of_answers.stop(scenario, trials, judged))
-    trust = trusted(floors, {machine_fingerprint(trial.environment) for trial in trials}, workload_digest(scenario.definition))
+    own = workload_digests(scenario.definition, model_runners.seen(trials, scenario.baseline.name))
+    trust = trusted(floors, {machine_fingerprint(trial.environment) for trial in trials}, own)
     candidates = [
         _judge_candidate(_Case(scenario=scenario, candidate=arm, trials=trials, trust=trust, final=final)) for arm in scenario.candidates
     ]

@@ -49,7 +49,7 @@ def _of_block(environment: Mapping[str, Any]) -> dict[str, str]:
 
 
 def build_of(attestation: Attestation | None, environment: Mapping[str, Any]) -> dict[str, str]:
-    """The build that a trial proved to run on, whatever its name and place.
+    """The build that a trial proved to run on, whatever its name and place, and the model runner that it chose.
 
     Source: none, what tells two builds apart.
     """
@@ -59,7 +59,7 @@ def build_of(attestation: Attestation | None, environment: Mapping[str, Any]) ->
     facts |= {"overlay": overlay.get("sources") if isinstance(overlay, Mapping) else None}
     if attestation is not None:
         facts |= {"vLLM": attestation.vllm_version, "vLLM's files": attestation.sources, "PyTorch": attestation.torch_version}
-        facts |= {"Python": attestation.python, "compiled operators": attestation.compiled_operators}
+        facts |= {"Python": attestation.python, "compiled operators": attestation.compiled_operators, "model runner": attestation.runner}
     return {name: str(value) for name, value in facts.items() if value not in (None, "")}
 
 

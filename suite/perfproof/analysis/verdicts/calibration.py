@@ -250,17 +250,17 @@ class Trust:
     widening: float = 1.0
 
 
-def trusted(floors: Sequence[Floor], machines: Collection[str], workload: str) -> Trust:
-    """The trust in records of these machines (fingerprints) and this workload (digest), from the A/As of the primary metrics.
+def trusted(floors: Sequence[Floor], machines: Collection[str], workloads: Collection[str]) -> Trust:
+    """The trust in records of these machines (fingerprints) and workloads (digests), from the A/As of the primary metrics.
 
     `floors` come oldest first. A failure stands until an A/A of at least that size passes: as many blocks, or the long form. A widening
     stands until the next long form. Of several machines, one that failed is enough. Without an A/A there is no distrust.
     Source: none, a reading of the floors; of the widening: Bartlett, JRSS Supplement 8, 1946.
     """
-    failed: dict[tuple[str, str], Floor] = {}
-    widened: dict[tuple[str, str], float] = {}
-    for floor in (floor for floor in floors if floor.primary and counts_for(floor, machines, workload)):
-        key = floor.machine, floor.metric
+    failed: dict[tuple[str, str, str], Floor] = {}
+    widened: dict[tuple[str, str, str], float] = {}
+    for floor in (floor for floor in floors if floor.primary and counts_for(floor, machines, workloads)):
+        key = floor.machine, floor.workload, floor.metric
         if not floor.passed:
             failed[key] = floor
         elif key in failed and floor.blocks >= min(failed[key].blocks, LONG):
@@ -273,12 +273,12 @@ def trusted(floors: Sequence[Floor], machines: Collection[str], workload: str) -
     )
 
 
-def counts_for(floor: Floor, machines: Collection[str], workload: str) -> bool:
-    """Whether a floor was measured on one of these machines with this workload.
+def counts_for(floor: Floor, machines: Collection[str], workloads: Collection[str]) -> bool:
+    """Whether a floor was measured on one of these machines with one of these workloads.
 
     Source: none.
     """
-    return floor.machine in machines and floor.workload == workload
+    return floor.machine in machines and floor.workload in workloads
 
 
 def _distrust(failed: Sequence[tuple[str, str]]) -> str:

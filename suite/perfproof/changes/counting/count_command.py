@@ -25,7 +25,7 @@ from perfproof.model.base.errors import BadInput
 from perfproof.model.documents.build_spec import parse_build
 from perfproof.model.installed.scenario_folders import scenario_files
 from perfproof.model.scenarios.build import Build
-from perfproof.run.trials.engine_counting import Runner
+from perfproof.model.scenarios.model_runner import ModelRunner
 from perfproof.runners import build_faults
 
 
@@ -42,7 +42,7 @@ class CountRequest:
     builds: Path
     as_json: bool
     report: Path | None
-    runner: Runner = "default"
+    runner: ModelRunner = "default"
 
 
 def perform(request: CountRequest, console: Console | None = None) -> int:

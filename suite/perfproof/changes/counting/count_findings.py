@@ -22,7 +22,8 @@ from perfproof.child.engine.features import FEATURES, NAMES, POSITIONS
 from perfproof.model.base.errors import EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, BadInput, CannotRun
 from perfproof.model.base.name_lists import few
 from perfproof.model.records.counts import Count, Lines, outermost
-from perfproof.run.trials.engine_counting import Cells, Runner, Wanted, count
+from perfproof.model.scenarios.model_runner import ModelRunner
+from perfproof.run.trials.engine_counting import Cells, Wanted, count
 
 CLOSELY = 40
 """The most functions whose lines are counted."""
@@ -43,7 +44,7 @@ class Setting:
     margin: float
     say: Callable[[str], object]
     left: Callable[[], float | None] = lambda: None
-    runner: Runner = "default"
+    runner: ModelRunner = "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +94,7 @@ def found_out(sides: Sides, cells: Cells, setting: Setting, notes: Sequence[str]
     return concluded(sides, first, cells, touched, setting, notes)
 
 
-def wanted(sides: Sides, cells: Cells, touched: frozenset[str], runner: Runner = "default") -> list[Wanted]:
+def wanted(sides: Sides, cells: Cells, touched: frozenset[str], runner: ModelRunner = "default") -> list[Wanted]:
     """What the first process of each side counts; for the candidate also the lines of the functions that it changes."""
     closely = tuple(sorted(touched))
     return [Wanted(build=sides[0], cells=cells, runner=runner), Wanted(build=sides[1], cells=cells, closely=closely, runner=runner)]

@@ -188,4 +188,5 @@ def _arm(name: str, doc: ArmDoc, own: tuple[OwnPatch, ...]) -> Arm:
         allow_unverified=doc.allow_unverified,
         equality=doc.equality,
         own_patches=own,
+        runner=doc.runner,
     )

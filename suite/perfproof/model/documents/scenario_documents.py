@@ -18,6 +18,7 @@ from perfproof.model.base.yaml_io import shown
 from perfproof.model.documents.own_patch_documents import OwnPatchDoc, told_apart
 from perfproof.model.kinds import KINDS
 from perfproof.model.scenarios import metrics
+from perfproof.model.scenarios.model_runner import VARIABLE, ModelRunner, said
 from perfproof.model.scenarios.scenario import COUNT_MARGIN, DEFAULT_MARGIN, LEAST_BLOCKS, MOST_PRIMARY, Profile
 from perfproof.model.workloads.document_parts import Flags, Growing, Name, WorkloadDoc
 from perfproof.model.workloads.kind import Kind
@@ -92,7 +93,7 @@ BuildDoc = ReleaseDoc | PythonDoc | OverlayDoc | EditableDoc
 
 
 class ArmDoc(_Doc, Growing):
-    LATER = frozenset({"equality", "own_patches"})
+    LATER = frozenset({"equality", "own_patches", "runner"})
 
     baseline: bool = False
     build: Name = "default"
@@ -103,11 +104,18 @@ class ArmDoc(_Doc, Growing):
     client: Flags = {}
     allow_unverified: bool = False
     equality: Literal["off", "report", "require"] | None = None
+    runner: ModelRunner | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _patches_by_path(cls, data: Any) -> Any:
         return told_apart(data)
+
+    @model_validator(mode="after")
+    def _one_runner(self) -> ArmDoc:
+        if self.runner and VARIABLE in self.environment:
+            raise ValueError(f"runner: environment.{VARIABLE} says it too; keep one of the two")
+        return self
 
 
 if TYPE_CHECKING:
@@ -208,12 +216,22 @@ def unsatisfiable_requests(doc: ScenarioDoc) -> list[str]:
     for name, arm in doc.arms.items():
         twice = [patch for patch in dict.fromkeys(arm.patches) if arm.patches.count(patch) > 1]
         faults += [f"arms.{name}.patches: {patch!r} is named twice, name it once" for patch in twice]
-    return faults
+    return faults + list(_unsaid_runners(doc))
 
 
 def _kind(doc: ScenarioDoc) -> Kind:
     """The kind of its document, which pydantic chose by the kind's name."""
     return next(kind for kind in KINDS if kind.name == doc.workload.kind)
+
+
+def _unsaid_runners(doc: ScenarioDoc) -> Iterator[str]:
+    """Arms without a model runner beside arms that name one: on some machine they would differ in it unnoticed."""
+    unsaid = [name for name, arm in doc.arms.items() if not said(arm.model_dump())]
+    if len(unsaid) < len(doc.arms):
+        yield from (
+            f"arms.{name}.runner: is missing, and another arm names its model runner; say v1, v2 or default (the release's own choice)"
+            for name in unsaid
+        )
 
 
 def _unmeasured(doc: ScenarioDoc, kind: Kind) -> Iterator[str]:

@@ -19,9 +19,11 @@ from perfproof.model.workloads.file_folder import FileFolder, read_files
 from perfproof.model.workloads.kind import Kind
 from perfproof.model.workloads.workload import Profile, Workload
 
-BY_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+BY_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}(/[a-z][a-z0-9_]{0,63})?")
+"""A file of `suite/perfproof/bench` without its suffix, or of a room in it: `swap_states`, `scheduler/schedule`."""
 NAME_OR_PATH = (
-    "expected the name of a benchmark of perfproof's, such as swap_states, or the path of a file, such as ../benchmarks/bench_mine.py"
+    "expected the name of a benchmark of perfproof's, such as swap_states or scheduler/schedule, "
+    "or the path of a file, such as ../benchmarks/bench_mine.py"
 )
 
 
@@ -127,5 +129,5 @@ MICRO = Kind(
     own_metrics=True,
     guessed_seconds=8.0,
     describe=_described,
-    inapplicable=("server_arguments", "client"),
+    inapplicable=("server_arguments", "client", "runner"),
 )

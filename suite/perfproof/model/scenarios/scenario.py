@@ -15,6 +15,7 @@ from perfproof.model.scenarios.build import GitSource as GitSource
 from perfproof.model.scenarios.build import OverlayBuild as OverlayBuild
 from perfproof.model.scenarios.build import PythonBuild as PythonBuild
 from perfproof.model.scenarios.build import ReleaseBuild as ReleaseBuild
+from perfproof.model.scenarios.model_runner import ModelRunner as ModelRunner
 from perfproof.model.scenarios.own_patches import OwnPatch as OwnPatch
 from perfproof.model.workloads.model_source import Dataset as Dataset
 from perfproof.model.workloads.model_source import Family as Family
@@ -60,6 +61,8 @@ class Arm:
     """Those of the user's own of all arms: every arm has their files, and `patches` names those that it switches on."""
     changed: tuple[str, ...] = ()
     changes_more: bool = False
+    runner: ModelRunner | None = None
+    """vLLM's model runner; None: the release's own choice, which must be the same for all arms. `environment` may name it instead."""
 
     @property
     def patch_contents(self) -> list[str]:

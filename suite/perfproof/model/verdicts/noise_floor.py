@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from perfproof.model.scenarios.model_runner import EVERY, settings, wanted
 from perfproof.model.scenarios.scenario import digest_of
 
 FLOOR_SCHEMA = 1
@@ -61,11 +62,23 @@ def machine_fingerprint(environment: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def workload_digest(definition: Mapping[str, Any]) -> str:
+def workload_digest(definition: Mapping[str, Any], runner: str) -> str:
     """Twelve hex digits for the work that an A/A measures: the workload, and the baseline's build and settings, without the arm's name.
 
-    So the A/A of a scenario counts for every scenario whose baseline is the same and does the same work.
+    So the A/A of a scenario counts for every scenario whose baseline is the same and does the same work, on the same model runner:
+    `runner` is the attested one, "" if none took part.
     """
-    baseline = next(arm for arm in definition["arms"].values() if arm["baseline"])
-    settings = {key: value for key, value in baseline.items() if key not in ("baseline", "build")}
-    return digest_of({"workload": definition["workload"], "build": definition["builds"][baseline["build"]], "settings": settings})
+    baseline = _baseline(definition)
+    build = definition["builds"][baseline["build"]]
+    return digest_of({"workload": definition["workload"], "build": build, "settings": settings(baseline, runner)})
+
+
+def workload_digests(definition: Mapping[str, Any], runners: Collection[str] = ()) -> frozenset[str]:
+    """The digests of a definition's work on the model runners that its baseline was seen to run on; before it has run, on each that it
+    may."""
+    seen = frozenset(runners) or {wanted(_baseline(definition))} - {""} or EVERY
+    return frozenset(workload_digest(definition, runner) for runner in seen)
+
+
+def _baseline(definition: Mapping[str, Any]) -> Mapping[str, Any]:
+    return next(arm for arm in definition["arms"].values() if arm["baseline"])

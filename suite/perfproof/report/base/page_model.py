@@ -203,6 +203,8 @@ class ScenarioView:
     seconds: tuple[tuple[str, float], ...]
     unlisted: tuple[Judged, ...] = ()
     worse: tuple[Judged, ...] = ()
+    runner: str = ""
+    """The model runner that ran, in words."""
 
     @property
     def primaries(self) -> tuple[Judged, ...]:

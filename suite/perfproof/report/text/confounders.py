@@ -73,7 +73,10 @@ def _settings(baseline: Mapping[str, Any], arm: Mapping[str, Any]) -> list[str]:
     """The flags and variables that the baseline lacks, then those that only the baseline has."""
     flags, before = _flags(arm), _flags(baseline)
     variables = (
-        {name: value for name, value in _mapping(each, "environment").items() if name not in CODE and not name.startswith(OURS)}
+        {
+            **{name: value for name, value in _mapping(each, "environment").items() if name not in CODE and not name.startswith(OURS)},
+            **({"model runner": each["runner"]} if each.get("runner") else {}),
+        }
         for each in (baseline, arm)
     )
     added = [flag for flag in flags if flag not in before]

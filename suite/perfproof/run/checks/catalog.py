@@ -25,7 +25,7 @@ from perfproof.model.scenarios.metrics import is_count
 from perfproof.model.scenarios.scenario import Arm, OwnPatch, ReleaseBuild, Scenario
 from perfproof.patches.guard import Patch, release_key
 
-CONSTANTS = ("PARAMETERS", "CHOICES", "COUNT_AT", "EXERCISES", "LEAST", "TIMES", "WITNESSES")
+CONSTANTS = ("PARAMETERS", "CHOICES", "COUNT_AT", "EXERCISES", "LEAST", "MEANS", "TIMES", "WITNESSES")
 LEAST: Mapping[str, int] = {"warmup_rounds": 0, "seed": 0}
 """Parameters of all benchmarks that may be 0 although their defaults are positive; a benchmark's own `LEAST` names others."""
 
@@ -36,7 +36,7 @@ class Bench:
     counts.
 
     `declared` says how small an integer may be where `least` would tell otherwise, `choices` which values a parameter may have at all,
-    `count_at` how large parameters are at most in a round whose work is counted.
+    `count_at` how large parameters are at most in a round whose work is counted, `means` what a round is to a whole engine.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Bench:
     declared: Mapping[str, int] = field(default_factory=dict)
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     count_at: Mapping[str, int] = field(default_factory=dict)
+    means: str = ""
     counted: bool = False
     """Whether it has a round whose work can be counted."""
     by_ids: bool = False
@@ -56,6 +57,11 @@ class Bench:
     """Whether its `extra_info` is for us: it declares what it measures."""
     tests: bool = True
     """Whether it may have tests at all, as far as reading it tells."""
+
+    @property
+    def room(self) -> str:
+        """The part of a step that it belongs to, a room of `suite/perfproof/bench`; "" for none."""
+        return self.name.rpartition("/")[0]
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -82,12 +88,13 @@ class Bench:
 
 @cache
 def benches(folder: Path = PACKAGE / "bench") -> dict[str, Bench]:
-    """Every benchmark file by name. Raises `BadInput` for a file whose constants are not literals."""
+    """Every benchmark file by name, those of rooms by room and name. Raises `BadInput` for a file whose constants are not literals."""
     known = {}
-    for file in sorted(folder.glob("*.py")):
+    for file in sorted([*folder.glob("*.py"), *folder.glob("*/*.py")]):
         constants, functions = _constants(file)
         if "PARAMETERS" in constants:
-            known[file.stem] = _bench(file.stem, file, constants, counted="counted_round" in functions)
+            name = file.relative_to(folder).with_suffix("").as_posix()
+            known[name] = _bench(name, file, constants, counted="counted_round" in functions)
     return known
 
 
@@ -113,6 +120,7 @@ def _bench(name: str, file: Path, constants: Mapping[str, Any], *, counted: bool
         declared=constants.get("LEAST", {}),
         choices=constants.get("CHOICES", {}),
         count_at=constants.get("COUNT_AT", {}),
+        means=constants.get("MEANS", ""),
         counted=counted,
     )
 

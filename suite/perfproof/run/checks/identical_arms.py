@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Mapping
 
 from perfproof.builds.install.ready_build import ReadyBuild
+from perfproof.model.scenarios.model_runner import VALUES
 from perfproof.model.scenarios.scenario import Arm, Scenario
 
 
@@ -43,8 +44,9 @@ def _without_arms(scenario: Scenario) -> str:
 
 
 def _settings(arm: Arm) -> object:
-    """A key that is equal for arms with equal patches, environment and arguments."""
-    return frozenset(arm.patches), frozenset(arm.environment.items()), arm.server_arguments, frozenset(arm.client.items())
+    """A key that is equal for arms with equal patches, environment, arguments and model runner; a release's own choice is not known yet."""
+    runner = arm.runner if arm.runner in VALUES else None
+    return frozenset(arm.patches), frozenset(arm.environment.items()), arm.server_arguments, frozenset(arm.client.items()), runner
 
 
 def _same(scenario: Scenario, one: Arm, other: Arm, ready: Mapping[str, ReadyBuild]) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.run.host.environment import usable_cores
-from perfproof.run.processes.trial_process import MODEL_RUNNER, build_environment, run_to_end
+from perfproof.run.processes.trial_process import build_environment, run_to_end
 
 LIMIT = 3600.0
 """Seconds after which the tests of an arm are ended."""
@@ -103,10 +103,8 @@ def _root(path: Path) -> Path:
 
 
 def _environment(build: ReadyBuild) -> dict[str, str]:
-    """The build's own environment without the pinned model runner: vLLM's tests choose their own. No checkout is imported first."""
-    pinned = build_environment(build, threads=usable_cores())
-    kept = {name: value for name, value in pinned.items() if name != MODEL_RUNNER}
-    return {**kept, "VLLM_PLUGINS": "", "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    """The build's own environment. No checkout is imported first."""
+    return {**build_environment(build, threads=usable_cores()), "VLLM_PLUGINS": "", "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _lines(file: Path) -> Iterator[Mapping[str, str]]:

@@ -16,10 +16,11 @@ from typing import Any
 
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.records.record import Attestation
+from perfproof.model.scenarios import model_runner
 from perfproof.model.scenarios.scenario import Arm
 from perfproof.patches.attestation_report import fingerprint
 from perfproof.patches.guard import SLOT
-from perfproof.run.processes.trial_process import MODEL_RUNNER, PINNED, own_plugins, shown_variables
+from perfproof.run.processes.trial_process import own_plugins, shown_variables
 
 RUNNERS: Mapping[str, str] = {
     "V1": "vllm.v1.worker.gpu_model_runner:GPUModelRunner.execute_model",
@@ -205,17 +206,19 @@ def notes(attestation: Attestation | None) -> list[str]:
 
 def _wrong_runner(attestation: Attestation, arm: Arm) -> str:
     """Why another model runner ran than the arm wanted: releases choose one themselves, and fall back with only a line in the log."""
-    wanted = {"0": "V1", "1": "V2"}.get({**PINNED, **arm.environment}[MODEL_RUNNER], "")
+    wanted = model_runner.wanted({"runner": arm.runner, "environment": arm.environment})
     if attestation.runner in ("", wanted) or not wanted:
         return ""
-    return f"the arm wanted the model runner {wanted} ({MODEL_RUNNER}), but {attestation.runner} ran"
+    how = f"runner: {arm.runner}" if arm.runner else model_runner.VARIABLE
+    return f"the arm wanted the model runner {wanted} ({how}), but {attestation.runner} ran"
 
 
 def _never_called(attestation: Attestation, arm: Arm, exercises: Sequence[str]) -> str:
     for name in arm.patches:
         targets = list(attestation.patches[name]["targets"])
         if targets and not any(_calls(attestation, target) for target in targets):
-            return f"the function that patch {name} replaces was never called ({', '.join(targets)})"
+            ran = f"; the model runner was {attestation.runner}" if attestation.runner else ""
+            return f"the function that patch {name} replaces was never called ({', '.join(targets)}{ran})"
     changed = [target for target in arm.changed if target not in attestation.unwatchable]
     if changed and not arm.changes_more and not any(_calls(attestation, target) for target in changed):
         return f"{NEVER_RAN}: {_listed([target.partition(':')[2] for target in changed])} never called"

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.records.private_paths import SECRET
 from perfproof.model.records.record import Record
+from perfproof.model.scenarios import model_runner
 from perfproof.model.scenarios.scenario import Scenario
 
 CHANGING = re.compile(
@@ -96,7 +97,8 @@ def _differing(record: Record, other: Record) -> list[str]:
 def _set_by_arm(record: Record) -> set[str]:
     """The variables that the trial's arm sets, from its record, and the cache folders, which differ between builds."""
     arm = record.definition.get("arms", {}).get(record.arm, {})
-    return {*arm.get("environment", {}), "VLLM_CONFIG_ROOT", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR"}
+    runner = model_runner.variables(arm.get("runner"))
+    return {*arm.get("environment", {}), *runner, "VLLM_CONFIG_ROOT", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR"}
 
 
 def _shown_value(variables: Mapping[str, str], name: str) -> str:

@@ -25,13 +25,13 @@ from perfproof.builds.processes.supervised_process import (
     tail,
 )
 from perfproof.model.base.errors import CannotRun
+from perfproof.model.scenarios import model_runner
 from perfproof.model.scenarios.scenario import Arm
 from perfproof.patches.attestation_report import VARIABLES
 from perfproof.run.processes.env_vars import of_caches
 
 __all__ = [
     "ATTEST_PLUGIN",
-    "MODEL_RUNNER",
     "TAKEN",
     "Channel",
     "Ended",
@@ -53,11 +53,7 @@ __all__ = [
 
 ATTEST_PLUGIN = "perfproof_attest"
 
-MODEL_RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
-"""The variable that asks for vLLM's model runner: "0" is V1, "1" V2; unset, the release chooses."""
-
 PINNED: Mapping[str, str] = {
-    MODEL_RUNNER: "0",
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
     "TOKENIZERS_PARALLELISM": "false",
@@ -65,8 +61,7 @@ PINNED: Mapping[str, str] = {
     "PYTHONUNBUFFERED": "1",
     "VLLM_LOGGING_COLOR": "0",
 }
-"""The same variables for every arm, unless its scenario sets others. The V1 runner, because all patches but those of the sampler's copy are
-for it."""
+"""The same variables for every arm, unless its scenario sets others."""
 
 PASSED = frozenset(
     [
@@ -118,8 +113,9 @@ def build_environment(build: ReadyBuild, arm: Arm | None = None, *, threads: int
 
 
 def own_variables(arm: Arm) -> dict[str, str]:
-    """The variables that the scenario sets for the arm, without `PYTHONPATH`, which would remove the side folder."""
-    return {name: value for name, value in arm.environment.items() if name != "PYTHONPATH"}
+    """The variables that the scenario sets for the arm, its model runner's among them, without `PYTHONPATH`, which would remove the side
+    folder."""
+    return {**{name: value for name, value in arm.environment.items() if name != "PYTHONPATH"}, **model_runner.variables(arm.runner)}
 
 
 def own_plugins(arm: Arm) -> list[str]:

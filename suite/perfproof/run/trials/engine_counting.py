@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -22,11 +22,13 @@ from perfproof.builds.install.ready_build import ReadyBuild
 from perfproof.model.base.errors import CannotRun
 from perfproof.model.records.count_lines import read_count
 from perfproof.model.records.counts import Count
+from perfproof.model.scenarios import model_runner
+from perfproof.model.scenarios.model_runner import ModelRunner
 from perfproof.model.workloads.model_source import ToyModel
 from perfproof.run.host import gpus
 from perfproof.run.models.toy_model import write_toy_model
 from perfproof.run.processes.scratch_folders import Scratch
-from perfproof.run.processes.trial_process import MODEL_RUNNER, Running, build_environment, start
+from perfproof.run.processes.trial_process import Running, build_environment, start
 
 MODEL = ToyModel(layers=2, hidden=64, heads=2, vocabulary=512, context=8192)
 """The generated model: the host's work in a step hardly depends on its dimensions."""
@@ -48,10 +50,6 @@ QUIET: Mapping[str, str] = {
 """Variables of a counting process besides its build's environment: the engine in the process, and nothing that depends on a clock or a
 random name."""
 
-RUNNERS: Mapping[str, str] = {"v1": "0", "v2": "1"}
-"""How a model runner is asked for; unset, the release chooses."""
-
-Runner = Literal["default", "v1", "v2"]
 COMPILED = "TORCHINDUCTOR_CACHE_DIR"
 """Where PyTorch keeps what it compiles, by its content: builds that are counted share it, and a change's does not compile it again."""
 
@@ -68,7 +66,7 @@ class Wanted:
     cells: Cells
     closely: tuple[str, ...] = ()
     process: int = 1
-    runner: Runner = "default"
+    runner: ModelRunner = "default"
 
 
 def count(
@@ -130,10 +128,9 @@ def _counter_files(build: ReadyBuild) -> str:
     return total.hexdigest()
 
 
-def environment_of(build: ReadyBuild, runner: Runner) -> dict[str, str]:
+def environment_of(build: ReadyBuild, runner: ModelRunner) -> dict[str, str]:
     """The variables of a counting process. Its model runner is the release's own choice unless one is named."""
-    own = {name: value for name, value in build_environment(build, threads=1).items() if name != MODEL_RUNNER}
-    return {**own, **QUIET, **({} if runner == "default" else {MODEL_RUNNER: RUNNERS[runner]})}
+    return {**build_environment(build, threads=1), **QUIET, **model_runner.variables(runner)}
 
 
 class _Run:

@@ -1,0 +1,1 @@
+"""What a process does beside its steps: garbage collection, metrics, logging."""
