@@ -225,6 +225,8 @@ class _Run:
                 done = conduct(plan, results, runners, progress, **options)
             except NothingMeasured as over:
                 raise CannotRun(nothing_measured(wanted.budget or 0.0)) from over
+        if not done.ran and not done.existing:
+            raise CannotRun("; ".join(done.warnings) or nothing_measured(wanted.budget or 0.0))
         for warning in done.warnings:
             console.print(warning, style="yellow", highlight=False, markup=False)
         there = f", {done.existing} were there already" if done.existing else ""
