@@ -147,7 +147,7 @@ def conduct(
             except Spent as over:
                 if not any(stand.kept.values()):
                     raise NothingMeasured(nothing_measured(budget or 0.0)) from over
-                skipped = _undone(plan, list(open_blocks(plan, stand.kept, stand.floors, enough)))
+                skipped = _undone(plan, list(open_blocks(plan, stand.kept, stand.floors, enough)), stand.kept)
     there = sum(len(latest(records)) for records in stand.kept.values()) - len({record.trial for record in ran})
     phases = {**took, **_phases(ran), "total": clock() - began}
     return Conducted(ran=len(ran), existing=there, seconds=phases, warnings=(*stand.warnings, *skipped))
@@ -282,18 +282,22 @@ class _Trials:
 
     def skipped(self) -> list[str]:
         """What the time budget left undone: one sentence per scenario."""
-        return _undone(self.plan, self.left)
+        return _undone(self.plan, self.left, self.stand.kept)
 
 
-def _undone(plan: Plan, blocks: Sequence[Block]) -> list[str]:
-    """One sentence per scenario that says that the time budget was spent before these blocks."""
-    counts = [(one, len({block.number for block in blocks if block.scenario.name == one.name})) for one in plan.scenarios]
-    return [
-        f"{one.name}: the time budget is spent: {count} of {one.most_blocks} blocks were not measured; the same command without it goes on "
-        "from here"
-        for one, count in counts
-        if count
-    ]
+def _undone(plan: Plan, blocks: Sequence[Block], kept: Mapping[str, Sequence[Record]]) -> list[str]:
+    """One sentence per scenario that says that the time budget was spent before these blocks; those that were measured, but excluded, are
+    told apart."""
+    sentences = []
+    for one in plan.scenarios:
+        mine = {block.number for block in blocks if block.scenario.name == one.name}
+        again = mine & {record.block for record in kept[one.name]}
+        never = len(mine - again)
+        parts = [f"{never} of {one.most_blocks} blocks were not measured"] if never or not again else []
+        parts += [f"{len(again)} that were excluded or broken off were not measured again"] if again else []
+        if mine:
+            sentences.append(f"{one.name}: the time budget is spent: {', and '.join(parts)}; the same command without it goes on from here")
+    return sentences
 
 
 def _run_block(block: Block, kept: Sequence[Record], runner_for: Callable[[Scenario], Runner], progress: RunProgress) -> Iterator[Record]:

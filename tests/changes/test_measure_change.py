@@ -24,6 +24,8 @@ from perfproof.builds.install.side_folder import PACKAGE
 from perfproof.changes import change_notes, measure_change
 from perfproof.changes.counting.count_findings import Setting
 from perfproof.changes.counting.host_count import Counting, HostCount
+from perfproof.changes.observed.call_table import CallTable, write_table
+from perfproof.changes.time_estimates import TrialTime
 from perfproof.cli import main, parser
 from perfproof.model.base.errors import EXIT_INCONCLUSIVE, EXIT_PASS, EXIT_REGRESSED, EXIT_UNTESTABLE, EXIT_USAGE
 from perfproof.model.records.record import Record
@@ -33,6 +35,8 @@ from perfproof.run.host import telemetry
 from tests import toy
 from tests.analysis.equality.test_equality_verdict import greedy
 from tests.analysis.equality.test_equality_verdict import trial as answered
+from tests.changes.counting.test_count_command import compared
+from tests.changes.counting.test_host_count import host
 from tests.factory import ATTESTATION
 from tests.report import factory
 from tests.test_executor import FakeRunner
@@ -447,6 +451,50 @@ def test_a_branch_is_measured_as_a_diff_is(place: Place, capsys: pytest.CaptureF
     text = (place.folder / "reports" / "pr.md").read_text()
     assert f"eature is compared with {fork[:12]}, where it left main" in text
     assert "gpu_model_runner" not in text
+
+
+@pytest.mark.parametrize("budget", ["0.3", "0.001"])
+def test_a_budget_in_which_nothing_can_be_timed_ends_with_a_text(place: Place, budget: str) -> None:
+    """No block is begun that can't end in time: the text says what was not timed, or that the time was over before that."""
+    place.host = host(compared("identical", changed=(), change=0.0))
+    assert place.pr("--budget", budget) in (EXIT_INCONCLUSIVE, EXIT_UNTESTABLE)
+    text = (place.folder / "reports" / "pr.md").read_text()
+    assert "not timed, for the budget: again: " in text or "was used up before anything was measured" in text
+    assert (place.folder / "reports" / "pr.html").exists()
+    assert place.runner.ran == []
+
+
+def test_what_is_not_begun_for_the_budget_is_no_empty_answer(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where waiting took what a block needed, nothing was measured: that is the answer, and not a fault of the records."""
+    monkeypatch.setattr(measure_change, "fitting", lambda scenarios, times, seconds: (tuple(scenarios), ()))
+    monkeypatch.setattr(TrialTime, "block", lambda time, scenario: 1e9)
+    assert place.pr("--budget", "60") == EXIT_UNTESTABLE
+    assert "the time budget is spent: 6 of 6 blocks were not measured" in (place.folder / "reports" / "pr.md").read_text()
+
+
+def test_what_trials_were_seen_to_call_outweighs_what_scenarios_declare(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """One that declares nothing of the change and was seen to call it is chosen; one that declares it and was seen not to is left out."""
+    (place.folder / "scenarios" / "swap.yaml").unlink()
+    place.scenario("elsewhere", {"swaps": 9}, exercises=["vllm.v1.outputs"])
+    (known,) = (place.folder / "builds").glob("python-*.json")
+    sources = json.loads(known.read_text())["fingerprint"]["sources"]
+    seen = {"benchmark swap_states": frozenset({f"{BATCH}.swap"})}
+    table = CallTable(version="1", sources=sources, calls=seen)
+    write_table(table, place.folder / "builds" / "observed" / f"{sources[:16]}.json")
+    try:
+        place.pr()
+        said = capsys.readouterr().out
+        assert "elsewhere" in {one.name for one in place.plans[-1].scenarios}
+        assert "calls Batch.swap, as was observed on this vLLM" in said
+        write_table(
+            CallTable(version="1", sources=sources, calls={"benchmark swap_states": frozenset()}),
+            place.folder / "builds" / "observed" / f"{sources[:16]}.json",
+        )
+        (place.folder / "my.diff").write_text(DIFF.replace("{first}", "first + 2"))
+        assert place.pr() == EXIT_UNTESTABLE
+        assert "no times: no scenario for this cpu" in capsys.readouterr().out
+    finally:
+        shutil.rmtree(place.folder / "builds" / "observed")
 
 
 def test_a_named_scenario_is_measured_whatever_the_change_touches(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

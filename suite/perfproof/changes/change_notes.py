@@ -86,7 +86,7 @@ def conclusion(decision: Decision, records: Sequence[Record], host: HostCount, *
     elif untimed := counted_alone(decision, records):
         code = EXIT_INCONCLUSIVE
         lines.append(
-            f"no count or answer got worse, but {TIMES_NOT_TESTED} of {', '.join(untimed)}: the machine was busy (exit code {code})"
+            f"nothing that decides got worse, but {TIMES_NOT_TESTED} of {', '.join(untimed)}: the machine was busy (exit code {code})"
         )
     elif code == EXIT_PASS and untested:
         code = EXIT_INCONCLUSIVE

@@ -199,10 +199,10 @@ class _Run:
     def _plan(self, asked: Sequence[Scenario], times: Mapping[str, TrialTime], results: Path) -> Plan:
         """The plan of the scenarios that fit into the budget, with its minutes announced. Raises `CannotRun` where none fits."""
         kept, left_out = fitting(asked, times, self.budget.left())
-        for sentence in left_out:
-            self.answer.say(sentence)
         if not kept:
             raise CannotRun("; ".join(left_out))
+        for sentence in left_out:
+            self.answer.say(sentence)
         self.answer.missing = left_out
         plan = make_plan(kept, self.wanted.seed)
         for line in duration_estimates(plan, results, times):
@@ -225,6 +225,8 @@ class _Run:
                 done = conduct(plan, results, runners, progress, **options)
             except NothingMeasured as over:
                 raise CannotRun(nothing_measured(wanted.budget or 0.0)) from over
+        if not done.ran and not done.existing:
+            raise CannotRun("; ".join(done.warnings) or nothing_measured(wanted.budget or 0.0))
         for warning in done.warnings:
             console.print(warning, style="yellow", highlight=False, markup=False)
         there = f", {done.existing} were there already" if done.existing else ""

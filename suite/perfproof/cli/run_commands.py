@@ -47,6 +47,23 @@ def add(verbs: Any) -> None:
     options.results(calibrate)
     options.builds(calibrate)
 
+    exposure = options.verb(
+        verbs, "exposure", _exposure, "what a step's host time is worth on a server: known delays, and how much of each shows"
+    )
+    exposure.add_argument(
+        "scenario", type=Path, metavar="SCENARIO", help="a scenario with a server, by file or name; its baseline is delayed"
+    )
+    exposure.add_argument("--profile", choices=PROFILES, default="standard", help="how much to measure (default standard)")
+    exposure.add_argument("--seed", type=options.natural, default=0, help="seed of orders and workloads (default 0)")
+    exposure.add_argument("--baseline", metavar="BUILD", help="the baseline's build, instead of the scenario's own")
+    words = "microseconds a step, 0 first (default 0 50 100 200 400)"
+    exposure.add_argument("--delays", type=int, nargs="+", default=[0, 50, 100, 200, 400], metavar="US", help=words)
+    exposure.add_argument("--blocks", type=options.natural, default=6, metavar="N", help="blocks, each with every delay (default 6)")
+    exposure.add_argument("--json", action="store_true", help="the answer as JSON")
+    options.results(exposure)
+    options.start(exposure)
+    options.builds(exposure)
+
     plan = options.verb(verbs, "plan", _plan, "print the trials, the builds and the minutes; start nothing")
     options.scenarios(plan, main=True)
     options.arms(plan)
@@ -94,6 +111,17 @@ def _calibrate(arguments: argparse.Namespace) -> int:
 
     request, start = options.from_args(run_scenarios.RunRequest, arguments), options.started("calibrate", arguments, arguments.scenarios)
     return run_scenarios.calibrate(request, start, builds=arguments.builds, second_install=arguments.second_install)
+
+
+def _exposure(arguments: argparse.Namespace) -> int:
+    from perfproof.commands import exposure
+    from perfproof.commands.run_scenarios import load
+
+    (scenario,) = load([arguments.scenario], arguments.profile, None, arguments.baseline)
+    request = options.from_args(exposure.ExposureRequest, arguments, scenario=scenario)
+    return exposure.run(
+        request, options.started("exposure", arguments, [arguments.scenario]), builds=arguments.builds, as_json=arguments.json
+    )
 
 
 def _plan(arguments: argparse.Namespace) -> int:

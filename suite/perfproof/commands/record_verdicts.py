@@ -26,6 +26,7 @@ from perfproof.analysis.trials.trial_groups import kept_apart
 from perfproof.analysis.verdicts import unpaired
 from perfproof.analysis.verdicts.error_rates import judge_rate_table
 from perfproof.commands import counted_scenarios
+from perfproof.commands.repeats import repeats
 from perfproof.model.base import clock
 from perfproof.model.base.errors import EXIT_PASS, BadInput, CannotRun, PerfproofError
 from perfproof.model.base.json_numbers import plain_json
@@ -364,6 +365,7 @@ def page_of(
         accuracy=accuracy_tasks.details(records),
         unlisted=[row for one in scenarios for row in one.unlisted],
         worse=[row for one in scenarios for row in one.worse],
+        repeats=repeats(results, records, judged) if rows is None else {},
     )
     return dataclasses.replace(page, host_work=host_work.all_of(None, counted)), judged
 

@@ -17,21 +17,22 @@ from perfproof.report.panels import (
     compared_answers,
     decision,
     frontier,
-    glossary,
-    headline_answer,
     host_work,
     machine,
     reproduce,
     spread,
     trials,
     verdicts,
+    worded,
     work,
 )
+from perfproof.report.text.lead import lead
 
 PANELS = (
-    ("answer", "The answer", headline_answer.render),
+    ("answer", "The answer", worded.lead),
     ("decision", "What the gate decides", decision.render),
     ("verdicts", "Where it helps, where it doesn’t", verdicts.render),
+    ("runs", "What was run, and what would refute it", worded.runs),
     ("host_work", "Where the work went", host_work.render),
     ("trials", "Every trial", trials.render),
     ("spread", "Within the trials", spread.render),
@@ -41,7 +42,7 @@ PANELS = (
     ("machine", "Can this machine be trusted?", machine.render),
     ("attestation", "What ran in each arm", attestation.render),
     ("repeat", "Repeat it", reproduce.render),
-    ("glossary", "What the words mean", glossary.render),
+    ("glossary", "What the words mean", worded.glossary),
 )
 """The panels in the order of the page: id, title and render function. A panel that renders nothing is left out."""
 
@@ -54,7 +55,7 @@ def render(page: Page) -> str:
     shown = [one for one in PANELS if page.scenarios or not page.host_work or one[0] in COUNTED]
     panels = [(name, title, markup) for name, title, panel in shown if (markup := panel(page))]
     main = next((name for name in ("verdicts", "host_work") if name in [panel[0] for panel in panels]), panels[0][0])
-    return shell("page.html", page=page, panels=panels, main=main, deciding=gate_view)
+    return shell("page.html", page=page, result=lead(page).result, panels=panels, main=main, deciding=gate_view)
 
 
 def shell(template: str, **values: Any) -> str:

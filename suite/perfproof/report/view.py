@@ -10,9 +10,12 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
+from perfproof.analysis.judging import exposure
 from perfproof.analysis.stats.number_format import folded, shape
+from perfproof.analysis.stats.two_speeds import two_speeds
 from perfproof.analysis.trials.paired_trials import attempts, counts, latest
 from perfproof.model.base.untrusted import line, lines
 from perfproof.model.records.record import Record
@@ -20,9 +23,9 @@ from perfproof.model.verdicts.accuracy_details import AccuracyDetails
 from perfproof.model.verdicts.equality_details import EqualityDetails
 from perfproof.model.verdicts.judged import Judged, Outcome
 from perfproof.model.verdicts.noise_floor import Floor
-from perfproof.report.base import formatting
-from perfproof.report.base.page_model import ArmView, Fact, Page, ScenarioView, TrialView, TrustView, WitnessView, WorkView
-from perfproof.report.extract import aa_status, facts, machine_signals, pareto
+from perfproof.report.base import formatting, units
+from perfproof.report.base.page_model import ArmView, Fact, Page, RepeatView, ScenarioView, TrialView, TrustView, WitnessView, WorkView
+from perfproof.report.extract import aa_status, changes, facts, machine_signals, pareto
 from perfproof.report.figures import distributions
 from perfproof.report.text import answer_context, answer_text, caveats, exclusions, sentences
 from perfproof.report.text.headline import headline, ordered
@@ -40,6 +43,8 @@ class _Behind:
     accuracy: tuple[AccuracyDetails, ...]
     unlisted: tuple[Judged, ...]
     worse: tuple[Judged, ...]
+    exposures: tuple[str, ...]
+    repeats: tuple[RepeatView, ...]
 
 
 def build(
@@ -56,12 +61,14 @@ def build(
     accuracy: Sequence[AccuracyDetails] = (),
     unlisted: Sequence[Judged] = (),
     worse: Sequence[Judged] = (),
+    repeats: Mapping[str, Sequence[tuple[str, Sequence[Judged]]]] = MappingProxyType({}),
 ) -> Page:
     """The page for these judged rows and the records that they came from.
 
     `made` is the time of making, in words (this package reads no clock). `results` is the records' folder as the commands should name it.
     `floors` are the results of its A/A runs, oldest first. `equality` and `accuracy` are the data behind verdicts on answers; `unlisted`
-    and `worse` are metrics that are not primary (`ScenarioView`). A scenario with records but no rows, or rows but no records, is shown as
+    and `worse` are metrics that are not primary (`ScenarioView`). `repeats` are other runs of a scenario's definition, by its name, each
+    with the name of its folder and its judged metrics. A scenario with records but no rows, or rows but no records, is shown as
     untestable.
     """
     judged = [_clean(row) for row in rows]
@@ -70,6 +77,7 @@ def build(
     for record in records:
         of_name[line(record.scenario, NAME)].append(record)
     folder = line(results)
+    exposures = tuple(exposure.sentences(found)[0] for own in of_name.values() if (found := exposure.exposure_of(own)))
     scenarios = []
     for name, own in of_name.items():
         behind = _Behind(
@@ -78,6 +86,8 @@ def build(
             accuracy=tuple(answer_text.clean_accuracy(each) for each in accuracy if line(each.scenario, NAME) == name),
             unlisted=tuple(_clean(row) for row in unlisted if line(row.scenario, NAME) == name),
             worse=tuple(_clean(row) for row in worse if line(row.scenario, NAME) == name),
+            exposures=exposures,
+            repeats=tuple(_repeat(*one) for of, some in repeats.items() if line(of, NAME) == name for one in some),
         )
         trials = _in_order(own)
         scenarios.append(_scenario(name, [row for row in judged if row.scenario == name], trials, folder, behind))
@@ -94,6 +104,10 @@ def build(
         warnings=tuple(formatting.sentence(warning) for warning in warnings),
         records=tuple(records),
     )
+
+
+def _repeat(where: str, rows: Sequence[Judged]) -> RepeatView:
+    return RepeatView(where=line(where, NAME), rows=tuple(_clean(row) for row in rows))
 
 
 def _in_order(records: Sequence[Record]) -> list[Record]:
@@ -122,7 +136,8 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
     outcome, itself = formatting.outcome(rows), aa_status.against_itself(definition)
     growths = tuple(distributions.growths(names, records))
     unjudged = exclusions.unjudged(rows, trials)
-    borne = tuple(caveats.clauses(rows, arms, definition, records, trials))
+    altered = caveats.restored(arms, definition, records)
+    borne = tuple(caveats.clauses(rows, arms, definition, records, trials, behind.exposures))
     return ScenarioView(
         name=name,
         question=line(definition.get("question", "")),
@@ -156,8 +171,44 @@ def _scenario(name: str, rows: list[Judged], records: list[Record], results: str
         seconds=facts.seconds(records),
         unlisted=behind.unlisted,
         worse=() if itself else behind.worse,
+        altered=altered,
+        changed=_changes(arms, definition, records),
+        machine=answer_context.machine(records[-1].environment) if records else "",
+        cores=_cores(records),
+        model=caveats.model(definition),
+        speeds=tuple(_speeds(rows, arms, trials)),
+        swayed=tuple(
+            (row.metric, row.candidate, clause) for row in rows if _is_open(row) and (clause := caveats.sways(row, trials, bool(altered)))
+        ),
+        repeats=behind.repeats,
         runner=facts.model_runner(records),
     )
+
+
+def _changes(arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequence[Record]) -> tuple[tuple[str, str], ...]:
+    """What the candidates change; where they are vLLM as released, what alters the baseline."""
+    if caveats.restored(arms, definition, records):
+        return changes.altered(arms, definition, records)
+    return changes.changes(arms, definition, records)
+
+
+def _cores(records: Sequence[Record]) -> int | None:
+    """The fewest cores of the machines."""
+    counts = (record.environment.get("cores_of_machine") or record.environment.get("cores") for record in records)
+    return min((each for each in counts if type(each) is int), default=None)
+
+
+def _is_open(row: Judged) -> bool:
+    return row.primary and row.verdict == Outcome.INCONCLUSIVE
+
+
+def _speeds(rows: Sequence[Judged], arms: Sequence[ArmView], trials: Sequence[TrialView]) -> Iterable[str]:
+    """A clause for every arm whose trials of a primary metric ran at two speeds."""
+    for row in {row.metric: row for row in rows if row.primary and not row.exact and not row.in_points}.values():
+        for arm in arms:
+            values = [trial.values[row.metric] for trial in trials if trial.ok and trial.arm == arm.name and row.metric in trial.values]
+            if found := two_speeds(values):
+                yield f"{arm.name} ran at two speeds ({units.rough(found[0], row.unit)} and {units.rough(found[1], row.unit)})"
 
 
 def _kind(definition: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,6 +56,9 @@ class ServeWorkload(ModelWorkload):
     @property
     def starts_servers(self) -> bool:
         return self.launches == "fresh"
+
+    def on_shared_servers(self) -> ServeWorkload:
+        return dataclasses.replace(self, launches="shared")
 
     def doubts(self, profile: Profile, measured: Sequence[float]) -> Iterator[str]:
         """Warnings about too few warm-ups, and about trials that were too short so far."""

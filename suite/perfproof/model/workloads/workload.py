@@ -91,6 +91,10 @@ class Workload:
         """Whether every trial waits for its own new server."""
         return False
 
+    def on_shared_servers(self) -> Workload | None:
+        """The same work with one server an arm for all blocks; None where no server is under load."""
+        return None
+
     @property
     def chosen_together(self) -> int:
         """How many questions were chosen together with it, and share the error of its looks."""

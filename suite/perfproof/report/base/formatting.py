@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Sequence
 
@@ -262,6 +263,23 @@ def suggests(rows: Sequence[Judged], outcome_: Outcome) -> bool:
 def growth(view: GrowthView) -> tuple[str, ...]:
     """How each candidate's cost grows with the swept size: "round time: constant in output length, as_released linear in …"."""
     return tuple(f"{view.name}: {claim}" for claim in view.claims)
+
+
+def turned(row: Judged) -> Judged:
+    """The same comparison from the candidate to the baseline: what it costs to have the baseline instead."""
+
+    def back(change: float) -> float:
+        return 1 / (1 + change) - 1 if change > -1 else float("inf")
+
+    return dataclasses.replace(
+        row,
+        effect=None if row.effect is None else back(row.effect),
+        interval=None if row.interval is None else (back(row.interval[1]), back(row.interval[0])),
+        baseline=row.candidate,
+        candidate=row.baseline,
+        baseline_value=row.candidate_value,
+        candidate_value=row.baseline_value,
+    )
 
 
 def of_accuracy(row: Judged) -> bool:

@@ -160,6 +160,14 @@ class FrontierView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatView:
+    """The same question asked again: the folder or group of the other trials, and their judged metrics."""
+
+    where: str
+    rows: tuple[Judged, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioView:
     """One scenario. `arms` has the baseline first; `witnesses[i].values` and `attestations[i].values` follow its order.
 
@@ -167,8 +175,10 @@ class ScenarioView:
     was run, how sure the answer is, and what would refute it. `provisos` are short caveats that belong to the answer. `unlisted` are
     estimates of metrics that were measured and the scenario does not list. `worse` are metrics that are not primary and surely got much
     worse, the worst first. `itself` is set where all arms are the same: an A/A, whose verdicts are about the machine. `unpatched` is set
-    where every candidate is vLLM as released, so that no verdict is about a patch. `reasons` are those that a GPU reported for a lower
-    clock.
+    where every candidate is vLLM as released, so that no verdict is about a patch; `altered` then says what alters the baseline, "" where
+    nothing does. `reasons` are those that a GPU reported for a lower clock. `changed` holds what the candidates change, by name and in
+    words; `machine`, `cores` and `model` say on what that was measured. `speeds` are clauses on trials that ran at two speeds, `swayed`
+    those on single blocks that decide an open estimate, by metric and candidate. `repeats` are other runs of the same definition.
     """
 
     name: str
@@ -203,6 +213,14 @@ class ScenarioView:
     seconds: tuple[tuple[str, float], ...]
     unlisted: tuple[Judged, ...] = ()
     worse: tuple[Judged, ...] = ()
+    altered: str = ""
+    changed: tuple[tuple[str, str], ...] = ()
+    machine: str = ""
+    cores: int | None = None
+    model: str = ""
+    speeds: tuple[str, ...] = ()
+    swayed: tuple[tuple[str, str, str], ...] = ()
+    repeats: tuple[RepeatView, ...] = ()
     runner: str = ""
     """The model runner that ran, in words."""
 
@@ -218,6 +236,17 @@ class ScenarioView:
     @property
     def blocks(self) -> int:
         return len({trial.block for trial in self.trials})
+
+    @property
+    def shared(self) -> bool:
+        """Whether each arm kept one server for all blocks."""
+        return any(trial.how == "shared server" for trial in self.trials)
+
+    @property
+    def load(self) -> float | None:
+        """The highest load of the machine beside its trials; None where it was not recorded."""
+        spans = [span for view in self.signals if view.name == "load" for span in view.spans if span]
+        return max((end for _, end in spans), default=None)
 
     @property
     def invalid(self) -> tuple[TrialView, ...]:

@@ -71,7 +71,7 @@ def forest(row: Judged, scale: Axis, bound: float | None = None) -> Markup:
     if decides is not None and mean is not None:
         parts.append(f'<line class="bound" x1="{scale.x(decides):.1f}" x2="{scale.x(mean):.1f}" y1="{middle}" y2="{middle}"/>')
     if mean is not None:
-        parts.append(_mark(max(END, min(WIDTH - END, scale.x(mean))), middle, row))
+        parts.append(mark(max(END, min(WIDTH - END, scale.x(mean))), middle, row))
     label = (
         f"{formatting.label(row.metric)}: {formatting.change(row)} {formatting.interval(row)}, margin "
         f"{formatting.margin(row)}, {formatting.verdict(row)}"
@@ -79,7 +79,7 @@ def forest(row: Judged, scale: Axis, bound: float | None = None) -> Markup:
     return drawn(WIDTH, HEIGHT, f"strip {formatting.look(row.verdict, row.suggests)}", label, parts)
 
 
-def _mark(x: float, y: float, row: Judged) -> str:
+def mark(x: float, y: float, row: Judged) -> str:
     """A filled mark for a settled verdict; a hollow one for inconclusive, untestable and exploratory."""
     if row.exact:
         return f'<path class="mark" d="M{x:.1f} {y - 4.5}l4.5 4.5-4.5 4.5-4.5-4.5z"/>'

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from perfproof.model.base.name_lists import few
 from perfproof.model.base.untrusted import line
 from perfproof.model.verdicts.accuracy_details import AccuracyDetails, TaskDetails
 from perfproof.model.verdicts.equality_details import EqualityDetails
@@ -29,6 +30,15 @@ HEADS = {
 }
 MOST_TOLD = 6
 """The most claims in the line at the head of the page."""
+MOST_BRIEF = 3
+"""The most candidates without compared answers that the line of a lead names."""
+_BRIEF = {
+    Outcome.REGRESSED: "changed for the worse",
+    Outcome.UNTESTABLE: "could not be tested",
+    Outcome.INCONCLUSIVE: "not settled",
+    Outcome.IMPROVED: "changed for the better",
+    Outcome.EQUIVALENT: "no change beyond what is allowed",
+}
 GENERATED = ("greedy_outputs", "sampled_outputs")
 """Parts whose answers are tokens."""
 _ASKED = {"text_perplexity": "tokens of the text", "embeddings": "embeddings"}
@@ -50,6 +60,50 @@ def head(scenarios: Sequence[ScenarioView]) -> str:
     return f"{begins}{': ' if parts else ''}{'; '.join([*parts[:MOST_TOLD], *more])}{_unasked(scenarios)}"
 
 
+def in_brief(scenarios: Sequence[ScenarioView]) -> list[tuple[str, bool]]:
+    """The answers in a line, as clauses; those that weaken a verdict on speed are flagged.
+
+    "identical: 24 prompts, 800 items", "not compared: watermark".
+    """
+    compared = [scenario for scenario in scenarios if scenario.of_answers and not scenario.itself]
+    if not compared:
+        timed = any(not scenario.of_answers and not scenario.itself for scenario in scenarios)
+        return [("not compared in this run", timed)]
+    worst = next(outcome for outcome in OUTCOMES if any(scenario.outcome == outcome for scenario in compared))
+    if worst == Outcome.EQUIVALENT and _identical(compared):
+        found = [(f"identical: {_asked(compared)}", False)]
+    elif worst == Outcome.EQUIVALENT and not any(scenario.equality for scenario in compared) and not _flipped(compared):
+        found = [(f"no item changed between right and wrong: {_asked(compared)}", False)]
+    else:
+        first = next(scenario for scenario in compared if scenario.outcome == worst)
+        told = [*claims(first, len({arm.name for arm in first.arms}) > 2), first.name][0]
+        begins = _BRIEF[worst]
+        more = sum(scenario.outcome == worst for scenario in compared) - 1
+        others = f"; so in {more} more of {len(compared)} comparisons" if more else ""
+        found = [(f"{begins}: {told}{others}", worst != Outcome.EQUIVALENT)]
+    left = list(uncompared([scenario for scenario in scenarios if scenario.of_answers or not scenario.unpatched]))
+    return [*found, *([(f"not compared: {few(left, MOST_BRIEF)}", True)] if left else [])]
+
+
+def _flipped(compared: Sequence[ScenarioView]) -> int:
+    return sum(task.lost + task.won for scenario in compared for one in scenario.accuracy for task in one.tasks)
+
+
+def _asked(compared: Sequence[ScenarioView]) -> str:
+    """What was asked of each candidate: "24 prompts, 833 tokens of text, 800 items"."""
+    sizes: dict[str, int] = {}
+    for scenario in compared:
+        parts: dict[str, int] = {}
+        for part in scenario.equality:
+            noun = _ASKED.get(part.part, "prompts")
+            parts[noun] = max(parts.get(noun, 0), part.asked)
+        for noun, number in parts.items():
+            sizes[noun] = sizes.get(noun, 0) + number
+        if scenario.accuracy:
+            sizes["items"] = sizes.get("items", 0) + sum(task.items for task in scenario.accuracy[0].tasks if task.primary)
+    return ", ".join(f"{number:,} {noun}" for noun, number in sizes.items())
+
+
 def _in_short(compared: Sequence[ScenarioView]) -> str:
     """The short form for many scenarios in which no answer changed: one claim for equality, one for accuracy."""
     alike = [scenario.name for scenario in compared if scenario.equality]
@@ -63,18 +117,23 @@ def _in_short(compared: Sequence[ScenarioView]) -> str:
 
 def _unasked(scenarios: Sequence[ScenarioView]) -> str:
     """A sentence on the candidates that have a verdict on speed but no compared answer; "" where there are none."""
-    compared = {_code(arm) for scenario in scenarios if scenario.of_answers for arm in scenario.arms if not arm.baseline}
-    uncompared: dict[str, list[str]] = {}
-    for scenario in scenarios:
-        if not scenario.of_answers and not scenario.itself:
-            for arm in scenario.arms:
-                if not arm.baseline and _code(arm) not in compared:
-                    uncompared.setdefault(arm.name, []).append(scenario.name)
-    parts = [f"{arm} ({', '.join(where[:MOST_TOLD])})" for arm, where in uncompared.items()]
+    parts = [f"{arm} ({', '.join(where[:MOST_TOLD])})" for arm, where in uncompared(scenarios).items()]
     if not parts:
         return ""
     more = f" and {len(parts) - MOST_TOLD} more" if len(parts) > MOST_TOLD else ""
     return f". Nothing here tests the answers of {formatting.listed(parts[:MOST_TOLD])}{more}"
+
+
+def uncompared(scenarios: Sequence[ScenarioView]) -> dict[str, list[str]]:
+    """The candidates that have a verdict on speed but no compared answer, with the scenarios of these verdicts."""
+    compared = {_code(arm) for scenario in scenarios if scenario.of_answers for arm in scenario.arms if not arm.baseline}
+    found: dict[str, list[str]] = {}
+    for scenario in scenarios:
+        if not scenario.of_answers and not scenario.itself:
+            for arm in scenario.arms:
+                if not arm.baseline and _code(arm) not in compared:
+                    found.setdefault(arm.name, []).append(scenario.name)
+    return found
 
 
 def _code(arm: ArmView) -> tuple[str, ...]:

@@ -6,12 +6,14 @@ code (`confounders`) or had another KV cache, and which single block the estimat
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from perfproof.analysis.judging import exposure
 from perfproof.analysis.judging.judge import SHARED_WARNING
 from perfproof.analysis.stats.leave_one_out import Influence, strongest
 from perfproof.model.base.untrusted import line
@@ -34,18 +36,27 @@ SMALL = 4
 
 
 def clauses(
-    rows: Sequence[Judged], arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequence[Record], trials: Sequence[TrialView]
+    rows: Sequence[Judged],
+    arms: Sequence[ArmView],
+    definition: Mapping[str, Any],
+    records: Sequence[Record],
+    trials: Sequence[TrialView],
+    exposures: Sequence[str] = (),
 ) -> Iterator[str]:
-    """The clauses, in order: how sure, of what, of which code, sensitive to which block."""
+    """The clauses, in order: how sure, of what, of which code, sensitive to which block. `exposures` say what host time is worth."""
     if any(row.primary and row.suggests for row in rows):
         yield formatting.HINT
     kind = kind_in(definition)
     if kind is not None and kind.scope == "part" and not aa_status.against_itself(definition):
-        yield "a microbenchmark: it does not show what a server gains"
+        yield from (f"a microbenchmark: {line(each)}" for each in exposures)
+        if not exposures:
+            yield "a microbenchmark: it does not show what a server gains"
     if kind is not None and kind.scope == "program" and not aa_status.against_itself(definition):
         yield "the numbers of a command, which knows what they mean for a server"
     if kind is not None and kind.scope == "host":
         yield "counts of the host's Python work, no times: a C call counts as one, whatever it does"
+    if (found := exposure.exposure_of(records)) is not None:
+        yield from map(line, exposure.sentences(found))
     if named := model(definition):
         yield f"measured with {named}"
     yield from _released(arms, definition, records)
@@ -137,9 +148,15 @@ def no_patch(arms: Sequence[ArmView], definition: Mapping[str, Any], records: Se
     settings.
     """
     altered = {arm.name: _altered(arm, definition, records) for arm in arms}
+    return _releases(arms, definition, altered) or bool(restored(arms, definition, records)) or confounders.alone(definition)
+
+
+def restored(arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequence[Record]) -> str:
+    """What alters the baseline where every candidate is vLLM as released: "patch x, which removes …"; "" where that is not so."""
+    altered = {arm.name: _altered(arm, definition, records) for arm in arms}
     candidates = [altered[arm.name] for arm in arms if not arm.baseline]
-    worsened = any(altered[arm.name] for arm in arms if arm.baseline)
-    return _releases(arms, definition, altered) or (worsened and bool(candidates) and not any(candidates)) or confounders.alone(definition)
+    before = next((altered[arm.name] for arm in arms if arm.baseline), "")
+    return before if candidates and not any(candidates) else ""
 
 
 def _altered(arm: ArmView, definition: Mapping[str, Any], records: Sequence[Record]) -> str:
@@ -209,15 +226,32 @@ def _cache_of(record: Record, arm: str) -> float | None:
 
 def swayed(row: Judged, trials: Sequence[TrialView]) -> str:
     """A clause on the block without which the change would be very different; "" where there is none."""
-    if row.exact or row.in_points or row.effect is None or row.low is None or row.high is None or row.low <= -1:
+    found = swaying(row, trials)
+    return _swaying(row, *found) if found else ""
+
+
+def sways(row: Judged, trials: Sequence[TrialView], turned: bool = False) -> str:
+    """The same in few words, from the candidate on where it is `turned`: "block 1 alone moves median TPOT from +6.2 % to +31.5 %"."""
+    found = swaying(row, trials)
+    if found is None:
         return ""
+    influence, block = found
+    without = dataclasses.replace(row, effect=influence.without)
+    ends = " to ".join(formatting.change(formatting.turned(each) if turned else each) for each in (without, row))
+    return f"block {block} alone moves {formatting.label(row.metric)} from {ends}"
+
+
+def swaying(row: Judged, trials: Sequence[TrialView]) -> tuple[Influence, int] | None:
+    """The block without which the change would be very different, and what it does; None where there is none."""
+    if row.exact or row.in_points or row.effect is None or row.low is None or row.high is None or row.low <= -1:
+        return None
     blocks = _paired(row, trials)
     if len(blocks) != row.blocks:
-        return ""
+        return None
     half = (math.log1p(row.high) - math.log1p(row.low)) / 2
     before, after = [first for first, _ in blocks.values()], [second for _, second in blocks.values()]
     influence = strongest(before, after, half=half, margin=math.log1p(row.margin or 0))
-    return _swaying(row, influence, list(blocks)[influence.place]) if influence else ""
+    return (influence, list(blocks)[influence.place]) if influence else None
 
 
 def _paired(row: Judged, trials: Sequence[TrialView]) -> dict[int, tuple[float, float]]:

@@ -72,17 +72,18 @@ def _groups(scenarios: Sequence[ScenarioView]) -> dict[tuple[str, str], list[Sce
     """Scenarios by their nouns, the group with the worst outcome first, and within a group the worst first."""
     groups: dict[tuple[str, str], list[ScenarioView]] = {}
     for scenario in sorted(scenarios, key=_news):
-        groups.setdefault(_nouns(scenario), []).append(scenario)
+        groups.setdefault(nouns(scenario), []).append(scenario)
     return groups
 
 
 def _news(scenario: ScenarioView) -> tuple[int, int, bool]:
     """The sort key of a scenario: the smallest is the most important."""
-    nouns = _nouns(scenario)
-    return OUTCOMES.index(scenario.outcome), ORDER.index(nouns) if nouns in ORDER else len(ORDER), scenario.suggests
+    own = nouns(scenario)
+    return OUTCOMES.index(scenario.outcome), ORDER.index(own) if own in ORDER else len(ORDER), scenario.suggests
 
 
-def _nouns(scenario: ScenarioView) -> tuple[str, str]:
+def nouns(scenario: ScenarioView) -> tuple[str, str]:
+    """What a scenario is called in a headline, singular and plural."""
     if scenario.itself:
         return CHECKS
     return NOUNS[scenario.traits.scope] if scenario.traits else PLAIN
@@ -95,7 +96,7 @@ def _grouped(scenarios: Sequence[ScenarioView]) -> list[str]:
 
 def _apart(scenario: ScenarioView) -> str:
     """The words that limit the headline of a single scenario, where it could be taken for more."""
-    micro = {MICRO: " in a microbenchmark", _COUNTED: " in what the host does"}.get(_nouns(scenario), "")
+    micro = {MICRO: " in a microbenchmark", _COUNTED: " in what the host does"}.get(nouns(scenario), "")
     return f"{micro} ({UNPATCHED})" if scenario.unpatched else micro
 
 

@@ -17,6 +17,7 @@ from perfproof.model.scenarios.scenario import Arm, Scenario
 from perfproof.run.host import gpus
 from perfproof.run.host.ports import free_port
 from perfproof.run.processes.scratch_folders import Scratch
+from perfproof.run.servers import switched_delay
 from perfproof.run.servers.launch_spec import (
     Launch,
     ModelAt,
@@ -77,14 +78,19 @@ class ServerPool:
     def shared(self) -> bool:
         return self._workload.launches == "shared"
 
+    def host_of(self, arm: Arm) -> Arm:
+        """The arm by whose name the arm's server is known here: its own, unless they share one (`switched_delay`)."""
+        return switched_delay.host_of(self._scenario, arm, shared=self.shared)
+
     def ready(self, arm: Arm) -> tuple[Server, list[str]]:
-        """The arm's server, ready to be measured, and warnings. Raises `ServerEnded` if it does not become ready.
+        """The server of an arm (`host_of`), ready to be measured, and warnings. Raises `ServerEnded` if it does not become ready.
 
         If a server failed while the servers of all arms started, the next trial of its own arm raises that error; before, it is not tried
         again.
         """
         self._raise_failed_start(arm)
-        sound = [one for one in self._scenario.arms if one.name not in self._broken or one.name == arm.name]
+        hosts = {host.name: host for host in map(self.host_of, self._scenario.arms)}.values()
+        sound = [one for one in hosts if one.name not in self._broken or one.name == arm.name]
         wanted = sound if self.shared else [arm]
         warnings = [f"the server of arm {name} had ended between trials and was launched again" for name in self._bury()]
         missing = [one for one in wanted if one.name not in self._up]

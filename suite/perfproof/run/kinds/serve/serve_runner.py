@@ -27,6 +27,7 @@ from perfproof.model.records.private_paths import shown
 from perfproof.model.records.record import Attestation, Record
 from perfproof.model.scenarios.plan import Block
 from perfproof.model.scenarios.scenario import Arm, Scenario
+from perfproof.patches.planted.step_delay import VARIABLE
 from perfproof.run.checks import catalog
 from perfproof.run.host import environment, gpus, host_cost, telemetry
 from perfproof.run.host.instruction_counter import Instructions
@@ -39,7 +40,7 @@ from perfproof.run.models.prompt_dataset import write_dataset
 from perfproof.run.processes import attestation
 from perfproof.run.processes.scratch_folders import RUNNING, Scratch
 from perfproof.run.processes.trial_process import scrub, scrub_file
-from perfproof.run.servers import flag_validation
+from perfproof.run.servers import flag_validation, switched_delay
 from perfproof.run.servers.bench_client import Client, ClientEnded, arguments_for
 from perfproof.run.servers.hub_models import hub_faults
 from perfproof.run.servers.launch_spec import Launch, ModelAt, locate_model, with_arm_flags, workload_of
@@ -183,14 +184,16 @@ class ServeRunner:
 
     def _ready_server(self, trial: TrialRun) -> Server:
         began, launches = time.monotonic(), self._ready_launches()
+        host = launches.host_of(trial.arm)
         try:
-            server, warnings = launches.ready(trial.arm)
+            server, warnings = launches.ready(host)
         finally:
             self._spend("server starts", time.monotonic() - began)
-            if launch := launches.last.get(trial.arm.name):
+            if launch := launches.last.get(host.name):
                 trial.log = launch.log
                 trial.environment |= self._describe(launch)
         trial.warnings += warnings
+        switched_delay.switch(server, trial.arm)
         server.check_identity()
         return server
 
@@ -275,11 +278,13 @@ class ServeRunner:
 
     def _attestation(self, server: Server, arm: Arm, done: Moment) -> Attestation | None:
         """The attestation of the server's processes, with the calls of this trial alone."""
-        attested = attestation.read(server.launch.attest, self._build(arm), arm)
+        launched = next(one for one in self.scenario.arms if one.name == server.launch.arm)
+        attested = attestation.read(server.launch.attest, self._build(arm), launched)
         if attested is None:
             return None
+        variables = {**attested.variables, **({VARIABLE: why} if (why := switched_delay.fault(arm, done.calls)) else {})}
         runners = [name for name, target in attestation.RUNNERS.items() if done.calls.get(f"calls {target}")]
-        return dataclasses.replace(attested, counts=done.calls, runner=" and ".join(runners))
+        return dataclasses.replace(attested, counts=done.calls, runner=" and ".join(runners), variables=variables)
 
     def _lost(self, trial: TrialRun, error: ServerEnded | ClientEnded) -> None:
         """Drops the server or client that ended during a trial: it is not used again."""
@@ -287,7 +292,7 @@ class ServeRunner:
         if isinstance(error, ClientEnded):
             self._drop_client()
         if self._servers is not None:
-            self._servers.drop(trial.arm.name, lost=isinstance(error, ServerEnded))
+            self._servers.drop(self._servers.host_of(trial.arm).name, lost=isinstance(error, ServerEnded))
 
     def _describe(self, launch: Launch) -> dict[str, Any]:
         """The arm's part of a record's environment; variables by the allow-list only."""

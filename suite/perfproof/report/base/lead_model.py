@@ -1,0 +1,59 @@
+"""The nouns of a page's lead: what a reader sees first, in about 60 words and one figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perfproof.model.verdicts.judged import Judged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeadRow:
+    """One row of the figure: a metric with its verdict. `row` is shown as it stands; where it is `turned`, it says what taking a released
+    change out costs, and its values and interval are those of the altered arm against vLLM as released.
+
+    `word`, `sign` and `look` are the verdict's word, sign and colour; `number` and `interval` are texts, and `detail` the two values of a
+    count. `where` names scenario and candidate. `note` says what contradicts it, "" where nothing does.
+    """
+
+    row: Judged
+    name: str
+    where: str
+    word: str
+    sign: str
+    look: str
+    number: str
+    interval: str
+    detail: str
+    note: str
+    turned: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeadGroup:
+    """Rows on one axis. `title` is "" for verdicts on the change itself; `far` is set for changes beyond a halving or doubling."""
+
+    title: str
+    far: bool
+    rows: tuple[LeadRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeadLine:
+    """One line beside the figure: its label ("Answers"), its clauses, and a command ("" for none). Clauses that are `flagged` weaken the
+    answer."""
+
+    label: str
+    clauses: tuple[tuple[str, bool], ...]
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lead:
+    """The first screen: the result in a sentence, what was changed, the figure, the metrics that are not in it, and the lines."""
+
+    result: str
+    changed: str
+    groups: tuple[LeadGroup, ...]
+    further: str
+    lines: tuple[LeadLine, ...]

@@ -1,0 +1,85 @@
+"""What a scenario's candidates change: patches with the first sentence of their docstring, diffs with their files, builds, settings."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.metadata import entry_points
+from importlib.resources import files
+from typing import Any
+
+from perfproof.model.base.untrusted import line
+from perfproof.model.records.record import Record
+from perfproof.report.base.page_model import ArmView
+from perfproof.report.extract import facts
+
+NAME = 160
+"""Most characters of a name as shown."""
+MOST_FILES = 3
+"""The most files of a diff that are named."""
+OURS = "perfproof.patches."
+
+
+def changes(arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequence[Record]) -> tuple[tuple[str, str], ...]:
+    """What each candidate changes against the baseline, as pairs of a name and a description ("" where the name says it)."""
+    baseline = next((arm for arm in arms if arm.baseline), None)
+    found = [pair for arm in arms if not arm.baseline for pair in change(arm, baseline, definition, records)]
+    return tuple(dict.fromkeys(found))
+
+
+def altered(arms: Sequence[ArmView], definition: Mapping[str, Any], records: Sequence[Record]) -> tuple[tuple[str, str], ...]:
+    """What alters the baseline, likewise."""
+    baseline = next((arm for arm in arms if arm.baseline), None)
+    return tuple(change(baseline, None, definition, records)) if baseline else ()
+
+
+def change(arm: ArmView, baseline: ArmView | None, definition: Mapping[str, Any], records: Sequence[Record]) -> Iterator[tuple[str, str]]:
+    """What one arm changes: its patches and diff; a build, variables and arguments that the baseline does not have."""
+    kept = baseline.patches if baseline else ()
+    yield from ((f"patch {name}", summary(name)) for name in arm.patches if name not in kept)
+    build = _build(arm, definition)
+    if build.get("kind") == "overlay":
+        yield f"diff {line(str(build.get('diff') or build.get('patch') or ''), NAME)}".strip(), _files(arm, records)
+    elif baseline and arm.build != baseline.build:
+        yield f"{_release(arm)} against {_release(baseline)}", ""
+    if baseline and not arm.patches and (more := [each for each in arm.settings if each not in baseline.settings]):
+        yield line(" ".join(more), NAME), ""
+
+
+def _release(arm: ArmView) -> str:
+    """A build by the version of vLLM that its processes attested, else by its name."""
+    return f"vLLM {arm.version.partition('+')[0]}" if arm.version else arm.build
+
+
+def _build(arm: ArmView, definition: Mapping[str, Any]) -> Mapping[str, Any]:
+    builds = definition.get("builds")
+    defined = next((each for each in facts.defined_arms(definition) if line(each["name"], NAME) == arm.name), {})
+    build = builds.get(str(defined.get("build"))) if isinstance(builds, Mapping) else None
+    return build if isinstance(build, Mapping) else {}
+
+
+def _files(arm: ArmView, records: Sequence[Record]) -> str:
+    """The files of vLLM that an arm's overlay changes, as its records say: "changes vllm/a.py and vllm/b.py"."""
+    for record in records:
+        overlay = record.environment.get("overlay")
+        if line(record.arm, NAME) == arm.name and isinstance(overlay, Mapping) and isinstance(overlay.get("files"), list | tuple):
+            named = [line(str(each), NAME) for each in overlay["files"]]
+            more = f" and {len(named) - MOST_FILES} more" if len(named) > MOST_FILES else ""
+            return f"changes {', '.join(named[:MOST_FILES])}{more}" if named else ""
+    return ""
+
+
+@cache
+def summary(patch: str) -> str:
+    """The first sentence of the docstring of a patch of this suite, without what stands in brackets; "" for any other patch.
+
+    The module is read, not imported.
+    """
+    module = next((entry.module for entry in entry_points(group="vllm.general_plugins", name=patch)), "")
+    if not module.startswith(OURS):
+        return ""
+    file = files("perfproof").joinpath(*module.split(".")[1:-1], f"{module.rpartition('.')[2]}.py")
+    docstring = ast.get_docstring(ast.parse(file.read_text("utf-8"))) if file.is_file() else None
+    first = (docstring or "").strip().partition("\n")[0].replace("`", "")
+    return first.partition(" (")[0].rstrip(".")
