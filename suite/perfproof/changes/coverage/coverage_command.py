@@ -30,6 +30,7 @@ from perfproof.changes.observed.observed_calls import (
     calls_in_count,
     calls_in_records,
     calls_of,
+    keep_calls,
     names_of_vllm,
     tables_for,
 )
@@ -141,6 +142,8 @@ def _of_engine(request: CoverageRequest, build: ReadyBuild, say: Say) -> tuple[d
         started, faults = calls_at_start(build, [one.name for one in features.values()], request.builds)
         known[START] = names_of_vllm(started)
         unseen += [f"not observed: {fault}" for fault in faults]
+    if not unseen:
+        keep_calls(build, known, request.builds)
     return known, unseen
 
 

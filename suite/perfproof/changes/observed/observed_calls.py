@@ -87,12 +87,12 @@ def features_calling(build: ReadyBuild, functions: Iterable[str], builds: Path) 
 
 def keep_count(build: ReadyBuild, count: Count, builds: Path) -> None:
     """Keeps what the features of a count call on a build."""
-    _keep(build, calls_in_count(count), builds)
+    keep_calls(build, calls_in_count(count), builds)
 
 
 def keep_records(build: ReadyBuild, scenarios: Iterable[Scenario], records: Iterable[Record], builds: Path) -> None:
     """Keeps what the counted rounds of trials call on a build."""
-    _keep(build, calls_in_records(build, scenarios, records), builds)
+    keep_calls(build, calls_in_records(build, scenarios, records), builds)
 
 
 def calls_in_count(count: Count) -> dict[str, frozenset[str]]:
@@ -125,8 +125,8 @@ def names_of_vllm(names: Iterable[str]) -> frozenset[str]:
     return frozenset(outermost(name) for name in names if name.startswith(("vllm:", "vllm.")))
 
 
-def _keep(build: ReadyBuild, seen: Mapping[str, frozenset[str]], builds: Path) -> None:
-    """Adds to the table of a build. A folder that can't be written keeps nothing, and changes nothing else."""
+def keep_calls(build: ReadyBuild, seen: Mapping[str, frozenset[str]], builds: Path) -> None:
+    """Adds what subjects call to the table of a build. A folder that can't be written keeps nothing, and changes nothing else."""
     file = _file(build, builds)
     if not seen:
         return
