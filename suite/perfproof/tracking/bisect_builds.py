@@ -166,7 +166,7 @@ def _undecided(places: int, answers: dict[int, Answer], judge: _Counts | _Times)
 
 
 def _verb(metric: str, change: Outcome) -> str:
-    """"regressed"; of a count of the host's work "does more Python work"."""
+    """ "regressed"; of a count of the host's work "does more Python work"."""
     counted = formatting.of_host(metric, change, "")
     return f"does {counted}" if counted else change.value
 
