@@ -33,7 +33,7 @@ _RECORD_KEYS = frozenset(field.name for field in dataclasses.fields(Record))
 _RECORDED_LATER = frozenset({"counts"})
 """What older records do not have."""
 _ATTESTATION_KEYS = frozenset(field.name for field in dataclasses.fields(Attestation))
-_ATTESTED_LATER = frozenset({"plugins", "variables", "unknown"})
+_ATTESTED_LATER = frozenset({"plugins", "variables", "unknown", "workers"})
 """The keys that attestations of older records lack."""
 _FLOOR_KEYS = frozenset(field.name for field in dataclasses.fields(Floor))
 _FLOOR_KINDS: Mapping[str, Any] = {

@@ -54,9 +54,11 @@ def run(request: ExposureRequest, start: Start, *, builds: Path, as_json: bool, 
     console = console or Console(stderr=as_json)
     scenario = with_delays(request.scenario, request.delays, request.blocks)
     plan = make_plan([scenario], request.seed)
+    from perfproof.run.checks.gpu_choice import choose_gpus
     from perfproof.runners import check_names, opened
 
     check_names(plan)
+    choose_gpus(plan.scenarios, partial(console.print, highlight=False, markup=False))
     with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
         runners = partial(opened, plan, builds, request.results, progress.say)
         done = conduct(plan, request.results, runners, progress, alone=start.alone, settle=start.settle)

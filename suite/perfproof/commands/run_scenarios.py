@@ -71,10 +71,12 @@ def run(
     """
     console = console or Console()
     plan = make_plan(request.load(), request.seed)
+    from perfproof.run.checks.gpu_choice import choose_gpus
     from perfproof.runners import check_arms, check_names, opened
 
     check_names(plan)
     check_arms(plan, {})
+    choose_gpus(plan.scenarios, partial(console.print, highlight=False, markup=False))
     for sentence in _distrusted(plan, request.results):
         console.print(sentence, style="bold red", highlight=False, markup=False)
     with RunProgress(console, sum(len(block.order) for block in plan.blocks)) as progress:
@@ -148,6 +150,7 @@ def calibrate(
 
     With `second_install` the other side of each A/A is a second install of the same release. `start` is None to start without waiting.
     """
+    from perfproof.run.checks.gpu_choice import choose_gpus
     from perfproof.runners import check_names
     from perfproof.runners import second_install as install_again
 
@@ -160,6 +163,7 @@ def calibrate(
         for one in request.load()
     ]
     check_names(make_plan(scenarios, request.seed))
+    choose_gpus(scenarios, say)
     runners = open_runners or partial(_itself, builds)
     failed = False
     for scenario in scenarios:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from perfproof.model.base.errors import BadInput
 from perfproof.run.host import gpus, telemetry
 from perfproof.run.host.gpus import Look, MemoryKept
 
@@ -146,3 +149,57 @@ def test_a_sampler_looks_no_more_often_than_it_was_told_to() -> None:
         sampler.look()
     assert len(seen) == 1
     assert sampler.summary()["looks"] == 1
+
+
+# --- the GPUs of a run -----------------------------------------------------------------------------------------
+
+
+def with_gpus(monkeypatch: pytest.MonkeyPatch, *held: int, names: tuple[str, ...] = ()) -> None:
+    """A machine with GPUs in which so many bytes are in use."""
+    nvml = Nvml()
+    answers: dict[str, Any] = {
+        "nvmlDeviceGetCount": lambda: len(held),
+        "nvmlDeviceGetMemoryInfo": lambda handle: SimpleNamespace(used=held[handle], total=2**37),
+        "nvmlDeviceGetName": lambda handle: names[handle] if names else "NVIDIA H200",
+    }
+    for name, answer in answers.items():
+        setattr(nvml, name, answer)
+    monkeypatch.setattr(gpus, "pynvml", nvml)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # so that what is set meanwhile is taken back
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted", "kept"),
+    [((5, 0), 1, "1"), ((0, 5), 1, "0"), ((0, 0), 1, "0"), ((9, 1, 5, 0), 2, "1,3"), ((0, 0, 0, 0), 2, "0,1")],
+)
+def test_the_emptiest_gpus_are_kept(monkeypatch: pytest.MonkeyPatch, held: tuple[int, ...], wanted: int, kept: str) -> None:
+    """As many as are wanted, in their order; everything that is asked later is about these alone."""
+    with_gpus(monkeypatch, *held)
+    assert f"of {len(held)} GPUs, {kept.replace(',', ' and ')} " in gpus.choose(wanted)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == kept
+    assert gpus.uuids() == [f"GPU-{number}a" for number in kept.split(",")]
+    assert gpus.used() == tuple(held[int(number)] for number in kept.split(","))
+
+
+def test_nothing_is_chosen_where_there_is_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All are wanted, the user has chosen, their kinds differ, or there is none."""
+    with_gpus(monkeypatch, 5, 0)
+    assert gpus.choose(2) == ""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    assert gpus.choose(1) == ""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    gpus.handles.cache_clear()
+    with_gpus(monkeypatch, 5, 0, names=("NVIDIA H200", "NVIDIA L4"))
+    assert gpus.choose(1) == ""
+    gpus.handles.cache_clear()
+    monkeypatch.setattr(gpus, "pynvml", None)
+    assert gpus.choose(2) == ""
+
+
+def test_too_few_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what hides the others, if the user did."""
+    with_gpus(monkeypatch, 0, 0)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    with pytest.raises(BadInput, match=r"2 GPUs are needed, one a worker, and 1 may be used \(CUDA_VISIBLE_DEVICES='1'\)"):
+        gpus.choose(2)

@@ -240,3 +240,24 @@ def test_a_variable_that_the_release_does_not_know_is_reported(toy_build: ReadyB
     assert attestation.verify(found, arm, toy_build) == ""
     assert attestation.notes(found) == ["VLLM_ATENTION: this release of vLLM knows no variable of that name, and may not read it"]
     assert attestation.notes(None) == []
+
+
+def test_workers_are_the_processes_that_executed_steps(toy_build: ReadyBuild, tmp_path: Path) -> None:
+    """One number each, the most first; an API server, which executes none, is no worker."""
+    calls = {f"calls {attestation.RUNNERS['V1']}": 7}, {f"calls {attestation.RUNNERS['V2']}": 9, "calls x:y": 100}, {"calls x:y": 3}, {}
+    assert attestation.workers_of(calls) == [9, 7]
+    assert attestation.runner_of(calls[0]) == "V1"
+
+
+@pytest.mark.parametrize(
+    ("workers", "wanted", "fault"), [((5,), 1, False), ((5, 5), 2, False), ((5,), 2, True), ((5, 5, 5), 2, True), ((), 2, False)]
+)
+def test_each_worker_must_show_that_it_computed(
+    toy_build: ReadyBuild, tmp_path: Path, workers: tuple[int, ...], wanted: int, fault: bool
+) -> None:
+    """Of two workers one that attests no step is told; where no model runner took part, nothing can be."""
+    leave(tmp_path / "a", toy_build, 1)
+    attested = read(tmp_path / "a", toy_build)
+    assert attested is not None
+    told = attestation.worker_fault(dataclasses.replace(attested, workers=list(workers)), wanted)
+    assert told == (f"{wanted} workers were to compute, and {len(workers)} executed steps of the model" if fault else "")

@@ -18,7 +18,8 @@ class Attestation:
     `patches` maps each applied patch to `{"direction", "verified", "changes_numerics", "targets"}`. `counts` are sums over the processes:
     `calls module:Qual.name`, `fast PATCH`, `fallback PATCH`. `runner` is "V1", "V2" or "" where no runner took part.
     `plugins` maps each plugin of the arm's own, and `variables` each variable that it sets, to "" where every process showed it, else to
-    what is wrong with it; `unknown` are variables for vLLM that this release knows nothing of. Older records have none of the three.
+    what is wrong with it; `unknown` are variables for vLLM that this release knows nothing of. `workers` are the steps that each process
+    executed on a model runner, the most first: one number a worker. Older records have none of the four.
     """
 
     build: str
@@ -37,6 +38,7 @@ class Attestation:
     plugins: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     unknown: Sequence[str] = field(default_factory=list)
+    workers: Sequence[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

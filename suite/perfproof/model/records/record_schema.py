@@ -85,6 +85,7 @@ _KNOWN: tuple[tuple[tuple[str, ...], str, Check], ...] = (
     (("definition", "builds"), "a mapping of builds", _mapping(_build)),
     *((("attestation", key), "a mapping of texts", _mapping(_text)) for key in ("plugins", "variables")),
     (("attestation", "unknown"), "a list of texts", _list(_text)),
+    (("attestation", "workers"), "a list of integers", _list(_whole)),
 )
 """What a record may lack: older ones and other kinds of trials do."""
 _OF_AN_ARM: Mapping[str, tuple[str, Check]] = {

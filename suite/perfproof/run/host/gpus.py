@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from perfproof.model.base.errors import CannotRun
+from perfproof.model.base.errors import BadInput, CannotRun
 
 pynvml: Any = None
 with contextlib.suppress(ImportError):  # without NVIDIA's binding the machine counts as one without GPUs
@@ -24,6 +24,8 @@ with contextlib.suppress(ImportError):  # without NVIDIA's binding the machine c
 
 ALL_PROCESSES = "pid:[4026531836]"
 """The kernel's first process namespace; in any other, as in most containers, NVML's process numbers mean nothing."""
+CHOSEN = "CUDA_VISIBLE_DEVICES"
+"""The variable that says which GPUs a process may use."""
 SLACK = 512 * 2**20
 """Bytes that a GPU may hold after a server more than before it: the driver's own memory varies."""
 REASONS = {
@@ -80,6 +82,28 @@ def describe() -> list[dict[str, str]]:
 def uuids() -> list[str]:
     """The UUIDs of this machine's GPUs: for locks, never for a record."""
     return [_uuid(handle) for handle in handles()]
+
+
+def choose(wanted: int) -> str:
+    """Keeps `wanted` GPUs for this process and all that it starts, those that hold the least memory; returns a sentence that says which.
+
+    "" where there is nothing to choose: the user has (`CUDA_VISIBLE_DEVICES`), there are no more than that, or they are of several kinds,
+    which CUDA may number otherwise than NVML. Raises `BadInput` where there are fewer. To be called before any other question.
+    """
+    there = handles()
+    if there and len(there) < wanted:
+        raise BadInput(f"{wanted} GPUs are needed, one a worker, and {len(there)} may be used{_by_user()}")
+    if len(there) <= wanted or CHOSEN in os.environ or len({one["name"] for one in describe()}) > 1:
+        return ""
+    held = used()
+    kept = sorted(sorted(range(len(there)), key=lambda number: (held[number], number))[:wanted])
+    os.environ[CHOSEN] = ",".join(map(str, kept))
+    handles.cache_clear()
+    return f"of {len(there)} GPUs, {' and '.join(map(str, kept))} {'is' if wanted == 1 else 'are'} used: the least memory is in use there"
+
+
+def _by_user() -> str:
+    return f" ({CHOSEN}={os.environ[CHOSEN]!r})" if CHOSEN in os.environ else ""
 
 
 def strangers(looks: Sequence[Look], ours: set[int]) -> int | None:
@@ -146,7 +170,7 @@ def handles() -> tuple[Any, ...]:
 
 def visible(names: Sequence[str], chosen: str | None = None) -> list[int]:
     """The numbers of the GPUs in `CUDA_VISIBLE_DEVICES`, which names numbers or prefixes of UUIDs; all GPUs if it is not set."""
-    chosen = os.environ.get("CUDA_VISIBLE_DEVICES") if chosen is None else chosen
+    chosen = os.environ.get(CHOSEN) if chosen is None else chosen
     if chosen is None:
         return list(range(len(names)))
     numbers = []

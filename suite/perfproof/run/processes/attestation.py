@@ -47,7 +47,8 @@ def read(folder: Path, build: ReadyBuild, arm: Arm) -> Attestation | None:
     attested = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
     if not attested:
         return None
-    counts = total(read_counts(file) for file in folder.glob("*.counts"))
+    by_process = [read_counts(file) for file in folder.glob("*.counts")]
+    counts = total(by_process)
     applied = {name: patch for one in attested for name, patch in one["patches"].items()}
     missing = {name: sum(name not in one["patches"] for one in attested) for name in applied}
     refused = {name: reason for one in attested for name, reason in one["refused"].items()}
@@ -64,7 +65,8 @@ def read(folder: Path, build: ReadyBuild, arm: Arm) -> Attestation | None:
         refused={**partly, **refused},
         unwatchable=sorted({name for one in attested for name in one["unwatchable"]}),
         counts=counts,
-        runner=" and ".join(name for name, target in RUNNERS.items() if counts.get(f"calls {target}")),
+        runner=runner_of(counts),
+        workers=workers_of(by_process),
         processes=len(attested),
         plugins={name: _plugin_fault(name, [one.get("plugins", {}) for one in attested]) for name in own_plugins(arm)},
         variables={
@@ -123,6 +125,25 @@ def _relative(file: str, folder: Path) -> str:
     """
     real, root = Path(os.path.realpath(os.path.dirname(file)), os.path.basename(file)), Path(os.path.realpath(folder))
     return str(real.relative_to(root)) if real.is_relative_to(root) else str(Path("elsewhere", *real.parts[-2:]))
+
+
+def runner_of(counts: Mapping[str, int]) -> str:
+    """The model runner that these calls were of."""
+    return " and ".join(name for name, target in RUNNERS.items() if counts.get(f"calls {target}"))
+
+
+def workers_of(by_process: Iterable[Mapping[str, int]]) -> list[int]:
+    """The steps that each process executed on a model runner, the most first; processes that executed none are no workers."""
+    steps = (sum(counts.get(f"calls {target}", 0) for target in RUNNERS.values()) for counts in by_process)
+    return sorted(filter(None, steps), reverse=True)
+
+
+def worker_fault(attestation: Attestation | None, wanted: int) -> str:
+    """Why it is not shown that so many workers computed; "" if it is, if one was wanted, or if no model runner took part at all."""
+    ran = len(attestation.workers) if attestation else 0
+    if wanted == 1 or not ran or ran == wanted:
+        return ""
+    return f"{wanted} workers were to compute, and {ran} executed steps of the model"
 
 
 def read_counts(file: Path) -> dict[str, int]:

@@ -39,21 +39,25 @@ INFORMATIVE: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """A server's work so far: its counters (compared and informative), the calls that its processes counted, their CPU seconds."""
+    """A server's work so far: its counters (compared and informative), the calls that its processes counted, in all and each by itself, and
+    their CPU seconds."""
 
     counters: Mapping[str, int]
     informative: Mapping[str, int]
     calls: Mapping[str, int]
+    calls_by_process: Mapping[str, Mapping[str, int]]
     cpu_seconds: float
 
 
 def moment_of(server: Server) -> Moment:
     """Reads everything now; counters that the server lacks are left out."""
     page = server.counters()
+    by_process = {file.stem: attestation.read_counts(file) for file in server.launch.attest.glob("*.counts")}
     return Moment(
         counters={name: round(page[key]) for name, key in COMPARED.items() if key in page},
         informative={name: round(page[key]) for name, key in INFORMATIVE.items() if key in page},
-        calls=attestation.total(attestation.read_counts(file) for file in server.launch.attest.glob("*.counts")),
+        calls=attestation.total(by_process.values()),
+        calls_by_process=by_process,
         cpu_seconds=cpu_seconds(server.processes()),
     )
 
@@ -64,6 +68,7 @@ def between(before: Moment, after: Moment) -> Moment:
         counters=_grown(before.counters, after.counters),
         informative=_grown(before.informative, after.informative),
         calls=_grown(before.calls, after.calls),
+        calls_by_process={name: _grown(before.calls_by_process.get(name, {}), calls) for name, calls in after.calls_by_process.items()},
         cpu_seconds=after.cpu_seconds - before.cpu_seconds,
     )
 

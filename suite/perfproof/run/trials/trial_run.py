@@ -15,6 +15,7 @@ from perfproof.model.base.errors import CannotRun
 from perfproof.model.records.record import Attestation, Record, Status
 from perfproof.model.scenarios.plan import Block
 from perfproof.model.scenarios.scenario import Arm
+from perfproof.model.workloads.parallelism import parallelism
 from perfproof.run.host import environment
 from perfproof.run.host.disk_space import INTERRUPTED, no_room
 from perfproof.run.host.gpus import MemoryKept
@@ -65,8 +66,10 @@ class TrialRun:
         self.failed(f"arm {self.arm.name}: {what}{ending(running, cause)}", outside=running.poll() == -9)
 
     def prove(self, build: ReadyBuild) -> bool:
-        """Sets whether it counts: it does if its processes proved what they ran."""
+        """Sets whether it counts: it does if its processes, each worker among them, proved what they ran."""
+        workers = parallelism(self.block.scenario.workload, self.arm.server_arguments).workers
         unproven = attest.verify(self.attestation, self.arm, build, tail(self.log, LOG_LINES) if self.log else "")
+        unproven = unproven or attest.worker_fault(self.attestation, workers)
         self.status, self.reason = ("unattested", unproven) if unproven else ("ok", "")
         return not unproven
 

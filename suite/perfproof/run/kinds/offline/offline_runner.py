@@ -16,6 +16,7 @@ from pathlib import Path
 from perfproof.model.base.errors import BadInput, CannotRun
 from perfproof.model.kinds.offline import OFFLINE, OfflineWorkload
 from perfproof.model.scenarios.scenario import Arm, Scenario, ToyModel
+from perfproof.model.workloads.parallelism import parallelism
 from perfproof.run.checks import catalog
 from perfproof.run.host import telemetry
 from perfproof.run.kinds.offline.offline_result import (
@@ -149,8 +150,8 @@ class OfflineRunner(ModelProcessRunner[OfflineWorkload]):
     def _other_lengths(self, trial: TrialRun, measured: OfflineResult, words: Sequence[str], log: str) -> str:
         """Why outputs were not as long as asked for; "" if they were. Uncounted tokens are a warning; counted ones are part of the work."""
         if self.workload.bench == "latency":
-            counts = trial.attestation.counts if trial.attestation else {}
-            steps = sum(counts.get(f"calls {runner}", 0) for runner in attestation.RUNNERS.values())
+            together = parallelism(self.workload, trial.arm.server_arguments).per_step
+            steps = sum(trial.attestation.workers if trial.attestation else ()) // together
             trial.warnings += [] if steps else [UNCOUNTED]
             return latency_fault(measured, self.workload, words, steps)
         made = made_by(log)

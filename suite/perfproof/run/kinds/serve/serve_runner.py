@@ -27,6 +27,7 @@ from perfproof.model.records.private_paths import shown
 from perfproof.model.records.record import Attestation, Record
 from perfproof.model.scenarios.plan import Block
 from perfproof.model.scenarios.scenario import Arm, Scenario
+from perfproof.model.workloads.parallelism import parallelism
 from perfproof.patches.planted.step_delay import VARIABLE
 from perfproof.run.checks import catalog
 from perfproof.run.host import environment, gpus, host_cost, telemetry
@@ -262,7 +263,8 @@ class ServeRunner:
         host = host_cost.per_unit(done.cpu_seconds, trial.environment.get("instructions"), tokens=tokens, requests=sent)
         trial.measurements, trial.raw = {**measured.measurements, **host}, dict(measured.raw)
         trial.work = {**measured.work, **{f"server_{name}": count for name, count in done.counters.items()}}
-        steps = sum(done.calls.get(f"calls {runner}", 0) for runner in attestation.RUNNERS.values())
+        together = parallelism(self.workload, trial.arm.server_arguments).per_step
+        steps = sum(attestation.workers_of(done.calls_by_process.values())) // together
         trial.environment["server_counted"] = {**done.informative, "engine_steps": steps}
         whole = float(answer["seconds"])
         trial.seconds |= {"warming up": max(0.0, whole - measured.seconds), "measuring": measured.seconds}
@@ -283,8 +285,13 @@ class ServeRunner:
         if attested is None:
             return None
         variables = {**attested.variables, **({VARIABLE: why} if (why := switched_delay.fault(arm, done.calls)) else {})}
-        runners = [name for name, target in attestation.RUNNERS.items() if done.calls.get(f"calls {target}")]
-        return dataclasses.replace(attested, counts=done.calls, runner=" and ".join(runners), variables=variables)
+        return dataclasses.replace(
+            attested,
+            counts=done.calls,
+            runner=attestation.runner_of(done.calls),
+            workers=attestation.workers_of(done.calls_by_process.values()),
+            variables=variables,
+        )
 
     def _lost(self, trial: TrialRun, error: ServerEnded | ClientEnded) -> None:
         """Drops the server or client that ended during a trial: it is not used again."""
