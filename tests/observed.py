@@ -8,13 +8,14 @@ may be busy.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from perfproof.builds.prepare import prepare
-from perfproof.changes.observed.call_table import CallTable, write_table
-from perfproof.changes.observed.observed_calls import SHIPPED, keep_count, keep_records, tables_for
+from perfproof.changes.observed.call_table import write_table
+from perfproof.changes.observed.observed_calls import SHIPPED, keep_count, keep_records, tables_for, whatever
 from perfproof.child.engine.features import FEATURES
 from perfproof.commands.run_scenarios import load
 from perfproof.model.installed.scenario_folders import OWN
@@ -39,8 +40,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     keep_records(build, scenarios, trials(scenarios, builds), builds)
     (table, exact), *_ = tables_for(build, builds)
     assert exact
-    shipped = {subject: table.calls[subject] for subject in sorted(table.calls) if " " not in subject.partition("benchmark ")[2]}
-    write_table(CallTable(version=table.version, sources=table.sources, calls=shipped), SHIPPED)
+    shipped = {subject: table.calls[subject] for subject in sorted(table.calls) if whatever(subject) == subject}
+    write_table(dataclasses.replace(table, calls=shipped), SHIPPED)
     print(f"{SHIPPED}: {len(shipped)} subjects, {len(frozenset().union(*shipped.values()))} functions")
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfproof.changes.observed.call_table import CallTable, _table, read_table, text_of, write_table
-from perfproof.changes.observed.observed_calls import SHIPPED
+from perfproof.changes.observed.observed_calls import SHIPPED, whatever
 from perfproof.child.engine.features import FEATURES
 from perfproof.model.base.errors import BadInput
 from perfproof.run.checks.catalog import benches
@@ -20,7 +20,7 @@ NAMES = st.builds(
     lambda module, name: f"vllm.{module}:{name}", st.from_regex(r"[a-z]{1,3}", fullmatch=True), st.text(min_size=1, max_size=5)
 )
 TABLES = st.builds(
-    lambda calls: CallTable(version="0.32.0", sources="abc", calls=calls),
+    lambda calls: CallTable(version="0.32.0", sources="abc", device="cpu", calls=calls),
     st.dictionaries(st.text(max_size=8), st.frozensets(NAMES, max_size=6), max_size=5),
 )
 
@@ -47,8 +47,11 @@ def test_adding_forgets_nothing(table: CallTable, other: CallTable) -> None:
         ("{", "can't be read as a table of calls"),
         ("[]", "is no table of calls"),
         ('{"schema": 2}', "schema 2"),
-        ('{"schema": 1, "version": "1", "sources": "a", "subjects": [], "functions": {"vllm.a": {"f": [0]}}}', "there is no subject 0"),
-        ('{"schema": 1, "version": "1", "sources": "a", "subjects": ["x"]}', "functions"),
+        (
+            '{"schema": 1, "version": "1", "sources": "a", "device": "cpu", "subjects": [], "functions": {"vllm.a": {"f": [0]}}}',
+            "there is no subject 0",
+        ),
+        ('{"schema": 1, "version": "1", "sources": "a", "device": "cpu", "subjects": ["x"]}', "functions"),
     ],
 )
 def test_what_is_no_table_is_refused(tmp_path: Path, text: str, said: str) -> None:
@@ -65,7 +68,7 @@ def test_what_is_no_table_is_refused(tmp_path: Path, text: str, said: str) -> No
 def test_a_table_is_replaced_whole(tmp_path: Path) -> None:
     """No draft stays beside it."""
     for calls in ({"a": frozenset({"vllm.x:f"})}, {"b": frozenset[str]()}):
-        table = CallTable(version="1", sources="s", calls=calls)
+        table = CallTable(version="1", sources="s", device="cuda", calls=calls)
         write_table(table, tmp_path / "deep" / "table.json")
         assert read_table(tmp_path / "deep" / "table.json") == table
     assert [one.name for one in (tmp_path / "deep").iterdir()] == ["table.json"]
@@ -80,6 +83,6 @@ def test_the_table_that_ships_knows_every_feature_and_benchmark() -> None:
     assert schedule in table.calls["feature plain"]
     assert {f"feature {one.name}" for one in FEATURES if not one.positions} <= table.calls.keys()
     for scenario in benchmarks():
-        (subject,) = scenario.workload.observed_as
+        (subject,) = map(whatever, scenario.workload.observed_as)
         declared = set(benches()[scenario.workload.benchmark].exercises)
         assert table.calls[subject] & declared, f"{subject} was seen to call something that it says it exercises"
